@@ -1,0 +1,95 @@
+"""What all commands share: summaries, progress, options, exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from deid.document import Failure
+
+__all__ = ["EXIT_FAILED", "EXIT_USAGE", "SummaryJson", "Summary", "progress"]
+
+EXIT_FAILED = 1
+"""Some documents failed, or what was checked does not hold."""
+EXIT_USAGE = 2
+"""Options, files named by the user, models or policies cannot be used."""
+
+T = TypeVar("T")
+
+SummaryJson = Annotated[
+    Path | None,
+    typer.Option("--summary-json", metavar="F", help="Write the summary as JSON to F (- is standard output)."),
+]
+
+
+@dataclass
+class Summary:
+    """What a command did: shown on standard error, written as JSON on request. Holds counts and safe names only."""
+
+    command: str
+    documents: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    categories: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    """Sentences that the user must see, such as a key that was created."""
+    extra: dict[str, Any] = field(default_factory=dict)
+    """Further JSON values of the command."""
+    started: float = field(default_factory=time.perf_counter)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the summary as JSON values."""
+        return {
+            "command": self.command,
+            "documents": self.documents,
+            "failed": len(self.failures),
+            "failures": [
+                {"document": f.name, "index": f.index, "error": type(f.error).__name__, "message": str(f.error)}
+                for f in self.failures
+            ],
+            "categories": dict(sorted(self.categories.items())),
+            "notes": self.notes,
+            "seconds": round(time.perf_counter() - self.started, 3),
+            **self.extra,
+        }
+
+    def finish(self, summary_json: Path | None = None, *, quiet: bool = False) -> None:
+        """Print the summary on standard error, write the JSON, and exit with status 1 when documents failed."""
+        if not quiet:
+            write = sys.stderr.write
+            for note in self.notes:
+                write(f"{note}\n")
+            write(f"{self.command}: {self.documents} documents, {len(self.failures)} failed")
+            if self.categories:
+                write(f", {sum(self.categories.values())} spans")
+            write("\n")
+            for category, count in sorted(self.categories.items(), key=lambda item: (-item[1], item[0])):
+                write(f"  {category:<24}{count:>8}\n")
+            for failure in self.failures:
+                write(f"failed: {failure.name}: {type(failure.error).__name__}: {failure.error}\n")
+        if summary_json is not None:
+            text = json.dumps(self.as_dict(), indent=2, ensure_ascii=False) + "\n"
+            if str(summary_json) == "-":
+                sys.stdout.write(text)
+            else:
+                summary_json.write_text(text, encoding="utf-8")
+        if self.failures:
+            raise typer.Exit(EXIT_FAILED)
+
+
+def progress(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
+    """Yield ``items`` with a progress bar on standard error when that is a terminal, silently otherwise."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(items, description=description, total=total, console=Console(stderr=True), transient=True)

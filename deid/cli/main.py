@@ -1,0 +1,67 @@
+"""The command `deid`: collects the commands of the other modules, and turns errors into messages and exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import click
+import typer
+
+from deid import __version__
+from deid.cli.common import EXIT_USAGE
+from deid.errors import DeidError
+
+app = typer.Typer(
+    name="deid",
+    help="De-identify clinical reports: train, tag, scrub, verify, evaluate.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(show: bool) -> None:
+    if show:
+        typer.echo(f"deid {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """De-identify clinical reports: train, tag, scrub, verify, evaluate."""
+
+
+def main() -> None:
+    """Run the command line; exit 0 done, 1 something failed, 2 cannot be done as asked, 130 interrupted."""
+    try:
+        status = app(standalone_mode=False)
+    except DeidError as error:
+        sys.stderr.write(f"error: {error}\n")
+        status = EXIT_USAGE
+    except click.exceptions.Abort:
+        status = 130
+    except click.ClickException as error:
+        error.show()
+        status = EXIT_USAGE
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 141
+    except KeyboardInterrupt:
+        status = 130
+    except Exception as error:  # a bug: say where, never what, because messages can quote a document
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "unknown place"
+        sys.stderr.write(
+            f"internal error: {type(error).__name__} at {place} (its message is withheld, it could quote a document)\n"
+        )
+        status = 70
+    sys.exit(status if isinstance(status, int) else 0)

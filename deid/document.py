@@ -1,0 +1,178 @@
+"""Documents and spans: the plain values that travel between the rooms.
+
+Offsets are Python string offsets (code points) into ``Document.text``, end excluded. All values are frozen; a step
+that changes text returns a new document and the edits that lead to it. A `repr` shows counts, never text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from deid.errors import OffsetError
+from deid.safe_names import safe_name
+
+__all__ = ["Document", "Edit", "Failure", "Span", "apply_edits", "check_spans", "resolve_overlaps"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A stretch of a document's text that is (or is said to be) PHI.
+
+    Sorting is by position, then category.
+    """
+
+    start: int
+    """First character, a Python string offset."""
+    end: int
+    """One past the last character."""
+    category: str
+    """Category in the label set of whoever made the span, such as ``PATIENT`` or ``FECHAS``."""
+    id: str = field(default="", compare=True)
+    """Identifier of the annotation in the file that it was read from."""
+    source: str = field(default="", compare=False)
+    """Why it was found: ``model:en-default``, ``rule:phone.us``, ``gold``; names and offsets only, never text."""
+    score: float | None = field(default=None, compare=False)
+    """Confidence in 0..1 where the recognizer has one."""
+    attributes: tuple[tuple[str, str], ...] = ()
+    """Further attributes that a format carries (``comment`` of i2b2, a brat note), in file order."""
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    def overlaps(self, other: Span) -> bool:
+        """Tell whether the two spans share a character."""
+        return self.start < other.end and other.start < self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A note: its text, its annotations, and what else its file says about it."""
+
+    id: str
+    """Identifier, unique in its collection: the file's stem and folder, or the record's own id. May carry PHI."""
+    text: str = field(repr=False)
+    """The text, exactly as read: BOM, CR, tabs and NUL included."""
+    spans: tuple[Span, ...] = field(default=(), repr=False)
+    """Annotations in file order."""
+    metadata: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Other fields of the record (JSON values). May carry PHI."""
+    index: int | None = field(default=None, compare=False)
+    """1-based position in the collection that it was read from."""
+
+    @property
+    def name(self) -> str:
+        """The document's name for messages: masked, with its position in the collection."""
+        return safe_name(self.id, self.index)
+
+    def __repr__(self) -> str:
+        return f"Document({self.name}, {len(self.text)} characters, {len(self.spans)} spans)"
+
+    def with_spans(self, spans: Iterable[Span]) -> Document:
+        """Return the same document with other annotations."""
+        return replace(self, spans=tuple(spans))
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A document that could not be processed; stands in the stream where the document would have stood."""
+
+    name: str
+    """Safe name of the document or file."""
+    error: Exception = field(repr=False)
+    """What went wrong; its message holds no PHI."""
+    index: int | None = None
+    """1-based position in the collection."""
+    path: str = field(default="", repr=False)
+    """Real path or id, which may carry PHI: only for files that the user asked for, never for messages."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """One replacement: where it was, where it is now. Holds offsets and category, no text."""
+
+    start: int
+    end: int
+    new_start: int
+    new_end: int
+    category: str
+
+
+def check_spans(text_length: int, spans: Iterable[Span], where: str) -> None:
+    """Raise `OffsetError` when a span is empty, reversed or outside a text of ``text_length`` characters."""
+    for span in spans:
+        if not 0 <= span.start < span.end <= text_length:
+            raise OffsetError(
+                f"span {span.start}:{span.end} of category {span.category} does not lie in the text "
+                f"of {text_length} characters",
+                "offsets are characters counted from 0, end excluded, start before end",
+                where,
+                f"offset {span.start}",
+            )
+
+
+def resolve_overlaps(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Merge overlapping spans into their union, so that no character of any of them is lost.
+
+    The union takes the category, source and score of its longest member; ties go to the earlier start, then to the
+    category in alphabetical order. Returns spans sorted by position.
+    """
+    merged: list[tuple[Span, Span]] = []  # (union, its longest member)
+    for span in sorted(spans, key=lambda s: (s.start, -s.end, s.category)):
+        if merged and span.start < merged[-1][0].end:
+            union, longest = merged[-1]
+            if len(span) > len(longest):
+                longest = span
+            merged[-1] = (replace(longest, start=union.start, end=max(union.end, span.end)), longest)
+        else:
+            merged.append((span, span))
+    return tuple(union for union, _ in merged)
+
+
+def apply_edits(
+    document: Document, replacements: Iterable[tuple[Span, str]]
+) -> tuple[Document, tuple[Edit, ...]]:
+    """Replace spans by new text.
+
+    Parameters
+    ----------
+    document : Document
+    replacements : iterable of (Span, str)
+        Spans that do not overlap, and what to write instead of each.
+
+    Returns
+    -------
+    (Document, tuple of Edit)
+        The document with the new text, its annotations replaced by the new spans (same category, id and source;
+        spans whose replacement is empty vanish), and the edits in order of position.
+
+    Raises
+    ------
+    OffsetError
+        When a span lies outside the text or two spans overlap.
+    """
+    ordered = sorted(replacements, key=lambda pair: (pair[0].start, pair[0].end))
+    check_spans(len(document.text), (span for span, _ in ordered), document.name)
+    pieces: list[str] = []
+    spans: list[Span] = []
+    edits: list[Edit] = []
+    read = written = 0
+    for span, new in ordered:
+        if span.start < read:
+            raise OffsetError(
+                "two spans overlap where text is to be replaced",
+                "resolve overlaps first (deid.document.resolve_overlaps)",
+                document.name,
+                f"offset {span.start}",
+            )
+        pieces.append(document.text[read : span.start])
+        written += span.start - read
+        pieces.append(new)
+        edits.append(Edit(span.start, span.end, written, written + len(new), span.category))
+        if new:
+            spans.append(replace(span, start=written, end=written + len(new), attributes=()))
+        written += len(new)
+        read = span.end
+    pieces.append(document.text[read:])
+    return replace(document, text="".join(pieces), spans=tuple(spans)), tuple(edits)

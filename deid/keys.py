@@ -1,0 +1,127 @@
+"""Secret keys: where they come from, and the keyed hashes that are made with them.
+
+A key is read from a file or from the environment, never from a command line. A missing key file is created once with
+mode 0600, and the caller is told so that it can say so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deid.errors import ConfigError
+
+__all__ = ["KEY_VARIABLE", "Key", "default_key_path", "load_key"]
+
+KEY_VARIABLE = "DEID_KEY"
+_MIN_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A secret. Its `repr` does not show it."""
+
+    secret: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.secret) < _MIN_BYTES:
+            raise ConfigError(
+                f"the key has {len(self.secret)} bytes, fewer than {_MIN_BYTES}",
+                "let deid create one (name a file that does not exist yet) or write 32 random bytes in hex",
+            )
+
+    def mac(self, *parts: str) -> bytes:
+        """Return HMAC-SHA256 over ``parts``, each preceded by its length so that no two lists collide."""
+        message = b"".join(
+            len(raw).to_bytes(8, "big") + raw for raw in (p.encode("utf-8", "surrogatepass") for p in parts)
+        )
+        return hmac.new(self.secret, message, hashlib.sha256).digest()
+
+    def number(self, *parts: str) -> int:
+        """Return a keyed 256-bit number for ``parts``; take it modulo n for a choice among n."""
+        return int.from_bytes(self.mac(*parts), "big")
+
+    def pseudonym(self, kind: str, value: str) -> str:
+        """Return a keyed pseudonym of ``value``: ``kind`` and 16 hex digits, such as ``doc-5f0c9a7be1d24c38``."""
+        return f"{kind}-{self.mac('pseudonym', kind, value).hex()[:16]}"
+
+    def derive(self, purpose: str) -> Key:
+        """Return another key for one purpose, so that no two uses share key material."""
+        return Key(self.mac("derive", purpose))
+
+
+def default_key_path() -> Path:
+    """Return where the user's key lies when none is named: ``$XDG_CONFIG_HOME/deid/key``."""
+    base = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(base) if base else Path.home() / ".config") / "deid" / "key"
+
+
+def load_key(path: Path | None = None, *, create: bool = True) -> tuple[Key, str]:
+    """Load the key from ``path``, else from the variable ``DEID_KEY``, else from the default file.
+
+    Parameters
+    ----------
+    path : Path, optional
+        File that holds the key in hex.
+    create : bool
+        Create a missing file with a new random key.
+
+    Returns
+    -------
+    (Key, str)
+        The key, and a sentence to show when a file was created (else empty).
+
+    Raises
+    ------
+    ConfigError
+        The file is missing (and not to be created), readable by others, or holds no hexadecimal key.
+    """
+    if path is None and os.environ.get(KEY_VARIABLE):
+        return _parse(os.environ[KEY_VARIABLE], f"the variable {KEY_VARIABLE}"), ""
+    file = path or default_key_path()
+    shown = f"the key file {file}"
+    try:
+        text = file.read_text(encoding="ascii")
+        mode = file.stat().st_mode & 0o077
+    except FileNotFoundError:
+        if not create:
+            raise ConfigError(f"{shown} does not exist", "name an existing file with --key-file") from None
+        return _create(file)
+    except (OSError, UnicodeDecodeError):
+        raise ConfigError(f"{shown} cannot be read", "it must be a readable text file with a key in hex") from None
+    if mode:
+        raise ConfigError(f"{shown} can be read by other users", f"run: chmod 600 {file}")
+    return _parse(text, shown), ""
+
+
+def _parse(text: str, shown: str) -> Key:
+    try:
+        return Key(bytes.fromhex(text.strip()))
+    except ValueError:
+        raise ConfigError(f"{shown} holds no hexadecimal key", "write at least 32 hex digits into it") from None
+
+
+def _create(file: Path) -> tuple[Key, str]:
+    secret = secrets.token_bytes(32)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # written aside and linked, so that two processes that start together end up with one key
+        part = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}")
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+                stream.write(secret.hex() + "\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.link(part, file)
+        except FileExistsError:
+            return load_key(file, create=False)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError:
+        raise ConfigError(f"the key file {file} cannot be created", "name a writable place with --key-file") from None
+    return Key(secret), f"created a new key in {file} (mode 0600); keep it: the same key gives the same pseudonyms"
