@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from typing import Annotated
@@ -12,6 +13,9 @@ import typer
 from deid import __version__
 from deid.cli.common import EXIT_USAGE
 from deid.errors import DeidError
+
+GROUPS: tuple[str, ...] = ()
+"""Modules of this package that register commands, in the order of the help page."""
 
 app = typer.Typer(
     name="deid",
@@ -36,6 +40,14 @@ def _root(
     ] = False,
 ) -> None:
     """De-identify clinical reports: train, tag, scrub, verify, evaluate."""
+
+
+def _register() -> None:
+    for group in GROUPS:
+        importlib.import_module(f"deid.cli.{group}").register(app)
+
+
+_register()
 
 
 def main() -> None:
