@@ -1,1 +1,1 @@
-""""""
+"""Replace spans: policies, operators, surrogates, dates."""
