@@ -1,0 +1,365 @@
+"""Word lists and pattern catalogues: expert knowledge that is data.
+
+A list is a folder ``dictionaries/<category>/<list>/`` with
+
+``items.txt``
+    one word or phrase a line, UTF-8; empty lines and lines that start with ``#`` are skipped;
+``exceptions.txt`` (optional)
+    phrases in which an item does not count: with the item ``graves`` and the exception ``graves disease`` the
+    surname is found in *Mrs. Graves* and left alone in *Graves disease*. An exception equal to an item
+    removes it;
+``source.toml``
+    ``origin``, ``licence`` and ``date`` (YYYY-MM-DD), all required; ``script`` for a list that a script
+    builds, and ``language`` (``en``, ``es``, or ``any``, the default).
+
+Lists are named ``<category>/<list>``, such as ``names/male_unambig``. A folder of the user's own, of the same
+form, may stand beside the shipped one; its lists replace shipped lists of the same name.
+
+A catalogue is ``dictionaries/patterns/<language>/<catalogue>.toml`` with an array of tables ``[[pattern]]``;
+what a pattern may say is up to `deid.detection.patterns`.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import tomllib
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deid.errors import ConfigError
+from deid.resources import resource_folder
+from deid.safe_names import safe_name
+
+__all__ = ["Dictionary", "PhraseMatcher", "available", "fold", "load_catalogues", "load_dictionary"]
+
+_NOT_LISTS = frozenset({"hierarchies", "ontologies", "patterns", "policies", "surrogates"})
+
+
+def fold(text: str) -> str:
+    """Return the form in which words are compared: lower case, without accents, with straight apostrophes."""
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text.replace("\u2019", "'").replace("\u2018", "'"))
+    return "".join(c for c in decomposed if not unicodedata.combining(c)).lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Dictionary:
+    """A word list."""
+
+    name: str
+    """``<category>/<list>``."""
+    phrases: tuple[str, ...] = field(repr=False)
+    """Items in the form of `fold`, single blanks between words, sorted, each once."""
+    exceptions: tuple[str, ...] = field(default=(), repr=False)
+    """Phrases in which an item does not count; same form."""
+    source: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    """Content of ``source.toml``."""
+
+    def __contains__(self, phrase: str) -> bool:
+        return " ".join(fold(phrase).split()) in self.words
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The items as a set."""
+        return _as_set(self.phrases)
+
+    @property
+    def language(self) -> str:
+        """Language of the list, ``any`` when it belongs to none."""
+        return self.source.get("language", "any")
+
+
+@functools.lru_cache(maxsize=256)
+def _as_set(phrases: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(phrases)
+
+
+def _fail(path: Path, what: str, hint: str, position: str = "") -> ConfigError:
+    return ConfigError(what, hint, "/".join(path.parts[-3:]), position)
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise _fail(path, "not UTF-8", "save the file in UTF-8", f"line {line}") from None
+    except OSError as error:
+        raise _fail(
+            path, f"cannot be read ({error.strerror})", "check the path and its permissions"
+        ) from None
+
+
+def _read_items(path: Path) -> tuple[str, ...]:
+    """Read a list of phrases; sorted and without doubles, so that the order of lines changes nothing."""
+    items = set()
+    for number, line in enumerate(_read_text(path).splitlines(), 1):
+        phrase = " ".join(fold(line).split())
+        if not phrase or phrase.startswith("#"):
+            continue
+        if any(unicodedata.category(c) == "Cc" for c in phrase):
+            raise _fail(
+                path, "control character", "one word or phrase a line, nothing else", f"line {number}"
+            )
+        if not any(c.isalnum() for c in phrase):
+            raise _fail(path, "an item without letter or digit", "remove the line", f"line {number}")
+        items.add(phrase)
+    return tuple(sorted(items))
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(_read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise _fail(path, f"not valid TOML ({error})", "see toml.io for the syntax") from None
+
+
+def _read_source(path: Path) -> dict[str, str]:
+    """Read and check ``source.toml``."""
+    if not path.is_file():
+        raise _fail(path, "missing", "say where the list comes from: origin, licence, date")
+    source = _read_toml(path)
+    for key in ("origin", "licence", "date"):
+        if key not in source:
+            raise _fail(path, f"no {key}", "origin, licence and date are required")
+    if isinstance(source["date"], datetime.date):
+        source["date"] = source["date"].isoformat()
+    for key, value in source.items():
+        if not isinstance(value, str) or not value.strip():
+            raise _fail(path, f"{safe_key(key)} is not a text", 'write key = "text"')
+    try:
+        datetime.date.fromisoformat(source["date"])
+    except ValueError:
+        raise _fail(path, "date is not a date", "write it as YYYY-MM-DD") from None
+    return source
+
+
+def safe_key(key: str) -> str:
+    """Return a key of a configuration file for messages."""
+    return key if key.isidentifier() else safe_name(key)
+
+
+def _folders(folders: Sequence[Path]) -> tuple[Path, ...]:
+    """Return the folders in which lists are looked up, the user's own first."""
+    return (*folders, resource_folder("dictionaries"))
+
+
+def available(language: str | None = None, folders: Sequence[Path] = ()) -> tuple[str, ...]:
+    """Name the lists that can be loaded.
+
+    Parameters
+    ----------
+    language : str, optional
+        Only lists of this language and lists that belong to no language.
+    folders : sequence of Path
+        Folders of the user's own, searched before the shipped one.
+
+    Returns
+    -------
+    tuple of str
+        Names ``<category>/<list>``, sorted.
+    """
+    names = set()
+    for folder in _folders(folders):
+        for items in folder.glob("*/*/items.txt"):
+            category = items.parent.parent.name
+            if category not in _NOT_LISTS:
+                names.add(f"{category}/{items.parent.name}")
+    if language is None:
+        return tuple(sorted(names))
+    wanted = (language, "any")
+    return tuple(
+        n
+        for n in sorted(names)
+        if _read_source(_list_folder(n, folders) / "source.toml").get("language", "any") in wanted
+    )
+
+
+def _list_folder(name: str, folders: Sequence[Path]) -> Path:
+    parts = name.split("/")
+    if len(parts) == 2 and all(p and p not in (".", "..") and "\\" not in p for p in parts):
+        for folder in _folders(folders):
+            path = folder.joinpath(*parts)
+            if (path / "items.txt").is_file():
+                return path
+    known = available(folders=folders)
+    raise ConfigError(f"no dictionary {name!r}", f"known: {', '.join(known) or 'none'}")
+
+
+def load_dictionary(name: str, folders: Sequence[Path] = ()) -> Dictionary:
+    """Load a word list.
+
+    Parameters
+    ----------
+    name : str
+        ``<category>/<list>``.
+    folders : sequence of Path
+        Folders of the user's own, searched before the shipped one.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such list, or a file of it is malformed; names file and line.
+    """
+    return _load(_list_folder(name, folders), name)
+
+
+@functools.lru_cache(maxsize=512)
+def _load(folder: Path, name: str) -> Dictionary:
+    source = _read_source(folder / "source.toml")
+    items = _read_items(folder / "items.txt")
+    if not items:
+        raise _fail(folder / "items.txt", "the list is empty", "add items or remove the folder")
+    exceptions = folder / "exceptions.txt"
+    return Dictionary(name, items, _read_items(exceptions) if exceptions.is_file() else (), source)
+
+
+def load_catalogues(
+    kind: str, language: str, folders: Sequence[Path] = ()
+) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Read the TOML files ``dictionaries/<kind>/<language>/*.toml``, sorted by name.
+
+    Yields
+    ------
+    (Path, dict)
+        The file and its content; the reader of the content says in its errors which file is meant.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such folder or a file is not TOML.
+    """
+    found = [f / kind / language for f in _folders(folders) if (f / kind / language).is_dir()]
+    if not found:
+        raise ConfigError(
+            f"no {kind} for language {language!r}",
+            f"make dictionaries/{kind}/{language}/ with at least one .toml file",
+        )
+    for folder in found:
+        for path in sorted(folder.glob("*.toml")):
+            yield path, _read_toml(path)
+
+
+class _Node:
+    """A node of the phrase trie below the first word."""
+
+    __slots__ = ("children", "ends")
+
+    def __init__(self) -> None:
+        self.children: dict[str, _Node] = {}
+        self.ends: tuple[int, ...] = ()
+
+
+class PhraseMatcher:
+    """Finds the phrases of many lists in a sequence of tokens, in time linear in its length.
+
+    Matching ignores case and accents. Whitespace tokens between the words of a phrase are skipped, as long as
+    they hold fewer than two line ends: a phrase may wrap to the next line, not reach into the next paragraph.
+    Of the phrases of one list that start at a token the longest counts, and matches of one list do not
+    overlap; matches of different lists may.
+
+    Parameters
+    ----------
+    dictionaries : iterable of Dictionary
+    tokenize : callable
+        Splits a phrase into token strings the way the texts will be split (whitespace tokens are dropped). It
+        is not asked about phrases of letters only, which are one token in every tokenizer of this project.
+    """
+
+    def __init__(self, dictionaries: Iterable[Dictionary], tokenize: Callable[[str], Sequence[str]]) -> None:
+        self.dictionaries = tuple(dictionaries)
+        self.names = tuple(d.name for d in self.dictionaries)
+        self._single: dict[str, tuple[int, ...]] = {}
+        self._deep: dict[str, _Node] = {}
+        shared: dict[tuple[int, ...], tuple[int, ...]] = {}
+        for number, dictionary in enumerate(self.dictionaries):
+            # identifier 2n stands for an item of list n, 2n + 1 for an exception of it
+            for phrases, end in ((dictionary.phrases, 2 * number), (dictionary.exceptions, 2 * number + 1)):
+                for phrase in phrases:
+                    self._add(phrase, end, tokenize, shared)
+
+    def _add(
+        self,
+        phrase: str,
+        end: int,
+        tokenize: Callable[[str], Sequence[str]],
+        shared: dict[tuple[int, ...], tuple[int, ...]],
+    ) -> None:
+        tokens = [phrase] if phrase.isalpha() else [fold(t) for t in tokenize(phrase) if not t.isspace()]
+        if not tokens:
+            return
+        if len(tokens) == 1:
+            ends = (*self._single.get(tokens[0], ()), end)
+            self._single[tokens[0]] = shared.setdefault(ends, ends)
+            return
+        node = self._deep.setdefault(tokens[0], _Node())
+        for token in tokens[1:]:
+            node = node.children.setdefault(token, _Node())
+        if end not in node.ends:
+            node.ends = (*node.ends, end)
+
+    def match(self, tokens: Sequence[str]) -> list[tuple[int, int, str]]:
+        """Find the phrases.
+
+        Parameters
+        ----------
+        tokens : sequence of str
+            Tokens of a text, whitespace tokens included or not.
+
+        Returns
+        -------
+        list of (int, int, str)
+            First token, one past the last token, name of the list; sorted.
+        """
+        return [(start, end, self.names[number]) for start, end, number in sorted(self._matches(tokens))]
+
+    def _matches(self, tokens: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+        words, places, joined = _content(tokens)
+        free = [0] * len(self.names)  # first word that a further match of the list may start at
+        shadow = [0] * len(self.names)  # end of the exceptions of the list seen so far
+        single, deep = self._single, self._deep
+        for first, word in enumerate(words):
+            ends = single.get(word)
+            node = deep.get(word)
+            if ends is None and node is None:
+                continue
+            longest = dict.fromkeys(ends, first + 1) if ends else {}
+            last = first
+            while node is not None:
+                last += 1
+                if last >= len(words) or not joined[last]:
+                    break
+                node = node.children.get(words[last])
+                if node is not None:
+                    for end in node.ends:
+                        longest[end] = last + 1
+            for end, stop in longest.items():
+                if end & 1:
+                    shadow[end >> 1] = max(shadow[end >> 1], stop)
+            for end, stop in longest.items():
+                number = end >> 1
+                if not end & 1 and first >= free[number] and stop > shadow[number]:
+                    free[number] = stop
+                    yield places[first], places[stop - 1] + 1, number
+
+
+def _content(tokens: Sequence[str]) -> tuple[list[str], list[int], list[bool]]:
+    """Return folded words, their token numbers, and whether each may continue the phrase before it."""
+    words: list[str] = []
+    places: list[int] = []
+    joined: list[bool] = []
+    breaks = 0
+    for place, token in enumerate(tokens):
+        if token.isspace():
+            breaks += token.count("\n")
+            continue
+        words.append(fold(token))
+        places.append(place)
+        joined.append(breaks < 2)
+        breaks = 0
+    return words, places, joined
