@@ -1,23 +1,44 @@
 """PHI taxonomies and the maps between them.
 
-Six label sets are known: HIPAA's 18 identifiers (45 CFR 164.514(b)(2)), i2b2-2006, i2b2-2014 with sub-types, the
-PhysioNet nursing notes, MEDDOCAN's 29 and HIDE's. The sub-types of i2b2-2014 are the hub: every label of every set has
-one *canonical* category there, and a map between two sets goes through it. A map says where it loses something:
-several labels that become one, or a label that becomes a wider one.
+Six label sets are known: HIPAA's 18 identifiers (45 CFR 164.514(b)(2)), i2b2-2006, i2b2-2014 with sub-types,
+the PhysioNet nursing notes, MEDDOCAN's 29 and HIDE's. The sub-types of i2b2-2014 are the hub: every label of
+every set has one *canonical* category there, and a map between two sets goes through it. A map says where it
+loses something: labels without a place in the target, several labels that become one, and labels that become
+a wider or another one.
 
-Sources: ALGORITHMS section 1.3; Stubbs and Uzuner 2015 (i2b2-2014); Marimon et al. 2019 (MEDDOCAN); Neamatullah et
-al. 2008 (PhysioNet); Gardner and Xiong 2009 (HIDE).
+Sources: Stubbs and Uzuner 2015 (i2b2-2014); Uzuner et al. 2007 (i2b2-2006); Marimon et al. 2019 (MEDDOCAN);
+Neamatullah et al. 2008 (PhysioNet); Gardner and Xiong 2009 (HIDE). The table that joins them is
+docs/labels.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from deid.errors import ConfigError
 
-__all__ = ["HIPAA", "LABEL_SETS", "Label", "LabelSet", "Mapping", "canonical", "group", "hipaa", "label_set_of", "map_labels"]
+__all__ = [
+    "CATEGORIES",
+    "GROUPS",
+    "HIPAA",
+    "I2B2_2014_HIPAA",
+    "I2B2_2014_HIPAA_OFFICIAL",
+    "LABEL_SETS",
+    "Label",
+    "LabelMap",
+    "LabelSet",
+    "canonical",
+    "find_label",
+    "group",
+    "hipaa",
+    "label_set_of",
+    "map_labels",
+]
+
+GROUPS = ("NAME", "PROFESSION", "LOCATION", "AGE", "DATE", "CONTACT", "ID", "OTHER")
+"""The coarse groups: the elements of i2b2-2014 XML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +48,13 @@ class Label:
     name: str
     """As written in files of the set."""
     group: str
-    """Coarse group: NAME, PROFESSION, LOCATION, AGE, DATE, CONTACT, ID or OTHER (the element of i2b2-2014 XML)."""
+    """One of `GROUPS`."""
     canonical: str
     """The canonical category (a sub-type of i2b2-2014) that comes nearest."""
     exact: bool = True
-    """Whether the label means the same as its canonical category; False when it is wider or different."""
+    """Whether the label means the same as its canonical category; False when wider, narrower or different."""
+    hipaa: str = ""
+    """Letter of the HIPAA identifier, empty where Safe Harbor lists none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,50 +62,54 @@ class LabelSet:
     """A named set of labels."""
 
     name: str
-    labels: tuple[Label, ...]
+    labels: Mapping[str, Label]
+    """The labels by name, in the set's order."""
 
     def __contains__(self, name: str) -> bool:
-        return any(label.name == name for label in self.labels)
+        return name in self.labels
 
     def names(self) -> tuple[str, ...]:
         """Return the labels' names in the set's order."""
-        return tuple(label.name for label in self.labels)
+        return tuple(self.labels)
 
 
-HIPAA = MappingProxyType(
-    {
-        "A": "names",
-        "B": "geographic subdivisions smaller than a state",
-        "C": "dates except year, and ages over 89",
-        "D": "telephone numbers",
-        "E": "fax numbers",
-        "F": "e-mail addresses",
-        "G": "social security numbers",
-        "H": "medical record numbers",
-        "I": "health plan beneficiary numbers",
-        "J": "account numbers",
-        "K": "certificate and licence numbers",
-        "L": "vehicle identifiers, serial numbers and licence plates",
-        "M": "device identifiers and serial numbers",
-        "N": "web URLs",
-        "O": "IP addresses",
-        "P": "biometric identifiers",
-        "Q": "full-face photographs",
-        "R": "any other unique identifying number, characteristic or code",
-    }
+_IDENTIFIERS = (
+    # letter, label in the set `hipaa`, canonical category (~: only the nearest), meaning
+    ("A", "NAME", "~PATIENT", "names"),
+    ("B", "GEO", "~LOCATION-OTHER", "geographic subdivisions smaller than a state"),
+    ("C", "DATE", "~DATE", "dates except year, and ages over 89"),
+    ("D", "PHONE", "PHONE", "telephone numbers"),
+    ("E", "FAX", "FAX", "fax numbers"),
+    ("F", "EMAIL", "EMAIL", "e-mail addresses"),
+    ("G", "SSN", "SSN", "social security numbers"),
+    ("H", "MRN", "MEDICALRECORD", "medical record numbers"),
+    ("I", "PLAN", "HEALTHPLAN", "health plan beneficiary numbers"),
+    ("J", "ACCT", "ACCOUNT", "account numbers"),
+    ("K", "LIC", "LICENSE", "certificate and licence numbers"),
+    ("L", "VEH", "VEHICLE", "vehicle identifiers, serial numbers and licence plates"),
+    ("M", "DEV", "DEVICE", "device identifiers and serial numbers"),
+    ("N", "URL", "URL", "web URLs"),
+    ("O", "IP", "IPADDR", "IP addresses"),
+    ("P", "BIO", "BIOID", "biometric identifiers"),
+    ("Q", "PHOTO", "~OTHER", "full-face photographs"),
+    ("R", "OTHER", "~IDNUM", "any other unique identifying number, characteristic or code"),
 )
+
+HIPAA: Mapping[str, str] = MappingProxyType({letter: meaning for letter, _, _, meaning in _IDENTIFIERS})
 """HIPAA's 18 identifiers by letter. Q is not in text."""
 
-# canonical category -> (group, HIPAA letter or "" where Safe Harbor does not list it)
+# Canonical category -> (group, HIPAA letter or "" where Safe Harbor does not list it). Identifiers count
+# when they are of the patient or of relatives, employers and household members, hence ORGANIZATION
+# (employers' names) and USERNAME (a unique code) but neither providers nor the places of care.
 _CANONICAL = {
     "PATIENT": ("NAME", "A"),
     "DOCTOR": ("NAME", ""),
     "USERNAME": ("NAME", "R"),
     "PROFESSION": ("PROFESSION", ""),
-    "HOSPITAL": ("LOCATION", "B"),
+    "HOSPITAL": ("LOCATION", ""),
     "DEPARTMENT": ("LOCATION", ""),
-    "ROOM": ("LOCATION", "B"),
-    "ORGANIZATION": ("LOCATION", "B"),
+    "ROOM": ("LOCATION", ""),
+    "ORGANIZATION": ("LOCATION", "A"),
     "STREET": ("LOCATION", "B"),
     "CITY": ("LOCATION", "B"),
     "STATE": ("LOCATION", ""),
@@ -108,228 +135,274 @@ _CANONICAL = {
     "OTHER": ("OTHER", "R"),
 }
 
+CATEGORIES: tuple[str, ...] = tuple(_CANONICAL)
+"""The canonical categories: the sub-types of i2b2-2014."""
+
+I2B2_2014_HIPAA_OFFICIAL = frozenset(
+    {"PATIENT", "CITY", "STREET", "ZIP", "ORGANIZATION", "AGE", "DATE", "PHONE", "FAX", "EMAIL"}
+    | {category for category, (coarse, _) in _CANONICAL.items() if coarse == "ID"}
+)
+"""Canonical categories that the scorer of i2b2-2014 counts as HIPAA's."""
+
+I2B2_2014_HIPAA = I2B2_2014_HIPAA_OFFICIAL | {"URL", "IPADDR"}
+"""The same with URL and IPADDR, which HIPAA lists (items N and O) and the official scorer leaves out."""
+
 
 def _set(name: str, rows: str) -> LabelSet:
-    """Parse rows ``LABEL CANONICAL`` with ``~`` before a canonical category that is only the nearest one."""
-    labels = []
+    """Parse rows ``LABEL | CANONICAL [LETTER]``.
+
+    ``~`` before the canonical category marks it as only the nearest one; a letter (``-`` for none) replaces
+    the HIPAA letter of the canonical category.
+    """
+    labels = {}
     for row in rows.strip().splitlines():
-        label, hub = row.rsplit(maxsplit=1)
+        label, _, rest = (part.strip() for part in row.partition("|"))
+        hub, *letters = rest.split()
         nearest = hub.lstrip("~")
-        labels.append(Label(label.strip(), _CANONICAL[nearest][0], nearest, exact=nearest == hub))
-    return LabelSet(name, tuple(labels))
+        coarse, letter = _CANONICAL[nearest]
+        if letters:
+            letter = letters[0].strip("-")
+        labels[label] = Label(label, coarse, nearest, exact=nearest == hub, hipaa=letter)
+    return LabelSet(name, MappingProxyType(labels))
 
 
-LABEL_SETS: MappingProxyType[str, LabelSet] = MappingProxyType(
+LABEL_SETS: Mapping[str, LabelSet] = MappingProxyType(
     {
         s.name: s
         for s in (
-            LabelSet("i2b2-2014", tuple(Label(c, g, c) for c, (g, _) in _CANONICAL.items())),
+            _set("i2b2-2014", "\n".join(f"{category} | {category}" for category in _CANONICAL)),
             _set(
                 "i2b2-2006",
                 """
-                PATIENT PATIENT
-                DOCTOR DOCTOR
-                HOSPITAL HOSPITAL
-                ID ~IDNUM
-                DATE DATE
-                LOCATION ~LOCATION-OTHER
-                PHONE PHONE
-                AGE ~AGE
+                PATIENT | PATIENT
+                DOCTOR | DOCTOR
+                HOSPITAL | ~HOSPITAL
+                ID | ~IDNUM
+                DATE | ~DATE
+                LOCATION | ~LOCATION-OTHER
+                PHONE | ~PHONE
+                AGE | ~AGE
                 """,
             ),
             _set(
                 "physionet",
                 """
-                HCPName DOCTOR
-                PTName PATIENT
-                PTNameInitial ~PATIENT
-                RelativeProxyName ~PATIENT
-                Location ~LOCATION-OTHER
-                Date DATE
-                DateYear ~DATE
-                Phone PHONE
-                Age AGE
-                Other OTHER
+                HCPName | DOCTOR
+                PTName | PATIENT
+                PTNameInitial | ~PATIENT
+                RelativeProxyName | ~PATIENT
+                Location | ~LOCATION-OTHER
+                Date | ~DATE
+                DateYear | ~DATE
+                Phone | ~PHONE
+                Age | ~AGE
+                Other | ~OTHER
                 """,
             ),
             _set(
                 "meddocan",
                 """
-                NOMBRE_SUJETO_ASISTENCIA PATIENT
-                EDAD_SUJETO_ASISTENCIA AGE
-                SEXO_SUJETO_ASISTENCIA ~OTHER
-                FAMILIARES_SUJETO_ASISTENCIA ~OTHER
-                NOMBRE_PERSONAL_SANITARIO DOCTOR
-                FECHAS DATE
-                PROFESION PROFESSION
-                HOSPITAL HOSPITAL
-                CENTRO_SALUD ~HOSPITAL
-                INSTITUCION ORGANIZATION
-                CALLE STREET
-                TERRITORIO ~CITY
-                PAIS COUNTRY
-                NUMERO_TELEFONO PHONE
-                NUMERO_FAX FAX
-                CORREO_ELECTRONICO EMAIL
-                ID_SUJETO_ASISTENCIA MEDICALRECORD
-                ID_CONTACTO_ASISTENCIAL ~IDNUM
-                ID_ASEGURAMIENTO HEALTHPLAN
-                ID_TITULACION_PERSONAL_SANITARIO LICENSE
-                ID_EMPLEO_PERSONAL_SANITARIO ~IDNUM
-                IDENTIF_VEHICULOS_NRSERIE_PLACAS VEHICLE
-                IDENTIF_DISPOSITIVOS_NRSERIE DEVICE
-                DIREC_PROT_INTERNET IPADDR
-                URL_WEB URL
-                IDENTIF_BIOMETRICOS BIOID
-                NUMERO_BENEF_PLAN_SALUD ~HEALTHPLAN
-                OTRO_NUMERO_IDENTIF IDNUM
-                OTROS_SUJETO_ASISTENCIA OTHER
+                NOMBRE_SUJETO_ASISTENCIA | PATIENT
+                EDAD_SUJETO_ASISTENCIA | AGE
+                SEXO_SUJETO_ASISTENCIA | ~OTHER -
+                FAMILIARES_SUJETO_ASISTENCIA | ~OTHER -
+                NOMBRE_PERSONAL_SANITARIO | DOCTOR
+                FECHAS | DATE
+                PROFESION | PROFESSION
+                HOSPITAL | HOSPITAL
+                CENTRO_SALUD | ~HOSPITAL
+                INSTITUCION | ORGANIZATION
+                CALLE | STREET
+                TERRITORIO | ~CITY
+                PAIS | COUNTRY
+                NUMERO_TELEFONO | PHONE
+                NUMERO_FAX | FAX
+                CORREO_ELECTRONICO | EMAIL
+                ID_SUJETO_ASISTENCIA | MEDICALRECORD
+                ID_CONTACTO_ASISTENCIAL | ~IDNUM
+                ID_ASEGURAMIENTO | HEALTHPLAN
+                ID_TITULACION_PERSONAL_SANITARIO | LICENSE
+                ID_EMPLEO_PERSONAL_SANITARIO | ~IDNUM
+                IDENTIF_VEHICULOS_NRSERIE_PLACAS | VEHICLE
+                IDENTIF_DISPOSITIVOS_NRSERIE | DEVICE
+                DIREC_PROT_INTERNET | IPADDR
+                URL_WEB | URL
+                IDENTIF_BIOMETRICOS | BIOID
+                NUMERO_BENEF_PLAN_SALUD | ~HEALTHPLAN
+                OTRO_NUMERO_IDENTIF | IDNUM
+                OTROS_SUJETO_ASISTENCIA | OTHER
                 """,
             ),
+            # HIDE lets its users name the labels: these are the names met in its files, and the headings that
+            # the dissertation's tables print for the Emory reports.
             _set(
                 "hide",
                 """
-                name ~PATIENT
-                date DATE
-                age AGE
-                mrn MEDICALRECORD
-                accountnum ACCOUNT
-                id IDNUM
-                location ~LOCATION-OTHER
-                hospital HOSPITAL
-                organization ORGANIZATION
-                phone PHONE
-                email EMAIL
-                url URL
-                ip IPADDR
-                profession PROFESSION
-                other OTHER
+                name | ~PATIENT
+                date | DATE
+                age | AGE
+                mrn | MEDICALRECORD
+                accountnum | ACCOUNT
+                id | IDNUM
+                location | ~LOCATION-OTHER
+                hospital | HOSPITAL
+                organization | ORGANIZATION
+                phone | ~PHONE
+                email | EMAIL
+                url | URL
+                ip | IPADDR
+                profession | PROFESSION
+                other | OTHER
+                Medical Record Number | MEDICALRECORD
+                Account Number | ACCOUNT
                 """,
             ),
-            _set(
-                "hipaa",
-                """
-                A ~PATIENT
-                B ~LOCATION-OTHER
-                C ~DATE
-                D PHONE
-                E FAX
-                F EMAIL
-                G SSN
-                H MEDICALRECORD
-                I HEALTHPLAN
-                J ACCOUNT
-                K LICENSE
-                L VEHICLE
-                M DEVICE
-                N URL
-                O IPADDR
-                P BIOID
-                Q ~OTHER
-                R OTHER
-                """,
-            ),
+            _set("hipaa", "\n".join(f"{label} | {hub} {letter}" for letter, label, hub, _ in _IDENTIFIERS)),
         )
     }
 )
 """The label sets by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
-    """A map from one label set to another, and what it loses."""
-
-    source: str
-    target: str
-    to: MappingProxyType[str, str]
-    """Label of the source -> label of the target."""
-    losses: tuple[str, ...]
-    """One sentence for each label whose meaning becomes wider, or that shares its target with others."""
-
-
-# Where a target set has no label with the same canonical category: the nearest wider canonical categories, in order.
-_WIDER = {
-    "DEPARTMENT": ("HOSPITAL", "LOCATION-OTHER", "OTHER"),
-    "ROOM": ("LOCATION-OTHER", "OTHER"),
-    "ORGANIZATION": ("LOCATION-OTHER", "OTHER"),
-    "HOSPITAL": ("ORGANIZATION", "LOCATION-OTHER", "OTHER"),
-    "FAX": ("PHONE", "OTHER"),
-    "DOCTOR": ("PATIENT",),
-    "USERNAME": ("IDNUM", "OTHER", "PATIENT"),
-    "PROFESSION": ("OTHER",),
-}
-_GROUP_FALLBACK = {
-    "LOCATION": ("LOCATION-OTHER", "CITY", "OTHER"),
-    "ID": ("IDNUM", "OTHER"),
-    "CONTACT": ("PHONE", "OTHER"),
-    "NAME": ("PATIENT",),
-}
-
-
-def _find(label: str) -> Label | None:
+def _first_of_each(fold: bool) -> dict[str, Label]:
+    found: dict[str, Label] = {}
     for label_set in LABEL_SETS.values():
-        for known in label_set.labels:
-            if known.name == label:
-                return known
-    return None
+        for name, label in label_set.labels.items():
+            found.setdefault(name.casefold() if fold else name, label)
+    return found
+
+
+_BY_NAME = _first_of_each(fold=False)
+_BY_FOLDED_NAME = _first_of_each(fold=True)
+
+# Where a target set has no label with the same canonical category: the canonical categories that may stand
+# in, in order. Nothing stands in for a category that is not named here (professions have no place in
+# i2b2-2006 and PhysioNet, e-mail, web and IP addresses none in i2b2-2006): it is dropped, and the map says
+# so.
+_STAND_INS: Mapping[str, tuple[str, ...]] = {
+    "DOCTOR": ("PATIENT",),
+    "USERNAME": ("DOCTOR", "PATIENT"),
+    "HOSPITAL": ("ORGANIZATION", "LOCATION-OTHER"),
+    "DEPARTMENT": ("HOSPITAL", "LOCATION-OTHER"),
+    "ROOM": ("HOSPITAL", "LOCATION-OTHER"),
+    "ORGANIZATION": ("HOSPITAL", "LOCATION-OTHER"),
+    **dict.fromkeys(("STREET", "STATE", "COUNTRY", "ZIP"), ("LOCATION-OTHER", "CITY")),
+    "CITY": ("LOCATION-OTHER",),
+    "LOCATION-OTHER": ("CITY",),
+    "FAX": ("PHONE",),
+    **dict.fromkeys(("EMAIL", "URL", "IPADDR"), ("OTHER",)),
+    **{category: ("IDNUM", "OTHER") for category, (coarse, _) in _CANONICAL.items() if coarse == "ID"},
+}
+
+
+def find_label(name: str) -> Label | None:
+    """Return the label of that name in the first set that has it, else in another letter case."""
+    return _BY_NAME.get(name) or _BY_FOLDED_NAME.get(name.casefold())
 
 
 def canonical(label: str) -> str:
-    """Return the canonical category of a label of any known set; an unknown label is its own category, upper case."""
-    known = _find(label)
+    """Return the canonical category of a label of any known set; an unknown one is its own, in upper case."""
+    known = find_label(label)
     return known.canonical if known else label.upper()
 
 
 def group(label: str) -> str:
-    """Return the coarse group of a label of any known set, ``OTHER`` for an unknown one."""
-    known = _find(label)
+    """Return the coarse group of a label of any known set or of a group, ``OTHER`` for an unknown one."""
+    if label in GROUPS:
+        return label
+    known = find_label(label)
     return known.group if known else "OTHER"
 
 
 def hipaa(label: str) -> str:
-    """Return the letter of the HIPAA identifier that a label belongs to, empty where Safe Harbor lists none."""
-    return _CANONICAL.get(canonical(label), ("", ""))[1]
+    """Return the letter of the HIPAA identifier of a label, empty where Safe Harbor lists none."""
+    known = find_label(label)
+    return known.hipaa if known else ""
 
 
 def label_set_of(labels: Iterable[str]) -> LabelSet | None:
     """Return the first known label set that holds all ``labels``, else None."""
     wanted = set(labels)
-    return next((s for s in LABEL_SETS.values() if wanted <= set(s.names())), None)
+    return next((s for s in LABEL_SETS.values() if wanted <= s.labels.keys()), None)
 
 
-def map_labels(source: str, target: str) -> Mapping:
+@dataclass(frozen=True, slots=True)
+class LabelMap:
+    """A map from one label set to another, and what it loses."""
+
+    source: str
+    target: str
+    to: Mapping[str, str | None]
+    """Label of the source -> label of the target, None where the target has no place for it (dropped)."""
+    losses: tuple[str, ...]
+    """One sentence for each label that is dropped, whose meaning changes, or that shares its target."""
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Labels of the source that have no place in the target."""
+        return tuple(label for label, mapped in self.to.items() if mapped is None)
+
+
+def map_labels(source: str, target: str) -> LabelMap:
     """Map the labels of one set to those of another through their canonical categories.
+
+    Parameters
+    ----------
+    source, target : str
+        Names in `LABEL_SETS`.
+
+    Returns
+    -------
+    LabelMap
+        With every label of the source; one that has no place in the target maps to None.
 
     Raises
     ------
     ConfigError
-        When a set is unknown or a label has no place in the target.
+        When a set is unknown.
     """
     for name in (source, target):
         if name not in LABEL_SETS:
             raise ConfigError(f"unknown label set {name!r}", "known sets: " + ", ".join(LABEL_SETS))
-    by_canonical: dict[str, Label] = {}
-    for label in LABEL_SETS[target].labels:
-        held = by_canonical.get(label.canonical)
-        if held is None or (label.exact and not held.exact):
-            by_canonical[label.canonical] = label
-    to: dict[str, str] = {}
+    there = _TargetSet.of(LABEL_SETS[target])
+    to: dict[str, str | None] = {}
     losses: list[str] = []
-    for label in LABEL_SETS[source].labels:
-        if label in LABEL_SETS[target].labels:
-            to[label.name] = label.name
-            continue
-        fallbacks = (label.canonical, *_WIDER.get(label.canonical, ()), *_GROUP_FALLBACK.get(label.group, ("OTHER",)))
-        found = next((by_canonical[c] for c in fallbacks if c in by_canonical), None)
+    for label in LABEL_SETS[source].labels.values():
+        found = label if source == target else there.nearest(label)
+        to[label.name] = found.name if found else None
         if found is None:
-            raise ConfigError(
-                f"label {label.name} of {source} has no place in {target}", "choose a target set with that category"
-            )
-        to[label.name] = found.name
-        if found.canonical != label.canonical or not (found.exact and label.exact):
+            losses.append(f"{label.name} has no place in {target} and is dropped")
+        elif source != target and not (found.canonical == label.canonical and found.exact and label.exact):
             losses.append(f"{label.name} becomes {found.name}, which does not mean exactly the same")
-    for name in dict.fromkeys(to.values()):
-        sharers = [label for label, mapped in to.items() if mapped == name]
+    for target_name in LABEL_SETS[target].names():
+        sharers = [label for label, mapped in to.items() if mapped == target_name]
         if len(sharers) > 1:
-            losses.append(f"{', '.join(sharers)} all become {name}")
-    return Mapping(source, target, MappingProxyType(to), tuple(losses))
+            losses.append(f"{', '.join(sharers)} all become {target_name}")
+    return LabelMap(source, target, MappingProxyType(to), tuple(losses))
+
+
+@dataclass(frozen=True, slots=True)
+class _TargetSet:
+    """The labels of a target set by what leads to them."""
+
+    by_canonical: Mapping[str, Label]
+    by_letter: Mapping[str, Label] | None
+    """Only for HIPAA's own set: there the law's letter decides, not the nearest category."""
+
+    @classmethod
+    def of(cls, label_set: LabelSet) -> _TargetSet:
+        by_canonical: dict[str, Label] = {}
+        for label in label_set.labels.values():
+            held = by_canonical.get(label.canonical)
+            if held is None or (label.exact and not held.exact):
+                by_canonical[label.canonical] = label
+        letters = (
+            {label.hipaa: label for label in label_set.labels.values()} if label_set.name == "hipaa" else None
+        )
+        return cls(by_canonical, letters)
+
+    def nearest(self, label: Label) -> Label | None:
+        if self.by_letter is not None:
+            return self.by_letter.get(label.hipaa)
+        candidates = (label.canonical, *_STAND_INS.get(label.canonical, ()))
+        return next((self.by_canonical[c] for c in candidates if c in self.by_canonical), None)
