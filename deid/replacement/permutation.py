@@ -1,0 +1,107 @@
+"""Keyed permutations of small and large sets: how surrogates are chosen without any memory.
+
+A permutation of ``0 .. n-1`` never gives two originals the same surrogate, in whatever order and on whatever machine
+they come. It is a Feistel network on a rectangle of about square shape, walked until it falls back into the set
+(Black and Rogaway 2002, "Ciphers with arbitrary finite domains"). The round function is keyed BLAKE2b; its key is an
+HMAC-SHA256 of the user's secret, the person's scope and the kind of thing (`deid.keys.Key.mac`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from math import isqrt
+
+from deid.keys import Key
+
+__all__ = ["Keyed"]
+
+_ROUNDS = 6
+_MAX_BITS = 800  # beyond that a round's 512-bit digest would no longer be uniform over half of the set
+
+
+class Keyed:
+    """Keyed numbers and permutations for one scope and one kind of thing.
+
+    Parameters
+    ----------
+    key : Key
+        The user's secret.
+    *scope : str
+        What the choices depend on, such as the person's scope and ``"names"``.
+    """
+
+    def __init__(self, key: Key, *scope: str) -> None:
+        self._seed = key.mac("surrogate", *scope)
+
+    @cached_property
+    def _base(self) -> hashlib.blake2b:
+        return hashlib.blake2b(key=self._seed, digest_size=64)
+
+    def number(self, *parts: str) -> int:
+        """Return a keyed 512-bit number for ``parts``; take it modulo n for a choice among n."""
+        state = self._base.copy()
+        for part in parts:
+            raw = part.encode("utf-8", "surrogatepass")
+            state.update(len(raw).to_bytes(4, "big") + raw)
+        return int.from_bytes(state.digest(), "big")
+
+    def permute(self, what: str, index: int, size: int, *, inverse: bool = False) -> int:
+        """Return where a keyed permutation of ``range(size)`` sends ``index``.
+
+        Parameters
+        ----------
+        what : str
+            Names the permutation: another name, another permutation.
+        index, size : int
+            ``0 <= index < size``, and ``size`` below 2**800.
+        inverse : bool
+            Apply the inverse permutation.
+        """
+        if size.bit_length() > _MAX_BITS:
+            raise ValueError("the set is too large for one permutation")
+        if size < 2:
+            return index
+        wide = isqrt(size - 1) + 1
+        high = -(-size // wide)
+        tweak = self._base.copy()
+        tweak.update(f"{what}\0{size}\0".encode("utf-8", "surrogatepass"))
+        order = range(_ROUNDS - 1, -1, -1) if inverse else range(_ROUNDS)
+        sign = -1 if inverse else 1
+        while True:
+            left, right = divmod(index, high)
+            for step in order:
+                state = tweak.copy()
+                if step & 1:
+                    state.update(b"%d:%d" % (step, left))
+                    right = (right + sign * int.from_bytes(state.digest(), "big")) % high
+                else:
+                    state.update(b"%d:%d" % (step, right))
+                    left = (left + sign * int.from_bytes(state.digest(), "big")) % wide
+            index = left * high + right
+            if index < size:
+                return index
+
+    def move(self, what: str, index: int, size: int, steps: int = 1) -> int:
+        """Like `permute`, by a permutation that leaves nothing where it is (``size`` at least 2).
+
+        It is one large cycle: conjugate of "add one" by a keyed permutation. ``steps`` goes on along the cycle, for a
+        second and third choice.
+        """
+        if size < 2:
+            raise ValueError("a set of one cannot be moved")
+        place = self.permute(what, index, size, inverse=True)
+        return self.permute(what, (place + 1 + (steps - 1) % (size - 1)) % size, size)
+
+    def shuffle(self, what: str, items: Sequence[str]) -> list[str]:
+        """Return ``items`` in a keyed order."""
+        rest = list(items)
+        stream = self.number("shuffle", what)
+        shuffled = []
+        while rest:
+            if stream >> 64 == 0:
+                stream = self.number("shuffle", what, str(len(rest)))
+            stream, place = divmod(stream, len(rest))
+            shuffled.append(rest.pop(place))
+        return shuffled
