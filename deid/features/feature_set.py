@@ -1,0 +1,287 @@
+"""FeatureSet: declares features, names them, expands them into CRF attributes.
+
+A *type* feature depends on a token's string alone and is seen at an offset: the affixes of the token two to the left
+are type features at offset -2. A *position* feature depends on the place in the document. Training expands both into
+attributes; tagging gives each distinct token type one row of label scores per offset and never expands
+(`deid.labeling.decoder`).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from deid.dictionaries import Dictionary, PhraseMatcher, fold, load_dictionary
+from deid.errors import ConfigError, ModelError
+from deid.features.affix import affix_features
+from deid.features.patterns import letter_patterns, pattern_features
+from deid.features.position import PositionFeatures, line_features, occurrence_share
+from deid.features.shape import shape_features
+from deid.tokenization import Tokens, tokenize
+
+__all__ = ["GROUPS", "PRESETS", "Encoded", "FeatureSet", "TypeFeature"]
+
+_LEXICAL_POSITION = ("HD_", "SE_")
+
+GROUPS = "racd"
+"""The four groups of the dissertation: regular expressions, affixes, context, dictionaries."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypeFeature:
+    """A family of features that depend on the token's string alone."""
+
+    name: str
+    group: str
+    """One of r, a, c, d."""
+    extract: Callable[[str], tuple[str, ...]]
+    offsets: tuple[int, ...]
+    """At which neighbours it is seen, 0 is the token itself; -1 the one before it."""
+    lexical: bool
+    """Whether its attributes spell words or four and more letters of one, and so could tell whom the training notes
+    are about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A named feature set, before its groups and dictionaries are chosen."""
+
+    tokenizer: str
+    spaces: bool
+    """Whether white-space tokens are labelled too (as HIDE does)."""
+    boundaries: bool
+    """Whether the edges of the document are features."""
+    types: Callable[[], tuple[TypeFeature, ...]]
+    position: Callable[[Tokens, Sequence[int]], PositionFeatures]
+    """Position features; they belong to group c."""
+    lists_at: tuple[int, ...]
+    """At which neighbours single words of the word lists are seen (phrases fire on their own tokens only)."""
+
+
+def _word(token: str) -> tuple[str, ...]:
+    return (token,)
+
+
+def _lower(token: str) -> tuple[str, ...]:
+    return ("LW_" + token.lower(),)
+
+
+def _single_words(lists: Sequence[Dictionary]) -> Callable[[str], tuple[str, ...]]:
+    names: dict[str, list[str]] = {}
+    for dictionary in lists:
+        for phrase in dictionary.phrases:
+            if " " not in phrase:
+                names.setdefault(phrase, []).append(f"IN_{dictionary.name}")
+    table = {word: tuple(found) for word, found in names.items()}
+    return lambda token: table.get(fold(token), ())
+
+
+_AROUND = (-4, -3, -2, -1, 1, 2, 3, 4)
+
+
+def _hide_types() -> tuple[TypeFeature, ...]:
+    table = letter_patterns(unicode=False)
+    return (
+        TypeFeature("pattern", "r", lambda t: pattern_features(t, table), (0,), lexical=False),
+        TypeFeature("affix", "a", lambda t: affix_features(t, 3, hide_compat=True), (0,), lexical=False),
+        TypeFeature("context", "c", _word, _AROUND, lexical=True),
+    )
+
+
+def _default_types() -> tuple[TypeFeature, ...]:
+    table = letter_patterns(unicode=True)
+    near = (-2, -1, 0, 1, 2)
+    return (
+        TypeFeature("pattern", "r", lambda t: pattern_features(t, table), (0,), lexical=False),
+        TypeFeature("shape", "r", shape_features, near, lexical=False),
+        TypeFeature("affix", "a", lambda t: affix_features(t, 3), near, lexical=False),
+        TypeFeature("long-affix", "a", lambda t: affix_features(t, 5, 4), (0,), lexical=True),
+        TypeFeature("context", "c", _word, _AROUND, lexical=True),
+        TypeFeature("lower", "c", _lower, near, lexical=True),
+    )
+
+
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        "hide": Preset("hide", True, False, _hide_types, occurrence_share, (0,)),
+        "default": Preset("default", False, True, _default_types, line_features, (-1, 0, 1)),
+    }
+)
+"""``hide`` is the dissertation exactly; ``default`` is the best that was measured (docs/features.md)."""
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A document as its feature set sees it."""
+
+    tokens: Tokens
+    items: np.ndarray
+    """Indices of the tokens that are labelled, int64 of shape (n_items,)."""
+    types: list[str]
+    """Distinct token strings among all context tokens and items."""
+    neighbours: dict[int, np.ndarray]
+    """For each offset, the index into ``types`` at each item, int64 of shape (n_items,); -1 beyond the document."""
+    position: list[list[tuple[str, float]]] = field(repr=False)
+    """Position attributes and their values at each item; empty lists when there are none."""
+
+
+class FeatureSet:
+    """What the tagger looks at.
+
+    Parameters
+    ----------
+    preset : str
+        ``hide`` or ``default``.
+    groups : str
+        Which of the groups r, a, c, d are on.
+    dictionaries : sequence of str
+        Names of the word lists for group d.
+
+    Raises
+    ------
+    ConfigError
+        When the preset, a group or a list is unknown.
+    """
+
+    def __init__(self, preset: str = "default", groups: str = GROUPS, dictionaries: Sequence[str] = ()) -> None:
+        if preset not in PRESETS:
+            raise ConfigError(f"unknown feature preset {preset!r}", "known: " + ", ".join(PRESETS))
+        if not groups or set(groups) - set(GROUPS):
+            raise ConfigError(f"feature groups {groups!r} are not letters of {GROUPS}", "for example: racd, rc")
+        self.preset = preset
+        self.groups = "".join(g for g in GROUPS if g in groups)
+        self.dictionaries = tuple(dictionaries) if "d" in groups else ()
+        self._plan = PRESETS[preset]
+        lists = [load_dictionary(name) for name in self.dictionaries]
+        types = [t for t in self._plan.types() if t.group in self.groups]
+        if lists:
+            types.append(TypeFeature("dictionary", "d", _single_words(lists), self._plan.lists_at, lexical=False))
+        self.type_features = tuple(types)
+        self.tokenizer = self._plan.tokenizer
+        offsets = {o for t in self.type_features for o in t.offsets} | {0}
+        self.offsets = tuple(sorted(offsets))
+        self._matcher = PhraseMatcher(lists, self._split) if lists else None
+        # a row of attributes is asked for again for every occurrence of a type
+        self.type_attributes = functools.lru_cache(maxsize=200_000)(self._type_attributes)
+
+    def __repr__(self) -> str:
+        return f"FeatureSet({self.preset!r}, {self.groups!r}, {len(self.dictionaries)} dictionaries)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FeatureSet, (self.preset, self.groups, self.dictionaries)
+
+    def spec(self) -> dict[str, Any]:
+        """Return what `from_spec` needs to build the same feature set again (JSON values)."""
+        return {"preset": self.preset, "groups": self.groups, "dictionaries": list(self.dictionaries)}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> FeatureSet:
+        """Build the feature set that `spec` describes.
+
+        Raises
+        ------
+        ModelError
+            When the description is not one of ours.
+        """
+        try:
+            return cls(str(spec["preset"]), str(spec["groups"]), [str(name) for name in spec["dictionaries"]])
+        except (KeyError, TypeError):
+            raise ModelError("the description of the features is incomplete", "train the model again") from None
+
+    def checksums(self) -> dict[str, str]:
+        """Return a checksum of each word list, so that a model is not used with other lists than it was trained with."""
+        return {
+            name: hashlib.sha256("\n".join(load_dictionary(name).phrases).encode()).hexdigest()
+            for name in self.dictionaries
+        }
+
+    def _split(self, phrase: str) -> list[str]:
+        tokens = tokenize(phrase, self.tokenizer)
+        return [s for s, space in zip(tokens.strings, tokens.spaces, strict=True) if not space]
+
+    def _type_attributes(self, token: str | None, offset: int) -> tuple[str, ...]:
+        if token is None:
+            return (f"{offset:+d}:EDGE",) if self._plan.boundaries else ()
+        return tuple(self._names(token, offset, lexical=None))
+
+    def _names(self, token: str, offset: int, *, lexical: bool | None) -> Iterator[str]:
+        for feature in self.type_features:
+            if offset not in feature.offsets or lexical not in (None, feature.lexical):
+                continue
+            if feature.name == "context":
+                side = f"PREV{-offset - 1}_" if offset < 0 else f"NEXT{offset - 1}_"
+            else:
+                side = f"{offset:+d}:" if offset else ""
+            for name in feature.extract(token):
+                yield storable(side + name)
+
+    def lexical(self, encoded: Encoded) -> set[str]:
+        """Return the attributes of a document that spell words or parts of words (a privacy matter, see `Lexicon`)."""
+        found = {name for row in encoded.position for name, _ in row if name.startswith(_LEXICAL_POSITION)}
+        for offset, column in encoded.neighbours.items():
+            for type_id in np.unique(column).tolist():
+                if type_id >= 0:
+                    found.update(self._names(encoded.types[type_id], offset, lexical=True))
+        return found
+
+    def encode(self, text: str) -> Encoded:
+        """Tokenize ``text`` and find every item's neighbours and position attributes."""
+        tokens = tokenize(text, self.tokenizer)
+        words = np.flatnonzero(~tokens.spaces)
+        items = np.arange(len(tokens)) if self._plan.spaces else words
+        index: dict[str, int] = {}
+        type_of = np.fromiter(
+            (index.setdefault(s, len(index)) for s in tokens.strings), dtype=np.int64, count=len(tokens)
+        )
+        # rank = how many words stand before a token; the words around it follow from it
+        rank = np.searchsorted(words, items)
+        is_word = ~tokens.spaces[items]
+        padded = np.concatenate([type_of[words], [-1]]) if len(words) else np.array([-1])
+        neighbours = {}
+        for offset in self.offsets:
+            if offset == 0:
+                neighbours[0] = type_of[items]
+                continue
+            place = rank + offset if offset < 0 else rank + is_word + offset - 1
+            place = np.where((place < 0) | (place >= len(words)), len(words), place)
+            neighbours[offset] = padded[place]
+        return Encoded(tokens, items, list(index), neighbours, self._position(tokens, items))
+
+    def _position(self, tokens: Tokens, items: np.ndarray) -> PositionFeatures:
+        rows: PositionFeatures = [[] for _ in range(len(items))]
+        if "c" in self.groups:
+            for row, found in zip(rows, self._plan.position(tokens, items.tolist()), strict=True):
+                row.extend((storable(name), value) for name, value in found)
+        if self._matcher is not None:
+            item_of = {int(token): i for i, token in enumerate(items)}
+            for start, end, name in self._matcher.match(tokens.strings):
+                # single words are type features already; each token of a phrase fires
+                for token in range(start, end) if end - start > 1 else ():
+                    item = item_of.get(token)
+                    if item is not None:
+                        rows[item].append((f"IN_{name}", 1.0))
+        return rows
+
+    def expand(self, encoded: Encoded) -> list[dict[str, float]]:
+        """Return every item's CRF attributes and values: what training sees, and what CRFsuite can be fed with."""
+        rows: list[dict[str, float]] = [dict(position) for position in encoded.position]
+        for offset, column in encoded.neighbours.items():
+            by_type = [self.type_attributes(t, offset) for t in encoded.types]
+            edge = self.type_attributes(None, offset)
+            for row, type_id in zip(rows, column.tolist(), strict=True):
+                for name in by_type[type_id] if type_id >= 0 else edge:
+                    row[name] = 1.0
+        return rows
+
+
+def storable(attribute: str) -> str:
+    """Return ``attribute`` without what CRFsuite's file cannot hold: NUL (it stores C strings) and lone surrogates."""
+    if attribute.isascii() and "\0" not in attribute:
+        return attribute
+    return attribute.replace("\0", "\u2400").encode("utf-8", "replace").decode("utf-8")

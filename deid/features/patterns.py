@@ -1,0 +1,60 @@
+"""Regular-expression features (group r): the dissertation's Table 4.3, with its printing errors corrected.
+
+The corrections and their reasons are listed in ALGORITHMS section 2.2 and errata 14: ALPHA, NUMBERS_LETTERS and NUMBER
+lost a ``+`` or a look-ahead, HASQUOTE its quote, HASSLASH an ``S``, ISPUNCT its opening bracket, REALNUMBER its anchor.
+"""
+
+from __future__ import annotations
+
+import regex
+
+__all__ = ["TABLE_4_3", "letter_patterns", "pattern_features"]
+
+TABLE_4_3: dict[str, str] = {
+    "ALPHA": r"^[A-Za-z]+$",
+    "INITCAPS": r"^[A-Z].*$",
+    "UPPER-LOWER": r"^[A-Z][a-z].*$",
+    "ALLCAPS": r"^[A-Z]+$",
+    "MIXEDCAPS": r"^[A-Z][a-z]+[A-Z][A-Za-z]*$",
+    "SINGLECHAR": r"^[A-Za-z]$",
+    "SINGLEDIGIT": r"^[0-9]$",
+    "DOUBLEDIGIT": r"^[0-9]{2}$",
+    "TRIPLEDIGIT": r"^[0-9]{3}$",
+    "QUADDIGIT": r"^[0-9]{4}$",
+    "NUMBER": r"^(?=.*[0-9])[0-9,]+$",
+    "HASDIGIT": r"[0-9]",
+    "ALPHANUMERIC": r"^.*[0-9].*[A-Za-z].*$|^.*[A-Za-z].*[0-9].*$",
+    "NUMBERS_LETTERS": r"^[0-9]+[A-Za-z]+$",
+    "LETTERS_NUMBERS": r"^[A-Za-z]+[0-9]+$",
+    "HASDASH": r"-",
+    "HASQUOTE": r"'",
+    "HASSLASH": r"/",
+    "ISPUNCT": r"""^[`~!@#$%\^&*()\-=_+\[\]{}|;':",./<>?\\]+$""",
+    "REALNUMBER": r"^(-|\+)?(?=[0-9,]*[0-9])[0-9,]+(\.[0-9]*)?%?$",
+    "STARTMINUS": r"^-.*$",
+    "STARTPLUS": r"^\+.*$",
+    "ENDPERCENT": r"^.*%$",
+    "ROMAN": r"^[IVXDLCM]+$",
+    "ISSPACE": r"^\s+$",
+}
+"""Name of the feature -> expression, matched by `regex.search`."""
+
+
+def letter_patterns(*, unicode: bool) -> dict[str, regex.Pattern[str]]:
+    """Compile Table 4.3; with ``unicode``, the Latin ranges A-Z and a-z stand for all upper and lower case letters.
+
+    The printed table knows English letters only; a Spanish or French name starts with a capital too.
+    """
+    table = {}
+    for name, expression in TABLE_4_3.items():
+        if unicode and name != "ROMAN":
+            expression = (
+                expression.replace("[A-Za-z]", r"[\p{L}\p{M}]").replace("[A-Z]", r"\p{Lu}").replace("[a-z]", r"\p{Ll}")
+            )
+        table[name] = regex.compile(expression)
+    return table
+
+
+def pattern_features(token: str, table: dict[str, regex.Pattern[str]]) -> tuple[str, ...]:
+    """Return the names of the expressions that ``token`` matches."""
+    return tuple(name for name, expression in table.items() if expression.search(token))

@@ -1,0 +1,40 @@
+"""Word shapes: the pattern of capitals, small letters and digits of a token."""
+
+from __future__ import annotations
+
+import itertools
+import unicodedata
+
+__all__ = ["shape", "shape_features"]
+
+_LONGEST = 12
+
+
+def shape(token: str) -> str:
+    """Return the shape: ``X`` upper case, ``x`` lower case, ``d`` digit, ``m`` mark, `` `` space, others as they are.
+
+    Examples
+    --------
+    >>> shape("McNeil"), shape("2010"), shape("José")
+    ('XxXxxx', 'dddd', 'Xxxx')
+    """
+    return "".join(map(_kind, token[:_LONGEST])) + ("+" if len(token) > _LONGEST else "")
+
+
+def _kind(character: str) -> str:
+    category = unicodedata.category(character)
+    if category == "Lu" or category == "Lt":
+        return "X"
+    if category[0] == "L":
+        return "x"
+    if category[0] == "N":
+        return "d"
+    if category[0] == "M":
+        return "m"
+    return " " if character.isspace() else character
+
+
+def shape_features(token: str) -> tuple[str, ...]:
+    """Return the shape ``SH_...`` and the short shape ``SS_...`` with runs collapsed."""
+    full = shape(token)
+    return f"SH_{full}", "SS_" + "".join(kind for kind, _ in itertools.groupby(full))

@@ -1,0 +1,103 @@
+"""Which words of the training notes a model stores, and leave to pass it on.
+
+A CRF keeps its features by name, and features that spell words keep words of patients' notes: a surname that stood in
+one training note would be readable in the weights. Training therefore drops lexical attributes seen in fewer than
+``min_documents`` documents; the audit lists what is left below that number, and export asks for the audit.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deid.errors import ModelError, OutputError
+from deid.labeling import model_folder as folders
+from deid.labeling.tagger import Tagger
+
+__all__ = ["Audit", "audit_model", "export_model"]
+
+_RECORD = "audit.json"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found."""
+
+    lexical: int
+    """Lexical attributes in the model."""
+    rare: tuple[tuple[str, int], ...] = field(repr=False)
+    """Those seen in fewer documents than asked for, with their number of documents; rarest first. PHI for all we know."""
+    min_documents: int
+    accepted: bool
+    """Whether the model may be exported: nothing rare is left, or the user took it upon himself."""
+
+
+def audit_model(folder: Path, min_documents: int = 3, *, accept: bool = False) -> Audit:
+    """Find the rare strings that a model holds and record the outcome in its folder.
+
+    Parameters
+    ----------
+    folder : Path
+    min_documents : int
+        Strings seen in fewer training documents are rare.
+    accept : bool
+        Accept the rare strings (for models trained on public or synthetic notes).
+    """
+    tagger = Tagger.load(folder)
+    rare = sorted(((name, n) for name, n in tagger.lexicon.items() if n < min_documents), key=lambda x: (x[1], x[0]))
+    audit = Audit(len(tagger.lexicon), tuple(rare), min_documents, accept or not rare)
+    record = {
+        "digest": tagger.description["digest"],
+        "min_documents": min_documents,
+        "lexical": audit.lexical,
+        "rare": len(rare),
+        "accepted": audit.accepted,
+    }
+    (folder / _RECORD).write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    return audit
+
+
+def export_model(folder: Path, out: Path) -> None:
+    """Copy a model that was audited to a new folder, to be passed on.
+
+    The copy leaves out how many documents each string was seen in.
+
+    Raises
+    ------
+    ModelError
+        When the model was not audited since it was trained, or rare strings are left that nobody accepted.
+    OutputError
+        When ``out`` exists.
+    """
+    tagger = Tagger.load(folder)
+    try:
+        record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+        audited, accepted, rare = record["digest"], record["accepted"], int(record["rare"])
+    except (OSError, ValueError, KeyError, TypeError):
+        audited, accepted, rare = None, False, 0
+    if audited != tagger.description["digest"]:
+        raise ModelError("the model was not audited since it was trained", "run: deid model audit MODEL", str(folder))
+    if not accepted:
+        raise ModelError(
+            f"the model holds {rare} strings that stood in few training documents",
+            "train with a higher --min-documents, or run: deid model audit MODEL --accept",
+            str(folder),
+        )
+    tagger.save(out)
+    for name in (_RECORD, "scores.json", "README.md"):
+        if (folder / name).is_file():
+            try:
+                shutil.copyfile(folder / name, out / name)
+            except OSError as error:
+                raise OutputError(f"{name} cannot be copied ({error.strerror})", "free space", str(out)) from None
+
+
+def read_record(folder: Path) -> dict[str, object] | None:
+    """Return the record of the last audit of the folder's present weights, else None."""
+    try:
+        record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return record if record.get("digest") == folders.read_description(folder).get("digest") else None

@@ -1,0 +1,63 @@
+"""Training of a linear-chain CRF with CRFsuite's L-BFGS, through sklearn-crfsuite: the reference trainer."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from deid.errors import ConfigError
+from deid.labeling.training import TrainingData
+
+__all__ = ["train_crf"]
+
+
+def train_crf(data: TrainingData, report: Callable[[int, float], None] | None = None) -> bytes:
+    """Train on ``data`` and return CRFsuite's model file.
+
+    Parameters
+    ----------
+    data : TrainingData
+    report : callable, optional
+        Gets the iteration's number and the loss after each iteration.
+
+    Raises
+    ------
+    ConfigError
+        When sampling left nothing to train on.
+    """
+    import pycrfsuite
+    import sklearn_crfsuite
+
+    class Trainer(pycrfsuite.BaseTrainer):
+        """Follows the iterations in CRFsuite's log; the ready-made trainers do so only while they print."""
+
+        iteration = 0
+        logparser = None  # fit() keeps it as the training log
+
+        def message(self, message: str) -> None:
+            if found := re.search(r"Iteration #(\d+)", message):
+                self.iteration = int(found[1])
+            elif report is not None and (found := re.match(r"Loss: ([\d.]+)", message)):
+                report(self.iteration, float(found[1]))
+
+    options = data.options
+    # sequences are made one by one, CRFsuite keeps its own compact copy; fit() reads both columns in step
+    first, second = itertools.tee(data.sequences())
+    head = next(first, None)
+    if head is None:
+        raise ConfigError("sampling left no token to train on", "use a wider window or a larger share of O tokens")
+    with tempfile.TemporaryDirectory(prefix="deid-train-") as folder:
+        path = Path(folder) / "weights"
+        crf = sklearn_crfsuite.CRF(
+            algorithm="lbfgs",
+            c1=options.c1,
+            c2=options.c2,
+            max_iterations=options.iterations,
+            model_filename=str(path),
+            trainer_cls=Trainer,
+        )
+        crf.fit((x for x, _ in itertools.chain([head], first)), (y for _, y in second))
+        return path.read_bytes()

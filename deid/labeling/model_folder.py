@@ -1,0 +1,129 @@
+"""Model folders: weights, description, lexicon, scores. No pickles; every file is accounted for by its checksum.
+
+::
+
+    tagger.json        labels, features, scheme, options, corpus, versions, checksums of the other files, own digest
+    weights.crfsuite   weights of a CRF as CRFsuite writes them, or
+    weights.npz        weights of another linear learner (arrays, no objects)
+    lexicon.tsv        lexical attributes that the weights may hold, and in how many training documents each stood
+    scores.json        what was measured (optional, written by whoever measures)
+    audit.json         the record of `deid model audit` (optional)
+    README.md          what the model is (optional)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deid.errors import ModelError
+from deid.labeling.weights import Weights, parse_crfsuite
+
+__all__ = ["FORMAT", "digest_of", "read_description", "read_lexicon", "read_weights", "write_description", "write_lexicon"]
+
+FORMAT = 1
+"""Version of the folder's layout and of the features' definitions; other versions are refused."""
+
+DESCRIPTION, LEXICON = "tagger.json", "lexicon.tsv"
+CRF_WEIGHTS, ARRAY_WEIGHTS = "weights.crfsuite", "weights.npz"
+_RETRAIN = "train the model again, or get it again from where it came from"
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file in hex."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _own_digest(description: Mapping[str, Any]) -> str:
+    rest = {k: v for k, v in description.items() if k != "digest"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def write_description(folder: Path, description: Mapping[str, Any]) -> None:
+    """Write ``tagger.json`` with the checksums of the folder's weights and lexicon and a digest of itself."""
+    files = [n for n in (CRF_WEIGHTS, ARRAY_WEIGHTS, LEXICON) if (folder / n).is_file()]
+    full = {**description, "format": FORMAT, "files": {n: digest_of(folder / n) for n in files}}
+    full["digest"] = _own_digest(full)
+    text = json.dumps(full, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+    (folder / DESCRIPTION).write_text(text, encoding="utf-8")
+
+
+def read_description(folder: Path) -> dict[str, Any]:
+    """Read ``tagger.json`` and check it and the files that it accounts for.
+
+    Raises
+    ------
+    ModelError
+        When the folder is no model, was made by another version, or a file differs from what was saved.
+    """
+    where = str(folder)
+    path = folder / DESCRIPTION
+    if not path.is_file():
+        raise ModelError("no model: there is no tagger.json", "name a folder that deid train wrote", where)
+    try:
+        description = json.loads(path.read_text(encoding="utf-8"))
+        made_by, files, digest = description["format"], dict(description["files"]), description["digest"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ModelError("tagger.json is no description of a model", _RETRAIN, where) from None
+    if made_by != FORMAT:
+        raise ModelError(f"the model has format {made_by!r}, this version reads {FORMAT}", _RETRAIN, where)
+    if digest != _own_digest(description):
+        raise ModelError("tagger.json was changed after the model was saved", _RETRAIN, where)
+    for name, wanted in files.items():
+        if name not in (CRF_WEIGHTS, ARRAY_WEIGHTS, LEXICON):
+            raise ModelError("tagger.json accounts for a file that no model has", _RETRAIN, where)
+        if not (folder / name).is_file():
+            raise ModelError(f"{name} is missing", _RETRAIN, where)
+        if digest_of(folder / name) != wanted:
+            raise ModelError(f"{name} was changed after the model was saved", _RETRAIN, where)
+    return description
+
+
+def read_weights(folder: Path, files: Mapping[str, str]) -> tuple[Weights, bytes | None]:
+    """Read the weights of a folder whose description was checked; with CRFsuite's own file as bytes if it has one."""
+    if CRF_WEIGHTS in files:
+        data = (folder / CRF_WEIGHTS).read_bytes()
+        return parse_crfsuite(data), data
+    if ARRAY_WEIGHTS not in files:
+        raise ModelError("the model holds no weights", _RETRAIN, str(folder))
+    try:
+        with np.load(folder / ARRAY_WEIGHTS, allow_pickle=False) as arrays:
+            names = json.loads(arrays["names"].tobytes())
+            rows = {name: i for i, name in enumerate(names["attributes"])}
+            state, transition, prior = arrays["state"], arrays["transition"], arrays["prior"]
+            return Weights(tuple(names["labels"]), rows, state, transition, prior), None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ModelError(f"{ARRAY_WEIGHTS} does not hold weights", _RETRAIN, str(folder)) from None
+
+
+def write_array_weights(folder: Path, weights: Weights) -> None:
+    """Write ``weights.npz``."""
+    names = {"labels": list(weights.labels), "attributes": list(weights.attributes)}
+    np.savez_compressed(
+        folder / ARRAY_WEIGHTS,
+        names=np.frombuffer(json.dumps(names).encode(), dtype=np.uint8),
+        state=weights.state,
+        transition=weights.transition,
+        prior=weights.prior,
+    )
+
+
+def write_lexicon(folder: Path, documents: Mapping[str, int]) -> None:
+    """Write ``lexicon.tsv``: number of documents, attribute as a JSON string; sorted."""
+    lines = (f"{n}\t{json.dumps(name, ensure_ascii=False)}\n" for name, n in sorted(documents.items()))
+    with (folder / LEXICON).open("w", encoding="utf-8", newline="\n") as stream:
+        stream.writelines(lines)
+
+
+def read_lexicon(folder: Path) -> dict[str, int]:
+    """Read ``lexicon.tsv`` of a folder whose description was checked."""
+    try:
+        lines = (folder / LEXICON).read_text(encoding="utf-8").split("\n")[:-1]
+        return {json.loads(name): int(n) for n, name in (line.split("\t", 1) for line in lines)}
+    except (OSError, ValueError):
+        raise ModelError(f"{LEXICON} cannot be read", _RETRAIN, str(folder)) from None

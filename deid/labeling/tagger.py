@@ -1,0 +1,250 @@
+"""Taggers: features, label scheme and learnt weights in one; train, find, save, load."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deid.document import Document, Span
+from deid.errors import ConfigError, ModelError, OutputError
+from deid.features import FeatureSet
+from deid.labeling import model_folder as folders
+from deid.labeling.decoder import Decoder, marginals, viterbi
+from deid.labeling.schemes import labels_to_spans
+from deid.labeling.training import TrainingData, TrainingOptions, corpus_checksum, prepare
+from deid.resources import resource_folder
+
+__all__ = ["DEFAULT_MODEL", "Tagger", "available_models", "load_model", "train"]
+
+DEFAULT_MODEL = "en"
+"""The model that ships and is used when none is named."""
+
+
+@dataclass(frozen=True)
+class Tagger:
+    """A learnt recognizer.
+
+    Made by `train` or `load_model`, not by hand.
+    """
+
+    name: str
+    """For `Span.source`: the folder's name."""
+    decoder: Decoder = field(repr=False)
+    description: Mapping[str, Any] = field(repr=False)
+    """Content of ``tagger.json``."""
+    lexicon: Mapping[str, int] = field(repr=False)
+    """Lexical attribute -> number of training documents."""
+    crfsuite: bytes | None = field(default=None, repr=False)
+    """CRFsuite's own file for a CRF, as `save` writes it."""
+    bias: float = 0.0
+    """The recall dial: subtracted from the score of the label O at every token. 0 decodes as trained; 0.5 to 2 trades
+    precision for recall; negative values do the reverse."""
+    scores: bool = False
+    """Whether spans carry the smallest marginal probability of their tokens' labels (twice the time)."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels in the order of their ids."""
+        return self.decoder.weights.labels
+
+    @property
+    def categories(self) -> frozenset[str]:
+        """The categories that the tagger can find."""
+        return frozenset(label.partition("-")[2] for label in self.labels if label != "O")
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """Languages of the rules that the model was made to work with."""
+        return tuple(self.description.get("rules", ()))
+
+    def dial(self, bias: float) -> Tagger:
+        """Return the same tagger with another `bias`."""
+        return dataclasses.replace(self, bias=bias)
+
+    def label(self, text: str) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """Return the labels of the tokens that are labelled, and the tokens' starts and ends."""
+        labels, starts, ends, _ = self._decode(text)
+        return labels, starts, ends
+
+    def _decode(self, text: str) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
+        encoded = self.decoder.features.encode(text)
+        emissions = self.decoder.emissions(encoded)
+        if self.bias and "O" in self.labels:
+            emissions[:, self.labels.index("O")] -= self.bias
+        transition = self.decoder.weights.transition
+        best = viterbi(emissions, transition)
+        sure = np.ones(len(best))
+        if self.scores and len(best):
+            sure = marginals(emissions, transition)[np.arange(len(best)), best]
+        labels = [self.labels[i] for i in best.tolist()]
+        return labels, encoded.tokens.starts[encoded.items], encoded.tokens.ends[encoded.items], sure
+
+    def find(self, document: Document) -> list[Span]:
+        """Return the spans found in the document's text, in order; its annotations are ignored."""
+        labels, starts, ends, sure = self._decode(document.text)
+        found = []
+        for span in labels_to_spans(labels, starts, ends):
+            score = None
+            if self.scores:
+                first, last = np.searchsorted(starts, span.start), np.searchsorted(ends, span.end)
+                score = float(sure[first : last + 1].min())
+            # labels that white space alone got (the hide tokenizer labels it) say nothing about PHI
+            if document.text[span.start : span.end].strip():
+                found.append(dataclasses.replace(span, source=f"model:{self.name}", score=score))
+        return found
+
+    def save(self, folder: Path) -> None:
+        """Write the model folder; it appears complete or not at all.
+
+        Raises
+        ------
+        OutputError
+            When the folder exists and is not an empty folder, or cannot be written.
+        """
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise OutputError("the model folder exists and is not empty", "name a new folder", str(folder))
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".model-", dir=folder.parent) as name:
+                part = Path(name) / "model"
+                part.mkdir()
+                self._write(part)
+                if folder.exists():
+                    folder.rmdir()
+                part.rename(folder)
+        except OSError as error:
+            raise OutputError(f"the model cannot be written ({error.strerror})", "free space or choose another place", str(folder)) from None
+
+    def _write(self, folder: Path) -> None:
+        if self.crfsuite is not None:
+            (folder / folders.CRF_WEIGHTS).write_bytes(self.crfsuite)
+        else:
+            folders.write_array_weights(folder, self.decoder.weights)
+        folders.write_lexicon(folder, self.lexicon)
+        folders.write_description(folder, self.description)
+
+    @classmethod
+    def load(cls, folder: Path) -> Tagger:
+        """Load a model folder.
+
+        Raises
+        ------
+        ModelError
+            When the folder is no model, is damaged, or was trained with other word lists than this installation has.
+        """
+        description = folders.read_description(folder)
+        try:
+            features = FeatureSet.from_spec(description["features"])
+        except ConfigError as error:
+            raise ModelError(error.what, error.hint, str(folder)) from None
+        if features.checksums() != description.get("dictionaries"):
+            raise ModelError(
+                "the word lists differ from those that the model was trained with",
+                "train the model again, or install the version that it came with",
+                str(folder),
+            )
+        weights, crfsuite = folders.read_weights(folder, description["files"])
+        if sorted(weights.labels) != sorted(description.get("labels", ())):
+            raise ModelError("the weights have other labels than tagger.json says", "train the model again", str(folder))
+        lexicon = folders.read_lexicon(folder)
+        return cls(folder.resolve().name, Decoder(weights, features), description, lexicon, crfsuite)
+
+
+def train(
+    documents: Sequence[Document],
+    features: FeatureSet,
+    options: TrainingOptions | None = None,
+    *,
+    name: str = "model",
+    rules: Iterable[str] = (),
+    report: Callable[[int, float], None] | None = None,
+) -> Tagger:
+    """Train a tagger.
+
+    Parameters
+    ----------
+    documents : sequence of Document
+        Annotated documents.
+    features : FeatureSet
+    options : TrainingOptions, optional
+    name : str
+        Name of the model.
+    rules : iterable of str
+        Languages of the rules that shall work beside the model.
+    report : callable, optional
+        Gets the iteration's number and the loss after each iteration.
+
+    Raises
+    ------
+    ConfigError
+        When there is nothing to learn from.
+    """
+    from deid.labeling.crf import train_crf
+    from deid.labeling.naive_bayes import train_naive_bayes
+    from deid.labeling.weights import parse_crfsuite
+
+    options = options or TrainingOptions()
+    data = prepare(documents, features, options)
+    crfsuite = None
+    if options.algorithm == "naive-bayes":
+        weights = train_naive_bayes(data)
+    else:
+        crfsuite = train_crf(data, report)
+        weights = parse_crfsuite(crfsuite)
+    description = _describe(data, weights.labels, name, rules)
+    return Tagger(name, Decoder(weights, features), description, data.lexicon.documents, crfsuite)
+
+
+def _describe(
+    data: TrainingData, labels: Sequence[str], name: str, rules: Iterable[str]
+) -> dict[str, Any]:
+    from importlib.metadata import version
+
+    from deid import __version__
+
+    options = {k: v for k, v in dataclasses.asdict(data.options).items() if v is not None}
+    return {
+        "name": name,
+        "labels": sorted(labels),
+        "features": data.features.spec(),
+        "dictionaries": data.features.checksums(),
+        "rules": sorted(rules),
+        "options": {**options, "acceptance": dict(data.options.acceptance)},
+        "corpus": {
+            "documents": len(data.documents),
+            "spans": data.spans,
+            "spans_off_token_borders": data.off_borders,
+            "checksum": corpus_checksum(data.documents),
+        },
+        "versions": {"deid": __version__, **{p: version(p) for p in ("numpy", "python-crfsuite", "scikit-learn")}},
+    }
+
+
+def available_models() -> tuple[str, ...]:
+    """Name the models that ship with this installation."""
+    root = resource_folder("models")
+    return tuple(sorted(p.parent.name for p in root.glob("*/tagger.json")))
+
+
+def load_model(name_or_folder: str | Path | None = None) -> Tagger:
+    """Load a shipped model by name, or a model folder by path; the default model when nothing is named.
+
+    Raises
+    ------
+    ModelError
+        When there is no such model or it cannot be used.
+    """
+    wanted = str(name_or_folder or DEFAULT_MODEL)
+    shipped = available_models()
+    if wanted in shipped:
+        return Tagger.load(resource_folder("models") / wanted)
+    folder = Path(wanted)
+    if not folder.is_dir():
+        raise ModelError(f"no model {wanted!r}", f"name a folder, or one of: {', '.join(shipped) or 'none'}")
+    return Tagger.load(folder)
