@@ -35,6 +35,7 @@ __all__ = [
     "hipaa",
     "label_set_of",
     "map_labels",
+    "map_used_labels",
 ]
 
 GROUPS = ("NAME", "PROFESSION", "LOCATION", "AGE", "DATE", "CONTACT", "ID", "OTHER")
@@ -331,6 +332,7 @@ class LabelMap:
     """A map from one label set to another, and what it loses."""
 
     source: str
+    """Name of the source set, ``mixed`` for labels of several sets."""
     target: str
     to: Mapping[str, str | None]
     """Label of the source -> label of the target, None where the target has no place for it (dropped)."""
@@ -361,24 +363,52 @@ def map_labels(source: str, target: str) -> LabelMap:
     ConfigError
         When a set is unknown.
     """
-    for name in (source, target):
-        if name not in LABEL_SETS:
-            raise ConfigError(f"unknown label set {name!r}", "known sets: " + ", ".join(LABEL_SETS))
-    there = _TargetSet.of(LABEL_SETS[target])
+    return _map(source, _known_set(source).labels, _known_set(target))
+
+
+def map_used_labels(labels: Iterable[str], target: str) -> LabelMap:
+    """Map just the labels that were met, of whatever set they are.
+
+    They are read as labels of the first set that holds them all; when none does, each is read as a label of
+    the first set that has it, and the map's ``source`` is ``mixed``. A label of no set maps to None, unless
+    the target has it.
+
+    Raises
+    ------
+    ConfigError
+        When the target is unknown.
+    """
+    used = sorted(set(labels))
+    there = _known_set(target)
+    label_set = label_set_of(used)
+    if label_set is not None:
+        return _map(label_set.name, {name: label_set.labels[name] for name in used}, there)
+    return _map("mixed", {name: there.labels.get(name) or find_label(name) for name in used}, there)
+
+
+def _known_set(name: str) -> LabelSet:
+    if name not in LABEL_SETS:
+        raise ConfigError(f"unknown label set {name!r}", "known sets: " + ", ".join(LABEL_SETS))
+    return LABEL_SETS[name]
+
+
+def _map(source: str, labels: Mapping[str, Label | None], target: LabelSet) -> LabelMap:
+    there = _TargetSet.of(target)
     to: dict[str, str | None] = {}
     losses: list[str] = []
-    for label in LABEL_SETS[source].labels.values():
-        found = label if source == target else there.nearest(label)
-        to[label.name] = found.name if found else None
-        if found is None:
-            losses.append(f"{label.name} has no place in {target} and is dropped")
-        elif source != target and not (found.canonical == label.canonical and found.exact and label.exact):
-            losses.append(f"{label.name} becomes {found.name}, which does not mean exactly the same")
-    for target_name in LABEL_SETS[target].names():
+    for name, label in labels.items():
+        own = label is not None and target.labels.get(label.name) is label
+        found = label if own or label is None else there.nearest(label)
+        to[name] = found.name if found else None
+        if label is None or found is None:
+            losses.append(f"{name} has no place in {target.name} and is dropped")
+        elif not own and not (found.canonical == label.canonical and found.exact and label.exact):
+            losses.append(f"{name} becomes {found.name}, which does not mean exactly the same")
+    for target_name in target.names():
         sharers = [label for label, mapped in to.items() if mapped == target_name]
         if len(sharers) > 1:
             losses.append(f"{', '.join(sharers)} all become {target_name}")
-    return LabelMap(source, target, MappingProxyType(to), tuple(losses))
+    return LabelMap(source, target.name, MappingProxyType(to), tuple(losses))
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,9 +426,7 @@ class _TargetSet:
             held = by_canonical.get(label.canonical)
             if held is None or (label.exact and not held.exact):
                 by_canonical[label.canonical] = label
-        letters = (
-            {label.hipaa: label for label in label_set.labels.values()} if label_set.name == "hipaa" else None
-        )
+        letters = {label.hipaa: label for label in label_set.labels.values()} if label_set.name == "hipaa" else None
         return cls(by_canonical, letters)
 
     def nearest(self, label: Label) -> Label | None:

@@ -20,6 +20,7 @@ from deid.phi import (
     hipaa,
     label_set_of,
     map_labels,
+    map_used_labels,
 )
 
 # Rows of the table: i2b2-2014 sub-types, their label in i2b2-2006, PhysioNet's labels, HIDE's labels.
@@ -148,9 +149,7 @@ def test_map_tells_what_becomes_one() -> None:
 
 def test_same_name_in_both_sets_is_still_told_when_it_means_less() -> None:
     """AGE of i2b2-2006 holds only ages over 90, so it is not the AGE of i2b2-2014."""
-    assert (
-        "AGE becomes AGE, which does not mean exactly the same" in map_labels("i2b2-2006", "i2b2-2014").losses
-    )
+    assert "AGE becomes AGE, which does not mean exactly the same" in map_labels("i2b2-2006", "i2b2-2014").losses
 
 
 def test_a_set_maps_to_itself_without_loss() -> None:
@@ -195,3 +194,17 @@ def test_hipaa_subset_of_i2b2_2014_in_both_readings() -> None:
     } == I2B2_2014_HIPAA_OFFICIAL
     assert {"URL", "IPADDR"} == I2B2_2014_HIPAA - I2B2_2014_HIPAA_OFFICIAL
     assert all(hipaa(category) for category in I2B2_2014_HIPAA)
+
+
+def test_labels_that_were_met_are_mapped_from_the_set_that_holds_them_all() -> None:
+    mapping = map_used_labels({"PHONE", "ID", "DOCTOR"}, "i2b2-2014")
+    assert mapping.source == "i2b2-2006"
+    assert mapping.to == {"PHONE": "PHONE", "ID": "IDNUM", "DOCTOR": "DOCTOR"}
+    assert "all become" not in "".join(mapping.losses)
+
+
+def test_labels_of_several_sets_and_unknown_ones_are_mapped_one_by_one() -> None:
+    mapping = map_used_labels({"PATIENT", "FECHAS", "ward"}, "i2b2-2014")
+    assert mapping.source == "mixed"
+    assert mapping.to == {"PATIENT": "PATIENT", "FECHAS": "DATE", "ward": None}
+    assert mapping.losses == ("ward has no place in i2b2-2014 and is dropped",)
