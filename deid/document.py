@@ -130,9 +130,7 @@ def resolve_overlaps(spans: Iterable[Span]) -> tuple[Span, ...]:
     return tuple(union for union, _ in merged)
 
 
-def apply_edits(
-    document: Document, replacements: Iterable[tuple[Span, str]]
-) -> tuple[Document, tuple[Edit, ...]]:
+def apply_edits(document: Document, replacements: Iterable[tuple[Span, str]]) -> tuple[Document, tuple[Edit, ...]]:
     """Replace spans by new text.
 
     Parameters

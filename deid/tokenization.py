@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,7 +22,7 @@ from deid.errors import ConfigError
 __all__ = ["TOKENIZERS", "Tokens", "tokenize"]
 
 _DEFAULT = regex.compile(r"[\p{L}\p{M}]+|\p{N}+|\s+|[^\p{L}\p{M}\p{N}\s]")
-_HIDE = regex.compile(r"\w+|\W", flags=regex.DOTALL)
+_HIDE = re.compile(r"\w+|\W", flags=re.DOTALL)  # re, not regex: they disagree on what a word character is
 
 
 @dataclass(frozen=True, slots=True)

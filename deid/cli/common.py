@@ -15,7 +15,7 @@ import typer
 
 from deid.document import Failure
 
-__all__ = ["EXIT_FAILED", "EXIT_USAGE", "SummaryJson", "Summary", "progress"]
+__all__ = ["EXIT_FAILED", "EXIT_USAGE", "Summary", "SummaryJson", "progress"]
 
 EXIT_FAILED = 1
 """Some documents failed, or what was checked does not hold."""
@@ -66,10 +66,11 @@ class Summary:
             write = sys.stderr.write
             for note in self.notes:
                 write(f"{note}\n")
-            write(f"{self.command}: {self.documents} documents, {len(self.failures)} failed")
-            if self.categories:
-                write(f", {sum(self.categories.values())} spans")
-            write("\n")
+            if self.documents or self.failures:
+                write(f"{self.command}: {self.documents} documents, {len(self.failures)} failed")
+                if self.categories:
+                    write(f", {sum(self.categories.values())} spans")
+                write("\n")
             for category, count in sorted(self.categories.items(), key=lambda item: (-item[1], item[0])):
                 write(f"  {category:<24}{count:>8}\n")
             for failure in self.failures:

@@ -14,7 +14,7 @@ from deid import __version__
 from deid.cli.common import EXIT_USAGE
 from deid.errors import DeidError
 
-GROUPS: tuple[str, ...] = ()
+GROUPS: tuple[str, ...] = ("train",)
 """Modules of this package that register commands, in the order of the help page."""
 
 app = typer.Typer(

@@ -142,6 +142,8 @@ class FeatureSet:
         Which of the groups r, a, c, d are on.
     dictionaries : sequence of str
         Names of the word lists for group d.
+    skip_punct : bool
+        Whether neighbours are counted over words only, as in the dissertation's Table 4.1; else punctuation counts.
 
     Raises
     ------
@@ -149,12 +151,20 @@ class FeatureSet:
         When the preset, a group or a list is unknown.
     """
 
-    def __init__(self, preset: str = "default", groups: str = GROUPS, dictionaries: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        preset: str = "default",
+        groups: str = GROUPS,
+        dictionaries: Sequence[str] = (),
+        *,
+        skip_punct: bool = False,
+    ) -> None:
         if preset not in PRESETS:
             raise ConfigError(f"unknown feature preset {preset!r}", "known: " + ", ".join(PRESETS))
         if not groups or set(groups) - set(GROUPS):
             raise ConfigError(f"feature groups {groups!r} are not letters of {GROUPS}", "for example: racd, rc")
         self.preset = preset
+        self.skip_punct = skip_punct
         self.groups = "".join(g for g in GROUPS if g in groups)
         self.dictionaries = tuple(dictionaries) if "d" in groups else ()
         self._plan = PRESETS[preset]
@@ -174,11 +184,16 @@ class FeatureSet:
         return f"FeatureSet({self.preset!r}, {self.groups!r}, {len(self.dictionaries)} dictionaries)"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FeatureSet, (self.preset, self.groups, self.dictionaries)
+        return FeatureSet.from_spec, (self.spec(),)
 
     def spec(self) -> dict[str, Any]:
         """Return what `from_spec` needs to build the same feature set again (JSON values)."""
-        return {"preset": self.preset, "groups": self.groups, "dictionaries": list(self.dictionaries)}
+        return {
+            "preset": self.preset,
+            "groups": self.groups,
+            "dictionaries": list(self.dictionaries),
+            "skip_punct": self.skip_punct,
+        }
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> FeatureSet:
@@ -190,12 +205,13 @@ class FeatureSet:
             When the description is not one of ours.
         """
         try:
-            return cls(str(spec["preset"]), str(spec["groups"]), [str(name) for name in spec["dictionaries"]])
+            lists = [str(name) for name in spec["dictionaries"]]
+            return cls(str(spec["preset"]), str(spec["groups"]), lists, skip_punct=bool(spec["skip_punct"]))
         except (KeyError, TypeError):
             raise ModelError("the description of the features is incomplete", "train the model again") from None
 
     def checksums(self) -> dict[str, str]:
-        """Return a checksum of each word list, so that a model is not used with other lists than it was trained with."""
+        """Return a checksum of each word list: a model is not used with other lists than it was trained with."""
         return {
             name: hashlib.sha256("\n".join(load_dictionary(name).phrases).encode()).hexdigest()
             for name in self.dictionaries
@@ -233,15 +249,18 @@ class FeatureSet:
     def encode(self, text: str) -> Encoded:
         """Tokenize ``text`` and find every item's neighbours and position attributes."""
         tokens = tokenize(text, self.tokenizer)
-        words = np.flatnonzero(~tokens.spaces)
-        items = np.arange(len(tokens)) if self._plan.spaces else words
+        items = np.arange(len(tokens)) if self._plan.spaces else np.flatnonzero(~tokens.spaces)
+        counted = ~tokens.spaces
+        if self.skip_punct:
+            counted &= np.fromiter((any(map(str.isalnum, s)) for s in tokens.strings), dtype=bool, count=len(tokens))
+        words = np.flatnonzero(counted)
         index: dict[str, int] = {}
         type_of = np.fromiter(
             (index.setdefault(s, len(index)) for s in tokens.strings), dtype=np.int64, count=len(tokens)
         )
         # rank = how many words stand before a token; the words around it follow from it
         rank = np.searchsorted(words, items)
-        is_word = ~tokens.spaces[items]
+        is_word = counted[items]
         padded = np.concatenate([type_of[words], [-1]]) if len(words) else np.array([-1])
         neighbours = {}
         for offset in self.offsets:

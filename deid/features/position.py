@@ -14,7 +14,7 @@ PositionFeatures = list[list[tuple[str, float]]]
 
 
 def occurrence_share(tokens: Tokens, items: Sequence[int]) -> PositionFeatures:
-    """Return ``OCC`` = occurrences of the token in the document / tokens of the document (dissertation, section 4.4.4)."""
+    """Return ``OCC``: how often the token occurs, by the number of tokens (dissertation, section 4.4.4)."""
     counts = Counter(tokens.strings)
     total = len(tokens)
     return [[("OCC", counts[tokens.strings[i]] / total)] for i in items]
@@ -42,7 +42,17 @@ def line_features(tokens: Tokens, items: Sequence[int]) -> PositionFeatures:
                 break
         if _is_heading(words):
             section = " ".join(words).lower().rstrip(" :")
-        size = "1" if len(words) == 1 else "4" if len(words) <= 4 else "10" if len(words) <= 10 else "30" if len(words) <= 30 else "+"
+        size = (
+            "1"
+            if len(words) == 1
+            else "4"
+            if len(words) <= 4
+            else "10"
+            if len(words) <= 10
+            else "30"
+            if len(words) <= 30
+            else "+"
+        )
         for k in range(len(words)):
             place = str(k) if k < 3 else "3" if k < 6 else "6"
             row = [(f"LP_{place}", 1.0), (f"LL_{size}", 1.0), (f"SE_{section}", 1.0)]

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deid.errors import ModelError, OutputError
-from deid.labeling import model_folder as folders
 from deid.labeling.tagger import Tagger
 
 __all__ = ["Audit", "audit_model", "export_model"]
@@ -28,7 +27,7 @@ class Audit:
     lexical: int
     """Lexical attributes in the model."""
     rare: tuple[tuple[str, int], ...] = field(repr=False)
-    """Those seen in fewer documents than asked for, with their number of documents; rarest first. PHI for all we know."""
+    """Those seen in fewer documents than asked for, and in how many; rarest first. PHI for all we know."""
     min_documents: int
     accepted: bool
     """Whether the model may be exported: nothing rare is left, or the user took it upon himself."""
@@ -62,8 +61,6 @@ def audit_model(folder: Path, min_documents: int = 3, *, accept: bool = False) -
 def export_model(folder: Path, out: Path) -> None:
     """Copy a model that was audited to a new folder, to be passed on.
 
-    The copy leaves out how many documents each string was seen in.
-
     Raises
     ------
     ModelError
@@ -92,12 +89,3 @@ def export_model(folder: Path, out: Path) -> None:
                 shutil.copyfile(folder / name, out / name)
             except OSError as error:
                 raise OutputError(f"{name} cannot be copied ({error.strerror})", "free space", str(out)) from None
-
-
-def read_record(folder: Path) -> dict[str, object] | None:
-    """Return the record of the last audit of the folder's present weights, else None."""
-    try:
-        record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return record if record.get("digest") == folders.read_description(folder).get("digest") else None

@@ -24,7 +24,15 @@ import numpy as np
 from deid.errors import ModelError
 from deid.labeling.weights import Weights, parse_crfsuite
 
-__all__ = ["FORMAT", "digest_of", "read_description", "read_lexicon", "read_weights", "write_description", "write_lexicon"]
+__all__ = [
+    "FORMAT",
+    "digest_of",
+    "read_description",
+    "read_lexicon",
+    "read_weights",
+    "write_description",
+    "write_lexicon",
+]
 
 FORMAT = 1
 """Version of the folder's layout and of the features' definitions; other versions are refused."""

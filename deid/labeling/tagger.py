@@ -119,7 +119,9 @@ class Tagger:
                     folder.rmdir()
                 part.rename(folder)
         except OSError as error:
-            raise OutputError(f"the model cannot be written ({error.strerror})", "free space or choose another place", str(folder)) from None
+            raise OutputError(
+                f"the model cannot be written ({error.strerror})", "free space or choose another place", str(folder)
+            ) from None
 
     def _write(self, folder: Path) -> None:
         if self.crfsuite is not None:
@@ -151,7 +153,9 @@ class Tagger:
             )
         weights, crfsuite = folders.read_weights(folder, description["files"])
         if sorted(weights.labels) != sorted(description.get("labels", ())):
-            raise ModelError("the weights have other labels than tagger.json says", "train the model again", str(folder))
+            raise ModelError(
+                "the weights have other labels than tagger.json says", "train the model again", str(folder)
+            )
         lexicon = folders.read_lexicon(folder)
         return cls(folder.resolve().name, Decoder(weights, features), description, lexicon, crfsuite)
 
@@ -201,9 +205,7 @@ def train(
     return Tagger(name, Decoder(weights, features), description, data.lexicon.documents, crfsuite)
 
 
-def _describe(
-    data: TrainingData, labels: Sequence[str], name: str, rules: Iterable[str]
-) -> dict[str, Any]:
+def _describe(data: TrainingData, labels: Sequence[str], name: str, rules: Iterable[str]) -> dict[str, Any]:
     from importlib.metadata import version
 
     from deid import __version__

@@ -81,9 +81,7 @@ class TrainingData:
         for document in self.documents:
             yield from self._of(document, rng)
 
-    def _of(
-        self, document: Document, rng: np.random.Generator
-    ) -> Iterator[tuple[list[dict[str, float]], list[str]]]:
+    def _of(self, document: Document, rng: np.random.Generator) -> Iterator[tuple[list[dict[str, float]], list[str]]]:
         encoded = self.features.encode(document.text)
         starts, ends = encoded.tokens.starts[encoded.items], encoded.tokens.ends[encoded.items]
         labels = spans_to_labels(document.spans, starts, ends, self.options.scheme)
@@ -100,7 +98,7 @@ class TrainingData:
             for row, kept in zip(self.features.expand(encoded), keep, strict=True)
         ]
         taken = np.flatnonzero(keep)
-        cuts = np.flatnonzero(np.diff(taken) > 1) + 1 if self.options.split_at_gaps else []
+        cuts: list[int] = (np.flatnonzero(np.diff(taken) > 1) + 1).tolist() if self.options.split_at_gaps else []
         for part in np.split(taken, cuts):
             yield [rows[i] for i in part], [labels[i] for i in part]
 
