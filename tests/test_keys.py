@@ -1,0 +1,76 @@
+"""Keys: made once, kept private, never guessed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import stat
+from pathlib import Path
+
+import pytest
+
+from deid.errors import ConfigError
+from deid.keys import KEY_VARIABLE, Key, default_key_path, load_key
+
+
+def test_a_missing_key_is_created_once_private_and_announced(tmp_path: Path) -> None:
+    key, said = load_key(tmp_path / "keys" / "key")
+    assert stat.S_IMODE((tmp_path / "keys" / "key").stat().st_mode) == 0o600
+    assert "mode 0600" in said
+    assert load_key(tmp_path / "keys" / "key") == (key, "")
+    assert [p.name for p in (tmp_path / "keys").iterdir()] == ["key"]
+
+
+def test_the_environment_goes_before_the_default_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, "ab" * 32)
+    assert load_key()[0] == Key(bytes.fromhex("ab" * 32))
+    assert not default_key_path().exists()
+
+
+def test_a_named_file_goes_before_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, "ab" * 32)
+    assert load_key(tmp_path / "key")[0] != Key(bytes.fromhex("ab" * 32))
+
+
+@pytest.mark.parametrize("content", ["nothing secret", "", "abcd", "zz" * 32])
+def test_a_file_without_a_key_is_refused(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    path.write_text(content)
+    path.chmod(0o600)
+    with pytest.raises(ConfigError) as caught:
+        load_key(path)
+    assert not content or content not in str(caught.value)
+
+
+def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    load_key(tmp_path / "key")
+    (tmp_path / "key").chmod(0o644)
+    with pytest.raises(ConfigError, match="chmod 600"):
+        load_key(tmp_path / "key")
+
+
+def test_a_missing_file_is_not_created_when_not_asked(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="does not exist"):
+        load_key(tmp_path / "key", create=False)
+
+
+def _secret(path: str) -> bytes:
+    return load_key(Path(path))[0].secret
+
+
+def test_processes_that_start_together_get_one_key(tmp_path: Path) -> None:
+    with multiprocessing.get_context("fork").Pool(4) as pool:
+        assert len(set(pool.map(_secret, [str(tmp_path / "key")] * 8))) == 1
+
+
+def test_macs_depend_on_key_purpose_and_every_part() -> None:
+    key = Key(b"k" * 32)
+    assert key.mac("a", "bc") != key.mac("ab", "c")
+    assert key.derive("names") != key.derive("dates")
+    assert Key(b"j" * 32).pseudonym("doc", "x") != key.pseudonym("doc", "x")
+    assert key.pseudonym("doc", "x") == Key(b"k" * 32).pseudonym("doc", "x")
+    assert key.pseudonym("doc", "\ud800").startswith("doc-")
+
+
+def test_a_key_does_not_show_itself() -> None:
+    assert "6b6b" not in repr(Key(b"k" * 32))
+    assert "kkk" not in repr(Key(b"k" * 32))
