@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import re
 import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,6 +37,7 @@ from deid.safe_names import safe_name
 
 __all__ = ["Dictionary", "PhraseMatcher", "available", "fold", "load_catalogues", "load_dictionary"]
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]")
 _NOT_LISTS = frozenset({"hierarchies", "ontologies", "patterns", "policies", "surrogates"})
 
 
@@ -90,22 +92,21 @@ def _read_text(path: Path) -> str:
         line = error.object[: error.start].count(b"\n") + 1
         raise _fail(path, "not UTF-8", "save the file in UTF-8", f"line {line}") from None
     except OSError as error:
-        raise _fail(
-            path, f"cannot be read ({error.strerror})", "check the path and its permissions"
-        ) from None
+        raise _fail(path, f"cannot be read ({error.strerror})", "check the path and its permissions") from None
 
 
 def _read_items(path: Path) -> tuple[str, ...]:
     """Read a list of phrases; sorted and without doubles, so that the order of lines changes nothing."""
+    text = _read_text(path)
+    control = _CONTROL.search(text)
+    if control:
+        line = text[: control.start()].count("\n") + 1
+        raise _fail(path, "control character", "one word or phrase a line, nothing else", f"line {line}")
     items = set()
-    for number, line in enumerate(_read_text(path).splitlines(), 1):
-        phrase = " ".join(fold(line).split())
-        if not phrase or phrase.startswith("#"):
+    for number, line in enumerate(fold(text).split("\n"), 1):
+        phrase = line if line.isalpha() else " ".join(line.split())
+        if not phrase or phrase[0] == "#":
             continue
-        if any(unicodedata.category(c) == "Cc" for c in phrase):
-            raise _fail(
-                path, "control character", "one word or phrase a line, nothing else", f"line {number}"
-            )
         if not any(c.isalnum() for c in phrase):
             raise _fail(path, "an item without letter or digit", "remove the line", f"line {number}")
         items.add(phrase)
@@ -219,9 +220,7 @@ def _load(folder: Path, name: str) -> Dictionary:
     return Dictionary(name, items, _read_items(exceptions) if exceptions.is_file() else (), source)
 
 
-def load_catalogues(
-    kind: str, language: str, folders: Sequence[Path] = ()
-) -> Iterator[tuple[Path, dict[str, Any]]]:
+def load_catalogues(kind: str, language: str, folders: Sequence[Path] = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Read the TOML files ``dictionaries/<kind>/<language>/*.toml``, sorted by name.
 
     Yields

@@ -72,9 +72,7 @@ def test_available_can_be_limited_to_a_language(tmp_path: Path) -> None:
         ("a", "origin", "source.toml: not valid TOML"),
     ],
 )
-def test_a_malformed_list_is_refused_with_file_and_line(
-    tmp_path: Path, items: str, source: str, message: str
-) -> None:
+def test_a_malformed_list_is_refused_with_file_and_line(tmp_path: Path, items: str, source: str, message: str) -> None:
     make_list(tmp_path, "names/bad", items, source=source)
     with pytest.raises(ConfigError) as error:
         load_dictionary("names/bad", [tmp_path])

@@ -1,0 +1,137 @@
+"""What the word lists say about the words of a text.
+
+Each list names its class in ``source.toml`` (``class = "given"``); the grammars ask for classes and never for lists, so
+that a language, or a site, adds lists without touching code. Single words are looked up in one table; phrases are found
+by one pass of a `deid.dictionaries.PhraseMatcher`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deid.detection.view import View, words_of
+from deid.dictionaries import Dictionary, PhraseMatcher, available, load_dictionary
+from deid.errors import ConfigError
+
+__all__ = ["CLASSES", "Lexicon", "Marks", "classes_of", "load_lexicon"]
+
+_NAMES = (
+    "given last popular mostly_name name_word particle suffix title title_doctor credential relation role person_verb",
+    "word clinical eponym eponym_head device section",
+    "month weekday season holiday",
+    "city city_ambig city_big state state_code state_old county country nationality region",
+    "street_suffix street_direction place_head",
+    "hospital_head hospital_modifier hospital_name org_head institution employer",
+    "occupation",
+)
+CLASSES: dict[str, int] = {name: 1 << i for i, name in enumerate(" ".join(_NAMES).split())}
+"""Class of a list -> bit."""
+
+_HYPHEN_CLASSES = ("given", "last", "word", "clinical", "city", "relation")
+
+
+def classes_of(*names: str) -> int:
+    """Return the bits of some classes, joined."""
+    return functools.reduce(int.__or__, (CLASSES[n] for n in names), 0)
+
+
+_PERSON = classes_of("given", "last")
+_INHERITED = classes_of(*_HYPHEN_CLASSES)
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What a lexicon says about a view."""
+
+    words: list[int] = field(repr=False)
+    """Classes of each word."""
+    phrases: list[tuple[int, int, int]] = field(repr=False)
+    """Phrases: first word, one past the last, class; sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """The word lists of a language, by class."""
+
+    language: str
+    words: dict[str, int] = field(repr=False)
+    """Single word -> classes."""
+    phrases: PhraseMatcher = field(repr=False)
+    """Items of more than one word, and exceptions."""
+    phrase_classes: dict[str, int] = field(repr=False)
+    """List -> class, for the matches of ``phrases``."""
+
+    def classes(self, word: str) -> int:
+        """Return the classes of a folded word; a hyphenated word has the classes that all its parts have."""
+        known = self.words.get(word, 0)
+        if "'" in word:
+            return known | self.words.get(word.replace("'", ""), 0)
+        if known:
+            return known
+        if "-" not in word:
+            return 0
+        common = -1
+        for part in word.split("-"):
+            classes = self.words.get(part, 0)
+            if classes & _PERSON:
+                classes |= _PERSON
+            common &= classes
+        return common & _INHERITED
+
+    def of(self, view: View) -> Marks:
+        """Look up the words and phrases of a view."""
+        words, classes = self.words, self.classes
+        found = [
+            words[w] if w in words and "'" not in w else classes(w) if kind > 1 else 0
+            for w, kind in zip(view.folded, view.kinds, strict=True)
+        ]
+        phrases = []
+        for start, end, name in self.phrases.match(view.folded):
+            if end == start + 1:
+                found[start] |= self.phrase_classes[name]
+            else:
+                phrases.append((start, end, self.phrase_classes[name]))
+        return Marks(found, phrases)
+
+
+def load_lexicon(language: str, folders: Sequence[Path] = ()) -> Lexicon:
+    """Load all lists of a language (and those of no language) that name a class.
+
+    Raises
+    ------
+    ConfigError
+        When a list is malformed or names an unknown class.
+    """
+    return _load(language, tuple(folders))
+
+
+@functools.lru_cache(maxsize=8)
+def _load(language: str, folders: tuple[Path, ...]) -> Lexicon:
+    words: dict[str, int] = {}
+    phrases: list[Dictionary] = []
+    phrase_classes: dict[str, int] = {}
+    for name in available(language, folders):
+        dictionary = load_dictionary(name, folders)
+        label = dictionary.source.get("class")
+        if label is None:
+            continue
+        if label not in CLASSES:
+            raise ConfigError(
+                f"dictionary {name} names the class {label!r}, which does not exist",
+                "classes: " + ", ".join(CLASSES),
+            )
+        bit = CLASSES[label]
+        excepted = {word for phrase in dictionary.exceptions for word in words_of(phrase)}
+        matched = []  # items for the phrase matcher: phrases, and words that count only outside an exception
+        for item in dictionary.phrases:
+            if item not in excepted and (item.isalpha() or len(words_of(item)) == 1):
+                words[item] = words.get(item, 0) | bit
+            else:
+                matched.append(item)
+        if matched:
+            phrases.append(Dictionary(name, tuple(matched), dictionary.exceptions, dictionary.source))
+            phrase_classes[name] = bit
+    return Lexicon(language, words, PhraseMatcher(phrases, words_of), phrase_classes)

@@ -1,0 +1,132 @@
+"""A text as the grammars see it: words with their case, numbers and signs, white space left out.
+
+Unlike the tokens of a tagger, a word keeps its inner apostrophes and hyphens (*O'Brien*, *Smith-Jones*), because names
+do. A possessive *'s* is a word of its own.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+import regex
+
+from deid.dictionaries import fold
+
+__all__ = ["LOWER", "MIXED", "NUMBER", "SIGN", "TITLE", "UPPER", "View", "view_of", "words_of"]
+
+SIGN, NUMBER, LOWER, TITLE, UPPER, MIXED = range(6)
+"""Kinds of words: a sign, a number, and four ways of writing letters. One capital letter alone is UPPER."""
+
+_LETTERS = r"[\p{L}\p{M}]"
+_WORD = regex.compile(
+    rf"{_LETTERS}++(?:['\u2019](?!(?:re|ve|ll)\b){_LETTERS}{{2,}}+|-{_LETTERS}++)*+|\p{{N}}++|[^\s\p{{L}}\p{{M}}\p{{N}}]"
+)
+
+
+@dataclass(slots=True)
+class View:
+    """Words of one text; parallel lists, one entry a word."""
+
+    text: str = field(repr=False)
+    strings: list[str] = field(repr=False)
+    starts: list[int] = field(repr=False)
+    ends: list[int] = field(repr=False)
+    folded: list[str] = field(repr=False)
+    """The words in the form of `deid.dictionaries.fold`."""
+    kinds: list[int] = field(repr=False)
+    """SIGN, NUMBER, LOWER, TITLE, UPPER or MIXED."""
+    breaks: list[int] = field(repr=False)
+    """Line ends between a word and the word before it; 2 at the start of the text."""
+    loud: list[bool] = field(repr=False)
+    """Whether the word stands in a line of capitals, where case says nothing."""
+
+    def __len__(self) -> int:
+        return len(self.strings)
+
+    def at(self, offset: int) -> int:
+        """Return the first word that ends behind ``offset``."""
+        low = bisect_left(self.starts, offset)
+        return low - 1 if low and self.ends[low - 1] > offset else low
+
+    def gap(self, index: int) -> str:
+        """Return the white space before a word."""
+        return self.text[self.ends[index - 1] if index else 0 : self.starts[index]]
+
+    def starts_sentence(self, index: int) -> bool:
+        """Tell whether a word is the first of a line, of a sentence, or of what follows a colon or an opening sign."""
+        if index == 0 or self.breaks[index]:
+            return True
+        before = self.strings[index - 1]
+        if before == ".":
+            # "Dr. Smith", "J. Smith", "pt. Jones": a full stop behind a short word ends no sentence
+            return index < 2 or len(self.strings[index - 2]) > 3 or self.kinds[index - 2] == NUMBER
+        return before in _OPENERS
+
+
+_OPENERS = frozenset('!?:;"\u201c\u2022*-\u2013\u2014|>)]')
+
+
+def words_of(text: str) -> list[str]:
+    """Split a phrase into words as `view_of` does."""
+    return _WORD.findall(text)
+
+
+def view_of(text: str) -> View:
+    """Split a text into words."""
+    strings: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    for match in _WORD.finditer(text):
+        strings.append(match[0])
+        start, end = match.span()
+        starts.append(start)
+        ends.append(end)
+    kinds = [_kind(s) for s in strings]
+    breaks = _breaks(text, starts, ends)
+    return View(text, strings, starts, ends, [fold(s) for s in strings], kinds, breaks, _loud(strings, kinds, breaks))
+
+
+def _kind(word: str) -> int:
+    if word.isupper():
+        return UPPER
+    if word.islower():
+        return LOWER
+    if not word[0].isalpha():
+        return NUMBER if word[0].isnumeric() else SIGN
+    if word[0].isupper():
+        return TITLE if word[1:].islower() or word.istitle() else MIXED
+    return MIXED
+
+
+def _breaks(text: str, starts: list[int], ends: list[int]) -> list[int]:
+    """Count the line ends before each word."""
+    breaks = [0] * len(starts)
+    last = 0
+    for index, start in enumerate(starts):
+        if start - last > 0:
+            gap = text[last:start]
+            breaks[index] = gap.count("\n") or gap.count("\r")
+        last = ends[index]
+    if breaks:
+        breaks[0] = 2
+    return breaks
+
+
+def _loud(strings: list[str], kinds: list[int], breaks: list[int]) -> list[bool]:
+    """Mark the words of lines in which nearly all letters are capitals."""
+    loud = [False] * len(strings)
+    first = 0
+    for index in range(1, len(strings) + 1):
+        if index < len(strings) and not breaks[index]:
+            continue
+        upper = lower = 0
+        for i in range(first, index):
+            if kinds[i] == UPPER and len(strings[i]) > 1:
+                upper += len(strings[i])
+            elif kinds[i] in (LOWER, TITLE, MIXED):
+                lower += len(strings[i])
+        if upper > 4 * lower:
+            loud[first:index] = [True] * (index - first)
+        first = index
+    return loud
