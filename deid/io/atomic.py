@@ -1,0 +1,105 @@
+"""Writing files so that they are there whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from deid.errors import OutputError
+
+__all__ = ["atomic_files", "make_folder", "os_reason", "output_error", "write_bytes"]
+
+_PREFIX = ".deid-part-"  # hidden, so that what a killed process leaves behind is never read as a document
+
+
+def os_reason(error: OSError) -> str:
+    """Return what the operating system says, without the file's name."""
+    return os.strerror(error.errno).lower() if error.errno else "the operating system refused"
+
+
+def output_error(error: OSError) -> OutputError:
+    """Turn an `OSError` into an `OutputError` that names no file."""
+    hint = {
+        errno.ENOSPC: "free some space or write to another disk, then run again",
+        errno.EDQUOT: "free some space or write to another disk, then run again",
+        errno.ENAMETOOLONG: "the document's id is too long for a file name; write another format or shorten the id",
+    }.get(error.errno or 0, "check that the place exists and that you may write there")
+    return OutputError(f"cannot write ({os_reason(error)}); nothing was left behind", hint)
+
+
+def make_folder(path: Path, *, private: bool = True) -> None:
+    """Create a folder and its parents where they are missing."""
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700 if private else 0o777)
+    except OSError as error:
+        raise output_error(error) from None
+
+
+@contextmanager
+def atomic_files(
+    paths: Sequence[Path], *, private: bool = True, durable: bool = True, replace: bool = False
+) -> Iterator[list[BinaryIO]]:
+    """Open temporary files beside ``paths`` and move all of them into place when the block ends without an error.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Where the files are to be; their folder must exist.
+    private : bool
+        Mode 0600, for files with PHI or keys; otherwise what the umask allows.
+    durable : bool
+        Flush to the disk before moving, so that not even a power failure leaves a torn file. Writers of many small
+        files leave this out and synchronize once at the end.
+    replace : bool
+        Replace files that exist; otherwise they are an error.
+
+    Raises
+    ------
+    OutputError
+        When a file exists, or the operating system refuses (no space, no permission).
+    """
+    temporary: list[Path] = []
+    moved: list[Path] = []
+    try:
+        if not replace and any(os.path.lexists(path) for path in paths):
+            raise OutputError("the file to write exists already", "name a new file or an empty folder")
+        with ExitStack() as stack:
+            streams = []
+            for path in paths:
+                descriptor, name = tempfile.mkstemp(prefix=_PREFIX, dir=path.parent)
+                temporary.append(Path(name))
+                streams.append(cast(BinaryIO, stack.enter_context(os.fdopen(descriptor, "wb"))))
+            yield streams
+            for stream in streams:
+                stream.flush()
+                if durable:
+                    os.fsync(stream.fileno())
+        for part, path in zip(temporary, paths, strict=True):
+            if not private:
+                part.chmod(0o666 & ~_umask())
+            part.replace(path)
+            moved.append(path)
+    except BaseException as error:
+        for leftover in (*temporary, *moved):
+            leftover.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise output_error(error) from None
+        raise
+
+
+def write_bytes(path: Path, data: bytes, *, private: bool = True, replace: bool = False) -> None:
+    """Write one small file at once, atomically."""
+    with atomic_files([path], private=private, replace=replace) as (stream,):
+        stream.write(data)
+
+
+def _umask() -> int:
+    # the only portable way to read it is to set it; restored at once
+    current = os.umask(0o077)
+    os.umask(current)
+    return current

@@ -1,0 +1,225 @@
+"""Bytes to text and back, exactly, and never by guessing.
+
+Text that does not fit the stated encoding is refused with the names of the encodings that it would fit. Content that
+is no text at all (a known binary signature, or many control characters) is refused as well, in both directions, so
+that what is written can be read again.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from io import TextIOWrapper
+from typing import BinaryIO
+
+from deid.errors import ConfigError, DeidError, EncodingError, FormatError, OutputError
+
+__all__ = ["check_encoding", "decode", "encode", "is_binary", "lines", "looks_textual", "strip_mark", "would_fit"]
+
+_SIGNATURES = (
+    (b"\x1f\x8b", "gzip"),
+    (b"PK\x03\x04", "zip (also docx, xlsx, odt)"),
+    (b"%PDF-", "PDF"),
+    (b"\x89PNG\r\n", "PNG"),
+    (b"\xff\xd8\xff", "JPEG"),
+    (b"\x7fELF", "ELF"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "OLE (doc, xls, msg)"),
+    (b"PAR1", "Parquet"),
+    (b"SQLite format 3\x00", "SQLite"),
+    (b"7z\xbc\xaf\x27\x1c", "7-Zip"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"\x28\xb5\x2f\xfd", "Zstandard"),
+)
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
+_CONTROL_BYTES = re.compile(b"[\x00-\x08\x0e-\x1f\x7f]")
+_C1 = re.compile("[\x80-\x84\x86-\x9f]")
+_FEW = 8  # a handful of control characters is never called binary, however short the text
+_CANDIDATES = ("utf-8", "utf-16", "utf-32", "cp1252", "latin-1", "iso8859-15")
+_NOT_FOR_NOTES = frozenset({"unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined", "utf-7"})
+
+
+def check_encoding(name: str) -> str:
+    """Return the encoding's canonical name.
+
+    Raises
+    ------
+    ConfigError
+        When Python knows no text encoding of that name.
+    """
+    try:
+        info = codecs.lookup(name)
+        "".encode(info.name)
+    except (LookupError, ValueError):
+        info = None
+    if info is None or info.name.replace("_", "-") in _NOT_FOR_NOTES:
+        raise ConfigError("unknown text encoding", "use a name such as utf-8, cp1252, latin-1 or utf-16")
+    return info.name
+
+
+def decode(data: bytes, encoding: str, *, whole: bool = True) -> str:
+    """Decode text; a BOM stays character 0, line ends stay as they are.
+
+    Parameters
+    ----------
+    data : bytes
+    encoding : str
+        As `check_encoding` returns it.
+    whole : bool
+        Whether this is a whole file, which is then checked for being binary.
+
+    Raises
+    ------
+    FormatError
+        Binary content.
+    EncodingError
+        Bytes that are not text in this encoding; the hint names those that they would fit.
+    """
+    if whole and (kind := is_binary(data)):
+        raise FormatError(f"this is no text but {kind}", "export the document as plain text")
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        if whole and _mostly_control(len(_CONTROL_BYTES.findall(data)), len(data)) and not _wide(data):
+            raise FormatError("this is no text but binary data", "export the document as plain text") from None
+        raise _misfit(data, encoding, f"byte {error.start}") from None
+    except UnicodeError:
+        raise _misfit(data, encoding, "byte 0") from None
+    if whole and (found := _CONTROL.findall(text)) and _mostly_control(len(found), len(text)):
+        if _wide(data):
+            raise _misfit(data, encoding, "byte 0")
+        raise FormatError(
+            f"this is no text: {len(found)} of {len(text)} characters are control characters",
+            "export the document as plain text",
+        )
+    return text
+
+
+def encode(text: str, encoding: str, *, whole: bool = True) -> bytes:
+    """Encode text so that `decode` gives exactly the same text back.
+
+    Raises
+    ------
+    OutputError
+        When the encoding cannot express a character, or the text would be refused as binary when read.
+    """
+    try:
+        data = text.encode(encoding)
+    except UnicodeEncodeError as error:
+        kind = "a lone surrogate" if 0xD800 <= ord(text[error.start]) < 0xE000 else "a character"
+        raise OutputError(
+            f"{kind} cannot be expressed in {encoding}",
+            "write JSONL, which can carry every character, or repair the text"
+            if kind.endswith("surrogate")
+            else "write in utf-8",
+            position=f"offset {error.start}",
+        ) from None
+    if not encoding.startswith("utf"):
+        try:
+            exact = data.decode(encoding) == text
+        except UnicodeError:
+            exact = False
+        if not exact:
+            raise OutputError(f"the text does not survive {encoding}", "write in utf-8", position="offset 0")
+    if whole:
+        try:
+            decode(data, encoding)
+        except DeidError:
+            raise OutputError(
+                "the text would be taken for binary data when read again",
+                "it begins like a binary file or consists of control characters; write JSONL instead",
+                position="offset 0",
+            ) from None
+    return data
+
+
+def is_binary(data: bytes) -> str:
+    """Return the kind of file that the first bytes are a signature of, else an empty string."""
+    return next((kind for signature, kind in _SIGNATURES if data.startswith(signature)), "")
+
+
+def looks_textual(head: bytes) -> bool:
+    """Tell whether the beginning of a file may be text in some encoding."""
+    return not is_binary(head) and (_wide(head) or not _mostly_control(len(_CONTROL_BYTES.findall(head)), len(head)))
+
+
+def would_fit(data: bytes) -> list[str]:
+    """Return the names of the encodings in which ``data`` would be plausible text."""
+    fitting = []
+    for name in _CANDIDATES:
+        if name in ("utf-16", "utf-32"):
+            names = [name] if _has_mark(data, name) else [f"{name}-le", f"{name}-be"] if _wide(data) else []
+        else:
+            names = [name]
+        for candidate in names:
+            try:
+                text = data.decode(candidate)
+            except UnicodeError:
+                continue
+            if not _CONTROL.search(text) and not _C1.search(text):
+                fitting.append(candidate)
+    return fitting
+
+
+def strip_mark(text: str) -> str:
+    """Drop a BOM at the start of a file where it only marks the encoding (JSON, CSV, XML)."""
+    return text.removeprefix("\ufeff")
+
+
+def lines(stream: BinaryIO, encoding: str) -> Iterator[tuple[int, str | EncodingError]]:
+    """Yield numbered lines, line ends included; a line of wrong bytes gives an error in its place.
+
+    Lines end at LF only, as JSON Lines and the PhysioNet files have it, so CR and other separators stay text.
+    """
+    if "\n".encode(encoding) != b"\n" or encoding == "utf-8-sig":
+        # LF is more than one byte here, so lines cannot be cut before decoding, and one error ends the file
+        text = TextIOWrapper(stream, encoding=encoding, newline="\n")
+        number = 0
+        try:
+            for number, line in enumerate(text, 1):
+                yield number, line
+        except UnicodeError:
+            yield (
+                number + 1,
+                EncodingError(
+                    f"the text is not {encoding}", "name the encoding with --encoding", position=f"line {number + 1}"
+                ),
+            )
+        finally:
+            text.detach()
+        return
+    for number, raw in enumerate(stream, 1):
+        try:
+            yield number, raw.decode(encoding)
+        except UnicodeError:
+            yield number, _misfit(raw, encoding, f"line {number}")
+
+
+def _misfit(data: bytes, encoding: str, position: str) -> EncodingError:
+    fitting = [name for name in would_fit(data) if codecs.lookup(name).name != encoding]
+    hint = (
+        f"would fit: {', '.join(fitting)}; name the right one with --encoding"
+        if fitting
+        else "no common encoding fits; the file may be damaged or binary"
+    )
+    return EncodingError(f"the text is not {encoding}", hint, position=position)
+
+
+def _mostly_control(controls: int, length: int) -> bool:
+    return controls > _FEW and controls * 10 > length
+
+
+def _has_mark(data: bytes, name: str) -> bool:
+    marks = {"utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE), "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)}
+    return data.startswith(marks[name])
+
+
+def _wide(data: bytes) -> bool:
+    """Tell whether the bytes look like UTF-16 or UTF-32: by their mark, or by a NUL in nearly every other byte."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
+        return True
+    sample = data[:4096]
+    if len(sample) < 2 * _FEW:
+        return False
+    zeros = [sample[phase::2].count(0) * 2 / len(sample) for phase in (0, 1)]
+    return (max(zeros) > 0.7 and min(zeros) < max(zeros) - 0.3) or (min(zeros) > 0.4 and max(zeros) > 0.9)

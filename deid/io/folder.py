@@ -1,0 +1,109 @@
+"""Walking through folders and checking places: which files there are, in a fixed order, and where to write."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deid.errors import InputError, OutputError
+from deid.io.atomic import os_reason
+from deid.safe_names import safe_name
+
+__all__ = ["Listing", "check_output", "list_files", "split_suffix"]
+
+
+@dataclass(slots=True)
+class Listing:
+    """The files below a folder: names only, so that a folder of 100,000 notes takes a few megabytes."""
+
+    names: list[str]
+    """Relative paths in POSIX form, sorted."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """What was not looked at: ``hidden files``, ``links to folders``, ... -> how many."""
+    unreadable: list[tuple[str, str]] = field(default_factory=list)
+    """Folders that could not be opened, and what the operating system said."""
+
+
+def list_files(root: Path) -> Listing:
+    """List all files below ``root``.
+
+    Hidden files and folders are left out and counted; links to folders are not followed, because they can lead in
+    circles. Names that are no files (pipes, sockets, links to nothing) stay in the list, so that reading them fails
+    visibly.
+
+    Raises
+    ------
+    InputError
+        When ``root`` itself cannot be opened.
+    """
+    listing = Listing([])
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(root / folder) as entries:
+                for entry in entries:
+                    name = f"{folder}/{entry.name}" if folder else entry.name
+                    if entry.name.startswith("."):
+                        listing.skipped["hidden"] += 1
+                    elif entry.is_dir(follow_symlinks=False):
+                        waiting.append(name)
+                    elif entry.is_dir():
+                        listing.skipped["links to folders"] += 1
+                    else:
+                        listing.names.append(name)
+        except OSError as error:
+            if not folder:
+                raise InputError(f"the folder cannot be read ({os_reason(error)})", "check path and rights") from None
+            listing.unreadable.append((folder, os_reason(error)))
+    listing.names.sort()
+    listing.unreadable.sort()
+    return listing
+
+
+def split_suffix(name: str) -> tuple[str, str]:
+    """Split a relative path into its stem (with folders) and its suffix in lower case."""
+    folder, slash, base = name.rpartition("/")
+    stem, dot, suffix = base.rpartition(".")
+    if not dot or not stem:
+        return name, ""
+    return f"{folder}{slash}{stem}", f".{suffix.lower()}"
+
+
+def check_output(in_path: Path, out_path: Path) -> None:
+    """Refuse an output path that could damage or mix with something.
+
+    Raises
+    ------
+    OutputError
+        When ``out_path`` is the input, lies inside it, holds it, or is there already (an empty folder is fine).
+    """
+    source, target = in_path.resolve(), out_path.resolve()
+    if target == source or (os.path.lexists(out_path) and in_path.exists() and _same(in_path, out_path)):
+        raise OutputError("the output path is the input path", "name another place")
+    if source in target.parents:
+        raise OutputError("the output path lies inside the input", "name a place outside of it")
+    if not os.path.lexists(out_path):
+        return
+    try:
+        empty = out_path.is_dir() and next(out_path.iterdir(), None) is None
+    except OSError as error:
+        raise OutputError(f"the output path cannot be used ({os_reason(error)})", "name another place") from None
+    if not empty:
+        raise OutputError(
+            "the output path exists already", "name a new one or an empty folder; nothing is ever overwritten"
+        )
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def skipped_suffix(suffix: str) -> str:
+    """Return how files of a suffix are called in a summary."""
+    return f"{safe_name(suffix)} files" if suffix else "files without suffix"

@@ -1,0 +1,88 @@
+"""What a format is: the two verbs of its module, and what the rest of the room must know about it.
+
+A format either holds one document in a file (with companions: brat's ``.ann``) or a collection of records in a file.
+Modules of the first kind turn the bytes of a document's files into a `Document` and back, so that their exactness can
+be shown without a disk; modules of the second kind stream records from open files and into them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import BinaryIO, Protocol
+
+from deid.document import Document
+from deid.errors import DeidError
+
+__all__ = ["CollectionFormat", "DocumentFormat", "Format", "Options", "Parts", "Sink", "Streams"]
+
+Parts = Mapping[str, bytes]
+"""The files of one document: suffix -> content."""
+Streams = Mapping[str, BinaryIO]
+"""The open files of one collection: suffix -> binary stream (seekable when read)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a user can say about how files are read and written."""
+
+    encoding: str = "utf-8"
+    """Encoding of text files; XML files follow their own declaration unless this differs from UTF-8."""
+    any_label: bool = False
+    """Accept labels outside the label sets of a closed format."""
+    text_field: str | None = field(default=None, repr=False)
+    """Column or JSON field of the text; None: found by name when reading, ``text`` when writing."""
+    id_field: str | None = field(default=None, repr=False)
+    """Column or JSON field of the id; None: found by name when reading, ``id`` when writing; empty: there is none."""
+    spans_field: str | None = field(default=None, repr=False)
+    """Column or JSON field of the annotations; None: ``spans``; empty: there is none."""
+    columns: tuple[str, ...] = field(default=(), repr=False)
+    """Order of all columns or fields when writing; those that a document lacks are left out."""
+
+
+class Sink(Protocol):
+    """Takes the documents of one collection in turn."""
+
+    def add(self, document: Document) -> None:
+        """Write one document, or raise and write nothing of it."""
+
+    def finish(self) -> None:
+        """Write what comes after the last document."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """What both kinds of format say about themselves."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    """Suffixes of its files in lower case; the first is the one that is written."""
+    matches: Callable[[bytes], bool]
+    """Whether the first kilobytes of a file look like this format."""
+    companions: tuple[str, ...] = ()
+    """Suffixes of files that stand beside the main one."""
+    label_sets: tuple[str, ...] = ()
+    """Label sets that it is closed to; empty: any label."""
+    carries_spans: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentFormat(Format):
+    """One document a file."""
+
+    read: Callable[[Parts, Options], Document]
+    """Bytes to a document (its id is given by the file's name, so it comes back empty); raises `DeidError`."""
+    write: Callable[[Document, Options], dict[str, bytes]]
+    """A document to bytes; raises `DeidError`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionFormat(Format):
+    """Many records a file."""
+
+    read: Callable[[Streams, Options], Iterator[Document | DeidError]]
+    """Open files to documents (id empty where the record has none) and, for records that cannot be read, errors."""
+    write: Callable[[Streams, Options], Sink]
+    """Open files to a sink of documents."""
+    layout: Callable[[Streams, Options], Options] = lambda streams, options: options
+    """Looks at the file and fills in field names and their order, so that a copy can be written alike."""

@@ -1,0 +1,160 @@
+"""JSON objects of a file, one after the other: a line each, or elements of one array."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from io import TextIOWrapper
+from typing import Any, BinaryIO
+
+from deid.errors import DeidError, EncodingError, FormatError, OutputError
+from deid.io.encoding import is_binary, lines, strip_mark
+
+__all__ = ["dump", "first_record", "records"]
+
+_ESCAPED = re.compile("[\ud800-\udfff\u0085\u2028\u2029]")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_CHUNK = 1 << 16
+_SPACE = " \t\r\n"
+
+
+def records(stream: BinaryIO, encoding: str) -> Iterator[tuple[str, dict[str, Any] | DeidError]]:
+    """Yield each record with its position; a line that is no record gives an error in its place.
+
+    Raises
+    ------
+    FormatError
+        The file is empty or binary.
+    """
+    head = stream.read(_CHUNK)
+    stream.seek(0)
+    if not head.strip():
+        raise FormatError("the file is empty", "a JSON Lines file holds one object a line")
+    if kind := is_binary(head):
+        raise FormatError(f"this is no JSON but {kind}", "name the right format with --from")
+    if strip_mark(head.decode(encoding, errors="ignore")).lstrip(_SPACE).startswith("["):
+        yield from _array(stream, encoding)
+        return
+    for number, line in lines(stream, encoding):
+        position = f"line {number}"
+        if isinstance(line, DeidError):
+            yield position, line
+        elif (body := strip_mark(line) if number == 1 else line).strip(_SPACE):
+            yield position, _parse(body, position)
+
+
+def first_record(head: bytes) -> dict[str, Any]:
+    """Return the first object at the beginning of a file, which may be cut, or an empty one."""
+    text = strip_mark(head.decode("utf-8", errors="ignore")).lstrip(_SPACE + "[")
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        # a long first record is cut: its field names up to there still tell the format
+        return dict.fromkeys(re.findall(r'"(\w{1,40})"\s*:', text)) if text.startswith("{") else {}
+    return value if isinstance(value, dict) else {}
+
+
+def dump(record: dict[str, Any], *, ascii_only: bool = False) -> str:
+    """Return a record as one line of JSON that reads back exactly.
+
+    Parameters
+    ----------
+    record : dict
+    ascii_only : bool
+        Escape everything outside ASCII, for encodings that cannot express all characters.
+
+    Raises
+    ------
+    OutputError
+        A value has no JSON form, or two lone surrogates follow each other so that they would read back as one
+        character.
+    """
+    try:
+        text = json.dumps(record, ensure_ascii=False, allow_nan=False)
+        if _PAIR.search(text):
+            raise OutputError(
+                "two lone surrogates stand side by side, which JSON would join into one character", "repair the text"
+            )
+        if ascii_only:
+            text = json.dumps(record, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise OutputError("a metadata field holds a value that JSON cannot express", "drop or convert it") from None
+    # separators of lines that are no LF are escaped too, because some readers cut lines there
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text) + "\n"
+
+
+def _parse(text: str, position: str) -> dict[str, Any] | DeidError:
+    try:
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_constant)
+    except FormatError as error:
+        return FormatError(error.what, error.hint, position=position)
+    except (ValueError, RecursionError) as error:
+        column = f", column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        return FormatError("this is not valid JSON", "repair the line", position=position + column)
+    if not isinstance(value, dict):
+        return FormatError("this is no JSON object", "each record is an object with a text", position=position)
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise FormatError("an object has the same field twice", "only one of them can be right; remove the other")
+    return value
+
+
+def _constant(_: str) -> None:
+    raise FormatError("NaN or Infinity, which JSON does not have", "write null or a number")
+
+
+def _array(stream: BinaryIO, encoding: str) -> Iterator[tuple[str, dict[str, Any] | DeidError]]:
+    """Read the elements of one array without holding the whole file."""
+    text = TextIOWrapper(stream, encoding=encoding, newline="")
+    try:
+        yield from _elements(text)
+    except UnicodeError:
+        yield "end", EncodingError(f"the text is not {encoding}", "name the encoding with --encoding")
+    finally:
+        text.detach()
+
+
+def _elements(stream: TextIOWrapper) -> Iterator[tuple[str, dict[str, Any] | DeidError]]:
+    decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_constant)
+    buffer = strip_mark(stream.read(_CHUNK)).lstrip(_SPACE)[1:]
+    number, wanted, ended = 0, _CHUNK, False
+    while True:
+        buffer = buffer.lstrip(_SPACE)
+        position = f"record {number + 1}"
+        try:
+            if buffer.startswith("]"):
+                return
+            value, end = decoder.raw_decode(buffer)
+            rest = buffer[end:].lstrip(_SPACE)
+            if not rest.startswith((",", "]")):
+                raise ValueError
+        except FormatError as error:
+            yield position, FormatError(error.what, error.hint, position=position)
+            return
+        except (ValueError, RecursionError):
+            # the element may go on beyond the buffer: read twice as much each time, which keeps the whole linear
+            more = "" if ended else stream.read(wanted)
+            wanted *= 2
+            if not more:
+                yield (
+                    position,
+                    FormatError(
+                        "the JSON array is broken or ends here", "the file may be truncated", position=position
+                    ),
+                )
+                return
+            buffer += more
+            continue
+        number, wanted = number + 1, _CHUNK
+        yield (
+            position,
+            value
+            if isinstance(value, dict)
+            else FormatError("this is no JSON object", "each record is an object with a text", position=position),
+        )
+        buffer = rest.removeprefix(",")

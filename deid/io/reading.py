@@ -1,0 +1,167 @@
+"""Reading files and folders as a stream of documents and failures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from deid.document import Document, Failure
+from deid.errors import ConfigError, DeidError, DuplicateError, FormatError, InputError
+from deid.io.atomic import os_reason
+from deid.io.encoding import check_encoding
+from deid.io.folder import list_files, skipped_suffix, split_suffix
+from deid.io.formats import CollectionFormat, DocumentFormat, Format, Options
+from deid.io.sniffing import sniff_file, sniff_names
+from deid.safe_names import safe_name
+
+__all__ = ["Source", "get_format", "open_source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file or folder that is going to be read: its files by name, its format, and what is left out."""
+
+    root: Path = field(repr=False)
+    """The folder, or the folder of the one file."""
+    names: tuple[str, ...] = field(repr=False)
+    """Main files, relative to ``root`` in POSIX form, sorted."""
+    format: Format
+    options: Options
+    single: bool
+    """Whether the user named a file rather than a folder."""
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """Files that are not read, by kind, for the summary: a skipped file is a file that nobody has scrubbed."""
+    unreadable: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Folders below that could not be opened, and why."""
+
+    def documents(self) -> Iterator[Document | Failure]:
+        """Yield all documents in a fixed order, and a `Failure` for each that cannot be read."""
+        seen: set[str] = set()
+        for index, (name, item) in enumerate(self._items(), 1):
+            if isinstance(item, Document):
+                document = replace(item, index=index)
+                if document.id not in seen:
+                    seen.add(document.id)
+                    yield document
+                    continue
+                item = DuplicateError("its id occurred before", "give each document an id of its own")
+            shown = safe_name(name, index)
+            yield Failure(shown, item.at(shown), index, str(self.root / name))
+
+    def files(self) -> Iterator[tuple[str, Source]]:
+        """Yield each file as a source of its own, with its relative path without suffix."""
+        for name in self.names:
+            yield split_suffix(name)[0], replace(self, names=(name,), skipped={}, unreadable=())
+
+    def layout(self) -> Options:
+        """Return the options with the names and the order of the fields of the first file, to write a copy alike."""
+        if not isinstance(self.format, CollectionFormat) or not self.names:
+            return self.options
+        try:
+            with ExitStack() as stack:
+                return self.format.layout(self._open(self.names[0], stack), self.options)
+        except (DeidError, OSError):
+            return self.options  # reading it again will say what is wrong
+
+    def _items(self) -> Iterator[tuple[str, Document | DeidError]]:
+        for folder, reason in self.unreadable:
+            yield folder, InputError(f"the folder cannot be read ({reason})", "check the rights")
+        for name in self.names:
+            try:
+                if isinstance(self.format, DocumentFormat):
+                    document = self.format.read(self._parts(name), self.options)
+                    yield name, replace(document, id=split_suffix(name)[0])
+                else:
+                    for item in self._records(name):
+                        yield name, item
+            except DeidError as error:
+                yield name, error
+            except OSError as error:
+                yield name, InputError(f"the file cannot be read ({os_reason(error)})", "check that it is readable")
+
+    def _records(self, name: str) -> Iterator[Document | DeidError]:
+        assert isinstance(self.format, CollectionFormat)
+        prefix = "" if self.single else f"{split_suffix(name)[0]}/"
+        with ExitStack() as stack:
+            for row, item in enumerate(self.format.read(self._open(name, stack), self.options), 1):
+                # a record without an id is known by its file and its place there
+                yield replace(item, id=f"{prefix}{row}") if isinstance(item, Document) and not item.id else item
+
+    def _paths(self, name: str) -> Iterator[tuple[str, Path]]:
+        """Yield the files of a document or collection: the main one, then companions that exist."""
+        stem, suffix = split_suffix(name)
+        if suffix in self.format.companions:
+            raise FormatError(
+                f"the {self.format.suffixes[0]} file is missing", f"a {suffix} file needs it beside itself"
+            )
+        path = self.root / name
+        if path.exists() and not path.is_file():
+            raise InputError("this is no regular file", "remove the pipe, device or socket from the folder")
+        yield self.format.suffixes[0], path
+        for companion in self.format.companions:
+            beside = self.root / f"{stem}{companion}"
+            if beside.is_file():
+                yield companion, beside
+
+    def _parts(self, name: str) -> dict[str, bytes]:
+        return {suffix: path.read_bytes() for suffix, path in self._paths(name)}
+
+    def _open(self, name: str, stack: ExitStack) -> dict[str, BinaryIO]:
+        return {suffix: stack.enter_context(path.open("rb")) for suffix, path in self._paths(name)}
+
+
+def open_source(path: Path, format_name: str | None, formats: Mapping[str, Format], options: Options) -> Source:
+    """Look at a file or folder and tell what there is to read; the files are read later, one at a time.
+
+    Raises
+    ------
+    InputError
+        The path does not exist, or its format cannot be told.
+    """
+    options = replace(options, encoding=check_encoding(options.encoding))
+    named = get_format(format_name, formats) if format_name else None
+    if not path.exists():
+        raise InputError("the input does not exist", "check the path", str(path))
+    if not path.is_dir():
+        return _single(path, named, formats, options)
+    listing = list_files(path)
+    found = named or sniff_names(path, listing.names, formats)
+    stems = {split_suffix(name)[0] for name in listing.names if split_suffix(name)[1] in found.suffixes}
+    names = []
+    skipped: Counter[str] = Counter()
+    for name in listing.names:
+        stem, suffix = split_suffix(name)
+        if suffix in found.suffixes or (suffix in found.companions and stem not in stems):
+            names.append(name)
+        elif suffix not in found.companions:
+            skipped[skipped_suffix(suffix)] += 1
+    if not names and not listing.unreadable:
+        raise FormatError(
+            f"no file here is called *{found.suffixes[0]}", f"{found.name} files end in {' or '.join(found.suffixes)}"
+        )
+    skipped.update(listing.skipped)
+    return Source(
+        path, tuple(names), found, options, single=False, skipped=dict(skipped), unreadable=tuple(listing.unreadable)
+    )
+
+
+def get_format(name: str, formats: Mapping[str, Format]) -> Format:
+    """Return a format by name, or raise `ConfigError` with the names there are."""
+    if name not in formats:
+        raise ConfigError("unknown format", f"known formats: {', '.join(formats)}")
+    return formats[name]
+
+
+def _single(path: Path, named: Format | None, formats: Mapping[str, Format], options: Options) -> Source:
+    if not path.is_file():
+        raise InputError("this is neither a file nor a folder", "name a regular file", str(path))
+    found = named or sniff_file(path, formats)
+    if found is None:
+        raise FormatError(
+            "the format of this file cannot be told", f"name it with --from: {', '.join(formats)}", str(path)
+        )
+    return Source(path.parent, (path.name,), found, options, single=True)

@@ -1,0 +1,86 @@
+"""Telling the format of a file or a folder by suffix and content, when the user names none."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from deid.errors import FormatError, InputError
+from deid.io.atomic import os_reason
+from deid.io.folder import split_suffix
+from deid.io.formats import DocumentFormat, Format
+
+__all__ = ["sniff_file", "sniff_names"]
+
+_HEAD = 1 << 16
+_SAMPLE = 5
+"""So many files of a suffix are looked into."""
+
+
+def sniff_file(path: Path, formats: Mapping[str, Format], beside: Collection[str] | None = None) -> Format | None:
+    """Return the format of one file, or None.
+
+    Parameters
+    ----------
+    path : Path
+    formats : mapping of name to Format
+        Tried in this order, those that share the file's suffix first.
+    beside : collection of str, optional
+        Suffixes of the files with the same stem; looked up on the disk when not given.
+    """
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD)
+    except OSError as error:
+        raise InputError(f"the file cannot be read ({os_reason(error)})", "check path and rights") from None
+    suffix = split_suffix(path.name)[1]
+    if beside is None:
+        beside = {s for f in formats.values() for s in f.companions if path.with_suffix(s).is_file()}
+    known = [f for f in formats.values() if suffix in f.suffixes]
+    for candidate in known or formats.values():
+        required = candidate.companions and isinstance(candidate, DocumentFormat)
+        if required and not set(candidate.companions) <= set(beside):
+            continue
+        if candidate.matches(head):
+            return candidate
+    return None
+
+
+def sniff_names(root: Path, names: Sequence[str], formats: Mapping[str, Format]) -> Format:
+    """Return the format that most files of a folder have.
+
+    Raises
+    ------
+    FormatError
+        When no file has a known format, or two formats have equally many.
+    """
+    by_suffix: dict[str, list[str]] = defaultdict(list)
+    stems: dict[str, set[str]] = defaultdict(set)
+    companions = {suffix for f in formats.values() for suffix in f.companions}
+    for name in names:
+        stem, suffix = split_suffix(name)
+        if suffix in companions:
+            stems[stem].add(suffix)
+        by_suffix[suffix].append(name)
+    votes: dict[str, float] = defaultdict(float)
+    for suffix, group in by_suffix.items():
+        if suffix in companions or not any(suffix in f.suffixes for f in formats.values()):
+            continue
+        step = max(1, len(group) // _SAMPLE)
+        sample = group[::step][:_SAMPLE]
+        for name in sample:
+            try:
+                found = sniff_file(root / name, formats, stems.get(split_suffix(name)[0], ()))
+            except InputError:
+                continue  # it will fail visibly when it is read
+            if found is not None:
+                votes[found.name] += len(group) / len(sample)
+    if not votes:
+        raise FormatError("no file here has a format that can be told", f"name one with --from: {', '.join(formats)}")
+    ranked = sorted(votes.items(), key=lambda item: -item[1])
+    if len(ranked) > 1 and ranked[0][1] == ranked[1][1]:
+        raise FormatError(
+            f"the folder holds as many {ranked[0][0]} as {ranked[1][0]} files", "name the one to read with --from"
+        )
+    return formats[ranked[0][0]]

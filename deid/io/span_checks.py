@@ -1,0 +1,98 @@
+"""Checks that every reader and writer makes: offsets inside the text, labels inside the label set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from deid.document import Document, Span
+from deid.errors import LabelError, OffsetError, OutputError
+from deid.phi import LABEL_SETS
+from deid.safe_names import safe_name
+
+__all__ = ["allowed", "check_label", "check_offsets", "check_text", "nested", "refuse_fields", "shown"]
+
+
+def shown(label: str) -> str:
+    """Return a label for messages: labels of the known sets as they are, others masked (they come from a file)."""
+    return label if any(label in known for known in LABEL_SETS.values()) else safe_name(label)
+
+
+def allowed(label: str, label_sets: Sequence[str]) -> bool:
+    """Tell whether a label belongs to one of the sets; with no sets, every label does."""
+    return not label_sets or any(label in LABEL_SETS[name] for name in label_sets)
+
+
+def check_label(label: str, label_sets: Sequence[str], any_label: bool, position: str) -> None:
+    """Raise `LabelError` when a label is empty or outside the sets (unless any label is accepted)."""
+    if label and (any_label or allowed(label, label_sets)):
+        return
+    sets = " and ".join(label_sets)
+    raise LabelError(
+        f"label {shown(label)} does not belong to {sets}" if label else "a label is empty",
+        "correct it, map it (deid convert --map), or accept labels of your own with --any-label"
+        if label
+        else "every annotation needs a label",
+        position=position,
+    )
+
+
+def check_offsets(text_length: int, spans: Iterable[Span], position: str = "") -> None:
+    """Raise `OffsetError` when a span is empty, reversed or outside the text."""
+    for span in spans:
+        if not 0 <= span.start < span.end <= text_length:
+            raise OffsetError(
+                f"span {span.start}:{span.end} of category {shown(span.category)} does not lie in the text "
+                f"of {text_length} characters",
+                "offsets are characters counted from 0, end excluded, start before end",
+                position=position or f"offset {span.start}",
+            )
+
+
+def check_text(text: str, start: int, end: int, claimed: str, position: str) -> None:
+    """Raise `OffsetError` when an annotation's own text is not what stands at its offsets.
+
+    Tabs and line ends may have become spaces, as XML and one-line formats demand.
+    """
+    held = text[start:end]
+    if held != claimed and _one_line(claimed) not in (_one_line(held), _one_line(held.replace("\r\n", "\n"))):
+        raise OffsetError(
+            f"the annotation's text is not what stands at {start}:{end}",
+            "offsets count characters (code points) from 0, end excluded; check line ends and encoding of the text",
+            position=position,
+        )
+
+
+def nested(document: Document) -> list[Span]:
+    """Return the spans in order of position, outer before inner, for formats that write them into the text.
+
+    Raises
+    ------
+    OutputError
+        When two spans overlap without one lying inside the other.
+    """
+    ordered = sorted(document.spans, key=lambda span: (span.start, -span.end))
+    open_ends: list[int] = []
+    for span in ordered:
+        while open_ends and open_ends[-1] <= span.start:
+            open_ends.pop()
+        if open_ends and open_ends[-1] < span.end:
+            raise OutputError(
+                "two annotations overlap, which inline markup cannot express",
+                "write a standoff format (i2b2-2014, brat, jsonl) or resolve the overlaps first",
+                position=f"offset {span.start}",
+            )
+        open_ends.append(span.end)
+    return ordered
+
+
+def refuse_fields(document: Document, reserved: Iterable[str]) -> None:
+    """Raise `OutputError` when a metadata field has the name of the text's, the id's or the annotations' field."""
+    if any(name and name in document.metadata for name in reserved):
+        raise OutputError(
+            "a metadata field has the name of the text, id or annotations field",
+            "name other fields with --text-field, --id-field or --spans-field",
+        )
+
+
+def _one_line(text: str) -> str:
+    return text.translate({9: 32, 10: 32, 13: 32})

@@ -1,0 +1,36 @@
+"""Plain text: one document a file, the file's characters exactly (BOM, CR, tabs and NUL included), no annotations."""
+
+from __future__ import annotations
+
+from deid.document import Document
+from deid.errors import OutputError
+from deid.io.encoding import decode, encode, looks_textual
+from deid.io.formats import DocumentFormat, Options, Parts
+
+__all__ = ["TEXT", "read", "write"]
+
+
+def read(parts: Parts, options: Options) -> Document:
+    """Decode a text file."""
+    return Document("", decode(parts[".txt"], options.encoding))
+
+
+def write(document: Document, options: Options) -> dict[str, bytes]:
+    """Encode a text file; annotations are refused, because they would be lost."""
+    if document.spans:
+        raise OutputError(
+            f"plain text cannot carry the {len(document.spans)} annotations",
+            "write another format, or drop the annotations first",
+            position=f"offset {document.spans[0].start}",
+        )
+    return {".txt": encode(document.text, options.encoding)}
+
+
+TEXT = DocumentFormat(
+    name="text",
+    suffixes=(".txt", ".text"),
+    matches=looks_textual,
+    carries_spans=False,
+    read=read,
+    write=write,
+)
