@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +21,7 @@ def spans_over(draw: st.DrawFn, length: int = 20) -> list[Span]:
 @given(spans=spans_over())
 def test_resolved_spans_are_disjoint_and_cover_the_same_characters(spans: list[Span]) -> None:
     merged = resolve_overlaps(spans)
-    assert all(a.end <= b.start for a, b in zip(merged, merged[1:], strict=False))
+    assert all(a.end <= b.start for a, b in itertools.pairwise(merged))
     assert {i for s in merged for i in range(s.start, s.end)} == {i for s in spans for i in range(s.start, s.end)}
     assert resolve_overlaps(reversed(spans)) == merged
 
