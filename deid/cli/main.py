@@ -14,7 +14,7 @@ from deid import __version__
 from deid.cli.common import EXIT_USAGE
 from deid.errors import DeidError
 
-GROUPS: tuple[str, ...] = ("train",)
+GROUPS: tuple[str, ...] = ("train", "evaluate")
 """Modules of this package that register commands, in the order of the help page."""
 
 app = typer.Typer(
