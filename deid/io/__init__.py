@@ -16,10 +16,16 @@ from pathlib import Path
 
 from deid.document import Document, Failure
 from deid.io.brat import BRAT
+from deid.io.csv_table import CSV
+from deid.io.docbin import DOCBIN
 from deid.io.folder import check_output
 from deid.io.formats import CollectionFormat, DocumentFormat, Format, Options
+from deid.io.hide import HIDE
+from deid.io.i2b2_2006 import I2B2_2006
 from deid.io.i2b2_2014 import I2B2_2014, MEDDOCAN
 from deid.io.jsonl import DOCCANO, JSONL, LABELSTUDIO, PRODIGY
+from deid.io.parquet_table import PARQUET
+from deid.io.physionet import PHYSIONET
 from deid.io.reading import Source, get_format, open_source
 from deid.io.text import TEXT
 from deid.io.writing import Writer, Written, make_writer, write_all
@@ -42,16 +48,22 @@ __all__ = [
 ]
 
 FORMATS: dict[str, Format] = {
-    "i2b2-2014": I2B2_2014,
+    "i2b2-2006": I2B2_2006,
     "meddocan": MEDDOCAN,
+    "i2b2-2014": I2B2_2014,
     "labelstudio": LABELSTUDIO,
     "prodigy": PRODIGY,
     "doccano": DOCCANO,
     "jsonl": JSONL,
+    "csv": CSV,
+    "parquet": PARQUET,
+    "docbin": DOCBIN,
+    "hide": HIDE,
+    "physionet": PHYSIONET,
     "brat": BRAT,
     "text": TEXT,
 }
-"""The formats by name, in the order in which sniffing tries those that share a suffix."""
+"""The formats by name, in the order in which sniffing tries them; the plainest of each suffix comes last."""
 
 
 def scan(path: str | Path, format: str | None = None, options: Options | None = None) -> Source:

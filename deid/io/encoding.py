@@ -15,7 +15,18 @@ from typing import BinaryIO
 
 from deid.errors import ConfigError, DeidError, EncodingError, FormatError, OutputError
 
-__all__ = ["check_encoding", "decode", "encode", "is_binary", "lines", "looks_textual", "strip_mark", "would_fit"]
+__all__ = [
+    "TextSink",
+    "check_encoding",
+    "decode",
+    "encode",
+    "is_binary",
+    "lines",
+    "looks_textual",
+    "misfit",
+    "strip_mark",
+    "would_fit",
+]
 
 _SIGNATURES = (
     (b"\x1f\x8b", "gzip"),
@@ -82,12 +93,12 @@ def decode(data: bytes, encoding: str, *, whole: bool = True) -> str:
     except UnicodeDecodeError as error:
         if whole and _mostly_control(len(_CONTROL_BYTES.findall(data)), len(data)) and not _wide(data):
             raise FormatError("this is no text but binary data", "export the document as plain text") from None
-        raise _misfit(data, encoding, f"byte {error.start}") from None
+        raise misfit(data, encoding, f"byte {error.start}") from None
     except UnicodeError:
-        raise _misfit(data, encoding, "byte 0") from None
+        raise misfit(data, encoding, "byte 0") from None
     if whole and (found := _CONTROL.findall(text)) and _mostly_control(len(found), len(text)):
         if _wide(data):
-            raise _misfit(data, encoding, "byte 0")
+            raise misfit(data, encoding, "byte 0")
         raise FormatError(
             f"this is no text: {len(found)} of {len(text)} characters are control characters",
             "export the document as plain text",
@@ -161,9 +172,39 @@ def would_fit(data: bytes) -> list[str]:
     return fitting
 
 
+def misfit(data: bytes, encoding: str, position: str) -> EncodingError:
+    """Return the error for bytes that are not text in ``encoding``; its hint names the encodings that would fit."""
+    fitting = [name for name in would_fit(data) if codecs.lookup(name).name != encoding]
+    hint = (
+        f"would fit: {', '.join(fitting)}; name the right one with --encoding"
+        if fitting
+        else "no common encoding fits; the file may be damaged or binary"
+    )
+    return EncodingError(f"the text is not {encoding}", hint, position=position)
+
+
 def strip_mark(text: str) -> str:
     """Drop a BOM at the start of a file where it only marks the encoding (JSON, CSV, XML)."""
     return text.removeprefix("\ufeff")
+
+
+class TextSink:
+    """Writes text to a binary stream in one encoding, with one BOM where the encoding wants one."""
+
+    def __init__(self, stream: BinaryIO, encoding: str) -> None:
+        self._text = TextIOWrapper(stream, encoding=encoding, newline="")
+        self._encoding = encoding
+
+    def write(self, text: str) -> None:
+        """Write all of ``text`` or, when the encoding cannot express it, raise `OutputError` and write nothing."""
+        try:
+            self._text.write(text)
+        except UnicodeEncodeError:
+            raise OutputError(f"a character cannot be expressed in {self._encoding}", "write in utf-8") from None
+
+    def close(self) -> None:
+        """Flush, and leave the stream open."""
+        self._text.detach()
 
 
 def lines(stream: BinaryIO, encoding: str) -> Iterator[tuple[int, str | EncodingError]]:
@@ -192,17 +233,7 @@ def lines(stream: BinaryIO, encoding: str) -> Iterator[tuple[int, str | Encoding
         try:
             yield number, raw.decode(encoding)
         except UnicodeError:
-            yield number, _misfit(raw, encoding, f"line {number}")
-
-
-def _misfit(data: bytes, encoding: str, position: str) -> EncodingError:
-    fitting = [name for name in would_fit(data) if codecs.lookup(name).name != encoding]
-    hint = (
-        f"would fit: {', '.join(fitting)}; name the right one with --encoding"
-        if fitting
-        else "no common encoding fits; the file may be damaged or binary"
-    )
-    return EncodingError(f"the text is not {encoding}", hint, position=position)
+            yield number, misfit(raw, encoding, f"line {number}")
 
 
 def _mostly_control(controls: int, length: int) -> bool:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
-from deid.errors import FormatError
+from deid.document import Document
+from deid.errors import FormatError, OutputError
+from deid.io.formats import Options
+from deid.io.span_checks import refuse_fields
 
-__all__ = ["field_value", "find_id", "find_text", "ordered"]
+__all__ = ["Columns", "TableFields", "field_value", "find_columns", "find_id", "find_text", "ordered"]
 
 _TEXT = ("text", "note_text", "note", "report", "document", "content", "body")
 _ID = ("id", "note_id", "doc_id", "document_id", "record_id", "row_id")
@@ -42,6 +46,83 @@ def ordered(fields: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]
     """Return the fields in the order of ``columns``, others behind them."""
     first = {name: fields[name] for name in columns if name in fields}
     return first | {name: value for name, value in fields.items() if name not in first}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns of a table hold text, id and annotations; empty where there is none."""
+
+    text: str
+    id: str
+    spans: str
+
+    def own(self) -> tuple[str, str, str]:
+        """Return the three names."""
+        return self.text, self.id, self.spans
+
+    def fill(self, options: Options) -> Options:
+        """Return options that name these columns."""
+        return replace(options, text_field=self.text, id_field=self.id, spans_field=self.spans)
+
+
+def find_columns(names: Sequence[str], options: Options) -> Columns:
+    """Find the columns of text, id and annotations in a table's header.
+
+    Raises
+    ------
+    FormatError
+        Two columns share a name, or a column that was asked for (or any column for the text) is not there.
+    """
+    if len(set(names)) < len(names):
+        raise FormatError("two columns have the same name", "give each column a name of its own")
+    text = options.text_field or (names[0] if len(names) == 1 else find_text(names))
+    if text not in names:
+        raise FormatError("there is no column for the text", "name it with --text-field")
+    identifier = find_id(names) if options.id_field is None else options.id_field
+    spans = ("spans" if "spans" in names else "") if options.spans_field is None else options.spans_field
+    for name, option in ((identifier, "--id-field"), (spans, "--spans-field")):
+        if name and name not in names:
+            raise FormatError(f"the column that {option} names is not there", "check the table's header")
+    return Columns(text, identifier, spans)
+
+
+@dataclass(frozen=True, slots=True)
+class TableFields:
+    """The columns of a table that is being written; its first document decides them."""
+
+    names: tuple[str, ...]
+    text: str
+    id: str
+    spans: str
+
+    @classmethod
+    def of(cls, document: Document, options: Options) -> Self:
+        """Return the columns for a document and those like it."""
+        text = options.text_field or "text"
+        identifier = "id" if options.id_field is None else options.id_field
+        spans = "spans" if options.spans_field is None else options.spans_field
+        own = {name: None for name in (identifier, text, spans) if name}
+        refuse_fields(document, own)
+        return cls(tuple(ordered({**own, **document.metadata}, options.columns)), text, identifier, spans)
+
+    def record(self, document: Document) -> dict[str, Any]:
+        """Return a document's cells, the annotations left out.
+
+        Raises
+        ------
+        OutputError
+            When it has annotations or fields that the table has no column for.
+        """
+        if document.spans and not self.spans:
+            raise OutputError("the table has no column for the annotations", "name one with --spans-field")
+        own = {name: value for name, value in ((self.id, document.id), (self.text, document.text)) if name}
+        refuse_fields(document, (*own, self.spans))
+        if not document.metadata.keys() <= set(self.names):
+            raise OutputError(
+                "the document has a field that the first one lacks, so the table has no column for it",
+                "write JSONL, or drop the field",
+            )
+        return {**document.metadata, **own}
 
 
 def _find(names: Iterable[str], usual: Sequence[str]) -> str:

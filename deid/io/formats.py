@@ -36,6 +36,8 @@ class Options:
     """Column or JSON field of the id; None: found by name when reading, ``id`` when writing; empty: there is none."""
     spans_field: str | None = field(default=None, repr=False)
     """Column or JSON field of the annotations; None: ``spans``; empty: there is none."""
+    delimiter: str | None = None
+    """Separator of a CSV file; None: the one that its header has, a comma when writing."""
     columns: tuple[str, ...] = field(default=(), repr=False)
     """Order of all columns or fields when writing; those that a document lacks are left out."""
 

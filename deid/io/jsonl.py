@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from io import TextIOWrapper
 from typing import Any
 
 from deid.document import Document
 from deid.errors import DeidError, FormatError, OutputError
+from deid.io.encoding import TextSink
 from deid.io.fields import field_value, find_id, find_text, ordered
 from deid.io.formats import CollectionFormat, Options, Streams
 from deid.io.json_records import dump, first_record, records
@@ -139,8 +139,7 @@ class _Sink:
     """Writes a record a line."""
 
     def __init__(self, streams: Streams, options: Options, record: Callable[[Document, Options], Record]) -> None:
-        # the wrapper writes a BOM once at most, and only where the encoding wants one
-        self._text = TextIOWrapper(streams[_SUFFIX], encoding=options.encoding, newline="")
+        self._text = TextSink(streams[_SUFFIX], options.encoding)
         self._options = options
         self._record = record
         self._ascii_only = not options.encoding.startswith("utf")
@@ -152,7 +151,7 @@ class _Sink:
         self._text.write(dump(self._record(document, self._options), ascii_only=self._ascii_only))
 
     def finish(self) -> None:
-        self._text.detach()
+        self._text.close()
 
 
 def _format(

@@ -18,8 +18,13 @@ _SAMPLE = 5
 """So many files of a suffix are looked into."""
 
 
-def sniff_file(path: Path, formats: Mapping[str, Format], beside: Collection[str] | None = None) -> Format | None:
+def sniff_file(
+    path: Path, formats: Mapping[str, Format], beside: Collection[str] | None = None, sure: bool = False
+) -> Format | None:
     """Return the format of one file, or None.
+
+    A file whose suffix is known but whose content is not gets the plainest format of that suffix (the last in the
+    table): reading it will say what is wrong.
 
     Parameters
     ----------
@@ -28,6 +33,8 @@ def sniff_file(path: Path, formats: Mapping[str, Format], beside: Collection[str
         Tried in this order, those that share the file's suffix first.
     beside : collection of str, optional
         Suffixes of the files with the same stem; looked up on the disk when not given.
+    sure : bool
+        Return None rather than a format whose content does not look like it.
     """
     try:
         with path.open("rb") as stream:
@@ -44,7 +51,7 @@ def sniff_file(path: Path, formats: Mapping[str, Format], beside: Collection[str
             continue
         if candidate.matches(head):
             return candidate
-    return None
+    return known[-1] if known and not sure else None
 
 
 def sniff_names(root: Path, names: Sequence[str], formats: Mapping[str, Format]) -> Format:
@@ -64,18 +71,20 @@ def sniff_names(root: Path, names: Sequence[str], formats: Mapping[str, Format])
             stems[stem].add(suffix)
         by_suffix[suffix].append(name)
     votes: dict[str, float] = defaultdict(float)
-    for suffix, group in by_suffix.items():
-        if suffix in companions or not any(suffix in f.suffixes for f in formats.values()):
-            continue
-        step = max(1, len(group) // _SAMPLE)
-        sample = group[::step][:_SAMPLE]
-        for name in sample:
-            try:
-                found = sniff_file(root / name, formats, stems.get(split_suffix(name)[0], ()))
-            except InputError:
-                continue  # it will fail visibly when it is read
-            if found is not None:
-                votes[found.name] += len(group) / len(sample)
+    for sure in (True, False):
+        for suffix, group in by_suffix.items():
+            if suffix in companions or not any(suffix in f.suffixes for f in formats.values()):
+                continue
+            sample = group[:: max(1, len(group) // _SAMPLE)][:_SAMPLE]
+            for name in sample:
+                try:
+                    found = sniff_file(root / name, formats, stems.get(split_suffix(name)[0], ()), sure=sure)
+                except InputError:
+                    continue  # it will fail visibly when it is read
+                if found is not None:
+                    votes[found.name] += len(group) / len(sample)
+        if votes:
+            break
     if not votes:
         raise FormatError("no file here has a format that can be told", f"name one with --from: {', '.join(formats)}")
     ranked = sorted(votes.items(), key=lambda item: -item[1])
