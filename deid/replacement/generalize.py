@@ -1,0 +1,99 @@
+"""More general values in place of the originals: out of a hierarchy file, or out of an anonymized table.
+
+`generalize` recodes each value by itself. `published_value` writes back what an anonymized table holds for the person
+whom a place in a note is about: whoever anonymizes the table knows which cell was extracted from which place, and lists
+document, offsets and published value. Both write a label for what they do not know.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+from deid.dictionaries import fold
+from deid.document import Document, Span
+from deid.errors import ConfigError
+from deid.hierarchy import read_hierarchy
+from deid.replacement.operators import label_for
+from deid.replacement.scope import Operator, Scope
+
+__all__ = ["generalize", "published_value"]
+
+
+def _key(text: str) -> str:
+    return " ".join(fold(text).split())
+
+
+def generalize(*, hierarchy: Path, level: int = 1) -> Operator:
+    """Return the operator that replaces a value by its ancestor in a hierarchy.
+
+    Parameters
+    ----------
+    hierarchy : Path
+        CSV file, a line a leaf: ``leaf;level 1;...;*`` (see `deid.hierarchy`). Case, accents and white space do not
+        count when a text is looked up. A relative path begins at the policy's folder.
+    level : int
+        Steps of generality; 0 leaves the value, the highest writes the root.
+
+    Raises
+    ------
+    ConfigError
+        When the file is no hierarchy, or has no such level.
+    """
+    tree = read_hierarchy(hierarchy)
+    if not 0 <= level <= tree.height:
+        raise ConfigError(f"the hierarchy has no level {level}", f"its levels are 0 to {tree.height}", str(hierarchy))
+    known = {_key(value): tree.generalize(value, level) for value in tree}
+
+    def operate(document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
+        texts = [document.text[s.start : s.end] for s in spans]
+        return [
+            known.get(_key(text)) or label_for(span.category, text) for span, text in zip(spans, texts, strict=True)
+        ]
+
+    return operate
+
+
+def published_value(*, values: Path = Path()) -> Operator:
+    """Return the operator that writes the values of an anonymized table.
+
+    Parameters
+    ----------
+    values : Path
+        CSV file with the columns ``document``, ``start``, ``end``, ``value``: the document's id, the offsets of the
+        place in its original text, and the published value. Without it every value counts as suppressed. A relative
+        path begins at the policy's folder.
+
+    Raises
+    ------
+    ConfigError
+        When the file cannot be used.
+    """
+    published = {} if values == Path() else _read_values(values)
+
+    def operate(document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
+        return [
+            published.get((scope.document_id, s.start, s.end)) or label_for(s.category, document.text[s.start : s.end])
+            for s in spans
+        ]
+
+    return operate
+
+
+def _read_values(path: Path) -> dict[tuple[str, int, int], str]:
+    hint = "it needs the columns document, start, end and value, one line a place"
+    published: dict[tuple[str, int, int], str] = {}
+    line = 1
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            for line, row in enumerate(csv.DictReader(stream), 2):
+                place = (row["document"], int(row["start"]), int(row["end"]))
+                if place in published:
+                    raise ConfigError("a second value for the same place", hint, str(path), f"line {line}")
+                published[place] = row["value"]
+    except (OSError, UnicodeDecodeError):
+        raise ConfigError("the file of published values cannot be read", hint, str(path)) from None
+    except (KeyError, TypeError, ValueError, csv.Error):
+        raise ConfigError("not a published value", hint, str(path), f"line {line}") from None
+    return published

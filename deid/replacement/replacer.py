@@ -1,0 +1,154 @@
+"""Replaces the spans of a document as a policy says, and checks what the operators wrote.
+
+Every operator gets all spans of the document that its rule covers at once. What it writes may not hold the original:
+that is checked here, once for all operators, and a document for which it fails is not passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from deid.document import Document, Edit, Span, apply_edits, check_spans, resolve_overlaps
+from deid.errors import ConfigError, DeidError, LabelError
+from deid.phi import CATEGORIES, find_label
+from deid.replacement.operators import OPERATORS
+from deid.replacement.policy import Policy, Rule
+from deid.replacement.scope import Operator, Scope
+
+__all__ = ["Replaced", "Replacer", "holds", "known_category"]
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A document after its spans were replaced."""
+
+    document: Document
+    """With the new text; its spans stand where the replacements are, with the labels they came with."""
+    spans: tuple[Span, ...]
+    """The spans of the original text, overlaps united, in order."""
+    edits: tuple[Edit, ...]
+    """The stretches that changed, in order, with canonical categories; what was kept is no edit."""
+
+
+def known_category(label: str) -> str:
+    """Return the canonical category of a label; a label of no known set counts as ``OTHER``."""
+    known = find_label(label)
+    return known.canonical if known else "OTHER"
+
+
+def holds(text: str, original: str) -> bool:
+    """Tell whether ``text`` is the original or holds it as a whole word (or sequence of words), whatever the case.
+
+    Examples
+    --------
+    >>> holds("Smith's", "SMITH"), holds("11/2/2011", "1/2/2011")
+    (True, False)
+    """
+    text, original = text.casefold(), original.strip().casefold()
+    if text.strip() == original:
+        return bool(original)
+    if not any(c.isalnum() for c in original):
+        return False
+    start = text.find(original)
+    while start >= 0:
+        end = start + len(original)
+        if not (start and text[start - 1].isalnum() and original[0].isalnum()) and not (
+            end < len(text) and text[end].isalnum() and original[-1].isalnum()
+        ):
+            return True
+        start = text.find(original, start + 1)
+    return False
+
+
+class Replacer:
+    """A policy with its operators made.
+
+    Parameters
+    ----------
+    policy : Policy
+
+    Raises
+    ------
+    ConfigError
+        When an operator of the policy cannot be made: a hierarchy is missing, a parameter has no such value.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self._operators: dict[Rule, Operator] = {}
+        for rule in policy.rules():
+            if rule not in self._operators:
+                try:
+                    self._operators[rule] = OPERATORS[rule.operator](**dict(rule.parameters))
+                except ConfigError as error:
+                    raise error.at(f"policy {policy.name}") from None
+
+    def __call__(self, document: Document, spans: Sequence[Span], scope: Scope) -> Replaced:
+        """Replace ``spans`` of ``document``.
+
+        Parameters
+        ----------
+        document : Document
+            Its own annotations are ignored.
+        spans : sequence of Span
+            What to replace, in any order; overlapping spans are replaced as their union.
+        scope : Scope
+
+        Raises
+        ------
+        OffsetError
+            When a span lies outside the text.
+        LabelError
+            When the policy would keep a span whose label it does not know.
+        DeidError
+            When an operator cannot replace a span, or wrote what it was to replace.
+        """
+        check_spans(len(document.text), spans, document.name)
+        united = resolve_overlaps(spans)
+        by_rule: dict[Rule, list[int]] = {}
+        categories = [known_category(span.category) for span in united]
+        for place, (span, category) in enumerate(zip(united, categories, strict=True)):
+            rule = self.policy.rule(category, scope.metadata)
+            if not OPERATORS[rule.operator].protects and find_label(span.category) is None:
+                raise LabelError(
+                    "an annotation has a label of no known set, and the policy would leave such text readable",
+                    f"map the label to one of {', '.join(CATEGORIES[:3])}, ... or redact OTHER in the policy",
+                    document.name,
+                    f"offset {span.start}",
+                )
+            by_rule.setdefault(rule, []).append(place)
+        texts = [""] * len(united)
+        for rule, places in by_rule.items():
+            given = [replace(united[place], category=categories[place]) for place in places]
+            for place, text in zip(places, self._write(rule, document, given, scope), strict=True):
+                texts[place] = text
+        scrubbed, edits = apply_edits(document, zip(united, texts, strict=True))
+        changed = tuple(
+            replace(edit, category=category)
+            for edit, category, span, text in zip(edits, categories, united, texts, strict=True)
+            if document.text[span.start : span.end] != text
+        )
+        return Replaced(scrubbed, united, changed)
+
+    def _write(self, rule: Rule, document: Document, spans: Sequence[Span], scope: Scope) -> Sequence[str]:
+        try:
+            texts = self._operators[rule](document, spans, scope)
+        except DeidError as error:
+            raise error.at(document.name) from None
+        if len(texts) != len(spans):
+            raise ConfigError(
+                f"the operator {rule.operator!r} returned {len(texts)} replacements for {len(spans)} spans",
+                "this is an error of the operator: use another one",
+                document.name,
+            )
+        if not OPERATORS[rule.operator].may_repeat:
+            for span, text in zip(spans, texts, strict=True):
+                if holds(text, document.text[span.start : span.end]):
+                    raise ConfigError(
+                        f"the operator {rule.operator!r} left a span of category {span.category} readable",
+                        "redact this category in the policy; the document was not passed on",
+                        document.name,
+                        f"offset {span.start}",
+                    )
+        return texts

@@ -1,0 +1,274 @@
+"""The operators of HIPAA Safe Harbor: year only, ZIP3, ages over 89 (45 CFR 164.514(b)(2)(i)(B) and (C)).
+
+Each leaves what the rule allows and nothing else. What an operator cannot read for sure becomes a label, ``[DATE]``:
+a date without a year, a ZIP code of another country, an age in words it does not know.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from deid.dictionaries import load_dictionary
+from deid.document import Document, Span
+from deid.errors import ConfigError
+from deid.replacement.operators import label_for
+from deid.replacement.scope import Operator, Scope
+
+__all__ = ["age90", "age_rule", "year_only", "year_rule", "years_in", "zip3", "zip_rule"]
+
+_MAX_PEOPLE = 20_000
+_MAX_AGE = 89
+
+# A number that is a year by its form; not a part of a longer number, a decimal or a clock time.
+_YEAR = re.compile(r"(?<!\d)(?<!\d[:.,])(1[89]\d\d|20\d\d|21\d\d)(?!\d|[:.,]\d)")
+_SEPARATED = re.compile(
+    r"""(?<!\d)(?:
+        (?P<first>\d{4}) (?P<s1>[-/.]) \d{1,2} (?P=s1) \d{1,2}      # 2003-01-17
+      | \d{1,2} (?P<s2>[-/.]) \d{1,2} (?P=s2) (?P<last>\d{4}|\d{2})   # 1/17/2003, 17.01.03
+      | (?P<s3>\d{1,2}) [-/.] (?P<month>\d{4})                       # 01/2003
+    )(?!\d)""",
+    re.VERBOSE,
+)
+_SHORT_YEARS = (  # a month's name with a day beside it, or with an apostrophe: Mar 14, 07; 14-Mar-07; March '07
+    re.compile(r"[^\W\d_]{3,}\.?[\s,./-]*(?:\d{1,2}(?:st|nd|rd|th)?[\s,./-]+['’]?|['’])(\d{2})(?![\w:])"),
+    re.compile(r"(?<!\d)\d{1,2}[\s,./-]*[^\W\d_]{3,}\.?[\s,./-]+['’]?(\d{2})(?![\w:])"),
+)
+_COMPACT = re.compile(r"(?<!\d)\d{8}(?!\d)")
+_SPELT_MONTH = re.compile(r"(?<![^\W\d_])(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.IGNORECASE)
+_BIRTH = re.compile(r"\b(?:d\.?\s?o\.?\s?b|born|birth|birthdate|birthday|nacid[oa]|nacimiento)\b", re.IGNORECASE)
+_BEFORE = 40  # characters before a date in which a word of birth counts
+
+
+def years_in(text: str, latest: int | None = None) -> list[int]:
+    """Return the years that a date names, in order.
+
+    Parameters
+    ----------
+    text : str
+        The text of a date: any common format, one date or a range.
+    latest : int, optional
+        A year that the date's two-digit year cannot lie after; without it two-digit years are not read, because
+        their century would have to be invented.
+    """
+    found: list[tuple[int, int]] = []
+    rest = text
+    for pattern in (_SEPARATED, _COMPACT, _YEAR):
+        matches = list(pattern.finditer(rest))
+        for match in matches:
+            year = _year_of(match, latest)
+            if year is not None:
+                found.append((match.start(), year))
+            # read once: what follows a date, such as the clock time 1930, is no second year
+            rest = rest[: match.start()] + " " * len(match.group()) + rest[match.end() :]
+        if found or (matches and pattern is _SEPARATED):
+            break
+    if not found and latest is not None and _SPELT_MONTH.search(text):
+        short = (match for pattern in _SHORT_YEARS for match in pattern.finditer(text))
+        found = list({m.start(1): (m.start(1), _expand(int(m[1]), latest)) for m in short}.values())
+    return [year for _, year in sorted(found)]
+
+
+def _year_of(match: re.Match[str], latest: int | None) -> int | None:
+    if match.re is _YEAR:
+        return int(match[1])
+    if match.re is _COMPACT:
+        digits = match.group()
+        forms = (digits[:4] + digits[4:], digits[4:] + digits[:4], digits[4:] + digits[2:4] + digits[:2])
+        valid = [f for f in forms if 1850 <= int(f[:4]) <= 2199 and 1 <= int(f[4:6]) <= 12 and 1 <= int(f[6:]) <= 31]
+        return int(valid[0][:4]) if valid else None
+    digits = match["first"] or match["last"] or match["month"]
+    if len(digits) == 4:
+        return int(digits)
+    return None if latest is None else _expand(int(digits), latest)
+
+
+def _expand(short: int, latest: int) -> int:
+    return latest - (latest - short) % 100
+
+
+def year_rule(year: int, as_of: int) -> str:
+    """Return what of a year may be written: the year, or ``<=Y`` where it would tell an age over 89.
+
+    Examples
+    --------
+    >>> year_rule(1927, 2003)
+    '1927'
+    >>> year_rule(1912, 2003)
+    '<=1913'
+    """
+    return f"<={as_of - _MAX_AGE - 1}" if as_of - year > _MAX_AGE else str(year)
+
+
+def year_only() -> Operator:
+    """Return the operator that leaves the years of dates.
+
+    The day on which ages count is the reference day of the scope; without one it is taken to lie in the latest year
+    that a date of the document names. When only the birth date itself could tell, nothing of it is left.
+    """
+
+    def operate(document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
+        texts = [document.text[s.start : s.end] for s in spans]
+        ends = [0, *(s.end for s in spans)]
+        births = [
+            bool(_BIRTH.search(document.text[max(end, s.start - _BEFORE) : s.start]))
+            for s, end in zip(spans, ends, strict=False)
+        ]
+        if scope.reference_date is not None:
+            as_of: int | None = scope.reference_date.year
+        else:
+            as_of = max(
+                (y for t, birth in zip(texts, births, strict=True) if not birth for y in years_in(t)), default=None
+            )
+        written = []
+        for span, text, birth in zip(spans, texts, births, strict=True):
+            years = years_in(text, as_of)
+            if not years or (as_of is None and birth):
+                written.append(label_for(span.category, text))
+            else:
+                written.append("-".join(dict.fromkeys(str(y) if as_of is None else year_rule(y, as_of) for y in years)))
+        return written
+
+    return operate
+
+
+def zip_rule(zip_code: str, population: Mapping[str, int]) -> str:
+    """Return the part of a ZIP code that may be written, padded by stars.
+
+    Parameters
+    ----------
+    zip_code : str
+        Five digits, with or without four more.
+    population : mapping of str to int
+        People in the area of each three-digit prefix; a prefix that it lacks counts as empty.
+
+    Examples
+    --------
+    >>> zip_rule("12345", {"123": 20_001}), zip_rule("12345", {"123": 20_000})
+    ('123**', '000**')
+    """
+    prefix = zip_code[:3]
+    return f"{prefix if population.get(prefix, 0) > _MAX_PEOPLE else '000'}**"
+
+
+_ZIP = re.compile(r"[0-9]{5}(?:[-\s]?[0-9]{4})?")
+
+
+def zip3(*, counts: Path = Path()) -> Operator:
+    """Return the operator that leaves three digits of ZIP codes.
+
+    Parameters
+    ----------
+    counts : Path
+        CSV file ``prefix,population`` of a census; without it the shipped list of small areas counts, and every other
+        prefix but 000 holds enough people.
+
+    Raises
+    ------
+    ConfigError
+        When the file of counts cannot be used.
+    """
+    if counts == Path():
+        small = set(load_dictionary("policies/zip3_restricted").phrases) | {"000"}
+        population = {p: _MAX_PEOPLE + 1 for p in (f"{n:03}" for n in range(1000)) if p not in small}
+    else:
+        population = _read_counts(counts)
+
+    def operate(document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
+        texts = [document.text[s.start : s.end].strip() for s in spans]
+        return [
+            zip_rule(text, population) if _ZIP.fullmatch(text) else label_for(span.category, text)
+            for span, text in zip(spans, texts, strict=True)
+        ]
+
+    return operate
+
+
+def _read_counts(path: Path) -> dict[str, int]:
+    hint = "write lines of a three-digit prefix, a comma and a number of people, below the header prefix,population"
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            rows = list(csv.DictReader(stream))
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise ConfigError("the file of ZIP3 counts cannot be read", hint, str(path)) from None
+    population: dict[str, int] = {}
+    for line, row in enumerate(rows, 2):
+        prefix, people = (row.get("prefix") or "").strip(), (row.get("population") or "").strip()
+        if not re.fullmatch(r"[0-9]{3}", prefix) or not re.fullmatch(r"[0-9]{1,9}", people) or prefix in population:
+            raise ConfigError("not a count of people in a ZIP3 area", hint, str(path), f"line {line}")
+        population[prefix] = int(people)
+    if not population:
+        raise ConfigError("the file of ZIP3 counts is empty", hint, str(path))
+    return population
+
+
+def age_rule(age: float) -> str:
+    """Return what of an age in years may be written: itself up to 89, ``90+`` above.
+
+    Examples
+    --------
+    >>> age_rule(89), age_rule(90)
+    ('89', '90+')
+    """
+    return "90+" if int(age) > _MAX_AGE else str(int(age) if age == int(age) else age)
+
+
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)?(?:\s*(?:\d/\d|[½¼¾]))?(?:['’]?s\b)?")
+_TIME_UNIT = re.compile(
+    r"\s*-?\s*(?:months?|mos?|weeks?|wks?|days?|hours?|hrs?|meses|mes|semanas?|d[ií]as?|horas?)\b", re.I
+)
+_OLD_WORDS = re.compile(r"\b(?:nonagenarian|centenarian|nonagenari[oa]|centenari[oa]|hundred|cien(?:to)?)s?\b", re.I)
+_NINETY = re.compile(
+    r"\b(?:ninet(?:y|ies)(?:[\s-]+(?:one|two|three|four|five|six|seven|eight|nine))?"
+    r"|noventa(?:\s+y\s+(?:uno|un|dos|tres|cuatro|cinco|seis|siete|ocho|nueve))?)\b",
+    re.I,
+)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_YOUNG_WORDS = _words(
+    """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty thirty forty fifty sixty seventy eighty twenties thirties forties fifties sixties
+    seventies eighties teens teenager teenage newborn neonate infant infancy toddler
+    uno un una dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete
+    dieciocho diecinueve veinte treinta cuarenta cincuenta sesenta setenta ochenta
+    """
+)
+
+
+def age90() -> Operator:
+    """Return the operator that leaves ages to 89 as they stand and writes ``90+`` for older ones.
+
+    Months, weeks and days are no years. An age without a number and without a word of number that it knows becomes a
+    label.
+    """
+
+    def operate(document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
+        return [_age(document, span) for span in spans]
+
+    return operate
+
+
+def _age(document: Document, span: Span) -> str:
+    text = document.text[span.start : span.end]
+    follows = document.text[span.end : span.end + 12]
+    if not _NUMBER.search(text):
+        if _OLD_WORDS.search(text):
+            return "90+"
+        if _NINETY.search(text):
+            return _NINETY.sub("90+", text)
+        known = _YOUNG_WORDS.intersection(re.findall(r"[^\W\d_]+", text.lower()))
+        return text if known else label_for(span.category, text)
+
+    def limit(found: re.Match[str]) -> str:
+        after = text[found.end() :] or follows
+        whole = int(re.match(r"\d+", found.group())[0])  # type: ignore[index]  # the pattern begins with digits
+        return found.group() if whole <= _MAX_AGE or _TIME_UNIT.match(after) else "90+"
+
+    return _NUMBER.sub(limit, text)

@@ -1,0 +1,72 @@
+"""DE-ID's tags: their grammar, and codes that tell who is who without telling who it is."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deid.document import Document, Span
+from deid.keys import Key
+from deid.replacement.deid_tags import DeidTag, deid_tag_operator, parse_tags
+from deid.replacement.scope import Scope
+
+KEY = Key(b"k" * 32)
+
+
+def tag(text: str, category: str = "PATIENT", *, document: str = "d", patient: str | None = "p") -> str:
+    scope = Scope(KEY, document, patient)
+    return deid_tag_operator()(Document(document, text), [Span(0, len(text), category)], scope)[0]
+
+
+_kinds = st.from_regex(r"[A-Z]{1,8}(-[A-Z]{1,8})?", fullmatch=True)
+_payloads = st.none() | st.text(st.characters(exclude_characters="[]"), max_size=20)
+
+
+@given(st.lists(st.builds(DeidTag, _kinds, _payloads)))
+def test_grammar_round_trips(tags: list[DeidTag]) -> None:
+    text = " ".join(map(str, tags))
+    found = list(parse_tags(text))
+    assert [t for _, _, t in found] == tags
+    assert [text[start:end] for start, end, _ in found] == [str(t) for t in tags]
+
+
+def test_the_slide_is_read() -> None:
+    text = "**NAME[AAA, BBB M] seen on **DATE[Jan 17 2003], **AGE[over 89], **ID-NUM"
+    assert [(t.kind, t.payload) for _, _, t in parse_tags(text)] == [
+        ("NAME", "AAA, BBB M"),
+        ("DATE", "Jan 17 2003"),
+        ("AGE", "over 89"),
+        ("ID-NUM", None),
+    ]
+
+
+def test_words_have_codes_and_order_stays() -> None:
+    last, first, initial = re.fullmatch(r"\*\*NAME\[([A-Z]{4}), ([A-Z]{4}) ([A-Z])\]", tag("Smith, Mary M.")).groups()  # type: ignore[union-attr]
+    assert tag("Mary Smith") == f"**NAME[{first} {last}]"
+    assert tag("MARY SMITH's") == f"**NAME[{first} {last}]"
+    assert tag("Mrs. Smith") == f"**NAME[{last}]"
+    assert tag("M. Smith") == f"**NAME[{initial} {last}]"
+    assert initial != "M"
+
+
+def test_codes_hold_within_the_patient() -> None:
+    assert tag("Smith", document="one") == tag("Smith", document="two")
+    assert tag("Smith", patient="p") != tag("Smith", patient="q")
+    assert tag("Smith", document="one", patient=None) != tag("Smith", document="two", patient=None)
+
+
+def test_patients_and_staff_have_series_of_their_own() -> None:
+    names = ["Smith", "Jones", "Li", "Garcia", "Novak", "Okafor", "Brown", "Meyer"]
+    assert all(tag(n, "PATIENT")[7] in "ABCDEFGHIJKLM" for n in names)
+    assert all(tag(n, "DOCTOR")[7] in "NOPQRSTUVWXYZ" for n in names)
+
+
+def test_other_kinds() -> None:
+    assert tag("67", "AGE") == "**AGE[in 60s]"
+    assert tag("90", "AGE") == "**AGE[over 89]"
+    assert tag("6", "AGE") == "**AGE[under 10]"
+    assert tag("Boston", "CITY") == "**PLACE"
+    assert tag("12345", "MEDICALRECORD") == "**ID-NUM"
+    assert tag("Place", "CITY") == "**OTHER"

@@ -1,0 +1,195 @@
+"""Policies: which rule counts for a category, and which policies are refused when they are loaded."""
+
+from __future__ import annotations
+
+import pickle
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deid.errors import ConfigError
+from deid.phi import CATEGORIES, LABEL_SETS, canonical, hipaa
+from deid.replacement.operators import OPERATORS
+from deid.replacement.policy import Policy, load_policy, parse_policy, shipped_policies
+from deid.replacement.replacer import Replacer
+
+
+def policy(text: str, **arguments: Any) -> Policy:
+    return parse_policy(tomllib.loads(text), "test", Path(), **arguments)
+
+
+REST = '\n[default]\noperator = "redact"\n'
+
+
+def operators(of: Policy) -> dict[str, str]:
+    return {category: rule.operator for category, rule in of.base.items()}
+
+
+def test_the_policies_that_users_are_promised() -> None:
+    assert set(shipped_policies()) >= {
+        "expert",
+        "full",
+        "limited-data-set",
+        "redact",
+        "safe-harbor",
+        "statistical",
+        "tag",
+    }
+
+
+@pytest.mark.parametrize("name", shipped_policies())
+def test_shipped_policies_hold_together_and_travel(name: str) -> None:
+    loaded = load_policy(name)
+    Replacer(loaded)
+    assert loaded.description
+    assert pickle.loads(pickle.dumps(loaded)) == loaded
+
+
+def test_safe_harbor_leaves_no_identifier_readable() -> None:
+    loaded = load_policy("safe-harbor")
+    assert loaded.readable() == ()
+    kept = {c for c, o in operators(loaded).items() if o == "keep"}
+    assert kept == {"STATE", "COUNTRY"}
+    assert not any(hipaa(c) for c in kept)
+    assert [operators(loaded)[c] for c in ("DATE", "AGE", "ZIP")] == ["year-only", "age90", "zip3"]
+
+
+def test_a_limited_data_set_keeps_what_the_law_lets_stay_and_says_that_it_needs_an_agreement() -> None:
+    loaded = load_policy("limited-data-set")
+    kept = {c for c, o in operators(loaded).items() if o == "keep"}
+    assert kept == {"DATE", "AGE", "CITY", "STATE", "COUNTRY", "ZIP", "IDNUM", "PROFESSION"}
+    assert loaded.requires_dua
+    assert any("data use agreement" in note for note in loaded.notes())
+
+
+def test_full_takes_everything_out() -> None:
+    assert set(operators(load_policy("full")).values()) == {"redact"}
+
+
+def test_what_is_not_in_text_is_stated() -> None:
+    assert all("photographs" in load_policy(name).notes()[0] for name in shipped_policies())
+
+
+def test_sub_type_goes_before_group_before_default() -> None:
+    loaded = policy('[categories.NAME]\noperator = "tag"\n[categories.DOCTOR]\noperator = "hash"' + REST)
+    assert [operators(loaded)[c] for c in ("DOCTOR", "PATIENT", "CITY")] == ["hash", "tag", "redact"]
+
+
+def test_metadata_conditions_choose_other_rules() -> None:
+    loaded = policy(
+        REST
+        + """
+        [[when]]
+        field = "note_type"
+        values = ["Radiology", "ECG"]
+        [when.categories.AGE]
+        operator = "age90"
+        [[when]]
+        field = "site"
+        values = [7]
+        [when.categories.AGE]
+        operator = "tag"
+        """
+    )
+    assert loaded.rule("AGE", {"note_type": "radiology"}).operator == "age90"
+    assert loaded.rule("AGE", {"note_type": "ECG", "site": 7}).operator == "age90"
+    assert loaded.rule("AGE", {"site": 7}).operator == "tag"
+    assert loaded.rule("DATE", {"note_type": "radiology"}).operator == "redact"
+    assert loaded.rule("AGE", {"note_type": "surgery"}).operator == "redact"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[categories.NAMES]\noperator = "tag"' + REST, "no category 'NAMES'"),
+        ('[categories.NAME]\noperator = "shred"' + REST, "no operator 'shred'"),
+        ('[categories.NAME]\nstyle = "label"' + REST, "names no operator"),
+        ('[categories.NAME]\noperator = "redact"\ncolour = "red"' + REST, "no parameter 'colour'"),
+        ('[categories.NAME]\noperator = "redact"\nwidth = "5"' + REST, "type int"),
+        ('[categories.NAME]\noperator = "zip3"' + REST, "cannot replace PATIENT"),
+        ('[categories.LOCATION]\noperator = "zip3"' + REST, "cannot replace HOSPITAL"),
+        ('[categories.NAME]\noperator = "tag"', "have no operator: PROFESSION"),
+        ('[categories.PATIENT]\noperator = "keep"' + REST, r"PATIENT \(HIPAA A: names\)"),
+        ('[categories.ZIP]\noperator = "generalize"\nhierarchy = "h.csv"' + REST, r"ZIP \(HIPAA B"),
+        ('alow = ["ZIP"]' + REST, "unknown key 'alow'"),
+        ('allow = "ZIP"' + REST, "allow is no list"),
+        ('allow = ["ZIPS"]' + REST, "no category 'ZIPS'"),
+        ("requires_dua = 1" + REST, "requires_dua is not of type bool"),
+        ("when = 5" + REST, "when is no list"),
+        (REST + '[[when]]\nfield = "x"\nvalues = ["y"]', "has no rules"),
+        (REST + '[[when]]\nfield = "x"\n[when.categories.AGE]\noperator = "tag"', "no values"),
+        (REST + '[[when]]\nfield = "x"\nvalues = ["y"]\n[when.categories.PATIENT]\noperator = "keep"', "HIPAA A"),
+        (
+            "".join(f'[categories.{c}]\noperator = "tag"\n' for c in ("NAME", "PATIENT", "DOCTOR", "USERNAME")) + REST,
+            "rule for NAME can never apply",
+        ),
+    ],
+)
+def test_policies_that_do_not_hold_together_are_refused(text: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=says) as caught:
+        policy(text)
+    assert "policy test" in str(caught.value)
+
+
+def test_labels_of_other_sets_get_a_hint() -> None:
+    with pytest.raises(ConfigError, match="write DATE"):
+        policy('[categories.FECHAS]\noperator = "tag"' + REST)
+
+
+def test_allow_states_what_stays() -> None:
+    text = '[categories.CITY]\noperator = "keep"' + REST
+    with pytest.raises(ConfigError):
+        policy(text)
+    for loaded in (policy('allow = ["CITY"]\n' + text), policy(text, allow=["LOCATION"])):
+        assert loaded.readable() == ("CITY",)
+        assert any("CITY (B)" in note for note in loaded.notes())
+
+
+def test_rules_must_be_able_to_fire() -> None:
+    """A rule for ages is refused when nothing finds ages; a rule for ZIP codes is not, when places are found."""
+    loaded = load_policy("safe-harbor")
+    found = ["PATIENT", "DATE", "AGE", "CITY", "PHONE", "IDNUM", "OTHER"]
+    assert loaded.check_detectable(found) == []
+    with pytest.raises(ConfigError, match="nothing can find AGE"):
+        loaded.check_detectable([c for c in found if c != "AGE"])
+    notes = loaded.allowing(["AGE"]).check_detectable([c for c in found if c != "AGE"])
+    assert "AGE" in notes[0]
+
+
+def test_models_with_other_label_sets_are_understood() -> None:
+    assert load_policy("safe-harbor").check_detectable(LABEL_SETS["meddocan"].names()) == []
+    notes = load_policy("redact").check_detectable(["name", "mrn"])
+    assert all(group in notes[0] for group in ("DATE", "LOCATION", "CONTACT"))
+
+
+def test_paths_begin_at_the_policy(tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text("nurse;health;*\n")
+    file = tmp_path / "mine.toml"
+    file.write_text('[categories.PROFESSION]\noperator = "generalize"\nhierarchy = "jobs.csv"\n' + REST)
+    loaded = load_policy(file)
+    assert dict(loaded.base["PROFESSION"].parameters)["hierarchy"] == str((tmp_path / "jobs.csv").resolve())
+    Replacer(loaded)
+    (tmp_path / "jobs.csv").unlink()
+    with pytest.raises(ConfigError, match="hierarchy"):
+        Replacer(load_policy(file))
+
+
+def test_policies_that_are_no_files(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="safe-harbor"):
+        load_policy("safe-haven")
+    file = tmp_path / "broken.toml"
+    file.write_text("[default\n")
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        load_policy(file)
+
+
+def test_every_operator_says_what_it_is_for() -> None:
+    assert all(spec.name == name and spec.says for name, spec in OPERATORS.items())
+    assert {c for spec in OPERATORS.values() for c in spec.only} <= set(CATEGORIES)
+
+
+def test_every_label_of_every_set_has_a_rule() -> None:
+    base = load_policy("redact").base
+    assert all(canonical(label) in base for known in LABEL_SETS.values() for label in known.labels)

@@ -1,0 +1,155 @@
+"""Replacing by a policy: what each operator gets, and that nothing readable is passed on."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deid.document import Document, Span
+from deid.errors import ConfigError, DetectionError, LabelError, OffsetError
+from deid.keys import Key
+from deid.phi import CATEGORIES
+from deid.replacement import operators
+from deid.replacement.policy import Policy, load_policy, parse_policy
+from deid.replacement.replacer import Replacer, holds
+from deid.replacement.scope import Operator, Scope
+
+KEY = Key(b"k" * 32)
+TEXT = "Mr. Smith, 91, of Boston saw Dr. Jones on 1/2/2003."
+
+
+def spans(*pairs: tuple[str, str], text: str = TEXT) -> list[Span]:
+    return [Span(text.index(word), text.index(word) + len(word), category) for word, category in pairs]
+
+
+GOLD = spans(("Smith", "PATIENT"), ("91", "AGE"), ("Boston", "CITY"), ("Jones", "DOCTOR"), ("1/2/2003", "DATE"))
+
+
+def scrub(policy: str | Policy, found: Sequence[Span] = GOLD, text: str = TEXT) -> str:
+    loaded = load_policy(policy) if isinstance(policy, str) else policy
+    return Replacer(loaded)(Document("d", text), found, Scope(KEY, "d")).document.text
+
+
+def test_policies_on_a_sentence() -> None:
+    assert scrub("redact") == "Mr. [NAME], [AGE], of [LOCATION] saw Dr. [NAME] on [DATE]."
+    assert scrub("tag") == "Mr. [PATIENT], [AGE], of [CITY] saw Dr. [DOCTOR] on [DATE]."
+    assert scrub("safe-harbor") == "Mr. [NAME], 90+, of [LOCATION] saw Dr. [NAME] on 2003."
+    assert scrub("limited-data-set") == "Mr. [NAME], 91, of Boston saw Dr. [NAME] on 1/2/2003."
+    assert scrub("full") == "Mr. *****, *****, of ***** saw Dr. ***** on *****."
+
+
+def test_new_spans_keep_their_labels_and_edits_have_categories() -> None:
+    found = [Span(s.start, s.end, "NOMBRE_SUJETO_ASISTENCIA") if s.category == "PATIENT" else s for s in GOLD]
+    replaced = Replacer(load_policy("tag"))(Document("d", TEXT), found, Scope(KEY, "d"))
+    text = replaced.document.text
+    assert [(s.category, text[s.start : s.end]) for s in replaced.document.spans][0] == (
+        "NOMBRE_SUJETO_ASISTENCIA",
+        "[PATIENT]",
+    )
+    assert [e.category for e in replaced.edits] == ["PATIENT", "AGE", "CITY", "DOCTOR", "DATE"]
+    assert [TEXT[e.start : e.end] for e in replaced.edits] == ["Smith", "91", "Boston", "Jones", "1/2/2003"]
+
+
+def test_what_is_kept_is_no_edit_but_stays_annotated() -> None:
+    replaced = Replacer(load_policy("limited-data-set"))(Document("d", TEXT), GOLD, Scope(KEY, "d"))
+    assert [e.category for e in replaced.edits] == ["PATIENT", "DOCTOR"]
+    assert [s.category for s in replaced.document.spans] == ["PATIENT", "AGE", "CITY", "DOCTOR", "DATE"]
+
+
+def test_overlapping_spans_are_replaced_as_their_union() -> None:
+    text = "seen by John Smith-Jones today"
+    found = [Span(8, 18, "PATIENT"), Span(13, 24, "DOCTOR"), Span(13, 18, "CITY")]
+    assert scrub("tag", found, text) == "seen by [DOCTOR] today"
+
+
+def test_spans_outside_the_text_are_refused_without_text() -> None:
+    with pytest.raises(OffsetError) as caught:
+        scrub("redact", [Span(45, 99, "DATE")])
+    assert "2003" not in str(caught.value)
+
+
+def test_unknown_labels_count_as_other_but_are_never_kept() -> None:
+    assert scrub("tag", [Span(4, 9, "SOBRIQUET")]).startswith("Mr. [OTHER],")
+    keeping = parse_policy(
+        tomllib.loads('allow = ["OTHER"]\n[default]\noperator = "redact"\n[categories.OTHER]\noperator = "keep"'),
+        "keeping",
+        Path(),
+    )
+    with pytest.raises(LabelError) as caught:
+        scrub(keeping, [Span(4, 9, "SOBRIQUET")])
+    assert "SOBRIQUET" not in str(caught.value)
+
+
+def careless() -> Operator:
+    """Return an operator that writes what it was to replace."""
+    return lambda document, found, scope: [f"Dr. {document.text[s.start : s.end].upper()}" for s in found]
+
+
+def short() -> Operator:
+    return lambda document, found, scope: []
+
+
+def failing() -> Operator:
+    def operate(document: Document, found: Sequence[Span], scope: Scope) -> list[str]:
+        raise DetectionError("no more surrogates", "use another key")
+
+    return operate
+
+
+@pytest.mark.parametrize("name", ["careless", "short", "failing"])
+def test_operators_that_go_wrong_fail_the_document(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = operators.OperatorSpec(name, f"{__name__}:{name}", "")
+    monkeypatch.setattr("deid.replacement.policy.OPERATORS", {**operators.OPERATORS, name: spec})
+    monkeypatch.setattr("deid.replacement.replacer.OPERATORS", {**operators.OPERATORS, name: spec})
+    policy = parse_policy({"default": {"operator": name}}, "bad", Path())
+    with pytest.raises((ConfigError, DetectionError)) as caught:
+        scrub(policy)
+    assert str(caught.value).startswith("***")  # the document's safe name
+    assert not any(word in str(caught.value) for word in ("Smith", "SMITH", "Jones", "Boston"))
+
+
+def test_an_operator_of_another_installation_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = operators.OperatorSpec("magic", "deid.replacement.no_such_module:magic", "")
+    monkeypatch.setattr("deid.replacement.policy.OPERATORS", {"magic": spec})
+    with pytest.raises(ConfigError, match="not part of this installation"):
+        parse_policy({"default": {"operator": "magic"}}, "bad", Path())
+
+
+@pytest.mark.parametrize(
+    ("text", "original", "expected"),
+    [
+        ("Smith's", "smith", True),
+        ("Smithson", "Smith", False),
+        ("11/2/2011", "1/2/2011", False),
+        ("on 1/2/2011.", "1/2/2011", True),
+        ("[NAME]", "A", False),
+        ("A", "a", True),
+        ("*****", "--", False),
+        ("", "x", False),
+        (" ", " ", False),
+    ],
+)
+def test_holds(text: str, original: str, expected: bool) -> None:
+    assert holds(text, original) is expected
+
+
+@given(st.data())
+def test_text_outside_the_spans_stays_and_edits_tell_where_it_went(data: st.DataObject) -> None:
+    """With any spans and any shipped policy that replaces: outside the edits both texts agree, character for character."""
+    text = data.draw(st.text(min_size=1, max_size=60))
+    borders = st.integers(0, len(text))
+    pairs = data.draw(st.lists(st.tuples(borders, borders, st.sampled_from(CATEGORIES)), max_size=6))
+    found = [Span(min(a, b), max(a, b), c) for a, b, c in pairs if a != b]
+    name = data.draw(st.sampled_from(["redact", "tag", "full", "safe-harbor", "limited-data-set"]))
+    replaced = Replacer(load_policy(name))(Document("d", text), found, Scope(KEY, "d"))
+    new = replaced.document.text
+    read = written = 0
+    for edit in replaced.edits:
+        assert text[read : edit.start] == new[written : edit.new_start]
+        read, written = edit.end, edit.new_end
+    assert text[read:] == new[written:]

@@ -1,0 +1,154 @@
+"""HIPAA's rules for dates, ZIP codes and ages: the worked values of the rule, and what cannot be read for sure."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+from deid.dictionaries import load_dictionary
+from deid.document import Document, Span
+from deid.errors import ConfigError
+from deid.keys import Key
+from deid.replacement.safe_harbor import age90, age_rule, year_only, year_rule, years_in, zip3, zip_rule
+from deid.replacement.scope import Scope
+
+KEY = Key(b"k" * 32)
+
+
+def years(text: str, *dates: str, as_of: int | None = None) -> list[str]:
+    """Apply the operator to the dates that stand in a text."""
+    spans = [Span(text.index(d), text.index(d) + len(d), "DATE") for d in dates]
+    reference = None if as_of is None else datetime.date(as_of, 6, 1)
+    return list(year_only()(Document("d", text), spans, Scope(KEY, "d", reference_date=reference)))
+
+
+def age(text: str, before: str = "", after: str = "") -> str:
+    span = Span(len(before), len(before) + len(text), "AGE")
+    return age90()(Document("d", before + text + after), [span], Scope(KEY, "d"))[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1927-07-15", [1927]),
+        ("7/15/1927", [1927]),
+        ("15.07.1927", [1927]),
+        ("20030117", [2003]),
+        ("01172003", [2003]),
+        ("01/2003", [2003]),
+        ("2018-2019", [2018, 2019]),
+        ("3/14-4/2/2018", [2018]),
+        ("12/30/2018 to 1/2/2019", [2018, 2019]),
+        ("Jan,2003", [2003]),
+        ("May 5th, 2011 at 19:30", [2011]),
+        ("12 de marzo de 2004", [2004]),
+        ("2003-01-17T10:22:30", [2003]),
+        ("March 14", []),
+        ("Mar 07", []),
+        ("11/23", []),
+        ("last Tuesday", []),
+        ("19:30", []),
+    ],
+)
+def test_years_in(text: str, expected: list[int]) -> None:
+    assert years_in(text) == expected
+    assert years_in(text, 2024) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("1/2/03", 2003), ("15.07.27", 1927), ("March 14, 07", 2007), ("14-Mar-07", 2007), ("March '07", 2007)],
+)
+def test_two_digit_years_need_a_latest_year(text: str, expected: int) -> None:
+    assert years_in(text) == []
+    assert years_in(text, 2024) == [expected]
+
+
+def test_a_clock_time_is_no_year() -> None:
+    assert years_in("01/02/03 1930") == []
+    assert years_in("01/02/03 1930", 2024) == [2003]
+
+
+def test_year_rule_counts_to_89() -> None:
+    assert year_rule(1927, 2003) == "1927"
+    assert year_rule(2003 - 89, 2003) == "1914"
+    assert year_rule(2003 - 90, 2003) == "<=1913"
+
+
+def test_year_only_reads_dates_of_a_document() -> None:
+    assert years("admitted 3/14/2018, seen 4/2", "3/14/2018", "4/2") == ["2018", "[DATE]"]
+    assert years("stay 12/30/2018-1/2/2019", "12/30/2018-1/2/2019") == ["2018-2019"]
+    assert years("born 1927-07-15", "1927-07-15", as_of=2003) == ["1927"]
+    assert years("born 1912-07-15", "1912-07-15", as_of=2003) == ["<=1913"]
+
+
+def test_without_a_reference_day_the_latest_date_of_the_document_counts() -> None:
+    """A birth date alone could tell an age over 89, so nothing of it is left."""
+    assert years("DOB: 1927-07-15. Seen 2019-01-02.", "1927-07-15", "2019-01-02") == ["<=1929", "2019"]
+    assert years("DOB: 1980-07-15. Seen 2019-01-02.", "1980-07-15", "2019-01-02") == ["1980", "2019"]
+    assert years("DOB: 1980-07-15", "1980-07-15") == ["[DATE]"]
+    assert years("Operated on 1980-07-15", "1980-07-15") == ["1980"]
+
+
+def test_zip_rule_at_20000() -> None:
+    assert zip_rule("12345", {"123": 20_000}) == "000**"
+    assert zip_rule("12345", {"123": 20_001}) == "123**"
+    assert zip_rule("12345-6789", {"123": 20_001}) == "123**"
+    assert zip_rule("12345", {}) == "000**"
+
+
+def zip_of(text: str, **parameters: Path) -> str:
+    return zip3(**parameters)(Document("d", text), [Span(0, len(text), "ZIP")], Scope(KEY, "d"))[0]
+
+
+def test_zip3_uses_the_list_of_small_areas() -> None:
+    small = load_dictionary("policies/zip3_restricted").phrases
+    assert len(small) == 17
+    assert {zip_of(f"{prefix}45") for prefix in small} == {"000**"}
+    assert zip_of("30322") == "303**"
+    assert zip_of("K1A 0B1") == zip_of("2804") == "[LOCATION]"
+
+
+def test_zip3_with_counts_of_another_census(tmp_path: Path) -> None:
+    counts = tmp_path / "counts.csv"
+    counts.write_text("prefix,population\n036,20001\n303,500\n")
+    assert [zip_of(z, counts=counts) for z in ("03601", "30322", "99999")] == ["036**", "000**", "000**"]
+    counts.write_text("prefix,population\n036,many\n")
+    with pytest.raises(ConfigError, match="line 2"):
+        zip3(counts=counts)
+    with pytest.raises(ConfigError):
+        zip3(counts=tmp_path / "none.csv")
+
+
+def test_age_rule() -> None:
+    assert [age_rule(a) for a in (0, 89, 90, 104, 89.5)] == ["0", "89", "90+", "90+", "89.5"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("89", "89"),
+        ("90", "90+"),
+        ("91-year-old", "90+-year-old"),
+        ("102 yo", "90+ yo"),
+        ("88-92", "88-90+"),
+        ("in his 90s", "in his 90+"),
+        ("in her 40s", "in her 40s"),
+        ("93 months", "93 months"),
+        ("93 días", "93 días"),
+        ("ninety-two", "90+"),
+        ("noventa y tres años", "90+ años"),
+        ("nonagenarian", "90+"),
+        ("seventy", "seventy"),
+        ("elderly", "[AGE]"),
+    ],
+)
+def test_ages(text: str, expected: str) -> None:
+    assert age(text) == expected
+
+
+def test_the_unit_may_stand_behind_the_span() -> None:
+    assert age("93", "a ", " months old boy") == "93"
+    assert age("93", "a ", " years old man") == "90+"
