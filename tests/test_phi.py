@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from pathlib import Path
 
 import pytest
 
@@ -208,3 +209,22 @@ def test_labels_of_several_sets_and_unknown_ones_are_mapped_one_by_one() -> None
     assert mapping.source == "mixed"
     assert mapping.to == {"PATIENT": "PATIENT", "FECHAS": "DATE", "ward": None}
     assert mapping.losses == ("ward has no place in i2b2-2014 and is dropped",)
+
+
+def test_the_tables_of_the_documentation_agree_with_the_code() -> None:
+    page = Path(__file__).parent.parent / "docs" / "labels.md"
+    tables: dict[str, list[list[str]]] = {"category": [], "label": []}
+    rows: list[list[str]] = []
+    for line in page.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip().replace("–", "") for cell in line.strip("|").split("|")]
+        if cells[0] in tables:
+            rows = tables[cells[0]]
+        elif len(cells) > 3 and not line.startswith("| ---"):
+            rows.append(cells)
+    to = [map_labels("i2b2-2014", name).to for name in ("i2b2-2006", "physionet", "meddocan", "hide", "hipaa")]
+    expected = [[c, group(c), hipaa(c), *(mapped[c] or "" for mapped in to)] for c in CATEGORIES]
+    assert tables["category"] == expected
+    others = [(s, label) for s in LABEL_SETS.values() if s.name != "i2b2-2014" for label in s.labels.values()]
+    assert tables["label"] == [
+        [label.name, s.name, label.canonical + ("" if label.exact else " ~"), label.hipaa] for s, label in others
+    ]

@@ -73,7 +73,7 @@ class Difference:
     p_randomization: float
     """Two-sided approximate randomization: how often swapping the systems in random documents differs as much."""
     t: float | None
-    """Paired t over documents, None where fewer than two documents have a value of their own in both systems."""
+    """Paired t over documents, None where it is not defined: fewer than two pairs, or pairs that differ alike."""
     p_t: float | None
     documents: int
     t_documents: int
@@ -139,12 +139,11 @@ def _randomization(a: np.ndarray, b: np.ndarray, statistic: Statistic, permutati
 
 
 def _paired_t(differences: np.ndarray) -> tuple[float | None, float | None]:
-    """Return t and two-sided p of differences against 0; None for fewer than two."""
-    n = len(differences)
-    if n < 2:
+    """Return t and two-sided p of differences against 0; None for fewer than two, or all the same and not 0."""
+    if len(differences) < 2:
         return None, None
     t, p = _t_and_p(differences[np.newaxis])
-    return float(t[0]), float(p[0])
+    return (float(t[0]), float(p[0])) if np.isfinite(t[0]) else (None, None)
 
 
 def _t_and_p(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -90,6 +90,13 @@ def test_one_document_has_no_t_test() -> None:
     assert found.p_randomization == 1.0
 
 
+def test_documents_that_all_differ_alike_have_no_t_test() -> None:
+    """Their standard error is 0, and an infinite t is no JSON number."""
+    found = compare_statistics(_column([1, 2, 3]), _column([2, 3, 4]), _mean, **OPTIONS)
+    assert (found.t, found.p_t) == (None, None)
+    assert found.difference == -1
+
+
 def test_many_documents_are_drawn_in_blocks_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
     from deid.evaluation import comparison
 
