@@ -100,9 +100,9 @@ def _read_items(path: Path) -> tuple[str, ...]:
     text = _read_text(path)
     control = _CONTROL.search(text)
     if control:
-        line = text[: control.start()].count("\n") + 1
-        raise _fail(path, "control character", "one word or phrase a line, nothing else", f"line {line}")
-    items = set()
+        at = text[: control.start()].count("\n") + 1
+        raise _fail(path, "control character", "one word or phrase a line, nothing else", f"line {at}")
+    items: set[str] = set()
     for number, line in enumerate(fold(text).split("\n"), 1):
         phrase = line if line.isalpha() else " ".join(line.split())
         if not phrase or phrase[0] == "#":

@@ -1,0 +1,151 @@
+"""Checks on what a pattern matched: check digits and values that can occur.
+
+Each takes the matched text and tells whether it may be what the pattern says. Sources: ISO/IEC 7812 (Luhn), 45 CFR 162
+(NPI, Luhn over the prefix 80840), 21 CFR 1301 (DEA), 49 CFR 565 (VIN), Social Security Administration (numbers never
+issued), NHS Data Dictionary (modulus 11), libphonenumber by way of `phonenumbers`.
+"""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+from collections.abc import Callable
+from types import MappingProxyType
+
+import regex
+
+__all__ = ["CHECKS"]
+
+_VIN_VALUES = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", [*range(1, 9), *range(1, 6), 7, 9, *range(2, 10)], strict=True))
+_VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
+_NUMBER = regex.compile(r"\d+")
+
+
+def _digits(text: str) -> list[int]:
+    return [int(c) for c in text if c.isdecimal()]
+
+
+def luhn(text: str) -> bool:
+    """Luhn's check digit, over the digits of the text."""
+    digits = _digits(text)
+    doubled = [d if i % 2 == 0 else (d * 2 - 9 if d > 4 else d * 2) for i, d in enumerate(reversed(digits))]
+    return len(digits) > 1 and sum(doubled) % 10 == 0
+
+
+def npi(text: str) -> bool:
+    """National Provider Identifier: ten digits that begin with 1 or 2, Luhn over 80840 and them."""
+    digits = "".join(map(str, _digits(text)))
+    return len(digits) == 10 and digits[0] in "12" and luhn("80840" + digits)
+
+
+def dea(text: str) -> bool:
+    """DEA registration: two letters (or a letter and a digit), seven digits, the last one a check digit."""
+    digits = _digits(text[2:])
+    if len(digits) != 7:
+        return False
+    return (sum(digits[0:6:2]) + 2 * sum(digits[1:6:2])) % 10 == digits[6]
+
+
+def vin(text: str) -> bool:
+    """Vehicle identification number: 17 characters, the ninth a check digit."""
+    values = [int(c) if c.isdecimal() else _VIN_VALUES.get(c, -1) for c in text.upper()]
+    if len(values) != 17 or -1 in values:
+        return False
+    remainder = sum(v * w for v, w in zip(values, _VIN_WEIGHTS, strict=True)) % 11
+    return text[8].upper() == ("X" if remainder == 10 else str(remainder))
+
+
+def ssn(text: str) -> bool:
+    """Social security number with an area, group and serial that can be issued (9xx are taxpayer numbers)."""
+    digits = "".join(map(str, _digits(text)))
+    return len(digits) == 9 and digits[:3] not in ("000", "666") and digits[3:5] != "00" and digits[5:] != "0000"
+
+
+def nhs(text: str) -> bool:
+    """NHS number of England and Wales: ten digits, modulus 11."""
+    digits = _digits(text)
+    if len(digits) != 10:
+        return False
+    check = (11 - sum(d * w for d, w in zip(digits[:9], range(10, 1, -1), strict=True)) % 11) % 11
+    return check == digits[9]
+
+
+def _possible(year: int, month: int, day: int) -> bool:
+    try:
+        datetime.date(year, month, day)
+    except ValueError:
+        return False
+    return True
+
+
+def date(text: str) -> bool:
+    """A numeric date in one of the orders month-day-year, day-month-year, year-month-day."""
+    parts = _NUMBER.findall(text)
+    if len(parts) != 3:
+        return False
+    if len(parts[0]) == 4:
+        return _possible(int(parts[0]), int(parts[1]), int(parts[2]))
+    # a two-digit year is taken as leap (2000 + yy would refuse 29 February of 1900 + yy)
+    year = int(parts[2]) if len(parts[2]) == 4 else 2000
+    first, second = int(parts[0]), int(parts[1])
+    return 1800 <= year < 2200 and (_possible(year, first, second) or _possible(year, second, first))
+
+
+def month_day(text: str) -> bool:
+    """Two numbers that can be month and day, in this order or the other."""
+    parts = [int(p) for p in _NUMBER.findall(text)]
+    return len(parts) == 2 and (_possible(2000, parts[0], parts[1]) or _possible(2000, parts[1], parts[0]))
+
+
+def timestamp(text: str) -> bool:
+    """Digits YYYYMMDD, with or without a time of day behind them."""
+    digits = _NUMBER.match(text)
+    if not digits or len(digits[0]) < 8:
+        return False
+    d = digits[0]
+    return 1880 <= int(d[:4]) < 2100 and _possible(int(d[:4]), int(d[4:6]), int(d[6:8]))
+
+
+def ip(text: str) -> bool:
+    """An IPv4 or IPv6 address, with or without a network length."""
+    try:
+        ipaddress.ip_interface(text)
+    except ValueError:
+        return False
+    return True
+
+
+def phone(text: str) -> bool:
+    """A telephone number that libphonenumber thinks possible in North America, Great Britain or internationally."""
+    import phonenumbers
+
+    bare = regex.split(r"(?i)\s*(?:,|;)?\s*(?:ext|x|#)", text, maxsplit=1)[0]
+    for region in ("US", "GB"):
+        try:
+            number = phonenumbers.parse(bare, region)
+        except phonenumbers.NumberParseException:
+            continue
+        if phonenumbers.is_possible_number(number):
+            return True
+    return False
+
+
+def mixed(text: str) -> bool:
+    """At least one digit: keeps words out of identifiers."""
+    return any(c.isdigit() for c in text)
+
+
+def three_digits(text: str) -> bool:
+    """At least three digits."""
+    return sum(c.isdigit() for c in text) >= 3
+
+
+CHECKS: MappingProxyType[str, Callable[[str], bool]] = MappingProxyType(
+    {
+        check.__name__: check
+        for check in (
+            date, dea, ip, luhn, mixed, month_day, nhs, npi, phone, ssn, three_digits, timestamp, vin,
+        )
+    }
+)  # fmt: skip
+"""Checks by the name that patterns use."""
