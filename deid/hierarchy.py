@@ -259,7 +259,8 @@ def read_hierarchy(path: Path, name: str | None = None, *, separator: str = ";")
 
 
 def format_hierarchy(hierarchy: Hierarchy, *, separator: str = ";") -> str:
-    """Return a hierarchy in ARX's form: a line a leaf, a column a level, short branches padded by repetition."""
+    """Return a hierarchy in ARX's form: a line a leaf, a column a level, short branches padded by
+    repetition."""
     columns = range(hierarchy.height + 1)
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
