@@ -6,13 +6,17 @@
 ``[[pattern]]``
     ``name``, ``category``, ``regex`` and ``certainty`` (0..1), further
     ``case`` (true: capitals count), ``needs`` (lower-case strings of which one must be in the text; saves time),
+    ``anchor`` (a definition ``anchor_...``: the expression is tried only where that one is found; saves much time),
     ``check`` (a function of `deid.detection.checks`), ``context`` (``words`` of which one must stand within ``before``
     and ``after`` characters for ``certainty`` to be the one given there instead), ``unless`` (the same; the match does
     not count). The span is the group ``value`` where the expression has one.
 ``[[field]]``
     A labelled value: ``labels``, ``value`` (an expression that must fit right behind label and separator), ``strict``
     (the separator must hold one of ``: # = | tab``), ``exact`` (labels as written, capitals count); ``name``,
-    ``category``, ``certainty``, ``check`` as above. Labels are found by one pass over the words, however many fields there are.
+    ``category``, ``certainty``, ``check`` as above. Labels are found by one pass over the words, however many they are.
+``[[list]]``
+    Word lists whose items are PHI wherever they stand: ``lists``, ``capital`` (an item counts only with a capital),
+    further ``name``, ``category``, ``certainty``, ``context``, ``unless``.
 ``[[person_field]]``
     A label behind which a name stands: ``name``, ``category``, ``labels``, ``strict``; read by `deid.detection.names`.
 
@@ -27,7 +31,7 @@ has a time limit; one that exceeds it raises `DetectionError`, so that no note p
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,7 +39,8 @@ from typing import Any
 import regex
 
 from deid.detection.checks import CHECKS
-from deid.detection.patterns import Context, Field, FieldFinder, Pattern, PersonField
+from deid.detection.fields import Field, LabelFinder, ListRule, PersonField
+from deid.detection.patterns import Context, Haystack, Pattern
 from deid.detection.view import view_of
 from deid.dictionaries import load_catalogues, load_dictionary
 from deid.errors import ConfigError
@@ -55,9 +60,12 @@ class Catalogue:
     language: str
     patterns: tuple[Pattern, ...]
     fields: tuple[Field, ...]
+    lists: tuple[ListRule, ...]
     person_fields: tuple[PersonField, ...]
     separator: str = field(repr=False)
     """Expression of what may stand between a label and its value."""
+    folders: tuple[Path, ...] = ()
+    """Dictionary folders of the user's own."""
 
 
 def load_catalogue(language: str, folders: Sequence[Path] = ()) -> Catalogue:
@@ -88,33 +96,32 @@ def _load(language: str, folders: tuple[Path, ...]) -> Catalogue:
             if key in define or not isinstance(value, str):
                 raise _error(path, f"definition {key} is defined twice or is no text")
             define[key] = value
-    patterns: list[Pattern] = []
-    fields: list[Field] = []
-    persons: list[PersonField] = []
-    own: list[Pattern | Field] = []
-    seen: set[str] = set()
+    items: list[Item] = []
+    own: list[Item] = []
     for path, content in files:
-        unknown = content.keys() - {"define", "pattern", "field", "person_field"}
+        unknown = content.keys() - _READERS.keys() - {"define"}
         if unknown:
             raise _error(path, f"unknown tables: {', '.join(sorted(unknown))}")
-        for table in ("pattern", "field", "person_field"):
+        for table, read in _READERS.items():
             for number, entry in enumerate(content.get(table, ()), 1):
                 reader = _Reader(path, f"{table} {number}", entry, define, folders)
-                item = _READERS[table](reader)
-                if item.name in seen:
+                item = read(reader)
+                if any(item.name == known.name for known in items):
                     raise _error(path, f"the name {item.name} is used twice")
-                seen.add(item.name)
                 reader.finish()
-                if isinstance(item, Pattern):
-                    patterns.append(item)
-                elif isinstance(item, Field):
-                    fields.append(item)
-                else:
-                    persons.append(item)
-                if not isinstance(item, PersonField) and any(f in path.parents for f in folders):
+                items.append(item)
+                if any(f in path.parents for f in folders):
                     own.append(item)
     separator = _expand(define.get("separator", r"[ \t]*:?[ \t]*"), define, folders, Path("define"))
-    catalogue = Catalogue(language, tuple(patterns), tuple(fields), tuple(persons), separator)
+    catalogue = Catalogue(
+        language,
+        tuple(i for i in items if isinstance(i, Pattern)),
+        tuple(i for i in items if isinstance(i, Field)),
+        tuple(i for i in items if isinstance(i, ListRule)),
+        tuple(i for i in items if isinstance(i, PersonField)),
+        separator,
+        folders,
+    )
     for item in own:
         check_golden(item, catalogue)
     return catalogue
@@ -206,6 +213,10 @@ class _Reader:
             raise self.wrong(f"has a {key} that matches the empty text")
         return source
 
+    def anchor(self) -> str:
+        name: str = self.take("anchor", str, "")
+        return _expand("{{anchor_" + name + "}}", self.define, self.folders, self.path) if name else ""
+
     def context(self, key: str) -> Context | None:
         table = self.take(key, dict, {})
         if not table:
@@ -228,10 +239,12 @@ def _pattern(reader: _Reader) -> Pattern:
         expression=reader.expression("regex"),
         certainty=reader.certainty(),
         case=reader.take("case", bool, False),
+        anchor=reader.anchor(),
         needs=reader.strings("needs"),
         check=reader.check(),
         context=reader.context("context"),
         unless=reader.context("unless"),
+        guarded=any(f in reader.path.parents for f in reader.folders),
         match=reader.strings("match", required=True),
         no_match=reader.strings("no_match"),
     )
@@ -267,10 +280,30 @@ def _person_field(reader: _Reader) -> PersonField:
     )
 
 
-_READERS: dict[str, Any] = {"pattern": _pattern, "field": _field, "person_field": _person_field}
+def _list(reader: _Reader) -> ListRule:
+    return ListRule(
+        name=reader.take("name", str),
+        category=reader.category(),
+        lists=reader.strings("lists", required=True),
+        certainty=reader.certainty(),
+        capital=reader.take("capital", bool, False),
+        context=reader.context("context"),
+        unless=reader.context("unless"),
+        match=reader.strings("match", required=True),
+        no_match=reader.strings("no_match"),
+    )
 
 
-def check_golden(item: Pattern | Field, catalogue: Catalogue) -> None:
+Item = Pattern | Field | ListRule | PersonField
+_READERS: dict[str, Callable[[_Reader], Item]] = {
+    "pattern": _pattern,
+    "field": _field,
+    "list": _list,
+    "person_field": _person_field,
+}
+
+
+def check_golden(item: Item, catalogue: Catalogue) -> None:
     """Run the golden cases of an entry.
 
     Raises
@@ -278,14 +311,18 @@ def check_golden(item: Pattern | Field, catalogue: Catalogue) -> None:
     ConfigError
         When a marked span is not found, or something else is.
     """
+    if isinstance(item, PersonField):
+        return  # what stands behind the label is read by the grammar of names, and tested with it
     for number, case in enumerate((*item.match, *item.no_match), 1):
         text, expected = _unmark(case)
         if (number <= len(item.match)) != bool(expected):
             raise ConfigError(f"{item.name}: case {number} must (not) mark a span with [[ ]]", "see docs/rules.md")
         if isinstance(item, Pattern):
-            spans = list(item.find(text, text.lower()))
+            spans = list(item.find(Haystack(text)))
+        elif isinstance(item, Field):
+            spans, _ = LabelFinder((item,), (), (), catalogue.separator).find(view_of(text))
         else:
-            spans = FieldFinder((item,), catalogue.separator).find(view_of(text))
+            spans, _ = LabelFinder((), (item,), (), catalogue.separator, catalogue.folders).find(view_of(text))
         found = [(s.start, s.end) for s in spans if (s.score or 0) >= 0.5]
         if found != expected:
             raise ConfigError(

@@ -1,26 +1,23 @@
-"""Patterns and labelled fields: the values that `deid.detection.catalogue` reads, and how they run."""
+"""Patterns, one of the things that `deid.detection.catalogue` reads, and how they run."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import regex
 
 from deid.detection.checks import CHECKS
-from deid.detection.view import View, words_of
-from deid.dictionaries import Dictionary, PhraseMatcher, fold
 from deid.document import Span
 from deid.errors import DetectionError
 
-__all__ = ["Context", "Field", "FieldFinder", "Pattern", "PersonField", "timed"]
+__all__ = ["Context", "Haystack", "Pattern", "compiled_of", "timed", "value_of"]
 
 _SECONDS, _SECONDS_PER_CHARACTER = 20.0, 1e-5
 """Time limit of one expression on one text; generous, since it is wall-clock time on machines that may be busy."""
-
-_STRICT = regex.compile(r"[:#=|\t]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +52,42 @@ def _words_expression(words: tuple[str, ...]) -> Any:
     return regex.compile("|".join(pieces), flags=regex.IGNORECASE)
 
 
+class Haystack:
+    """A text that many patterns are looked for in; what they share is computed once."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.folded = text.lower()
+        """The text in lower case; offsets may differ from those of the text."""
+        self._positions: dict[str, list[int]] = {}
+
+    def matches(self, name: str, compiled: Any, anchor: str, guarded: bool) -> Iterator[Any]:
+        """Match an expression at the places where ``anchor`` is found, from left to right, without overlaps.
+
+        Only ``guarded`` expressions, those of the user's own, are timed at every place, which costs more than the match
+        itself; the shipped ones are bounded, and tested to be, and are timed as a whole.
+        """
+        positions = self._positions.get(anchor)
+        if positions is None:
+            found = timed(name, compiled_of(anchor, False), self.text)
+            positions = self._positions[anchor] = [m.start() for m in found]
+        text, limit = self.text, _limit(self.text)
+        match = functools.partial(compiled.match, timeout=limit) if guarded else compiled.match
+        last, stop = 0, time.monotonic() + limit
+        for count, position in enumerate(positions):
+            if position < last:
+                continue
+            if not count & 0xFFF and time.monotonic() > stop:
+                raise _too_slow(name)
+            try:
+                found = match(text, position)
+            except TimeoutError:
+                raise _too_slow(name) from None
+            if found is not None:
+                last = found.end()
+                yield found
+
+
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """One expression with its conditions; compiled when first used."""
@@ -64,20 +97,28 @@ class Pattern:
     expression: str = field(repr=False)
     certainty: float
     case: bool = False
+    anchor: str = field(default="", repr=False)
     needs: tuple[str, ...] = ()
     check: str = ""
     context: Context | None = None
     unless: Context | None = None
+    guarded: bool = False
+    """Whether it comes from a folder of the user's own."""
     match: tuple[str, ...] = field(default=(), repr=False)
     no_match: tuple[str, ...] = field(default=(), repr=False)
 
-    def find(self, text: str, folded: str) -> Iterator[Span]:
-        """Find the spans of this pattern; ``folded`` is the text in lower case."""
-        if self.needs and not any(n in folded for n in self.needs):
+    def find(self, haystack: Haystack) -> Iterator[Span]:
+        """Find the spans of this pattern."""
+        if self.needs and not any(n in haystack.folded for n in self.needs):
             return
-        compiled = _compiled(self.expression, self.case)
-        for found in timed(self.name, compiled, text):
-            start, end = _value(found)
+        text = haystack.text
+        compiled = compiled_of(self.expression, self.case)
+        if self.anchor:
+            matches = haystack.matches(self.name, compiled, self.anchor, self.guarded)
+        else:
+            matches = timed(self.name, compiled, text)
+        for found in matches:
+            start, end = value_of(found)
             certainty = self.certainty
             if self.context and self.context.near(text, start, end):
                 certainty = self.context.certainty
@@ -90,51 +131,7 @@ class Pattern:
             yield Span(start, end, self.category, source=f"rule:{self.name}", score=certainty)
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A labelled value."""
-
-    name: str
-    category: str
-    labels: tuple[str, ...]
-    expression: str = field(repr=False)
-    certainty: float
-    strict: bool = False
-    exact: bool = False
-    check: str = ""
-    match: tuple[str, ...] = field(default=(), repr=False)
-    no_match: tuple[str, ...] = field(default=(), repr=False)
-
-    def value(self, text: str, label: tuple[int, int], separator: Any) -> Span | None:
-        """Return the value behind a label, if there is one."""
-        start, end = label
-        if self.exact and text[start:end] not in self.labels:
-            return None
-        between = separator.match(text, end)
-        if between is None or (self.strict and not _STRICT.search(between[0])):
-            return None
-        compiled = _compiled(self.expression, False)
-        found = compiled.match(text, between.end(), timeout=_SECONDS)
-        if found is None:
-            return None
-        first, last = _value(found)
-        if first == last or (self.check and not CHECKS[self.check](text[first:last])):
-            return None
-        return Span(first, last, self.category, source=f"rule:{self.name}", score=self.certainty)
-
-
-@dataclass(frozen=True, slots=True)
-class PersonField:
-    """A label behind which a name stands."""
-
-    name: str
-    category: str
-    labels: tuple[str, ...]
-    strict: bool = True
-    certainty: float = 0.95
-
-
-def _value(found: Any) -> tuple[int, int]:
+def value_of(found: Any) -> tuple[int, int]:
     """Return the extent of the group ``value`` where it took part in the match, else of the whole match."""
     if "value" in found.re.groupindex and found.start("value") >= 0:
         return found.span("value")
@@ -144,48 +141,23 @@ def _value(found: Any) -> tuple[int, int]:
 def timed(name: str, compiled: Any, text: str) -> Iterator[Any]:
     """Run an expression over a text under its time limit."""
     try:
-        yield from compiled.finditer(text, timeout=_SECONDS + _SECONDS_PER_CHARACTER * len(text))
+        yield from compiled.finditer(text, timeout=_limit(text))
     except TimeoutError:
-        raise DetectionError(
-            f"pattern {name} did not finish within its time limit",
-            "the pattern is not linear on this text: correct it, or split the document",
-        ) from None
+        raise _too_slow(name) from None
+
+
+def _limit(text: str) -> float:
+    return _SECONDS + _SECONDS_PER_CHARACTER * len(text)
+
+
+def _too_slow(name: str) -> DetectionError:
+    return DetectionError(
+        f"pattern {name} did not finish within its time limit",
+        "the pattern is not linear on this text: correct it, or split the document",
+    )
 
 
 @functools.lru_cache(maxsize=1024)
-def _compiled(expression: str, case: bool) -> Any:
+def compiled_of(expression: str, case: bool) -> Any:
+    """Compile an expression of a catalogue, once."""
     return regex.compile(expression, flags=0 if case else regex.IGNORECASE)
-
-
-class FieldFinder:
-    """Finds labelled values: one pass over the words for all labels, then the value behind each label.
-
-    Parameters
-    ----------
-    fields : sequence of Field
-    separator : str
-        Expression of what may stand between a label and its value.
-    """
-
-    def __init__(self, fields: Sequence[Field], separator: str) -> None:
-        self._fields = {f.name: f for f in fields}
-        self._separator = regex.compile(separator, flags=regex.IGNORECASE)
-        lists = (Dictionary(f.name, tuple(fold(label) for label in f.labels)) for f in fields)
-        self._labels = PhraseMatcher(lists, words_of)
-
-    def find(self, view: View) -> list[Span]:
-        """Return the values found, in order of their labels."""
-        spans = []
-        covered = 0
-        matches = self._labels.match(view.folded)
-        for start, end, name in sorted(matches, key=lambda m: (m[0], -m[1], m[2])):
-            # "id" inside of "patient id" is no label of its own
-            longest = max(covered, end)
-            if end < longest:
-                continue
-            covered = longest
-            label = (view.starts[start], view.ends[end - 1])
-            span = self._fields[name].value(view.text, label, self._separator)
-            if span is not None:
-                spans.append(span)
-        return spans
