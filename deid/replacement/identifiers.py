@@ -2,34 +2,42 @@
 
 A code is read as a number in mixed radix (a digit counts 10, a letter 26, a leading digit other than zero 9) and sent
 through a keyed permutation without fixed point: two codes of the same form never share a surrogate, and no code is its
-own surrogate.
+own surrogate. Where the original obeys a known scheme, its payload is permuted and the check digit computed again.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from deid.identity import name_key
 from deid.replacement.permutation import Keyed
+from deid.replacement.pools import words
 
-__all__ = ["scramble"]
+__all__ = ["SCHEMES", "Scheme", "replace_code", "replace_ssn", "scramble"]
 
+_DIGITS = "0123456789"
 _LOWER = "abcdefghijklmnopqrstuvwxyz"
 _UPPER = _LOWER.upper()
 _CHUNK = 64  # characters that are permuted together: 26**64 stays below the permutation's limit
 _ALNUM = re.compile(r"[^\W_]", re.UNICODE)
+_LABEL = re.compile(r"[^\W\d_]+")
 
 
 def _alphabet(char: str) -> str:
     if char.isdigit():
-        return "0123456789"
+        return _DIGITS
     return _LOWER if char.islower() else _UPPER
 
 
 def encipher(keyed: Keyed, what: str, text: str, alphabets: Sequence[str], step: int = 1) -> str:
-    """Move ``text`` within the strings whose characters come from ``alphabets``, one a character."""
-    size = rank = 1
-    rank = 0
+    """Move ``text`` within the strings whose characters come from ``alphabets``, one a character.
+
+    ``alphabets`` must be the same for all texts that share ``what`` and a length, and have two members at least
+    somewhere.
+    """
+    size, rank = 1, 0
     for char, alphabet in zip(text, alphabets, strict=True):
         size *= len(alphabet)
         rank = rank * len(alphabet) + max(alphabet.find(char), 0)
@@ -68,8 +76,163 @@ def scramble(keyed: Keyed, text: str, what: str = "code", step: int = 1) -> str:
         part = places[begin : begin + _CHUNK]
         old = "".join(text[i] for i in part)
         alphabets = [_alphabet(c) for c in old]
-        if begin == 0 and old[0] in "123456789" and len(part) > 1:
+        if begin == 0 and old[0] in "123456789":
             alphabets[0] = "123456789"
-        for i, char in zip(part, encipher(keyed, f"{what}\0{begin}", old, alphabets, step), strict=True):
+        form = "".join(a[0] for a in alphabets)
+        for i, char in zip(part, encipher(keyed, f"{what}\0{form}\0{begin}", old, alphabets, step), strict=True):
             chars[i] = char
+    return "".join(chars)
+
+
+# codes with check digits
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """A kind of code that carries a check digit or letter."""
+
+    form: re.Pattern[str]
+    """What its letters and digits look like, separators left out."""
+    check: Callable[[str], str]
+    """Completes a code: computes the check characters from the others and writes them where they belong."""
+    checks: tuple[int, ...]
+    """Places of the check characters; negative places count from the end."""
+    fixed: int = 0
+    """Leading characters that say what kind of code it is, and stay."""
+    letters: str = _UPPER
+    """Letters that may stand for a letter."""
+
+    def valid(self, code: str) -> bool:
+        """Tell whether ``code`` (upper case, no separators) has this form and right check characters."""
+        return self.form.fullmatch(code) is not None and self.check(code) == code
+
+
+def _luhn_digit(payload: str) -> str:
+    total = 0
+    for i, char in enumerate(reversed(payload)):
+        value = int(char) * (2 if i % 2 == 0 else 1)
+        total += value - 9 if value > 9 else value
+    return str(-total % 10)
+
+
+_DNI = "TRWAGMYFPDXBNJZSQVHLCKE"
+_VIN_VALUES = dict(
+    zip("0123456789ABCDEFGHJKLMNPRSTUVWXYZ", [*range(10), *range(1, 9), *range(1, 6), 7, 9, *range(2, 10)], strict=True)
+)
+_VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
+
+
+def _vin(code: str) -> str:
+    total = sum(_VIN_VALUES.get(c, 0) * w for c, w in zip(code, _VIN_WEIGHTS, strict=True))
+    return code[:8] + "0123456789X"[total % 11] + code[9:]
+
+
+def _dea(code: str) -> str:
+    d = [int(c) for c in code[2:8]]
+    return code[:8] + str((d[0] + d[2] + d[4] + 2 * (d[1] + d[3] + d[5])) % 10)
+
+
+def _nhs(code: str) -> str:
+    check = -sum(int(c) * (10 - i) for i, c in enumerate(code[:9])) % 11
+    return code[:9] + ("?" if check == 10 else str(check))
+
+
+def _dni(code: str) -> str:
+    number = code[:-1].translate(str.maketrans("XYZ", "012"))
+    return code[:-1] + _DNI[int(number) % 23]
+
+
+SCHEMES: dict[str, Scheme] = {
+    "dea": Scheme(re.compile(r"[ABCDEFGHJKLMPRSTUX][A-Z]\d{7}"), _dea, (-1,), fixed=1),
+    "vin": Scheme(
+        re.compile(r"[A-HJ-NPR-Z0-9]{8}[0-9X][A-HJ-NPR-Z0-9]{8}"), _vin, (8,), letters="ABCDEFGHJKLMNPRSTUVWXYZ"
+    ),
+    "nie": Scheme(re.compile(r"[XYZ]\d{7}[A-Z]"), _dni, (-1,), fixed=1),
+    "dni": Scheme(re.compile(r"\d{8}[A-Z]"), _dni, (-1,)),
+    "npi": Scheme(re.compile(r"[12]\d{9}"), lambda c: c[:9] + _luhn_digit("80840" + c[:9]), (-1,), fixed=1),
+    "nhs": Scheme(re.compile(r"[1-9]\d{9}"), _nhs, (-1,)),
+    "nass": Scheme(re.compile(r"[1-5]\d{11}"), lambda c: f"{c[:10]}{int(c[:10]) % 97:02}", (-2, -1)),
+    "luhn": Scheme(re.compile(r"\d{8,19}"), lambda c: c[:-1] + _luhn_digit(c[:-1]), (-1,)),
+}
+"""Schemes by name, in the order in which they are tried: a prescriber's drug enforcement number, vehicle number,
+Spanish identity numbers of foreigners and nationals, US provider number, British NHS number, Spanish social security
+number, and payment cards and whatever else has a Luhn digit."""
+
+
+def _with_check(keyed: Keyed, code: str, step: int) -> str | None:
+    for name, scheme in SCHEMES.items():
+        if not scheme.valid(code):
+            continue
+        checks = {place % len(code) for place in scheme.checks}
+        free = [i for i in range(scheme.fixed, len(code)) if i not in checks]
+        alphabets = [_DIGITS if code[i].isdigit() else scheme.letters for i in free]
+        if free[0] == 0 and code[0] in "123456789":
+            alphabets[0] = "12345" if name == "nass" else "123456789"
+        form = "".join(a[0] for a in alphabets)
+        for attempt in range(step, step + 64):
+            chars = list(code)
+            moved = encipher(
+                keyed, f"{name}\0{code[: scheme.fixed]}\0{form}", "".join(code[i] for i in free), alphabets, attempt
+            )
+            for i, char in zip(free, moved, strict=True):
+                chars[i] = char
+            done = scheme.check("".join(chars))
+            if "?" not in done:
+                return done
+    return None
+
+
+def replace_code(keyed: Keyed, text: str, what: str, step: int = 1) -> str:
+    """Replace an identifier; words that only say what it is (``MRN``, ``ID``) stay.
+
+    Parameters
+    ----------
+    keyed, text, what, step
+        See `scramble`.
+
+    Returns
+    -------
+    str
+        As long as ``text`` and different from it; empty when ``text`` has no letter or digit.
+    """
+    labels = words().kept["code"]
+    start = 0
+    for match in _LABEL.finditer(text):
+        after = text[match.end() : match.end() + 1]
+        if text[start : match.start()].strip(" .:#-"):
+            break
+        key = name_key(match.group())
+        named = key in labels or set(key) == {"x"}  # "xxx-xx-1234" is masked already
+        if not named or not after or after.isalnum() or not _ALNUM.search(text, match.end()):
+            break
+        start = match.end()
+    if start:
+        return text[:start] + replace_code(keyed, text[start:], what, step)
+    places = [m.start() for m in _ALNUM.finditer(text)]
+    code = "".join(text[i] for i in places)
+    if 8 <= len(code) <= 19 and code.isascii():
+        done = _with_check(keyed, code.upper(), step)
+        if done is not None:
+            chars = list(text)
+            for i, char in zip(places, done, strict=True):
+                chars[i] = char.lower() if text[i].islower() else char
+            return "".join(chars)
+    return scramble(keyed, text, what, step)
+
+
+def replace_ssn(keyed: Keyed, text: str, step: int = 1) -> str:
+    """Replace a US social security number by one that is never issued: area 900 to 999, group 10 to 49.
+
+    Areas from 900 are not assigned as social security numbers, and groups below 50 not as taxpayer numbers. Parts of
+    a number (the last four digits) and other countries' numbers are replaced as codes.
+    """
+    places = [m.start() for m in re.finditer(r"\d", text)]
+    if len(places) != 9 or _LABEL.search(text):
+        return replace_code(keyed, text, "ssn", step)
+    number = keyed.number("ssn", "".join(text[i] for i in places), str(step))
+    number, area = divmod(number, 100)
+    number, group = divmod(number, 40)
+    chars = list(text)
+    for i, char in zip(places, f"9{area:02}{group + 10}{number % 9999 + 1:04}", strict=True):
+        chars[i] = char
     return "".join(chars)

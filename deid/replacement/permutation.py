@@ -1,9 +1,10 @@
 """Keyed permutations of small and large sets: how surrogates are chosen without any memory.
 
 A permutation of ``0 .. n-1`` never gives two originals the same surrogate, in whatever order and on whatever machine
-they come. It is a Feistel network on a rectangle of about square shape, walked until it falls back into the set
-(Black and Rogaway 2002, "Ciphers with arbitrary finite domains"). The round function is keyed BLAKE2b; its key is an
-HMAC-SHA256 of the user's secret, the person's scope and the kind of thing (`deid.keys.Key.mac`).
+they come. Large sets are permuted by a Feistel network on a rectangle of about square shape, walked until it falls
+back into the set (Black and Rogaway 2002, "Ciphers with arbitrary finite domains"); small sets are shuffled. The
+round function is keyed BLAKE2b; its key is an HMAC-SHA256 of the user's secret and the person's scope
+(`deid.keys.Key.mac`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ from deid.keys import Key
 
 __all__ = ["Keyed"]
 
-_ROUNDS = 6
+_SHUFFLED = 32
+"""Sets up to this size are shuffled outright: 32! is far below a 512-bit number."""
+# four rounds of a pseudorandom function make a strong pseudorandom permutation (Luby and Rackoff 1988)
+_ROUNDS = tuple((step, bytes([step])) for step in range(4))
+_ROUNDS_BACK = _ROUNDS[::-1]
 _MAX_BITS = 800  # beyond that a round's 512-bit digest would no longer be uniform over half of the set
 
 
@@ -61,27 +66,40 @@ class Keyed:
         """
         if size.bit_length() > _MAX_BITS:
             raise ValueError("the set is too large for one permutation")
-        if size < 2:
-            return index
+        if size <= _SHUFFLED:
+            order = self._order(what, size)
+            return order.index(index) if inverse else order[index]
         wide = isqrt(size - 1) + 1
         high = -(-size // wide)
         tweak = self._base.copy()
         tweak.update(f"{what}\0{size}\0".encode("utf-8", "surrogatepass"))
-        order = range(_ROUNDS - 1, -1, -1) if inverse else range(_ROUNDS)
-        sign = -1 if inverse else 1
+        width = (wide.bit_length() + 7) // 8
+        taken = min(width + 8, 64)  # eight bytes more than the modulus: the remainder is uniform
+        rounds = _ROUNDS_BACK if inverse else _ROUNDS
         while True:
             left, right = divmod(index, high)
-            for step in order:
+            for step, label in rounds:
                 state = tweak.copy()
+                state.update(label + (left if step & 1 else right).to_bytes(width, "big"))
+                value = int.from_bytes(state.digest()[:taken], "big")
+                if inverse:
+                    value = -value
                 if step & 1:
-                    state.update(b"%d:%d" % (step, left))
-                    right = (right + sign * int.from_bytes(state.digest(), "big")) % high
+                    right = (right + value) % high
                 else:
-                    state.update(b"%d:%d" % (step, right))
-                    left = (left + sign * int.from_bytes(state.digest(), "big")) % wide
+                    left = (left + value) % wide
             index = left * high + right
             if index < size:
                 return index
+
+    def _order(self, what: str, size: int) -> list[int]:
+        """Return a keyed order of ``range(size)``, by a shuffle that spends one number on all its draws."""
+        order = list(range(size))
+        number = self.number("order", what)
+        for last in range(size - 1, 0, -1):
+            number, place = divmod(number, last + 1)
+            order[last], order[place] = order[place], order[last]
+        return order
 
     def move(self, what: str, index: int, size: int, steps: int = 1) -> int:
         """Like `permute`, by a permutation that leaves nothing where it is (``size`` at least 2).
@@ -95,13 +113,5 @@ class Keyed:
         return self.permute(what, (place + 1 + (steps - 1) % (size - 1)) % size, size)
 
     def shuffle(self, what: str, items: Sequence[str]) -> list[str]:
-        """Return ``items`` in a keyed order."""
-        rest = list(items)
-        stream = self.number("shuffle", what)
-        shuffled = []
-        while rest:
-            if stream >> 64 == 0:
-                stream = self.number("shuffle", what, str(len(rest)))
-            stream, place = divmod(stream, len(rest))
-            shuffled.append(rest.pop(place))
-        return shuffled
+        """Return ``items`` (32 at most) in a keyed order."""
+        return [items[i] for i in self._order(what, len(items))]

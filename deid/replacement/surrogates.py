@@ -1,27 +1,235 @@
-"""The surrogate operator: realistic, keyed, consistent replacements for the spans of a document."""
+"""The surrogate operator: realistic, keyed, consistent replacements for the spans of a document.
+
+Everything is chosen by keyed hashes and permutations of the person's scope, so that the same original gets the same
+surrogate in every document of a patient, on every machine, without any memory. Names and places of a document are
+replaced together (`deid.replacement.names`, `deid.replacement.places`). No surrogate equals or holds its own original,
+and none holds another original of the document as a word.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
 
-from deid.document import Document, Span
+from deid.document import Document, Span, check_spans
+from deid.errors import ConfigError, DeidError
+from deid.identity import name_key
 from deid.phi import canonical
-from deid.replacement.identifiers import scramble
+from deid.replacement.choices import Choices
+from deid.replacement.contacts import replace_email, replace_ip, replace_phone, replace_url
+from deid.replacement.identifiers import replace_code, replace_ssn
+from deid.replacement.institutions import TEMPLATES, initials_of, learn_states, replace_by_template
+from deid.replacement.names import NameMap
+from deid.replacement.people import replace_age, replace_other, replace_profession
 from deid.replacement.permutation import Keyed
-from deid.replacement.scope import Operator, Scope
+from deid.replacement.places import Place, PlaceMap
+from deid.replacement.pools import words
+from deid.replacement.scope import Scope
 
 __all__ = ["surrogate_operator"]
 
+_NAMES = frozenset({"PATIENT", "DOCTOR"})
+_ADDRESS = frozenset({"STREET", "CITY", "STATE", "ZIP", "COUNTRY"})
+_PLACES = frozenset({"CITY", "STATE", "ZIP", "COUNTRY"})
+_STEPS = 8
+_LONG = 5
+"""Length from which an original may not survive as a word anywhere in its document."""
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
-def surrogate_operator() -> Operator:
-    """Return an operator that replaces every span by a keyed surrogate."""
 
-    def operate(document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
-        keyed = Keyed(scope.key, scope.person_scope)
-        out = []
-        for span in spans:
-            category = canonical(span.category)
-            out.append(scramble(keyed, document.text[span.start : span.end], category) or f"[{category}]")
-        return out
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """The choices of one document."""
 
-    return operate
+    choices: Choices
+    places: PlaceMap
+    acronyms: dict[str, str] = field(default_factory=dict)
+
+
+def _other(page: _Page, category: str, text: str, step: int) -> str:
+    return replace_other(page.choices, category, text, step)
+
+
+def _place(page: _Page, place: Place, category: str, text: str, step: int) -> str:
+    return page.places.replace(place, step)
+
+
+def _code(page: _Page, category: str, text: str, step: int) -> str:
+    return replace_code(page.choices.keyed, text, category, step)
+
+
+_Replacer = Callable[[_Page, str, str, int], str]
+_REPLACERS: dict[str, _Replacer] = {
+    "USERNAME": lambda page, _, text, step: page.choices.names.username(text, step),
+    "PROFESSION": lambda page, _, text, step: replace_profession(page.choices, text, step),
+    "AGE": lambda page, _, text, __: replace_age(page.choices.keyed, text),
+    "PHONE": lambda page, _, text, step: replace_phone(page.choices, text, step),
+    "FAX": lambda page, _, text, step: replace_phone(page.choices, text, step),
+    "EMAIL": lambda page, _, text, step: replace_email(page.choices, text, step),
+    "URL": lambda page, _, text, step: replace_url(page.choices, text, step),
+    "IPADDR": lambda page, _, text, step: replace_ip(page.choices, text, step),
+    "SSN": lambda page, _, text, step: replace_ssn(page.choices.keyed, text, step),
+    **dict.fromkeys(
+        ("ROOM", "MEDICALRECORD", "HEALTHPLAN", "ACCOUNT", "LICENSE", "VEHICLE", "DEVICE", "BIOID", "IDNUM"), _code
+    ),
+    **dict.fromkeys(
+        TEMPLATES,
+        lambda page, category, text, step: replace_by_template(
+            page.choices, category, text, page.places.known, page.acronyms, step
+        ),
+    ),
+}
+
+
+@cache
+def _canonical(label: str) -> str:
+    return canonical(label)
+
+
+@cache
+def _generic() -> frozenset[str]:
+    """Words that stay in institutions, streets and places, and so are never an original."""
+    return frozenset().union(*words().kept.values())
+
+
+@dataclass(frozen=True)
+class SurrogateOperator:
+    """See `surrogate_operator`."""
+
+    corpus: bool
+    known_names: Mapping[str, Iterable[str]] = field(repr=False)
+
+    def __call__(self, document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
+        """Return one surrogate a span."""
+        return self._replace(document, spans, scope)[0]
+
+    def collisions(self, document: Document, spans: Sequence[Span], scope: Scope) -> int:
+        """Count the name words whose surrogate is not the usual one of the person's scope.
+
+        Their usual surrogate is an original of this document. In a document of the same person where that original
+        does not occur they get the usual one. ``known_names`` prevents it.
+        """
+        return self._replace(document, spans, scope)[1].choices.names.collisions
+
+    def _replace(self, document: Document, spans: Sequence[Span], scope: Scope) -> tuple[list[str], _Page]:
+        check_spans(len(document.text), (*spans, *document.spans), document.name)
+        text = document.text
+        keyed = Keyed(scope.key, "corpus" if self.corpus else scope.person_scope)
+        originals = _original_words(
+            {text[s.start : s.end] for s in (*spans, *document.spans)}.union(
+                self.known_names.get(scope.patient_id, ()) if scope.patient_id is not None else ()
+            )
+        )
+        names = NameMap(keyed, scope.language, originals)
+        choices = Choices(keyed, names, originals, scope.language)
+        found = [(_canonical(s.category), text[s.start : s.end]) for s in spans]
+        address = [Place(s.start, s.end, c, t) for s, (c, t) in zip(spans, found, strict=True) if c in _ADDRESS]
+        page = _Page(choices, PlaceMap(choices, text, address))
+        out: list[str] = [""] * len(spans)
+        try:
+            _fill(page, spans, found, out)
+        except DeidError as error:
+            raise error.at(document.name) from None
+        return out, page
+
+
+def _original_words(texts: Iterable[str]) -> frozenset[str]:
+    """Return the keys of the words of originals that no surrogate may be; generic words and short ones may."""
+    found = {name_key(word) for text in texts for word in _WORD.findall(text) if len(word) > 2}
+    return frozenset(found - _generic())
+
+
+def _fill(page: _Page, spans: Sequence[Span], found: Sequence[tuple[str, str]], out: list[str]) -> None:
+    names = page.choices.names
+    parsed = {text: names.parse(text) for category, text in found if category in _NAMES}
+    names.learn(list(parsed.values()))
+    done: dict[tuple[str, str], str] = {}
+
+    def first(i: int, make: Callable[[str, str, int], str]) -> None:
+        category, text = found[i]
+        if (category, text) not in done:
+            done[category, text] = _until_new(category, text, make)
+        out[i] = done[category, text]
+
+    later = []
+    for i, (category, text) in enumerate(found):
+        if category in _PLACES:
+            place = Place(spans[i].start, spans[i].end, category, text)
+            out[i] = _until_new(category, text, partial(_place, page, place))
+        elif category in _NAMES:
+            first(i, lambda _, text, __: names.replace(text, parsed[text]))
+        else:
+            later.append(i)
+    # names of several words come before their initials, which follow them
+    for i in sorted(later, key=lambda i: " " not in found[i][1]):
+        category, text = found[i]
+        if category in TEMPLATES:
+            learn_states(page.choices, text, page.places.known)
+        first(i, lambda category, text, step: _REPLACERS.get(category, _other)(page, category, text, step))
+        if category in TEMPLATES and (short := initials_of(text)):
+            page.acronyms.setdefault(short, initials_of(out[i]))
+    _remove_originals(page, found, out)
+
+
+def _until_new(category: str, text: str, make: Callable[[str, str, int], str]) -> str:
+    """Return the first surrogate that does not hold its own original, a tag when there is none."""
+    for step in range(1, _STEPS + 1):
+        new = make(category, text, step)
+        if not new:
+            break
+        if text.casefold() not in new.casefold():
+            return new
+    return f"[{category}]"
+
+
+def _remove_originals(page: _Page, found: Sequence[tuple[str, str]], out: list[str]) -> None:
+    """Replace once more whatever holds an original of five or more characters as a word, else write a tag."""
+    originals = {text.casefold() for _, text in found if len(text) >= _LONG}
+    joined = "\n".join(out).casefold()
+    for original in sorted(original for original in originals if original in joined):
+        whole = re.compile(rf"(?<!\w){re.escape(original)}(?!\w)", re.IGNORECASE)
+        for i, new in enumerate(out):
+            if not whole.search(new):
+                continue
+            category, text = found[i]
+            make = _REPLACERS.get(category)
+            tries = (make(page, category, text, step) for step in range(2, _STEPS + 1)) if make else ()
+            out[i] = next(
+                (
+                    t
+                    for t in tries
+                    if t and text.casefold() not in t.casefold() and not any(o in t.casefold() for o in originals)
+                ),
+                f"[{category}]",
+            )
+
+
+def surrogate_operator(
+    *, scope: str = "patient", known_names: Mapping[str, Iterable[str]] | None = None
+) -> SurrogateOperator:
+    """Return the operator that replaces spans by keyed surrogates.
+
+    Parameters
+    ----------
+    scope : str
+        ``patient``: an original has the same surrogate in all documents of a patient (of the document, when the
+        patient is unknown); ``corpus``: in all documents, so that a physician stays recognizable across patients.
+    known_names : mapping, optional
+        Patient id -> names that occur in that patient's documents (a table of known patients). No surrogate of that
+        patient's documents is one of them, so that the choice does not depend on which document holds which name.
+
+    Returns
+    -------
+    SurrogateOperator
+        An operator (see `deid.replacement.scope.Operator`) for spans of every category.
+
+    Raises
+    ------
+    ConfigError
+        When ``scope`` is neither of the two.
+    """
+    if scope not in ("patient", "corpus"):
+        raise ConfigError("the scope of surrogates is neither patient nor corpus", 'write scope = "patient"')
+    return SurrogateOperator(scope == "corpus", dict(known_names or {}))

@@ -1,0 +1,82 @@
+"""Choices of one document: keyed, distinct, and never an original of the document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from deid.errors import DetectionError
+from deid.identity import name_key
+from deid.replacement.names import NameMap
+from deid.replacement.permutation import Keyed
+
+__all__ = ["Choices"]
+
+_WORDS = re.compile(r"[^\W\d_]+")
+
+
+class Choices:
+    """What has been chosen in a document, and what may not be.
+
+    Parameters
+    ----------
+    keyed : Keyed
+        Choices of the person's scope.
+    names : NameMap
+        The document's name words.
+    originals : frozenset of str
+        Keys of the words of all originals.
+    language : str
+    """
+
+    def __init__(self, keyed: Keyed, names: NameMap, originals: frozenset[str], language: str) -> None:
+        self.keyed = keyed
+        self.names = names
+        self.language = language
+        self._originals = originals
+        self._taken: dict[tuple[str, str], str] = {}
+
+    def allowed(self, original: str, candidate: str) -> bool:
+        """Tell whether a candidate holds no original: neither its own, nor as a word any other of the document."""
+        if not candidate or original.casefold() in candidate.casefold():
+            return False
+        return not any(name_key(w) in self._originals for w in _WORDS.findall(candidate) if len(w) > 3)
+
+    def claim(self, kind: str, original: str, candidates: Iterable[str], *, words: bool = True) -> str:
+        """Take the first candidate that is allowed and that no other original of this kind has.
+
+        Parameters
+        ----------
+        kind : str
+            Originals of one kind get distinct surrogates.
+        original : str
+            What is replaced, in the form in which equals are equal.
+        candidates : iterable of str
+            Surrogates by preference, keyed.
+        words : bool
+            Whether candidates have words that could be originals.
+
+        Raises
+        ------
+        DetectionError
+            When no candidate is left.
+        """
+        for candidate in candidates:
+            allowed = self.allowed(original, candidate) if words else original not in candidate
+            if allowed and self._taken.get((kind, candidate), original) == original:
+                self._taken[kind, candidate] = original
+                return candidate
+        raise DetectionError(
+            f"the surrogates for {kind} in one document are used up",
+            "split the document, or give this category another operator in the policy",
+        )
+
+    def others(self, what: str, index: int, group: Sequence[str]) -> Iterator[str]:
+        """Yield the other members of a group in keyed order; no two indexes begin with the same member."""
+        for step in range(1, len(group)):
+            yield group[self.keyed.move(what, index, len(group), step)]
+
+    def hashed(self, what: str, original: str, group: Sequence[str], tries: int = 64) -> Iterator[str]:
+        """Yield members of a group by keyed hash, for an original that is no member."""
+        for attempt in range(tries):
+            yield group[self.keyed.number(what, original, str(attempt)) % len(group)]

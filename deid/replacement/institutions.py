@@ -1,0 +1,206 @@
+"""Surrogates of institutions, departments, streets and other places by template.
+
+What kind of thing a name names stays (*St. ... Hospital*, *... Avenue*); what tells it from others is replaced: names
+of persons, cities and states by those persons', cities' and states' surrogates, words of a list by others of the list,
+numbers by numbers.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from deid.identity import name_key, name_words
+from deid.replacement.choices import Choices
+from deid.replacement.identifiers import scramble
+from deid.replacement.names import match_case
+from deid.replacement.pools import Words, phrase_key, states, words
+
+__all__ = ["TEMPLATES", "Template", "initials_of", "learn_states", "replace_by_template"]
+
+_ORDINAL = re.compile(r"(\d+)(st|nd|rd|th)\b", re.IGNORECASE)
+_DIGIT = re.compile(r"\d")
+_LONGEST_PHRASE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """How names of one category are replaced."""
+
+    kept: tuple[str, ...]
+    """Lists of words that stay (``[kept]`` of words.toml)."""
+    groups: tuple[str, ...] = ()
+    """Lists whose words are always exchanged for others of the list (``[groups]``)."""
+    spare: tuple[str, ...] = ()
+    """Lists whose words are exchanged when nothing else was replaced."""
+
+
+_INSTITUTION = (
+    "modifiers",
+    "denominations",
+    "directions",
+    "directions_long",
+    "departments",
+    "departments_es",
+    "heads",
+    "centers",
+)
+TEMPLATES: dict[str, Template] = {
+    "HOSPITAL": Template(("function", "hospital"), (), (*_INSTITUTION, "heads_es")),
+    "ORGANIZATION": Template(("function", "organization", "hospital"), (), _INSTITUTION),
+    "DEPARTMENT": Template(
+        ("function", "department"),
+        ("departments", "departments_es", "departments_short", "directions", "directions_long"),
+        ("heads", "centers"),
+    ),
+    "STREET": Template(("function", "street"), ("streets", "streets_es"), ("streets_kind", "directions")),
+    "LOCATION-OTHER": Template(
+        ("function", "place"), ("regions", "continents", "continents_es"), ("directions", "directions_long")
+    ),
+}
+_STAYING_MODIFIERS = ("modifiers", "denominations", "directions", "directions_long", "departments", "departments_es")
+
+
+def replace_by_template(
+    choices: Choices, category: str, text: str, known: Mapping[str, str], acronyms: Mapping[str, str], step: int = 1
+) -> str:
+    """Replace the name of an institution, street or place.
+
+    Parameters
+    ----------
+    choices : Choices
+        The document's choices.
+    category : str
+        A key of `TEMPLATES`.
+    text : str
+    known : mapping
+        Key of a city, state or country of the document -> its surrogate.
+    acronyms : mapping
+        Initials of longer names of the document, upper case -> initials of their surrogates.
+    step : int
+        1 for the first choice; further ones change more words.
+
+    Returns
+    -------
+    str
+        Empty when ``text`` has neither letter nor digit.
+    """
+    template = TEMPLATES[category]
+    lists = words()
+    stays = frozenset().union(*(lists.kept[name] for name in template.kept))
+    tokens = name_words(text)
+    out: list[str] = []
+    read = i = 0
+    replaced = False
+    while i < len(tokens):
+        length, new = _phrase(choices, text, tokens[i:], template, known, category)
+        start, end = tokens[i][0], tokens[i + length - 1][1]
+        out.append(text[read:start])
+        word = text[start:end]
+        key = tokens[i][2]
+        if not new and not _stays(key, stays, lists, category):
+            new = acronyms.get(word, "") or _word(choices, key, word, text)
+        replaced = replaced or bool(new)
+        out.append(new or word)
+        read = end
+        i += length
+    out.append(text[read:])
+    result = "".join(out)
+    if _DIGIT.search(text):
+        result = _numbers(choices, result, step)
+        replaced = True
+    if not replaced or step > 1:
+        result = _exchange_spare(choices, result, template, lists, step)
+    return result if tokens or replaced else ""
+
+
+def _stays(key: str, stays: frozenset[str], lists: Words, category: str) -> bool:
+    if key in stays or not key:
+        return True
+    return category in ("HOSPITAL", "ORGANIZATION") and lists.find(key, _STAYING_MODIFIERS) is not None
+
+
+def _phrase(
+    choices: Choices,
+    text: str,
+    tokens: list[tuple[int, int, str]],
+    template: Template,
+    known: Mapping[str, str],
+    category: str,
+) -> tuple[int, str]:
+    """Return how many words belong together here, and their surrogate, empty when they are no known phrase."""
+    for length in range(min(_LONGEST_PHRASE, len(tokens)), 0, -1):
+        key = " ".join(token[2] for token in tokens[:length])
+        word = text[tokens[0][0] : tokens[length - 1][1]]
+        if key in known:
+            return length, match_case(known[key], word)
+        found = words().find(key, template.groups)
+        if found is not None:
+            group = words().groups[found[0]]
+            new = choices.claim(found[0], key, choices.others(found[0], found[1], group))
+            return length, match_case(new.title() if word[0].isupper() else new, word)
+    return 1, ""
+
+
+def _word(choices: Choices, key: str, word: str, text: str) -> str:
+    if len(key) == 1:
+        return choices.names.initials(word)
+    if word.isupper() and len(word) <= 5 and (not text.isupper() or word == text) and not choices.names.is_name(key):
+        return choices.names.initials(word)
+    return choices.names.spelled(key, word)
+
+
+def _numbers(choices: Choices, text: str, step: int) -> str:
+    """Replace numbers; ordinal endings agree with them."""
+    parts = re.split(r"(\d+)", text)
+    for i in range(1, len(parts), 2):
+        parts[i] = scramble(choices.keyed, parts[i], "number", step)
+    return _ORDINAL.sub(lambda m: m[1] + match_case(_ending(int(m[1])), m[2]), "".join(parts))
+
+
+def _ending(number: int) -> str:
+    if number % 100 in (11, 12, 13):
+        return "th"
+    return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+
+
+def _exchange_spare(choices: Choices, text: str, template: Template, lists: Words, step: int) -> str:
+    """Exchange one word that usually stays, for a name that has nothing else; without any, the first word."""
+    tokens = name_words(text)
+    for start, end, key in tokens:
+        found = lists.find(key, template.spare)
+        if found is not None:
+            group = lists.groups[found[0]]
+            options = list(choices.others(found[0], found[1], group))
+            word = text[start:end]
+            new = options[(step - 1) % len(options)]
+            return text[:start] + match_case(new.title() if word[0].isupper() else new, word) + text[end:]
+    if not tokens:
+        return text
+    function = lists.kept["function"]
+    start, end, key = next((t for t in tokens if t[2] not in function), tokens[0])
+    return text[:start] + choices.names.spelled(key, text[start:end]) + text[end:]
+
+
+def learn_states(choices: Choices, text: str, known: dict[str, str]) -> None:
+    """Add the surrogates of states that an institution is named after to ``known``."""
+    index = _state_names()
+    keys = [key for _, _, key in name_words(text)]
+    for phrase in (*keys, *(" ".join(pair) for pair in itertools.pairwise(keys))):
+        if phrase in index and phrase not in known:
+            known[phrase] = states()[choices.keyed.move("state", index[phrase], 50)].name
+
+
+@functools.cache
+def _state_names() -> dict[str, int]:
+    return {phrase_key(state.name): i for i, state in enumerate(states()[:50])}
+
+
+def initials_of(text: str) -> str:
+    """Return the initials of a name of several words, upper case, words like "of" left out; else an empty string."""
+    function = words().kept["function"]
+    keys = [name_key(text[s:e]) for s, e, key in name_words(text) if key not in function or key in ("st", "saint")]
+    return "".join(k[0] for k in keys if k).upper() if len(keys) > 1 else ""

@@ -1,0 +1,328 @@
+"""Surrogates of person names: one keyed map of name words in a person's scope.
+
+Every name word has one surrogate word, whatever its place in a name, so that ``John Smith``, ``Smith, John``,
+``SMITH^JOHN``, ``Johnny``, ``J. Smith``, ``JS`` and ``jsmith2`` become forms of one surrogate person without any
+memory of what was replaced before:
+
+- letters go through a keyed permutation without fixed point, inside classes of letters that are about equally common
+  as initials;
+- a word of the pool goes to a word of the same kind (male, female or unisex given name, family name, both), origin and
+  rough frequency that begins with the letter's surrogate, by a keyed permutation: distinct words never share one;
+- a word outside the pool goes to a rare name that is in no permutation, chosen by a keyed hash; within a document two
+  of them never share one.
+
+A surrogate that is an original of the document, or contains its own original, is passed over for the next choice by
+hash. Decision record: docs/decisions/0003-name-surrogates.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from deid.errors import DetectionError
+from deid.identity import PersonName, canonical_given, link, name_key, parse_name
+from deid.replacement.identifiers import scramble
+from deid.replacement.permutation import Keyed
+from deid.replacement.pools import Cell, name_pool
+
+__all__ = ["NameMap", "match_case"]
+
+_LETTERS = {
+    "en": ("abcdghjklmprstw", "efinov", "quyz"),
+    "es": ("abcdfghjlmprstv", "einoquyz"),
+}
+"""Classes of initials by language; the remaining letters are too rare as initials to be given to anybody, and go to a
+letter of the last class."""
+_BANDS = (0, 6, 24, 96, 384, 1536, 6144, 1 << 40)
+"""Ranks between which words of a cell are exchanged: a common name becomes a common name."""
+_KEPT_ROLES = frozenset({"particle", "suffix", "title", "credential"})
+_COMMON = 48
+"""Ranks in its cell up to which two or three capital letters are read as a name."""
+_HASH_TRIES = 64
+_DIGITS = re.compile(r"\d")
+_LOGIN = re.compile(r"[^\W\d_]+|\d+|[\W_]+")
+_BETWEEN_NAMES = frozenset({"and", "the", "or", "y", "los", "las"})
+
+
+def match_case(surrogate: str, original: str) -> str:
+    """Write ``surrogate`` in capitals or lower case when ``original`` is; else leave it as spelled."""
+    if original.isupper() and len(original) > 1:
+        return surrogate.upper()
+    return surrogate.lower() if original.islower() else surrogate
+
+
+class NameMap:
+    """The surrogates of one document's name words.
+
+    Parameters
+    ----------
+    keyed : Keyed
+        Choices of the person's scope.
+    language : str
+        ``es`` for Spanish names; everything else counts as English.
+    originals : iterable of str
+        Keys (`deid.identity.name_key`) of words that no surrogate may be.
+    """
+
+    def __init__(self, keyed: Keyed, language: str, originals: Iterable[str]) -> None:
+        self._keyed = keyed
+        self._spanish = language.startswith("es")
+        self._pool = name_pool(self._spanish)
+        self._originals = frozenset(originals)
+        self._letters = self._permute_letters()
+        self._words: dict[str, str] = {}
+        self._taken: dict[str, str] = {}
+        self._full: dict[tuple[str, str], str] = {}
+        self._initials: dict[tuple[str, str], str] = {}
+        self._written: set[str] = set()
+        self.collisions = 0
+        """Words whose first choice was an original of the document."""
+
+    def _permute_letters(self) -> dict[str, str]:
+        classes = _LETTERS["es" if self._spanish else "en"]
+        letters: dict[str, str] = {}
+        for letter_class in classes:
+            order = self._keyed.shuffle("letters", letter_class)
+            letters.update(zip(order, order[1:] + order[:1], strict=True))
+        for letter in "abcdefghijklmnopqrstuvwxyz":
+            if letter not in letters:
+                letters[letter] = classes[-1][self._keyed.number("letter", letter) % len(classes[-1])]
+        return letters
+
+    # what the document's names say about each other
+
+    def parse(self, text: str) -> PersonName:
+        """Split a name; short words count as names when the pool knows them as common."""
+        return parse_name(text, family_names=2 if self._spanish else 1, is_word=self.is_name)
+
+    def is_name(self, key: str) -> bool:
+        """Tell whether a word is a common name, or a name of the document."""
+        if key in self._written:
+            return True
+        place = self._pool.place(key)
+        return place is not None and place[1] < _COMMON
+
+    def learn(self, names: Sequence[PersonName]) -> None:
+        """Take note of the names of the document, so that short forms and initials find their full names."""
+        for name in names:
+            self._written.update(name.keys("given", "middle", "family", "nickname", "name"))
+        if not any(canonical_given(k) != k for k in self._written):
+            return
+        groups = link(names)
+        givens: dict[int, set[str]] = {}
+        for name, group in zip(names, groups, strict=True):
+            givens.setdefault(group, set()).update(name.keys("given", "name", "middle"))
+        for name, group in zip(names, groups, strict=True):
+            family = (name.keys("family") or ("",))[0]
+            for key in name.keys("given", "nickname", "name"):
+                full = canonical_given(key, givens[group])
+                self._full[key, family] = full
+                self._full.setdefault((key, ""), full)
+                if full[0] != key[0] and family:
+                    self._initials.setdefault((key[0], family), full[0])
+
+    # words and letters
+
+    def letter(self, letter: str) -> str:
+        """Return the surrogate of one letter in the same case; other characters stay."""
+        base = name_key(letter)[:1]
+        new = self._letters.get(base)
+        if new is None:
+            return letter
+        return new.upper() if letter.isupper() else new
+
+    def initials(self, text: str) -> str:
+        """Replace each letter of ``JRM`` or an acronym."""
+        return "".join(map(self.letter, text))
+
+    def word(self, key: str) -> str:
+        """Return the surrogate of a name word, both in the form of `deid.identity.name_key`."""
+        known = self._words.get(key)
+        if known is not None:
+            return known
+        chosen = self._permuted(key)
+        if chosen is not None and (chosen in self._originals or key in chosen):
+            self.collisions += chosen in self._originals
+            chosen = None
+        if chosen is None:
+            chosen = self._hashed(key)
+        self._words[key] = chosen
+        self._taken[chosen] = key
+        return chosen
+
+    def _permuted(self, key: str) -> str | None:
+        place = self._pool.place(key)
+        if place is None:
+            return None
+        cell, rank = place
+        target = self._pool.by_kind.get((cell.kind, cell.origin, self._letters[cell.letter]))
+        if target is None or cell.letter not in self._letters.values():
+            return None
+        size = min(cell.size, target.size)
+        if rank >= size:
+            return None
+        band = next(i for i, end in enumerate(_BANDS[1:]) if rank < end)
+        low, high = _BANDS[band], min(_BANDS[band + 1], size)
+        what = f"{cell.kind} {cell.origin} {cell.letter} {band}"
+        return self._pool.words[target.start + low + self._keyed.permute(what, rank - low, high - low)]
+
+    def _hashed(self, key: str) -> str:
+        place = self._pool.place(key)
+        kind = _reserve_kind(place[0]) if place else "S"
+        letter = self._letters.get(key[0]) or self._letters["abcdghlmprst"[self._keyed.number("first", key) % 12]]
+        names, family = self._pool.reserve.get((kind, letter), []), self._pool.reserve["S", letter]
+        for attempt in range(_HASH_TRIES):
+            number = self._keyed.number("reserve", key, str(attempt))
+            if attempt < 8 and len(names) > 8:
+                chosen = names[number % len(names)]
+            elif attempt < 24:
+                chosen = family[number % len(family)]
+            else:
+                first, second = divmod(number, len(family))
+                chosen = f"{family[first % len(family)]}-{family[second]}"
+            if (
+                chosen not in self._originals
+                and key not in chosen
+                and self._taken.get(chosen, key) == key
+                and not self._originals.intersection(chosen.split("-"))
+            ):
+                return chosen
+        raise DetectionError(
+            "the surrogates for names of one document are used up",
+            "split the document, or replace names by tags instead of surrogates",
+        )
+
+    # whole names
+
+    def spelled(self, key: str, original: str) -> str:
+        """Return the surrogate of a word as it is written instead of ``original``."""
+        accents = self._spanish or not original.isascii()
+        shown = "-".join(self._pool.spelled(w, accents) for w in self.word(key).split("-"))
+        return match_case(shown, original)
+
+    def replace(self, text: str, name: PersonName | None = None) -> str:
+        """Return the surrogate of a name as written; empty when it holds neither letter nor digit."""
+        name = name or self.parse(text)
+        family = (name.keys("family") or ("",))[0]
+        out: list[str] = []
+        read = 0
+        replaced = False
+        for part in name.parts:
+            out.append(self._between(text[read : part.start]))
+            word = text[part.start : part.end]
+            if (part.role in _KEPT_ROLES or word in _BETWEEN_NAMES) and len(name.parts) > 1:
+                out.append(word)
+            elif part.role == "initial":
+                out.append("".join(map(self.letter, self._true_initials(word, family))))
+                replaced = True
+            else:
+                out.append(self._part(part.key, family, word))
+                replaced = True
+            read = part.end
+        out.append(self._between(text[read:]))
+        if not replaced:  # nothing but titles and particles: they are its name
+            return "".join(
+                self.spelled(p.key, text[p.start : p.end]) + self._between(text[p.end : e])
+                for p, e in zip(name.parts, [q.start for q in name.parts[1:]] + [len(text)], strict=True)
+            ) or self._between(text)
+        return "".join(out)
+
+    # logins
+
+    def username(self, text: str, step: int = 1) -> str:
+        """Replace a login; parts that are built from names of the document, or from common names, follow them."""
+        out = []
+        for match in _LOGIN.finditer(text):
+            run = match.group()
+            if run.isdigit():
+                out.append(scramble(self._keyed, run, "login", step))
+            elif run[0].isalpha():
+                out.append(self._login_run(run, step))
+            else:
+                out.append(run)
+        return "".join(out)
+
+    def _login_run(self, run: str, step: int) -> str:
+        key = name_key(run)
+        if len(key) != len(run):  # ligatures and the like: offsets would not agree
+            return scramble(self._keyed, run, "login", step)
+        if len(key) <= 3 and key not in self._written:
+            return self.initials(run)
+        best = self._explain(key)
+        if best is None:
+            return scramble(self._keyed, run, "login", step)
+        out = []
+        read = 0
+        for length, word in best:
+            piece = run[read : read + length]
+            read += length
+            if word is None:
+                out.append(self.initials(piece))
+            else:
+                new = self.word(self._full.get((word, "")) or canonical_given(word)).replace("-", "")
+                out.append(match_case(new.title(), piece)[: length if length < len(word) else None])
+        return "".join(out)
+
+    def _explain(self, key: str) -> list[tuple[int, str | None]] | None:
+        """Take a login apart: (length, name word, or None for initials) a piece; None when it has no name in it.
+
+        A word of the document counts more than a word of the pool, and one long word more than two; a word of the
+        document may be cut off at its end (``jsmi``).
+        """
+        best: tuple[float, list[tuple[int, str | None]]] | None = None
+        for start in range(min(3, len(key) - 2)):
+            for end in range(len(key), start + 2, -1):
+                middle, rest = key[start:end], key[end:]
+                word, cost = self._login_word(middle)
+                if word is None:
+                    continue
+                pieces: list[tuple[int, str | None]] = [(start, None)] if start else []
+                pieces.append((len(middle), word))
+                cost += start
+                if len(rest) > 2:
+                    second, more = self._login_word(rest)
+                    if second is None or start > 1:
+                        continue
+                    pieces.append((len(rest), second))
+                    cost += more + 0.5
+                elif rest:
+                    pieces.append((len(rest), None))
+                    cost += len(rest) + 0.25
+                if best is None or cost < best[0]:
+                    best = cost, pieces
+        return best[1] if best else None
+
+    def _login_word(self, piece: str) -> tuple[str | None, float]:
+        if piece in self._written:
+            return piece, 0.0
+        cut = [w for w in self._written if len(piece) >= 3 and w.startswith(piece)]
+        if cut:
+            return min(cut), 0.5
+        place = self._pool.place(piece)
+        if place is not None and len(piece) >= 4:
+            return piece, 3.0 + place[1] / 1000
+        return None, 0.0
+
+    def _true_initials(self, word: str, family: str) -> str:
+        """Return the initials of the full given name where the document's short form begins with another letter."""
+        true = self._initials.get((name_key(word), family))
+        if true is None:
+            return word
+        return true.upper() if word.isupper() else true
+
+    def _part(self, key: str, family: str, word: str) -> str:
+        if key.endswith("s") and key[:-1] in self._written and self._pool.place(key) is None:
+            new = self._part(key[:-1], family, word[:-1])  # "the Smiths"
+            plural = "es" if new[-1] in "szxSZX" else "s"
+            return new + (plural.upper() if word.isupper() else plural)
+        full = self._full.get((key, family)) or self._full.get((key, "")) or canonical_given(key)
+        return self.spelled(full, word)
+
+    def _between(self, text: str) -> str:
+        """Replace digits that stand between the words of a name: they are no part of it, so they are some code."""
+        return scramble(self._keyed, text, "name") if _DIGITS.search(text) else text
+
+
+def _reserve_kind(cell: Cell) -> str:
+    return cell.kind if cell.kind in ("M", "F") else "F" if cell.kind in ("U", "FS") else "S"

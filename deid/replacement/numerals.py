@@ -1,0 +1,89 @@
+"""Numbers and ordinals in words, English and Spanish: read them and write them again in the same language."""
+
+from __future__ import annotations
+
+import re
+
+from deid.identity import name_key
+
+__all__ = ["NUMERAL", "ordinal_in_words", "read_numeral", "write_numeral"]
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+_UNITS = _words(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
+)
+_TENS = _words("twenty thirty forty fifty sixty seventy eighty ninety")
+_ORDINALS = _words(
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+    "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+)
+_UNITS_ES = _words(
+    "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis "
+    "diecisiete dieciocho diecinueve veinte veintiuno veintidós veintitrés veinticuatro veinticinco "
+    "veintiséis veintisiete veintiocho veintinueve"
+)
+_TENS_ES = _words("treinta cuarenta cincuenta sesenta setenta ochenta noventa")
+
+
+def _english(value: int) -> str:
+    if value < 20:
+        return _UNITS[value]
+    ten, unit = divmod(value, 10)
+    return _TENS[ten - 2] + (f"-{_UNITS[unit]}" if unit else "")
+
+
+def _spanish(value: int) -> str:
+    if value < 30:
+        return _UNITS_ES[value]
+    ten, unit = divmod(value, 10)
+    return _TENS_ES[ten - 3] + (f" y {_UNITS_ES[unit]}" if unit else "")
+
+
+def ordinal_in_words(value: int) -> str:
+    """Return ``twenty-first`` for 21; 1 to 39."""
+    if value <= 20:
+        return _ORDINALS[value - 1]
+    ten, unit = divmod(value, 10)
+    tens = _TENS[ten - 2]
+    return f"{tens}-{_ORDINALS[unit - 1]}" if unit else f"{tens[:-1]}ieth"
+
+
+def _key(text: str) -> str:
+    return " ".join(filter(None, (name_key(w) for w in re.split(r"[\s-]+", text))))
+
+
+_VALUES: dict[str, tuple[int, str]] = {}
+for _n in range(99, 0, -1):
+    _VALUES[_key(_spanish(_n))] = (_n, "es")
+    _VALUES[_key(_english(_n))] = (_n, "en")
+for _n in range(39, 0, -1):
+    _VALUES[_key(ordinal_in_words(_n))] = (_n, "ordinal")
+_WORDS = sorted({word for key in _VALUES for word in key.split()} - {"y"}, key=lambda w: (-len(w), w))
+_SPELLED = sorted({*_WORDS, *(w for n in range(1, 30) for w in _UNITS_ES[n : n + 1])}, key=lambda w: (-len(w), w))
+_ONE = "|".join(_SPELLED)
+NUMERAL = re.compile(rf"(?i)\b(?:{_ONE})(?:(?:\s+y\s+|[\s-]+)(?:{_ONE}))?\b")
+"""A number or an ordinal of one or two words; `read_numeral` tells whether the words belong together."""
+
+
+def read_numeral(text: str) -> tuple[int, str] | None:
+    """Return the value of a number in words and its kind (``en``, ``es``, ``ordinal``), None when it is no number.
+
+    >>> read_numeral("fifty-six"), read_numeral("Cuarenta y dos"), read_numeral("twenty first"), read_numeral("six two")
+    ((56, 'en'), (42, 'es'), (21, 'ordinal'), None)
+    """
+    return _VALUES.get(_key(text))
+
+
+def write_numeral(value: int, kind: str, like: str) -> str:
+    """Write a number as ``like`` is written: language, hyphen or blank, and case."""
+    text = {"en": _english, "es": _spanish, "ordinal": ordinal_in_words}[kind](value)
+    if "-" not in like and " " in like:
+        text = text.replace("-", " ")
+    if like.isupper():
+        return text.upper()
+    return text[0].upper() + text[1:] if like[0].isupper() else text

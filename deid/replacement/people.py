@@ -1,0 +1,134 @@
+"""Surrogates of what is said about a person: age, occupation, other terms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from deid.identity import name_key
+from deid.replacement.choices import Choices
+from deid.replacement.identifiers import scramble
+from deid.replacement.names import match_case
+from deid.replacement.numerals import NUMERAL, read_numeral, write_numeral
+from deid.replacement.permutation import Keyed
+from deid.replacement.pools import phrase_key, professions, words
+
+__all__ = ["replace_age", "replace_other", "replace_profession"]
+
+_OLDEST_SHOWN = 89
+_DECADES = ("twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties")
+_AGE = re.compile(
+    rf"(?P<decade>(?<!\d)\d0)(?=['’]?s\b)|(?P<number>\d+)|(?P<decades>(?i:\b(?:teens|{'|'.join(_DECADES)})\b))"
+    rf"|(?P<numeral>(?i:{NUMERAL.pattern.removeprefix('(?i)')}))"
+)
+
+
+def _shift(keyed: Keyed) -> int:
+    """Return by how many years the ages of a person move: -2, -1, 1 or 2."""
+    return (-2, -1, 1, 2)[keyed.number("age") % 4]
+
+
+def _age(keyed: Keyed, age: int) -> int:
+    if age > _OLDEST_SHOWN:  # all ages over 89 are one class (HIPAA); a surrogate of it is any of 90 to 99
+        others = [n for n in range(90, 100) if n != age]
+        return others[keyed.number("age over 89", str(age)) % len(others)]
+    shift = _shift(keyed)
+    return age + shift if 1 <= age + shift <= _OLDEST_SHOWN else age - shift
+
+
+def _decade(keyed: Keyed, decade: int) -> int:
+    up = decade <= 10 or (decade < 80 and _shift(keyed) > 0)
+    return decade + 10 if up else decade - 10
+
+
+def replace_age(keyed: Keyed, text: str) -> str:
+    """Replace the numbers of an age: up to 89 moved by one or two years, from 90 on another one from 90 to 99.
+
+    The shift is the same for all ages of a person's scope. Decades (``60s``, ``sixties``) become a neighbouring one,
+    and nobody's becomes the nineties.
+
+    Returns
+    -------
+    str
+        Empty when ``text`` holds no number.
+    """
+
+    def one(match: re.Match[str]) -> str:
+        word = match.group()
+        if match["decade"]:
+            return str(_decade(keyed, int(word)))
+        if match["number"]:
+            return str(_age(keyed, min(int(word), 120))).zfill(len(word) if word[0] == "0" else 1)
+        if match["decades"]:
+            lower = word.lower()
+            new = _decade(keyed, 10 if lower == "teens" else 20 + 10 * _DECADES.index(lower))
+            return match_case("teens" if new == 10 else _DECADES[new // 10 - 2], word)
+        value = read_numeral(word)
+        return word if value is None else write_numeral(_age(keyed, value[0]), value[1], word)
+
+    moved = _AGE.sub(one, text)
+    return moved if moved != text else ""
+
+
+def replace_profession(choices: Choices, text: str, step: int = 1) -> str:
+    """Replace an occupation by a similar one; one that no list knows by any one that the key chooses.
+
+    Returns
+    -------
+    str
+        Empty when ``text`` has no letter.
+    """
+    groups, index = professions()
+    key = phrase_key(text)
+    if not key:
+        return scramble(choices.keyed, text, "profession", step)
+    parts = key.split()
+    plural = key not in index and key.endswith("s") and key[:-1] in index
+    found = index.get(key[:-1] if plural else key)
+    if found is not None:
+        options = choices.others(f"profession {found[0]}", found[1], groups[found[0]])
+    else:
+        # the longest ending that is an occupation ("retired bus driver"): another of its group
+        ending = next((" ".join(parts[n:]) for n in range(1, len(parts)) if " ".join(parts[n:]) in index), None)
+        spanish = choices.language.startswith("es")
+        group = groups[index[ending][0]] if ending else _any_group(spanish)
+        options = choices.hashed("profession", key, group)
+
+    def candidates() -> Iterator[str]:
+        yield from options
+        yield from choices.hashed("any profession", key, _any_group(choices.language.startswith("es")))
+
+    new = choices.claim("professions", key, list(candidates())[step - 1 :] if step > 1 else candidates())
+    if plural:
+        new += "es" if new.endswith(("s", "ch", "sh")) else "s"
+    return match_case(new[0].upper() + new[1:] if text[0].isupper() else new, text)
+
+
+def _any_group(spanish: bool) -> tuple[str, ...]:
+    groups, index = professions()
+    first = index["medico"][0]
+    return tuple(name for group in (groups[first:] if spanish else groups[:first]) for name in group)
+
+
+def replace_other(choices: Choices, category: str, text: str, step: int = 1) -> str:
+    """Replace text of a category that has no form of its own.
+
+    A word about sex or kin becomes another word of the same meaning or kind; everything with digits is scrambled like
+    a code; any other text becomes the category in brackets, because no list can know what would be like it.
+    """
+    if any(c.isdigit() for c in text):
+        return scramble(choices.keyed, text, category, step)
+    out = []
+    for piece in re.split(r"([^\W\d_]+(?:\s+nacido)?)", text):
+        key = phrase_key(piece)
+        group = next((g for g in words().terms.values() if key and key in map(phrase_key, g)), None)
+        if group is None:
+            out.append(piece)
+            continue
+        index = [phrase_key(term) for term in group].index(key)
+        same_length = [t for t in group if (len(t) == 1) == (len(name_key(piece)) == 1)] or list(group)
+        options = [t for t in choices.others(f"term {group[0]}", index, group) if t in same_length]
+        new = options[(step - 1) % len(options)] if options else ""
+        out.append(match_case(new.title() if piece[0].isupper() else new, piece) if new else piece)
+    result = "".join(out)
+    return result if result != text else f"[{category}]"

@@ -1,0 +1,281 @@
+"""Surrogates of cities, states, ZIP codes and countries that fit each other.
+
+States of the USA go through a keyed permutation without fixed point; a city of a state becomes a city of the state's
+surrogate, a ZIP code gets a prefix of it. Which state a city or ZIP code belongs to is read from the address that it
+stands in, else from another mention in the document, else from the gazetteer.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from deid.replacement.choices import Choices
+from deid.replacement.identifiers import scramble
+from deid.replacement.names import match_case
+from deid.replacement.pools import State, cities, countries, phrase_key, states, words
+
+__all__ = ["Place", "PlaceMap"]
+
+_SAME_ADDRESS = re.compile(r"[\s,.;:|/()\-–•]{0,6}")
+_ZIP = re.compile(r"(?<!\d)(\d{5})(?:([- ]?)(\d{4}))?(?!\d)")
+_POSTCODE = re.compile(r"\s*[A-Za-z]{1,2}\d[A-Za-z\d]?\s*\d[A-Za-z]{2}\s*")
+_AREAS_GB = {
+    1: "BEGLMNSW",
+    2: "AB AL BA BB BD BH BL BN BR BS BT CA CB CF CH CM CO CR CT CV CW DA DD DE DG DH DL DN DT DY EH EN EX FK FY GL GU "
+    "HA HD HG HP HR HS HU HX IG IP IV KA KT KW KY LA LD LE LL LN LS LU ME MK ML NE NG NN NP NR NW OL OX PA PE PH PL "
+    "PO PR RG RH RM SA SE SG SK SL SM SN SO SP SR SS ST SW SY TA TD TF TN TQ TR TS TW UB WA WC WD WF WN WR WS WV YO ZE",
+}
+_UNIT_GB = "ABDEFGHJLNPQRSTUWXYZ"  # letters of the second half of a postcode
+_CITY_SIZE = 4  # two ranks out of one band of sizes: a large city stays a large city
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A span of an address: where it is, its category, its text."""
+
+    start: int
+    end: int
+    category: str
+    text: str = field(repr=False)
+
+
+@functools.cache
+def _state_index() -> dict[str, int]:
+    index: dict[str, int] = {}
+    for i, state in enumerate(states()):
+        for name in (state.code, state.name, state.traditional, state.traditional.replace(".", "")):
+            index.setdefault(phrase_key(name), i)
+    return index
+
+
+@functools.cache
+def _zip_index() -> dict[str, int]:
+    return {prefix: i for i, state in enumerate(states()) for prefix in state.zip3}
+
+
+@functools.cache
+def _city_index() -> dict[str, list[tuple[int, str]]]:
+    """Key of a city -> (rank, area) of each city of that name, the largest for its area first."""
+    index: dict[str, list[tuple[int, str]]] = {}
+    for area, names in cities().items():
+        for rank, name in enumerate(names):
+            index.setdefault(phrase_key(name), []).append((rank, area))
+    for found in index.values():
+        found.sort()
+    return index
+
+
+class PlaceMap:
+    """The surrogate places of one document.
+
+    Parameters
+    ----------
+    choices : Choices
+        The document's choices.
+    text : str
+        The document's text.
+    places : iterable of Place
+        Its spans of the categories STREET, CITY, STATE, ZIP and COUNTRY, in order.
+    """
+
+    def __init__(self, choices: Choices, text: str, places: Iterable[Place]) -> None:
+        self._choices = choices
+        self._spanish = choices.language.startswith("es")
+        self._area: dict[int, str] = {}
+        self._city_area: dict[str, str] = {}
+        self.known: dict[str, str] = {}
+        """Key of a city, state or country of the document -> its surrogate as written, for names of institutions."""
+        block: list[Place] = []
+        for place in places:
+            if block and not _SAME_ADDRESS.fullmatch(text[block[-1].end : place.start]):
+                self._learn(block)
+                block = []
+            block.append(place)
+        self._learn(block)
+
+    def _learn(self, block: list[Place]) -> None:
+        """Find out which state the parts of one address lie in."""
+        area = next((self._state_area(p.text) for p in block if p.category == "STATE" and self._state_area(p.text)), "")
+        if not area and not self._spanish:
+            zips = (_ZIP.search(p.text) for p in block if p.category == "ZIP")
+            area = next(
+                (f"US-{states()[_zip_index()[z[1][:3]]].code}" for z in zips if z and z[1][:3] in _zip_index()), ""
+            )
+        for place in block:
+            if area:
+                self._area[place.start] = area
+            if area and place.category == "CITY":
+                self._city_area.setdefault(phrase_key(place.text), area)
+
+    @staticmethod
+    def _state_area(text: str) -> str:
+        index = _state_index().get(phrase_key(text))
+        return "" if index is None else f"US-{states()[index].code}"
+
+    def replace(self, place: Place, step: int = 1) -> str:
+        """Return the surrogate of a city, state, ZIP code or country."""
+        if place.category == "ZIP" or (place.category == "CITY" and any(c.isdigit() for c in place.text)):
+            return self._zip(place, step)
+        find = {"CITY": self._city, "STATE": self._state, "COUNTRY": self._country}[place.category]
+        found = find(place, step)
+        self.known.setdefault(phrase_key(place.text), found)
+        return match_case(found, place.text)
+
+    # states
+
+    def _state_of(self, area: str) -> State:
+        """Return the surrogate of a state."""
+        index = next(i for i, s in enumerate(states()) if f"US-{s.code}" == area)
+        fifty = [s for s in states() if f"US-{s.code}" in cities()]
+        if index < len(fifty):
+            return fifty[self._choices.keyed.move("state", index, len(fifty))]
+        return fifty[self._choices.keyed.number("state", area) % len(fifty)]
+
+    def _state(self, place: Place, step: int) -> str:
+        area = self._state_area(place.text)
+        if not area:
+            groups = ("regions_es", "provinces_canada", "regions_gb")
+            found = words().find(phrase_key(place.text), groups)
+            name = found[0] if found else "regions_es" if self._spanish else ""
+            group = words().groups[name] if name else [s.name for s in states()[:50]]
+            key = phrase_key(place.text)
+            options = (
+                self._choices.others(name, found[1], group) if found else self._choices.hashed("state", key, group)
+            )
+            return self._choices.claim("states", key, (o.title() for o in options))
+        original = states()[_state_index()[phrase_key(place.text)]]
+        bare = place.text.strip().rstrip(".")
+        stop = "." if place.text.strip().endswith(".") else ""
+        short = len(bare.replace(".", "").replace(" ", "")) == 2 or phrase_key(bare) != phrase_key(original.name)
+
+        def written(state: State) -> str:
+            if phrase_key(bare) == phrase_key(original.name):
+                return state.name
+            if len(bare.replace(".", "").replace(" ", "")) == 2:
+                return (".".join(state.code) if "." in bare else state.code) + stop
+            return state.traditional + stop
+
+        tries = (self._choices.keyed.number("state", area, str(n)) % 50 for n in range(2, 40))
+        choice = [self._state_of(area), *(states()[i] for i in tries)][step - 1 :]
+        return self._choices.claim("states", place.text.strip(), map(written, choice), words=not short)
+
+    # cities
+
+    def _area_of(self, place: Place) -> str:
+        """Return the area that an original city lies in, empty when nothing tells."""
+        key = phrase_key(place.text)
+        area = self._area.get(place.start) or self._city_area.get(key)
+        if area:
+            return area
+        found = _city_index().get(key, [])
+        if self._spanish:
+            found = sorted(found, key=lambda pair: pair[1] != "ES")
+        return found[0][1] if found else ""
+
+    def _surrogate_area(self, area: str, key: str) -> str:
+        if area.startswith("US-"):
+            return f"US-{self._state_of(area).code}"
+        if area:
+            return area
+        if self._spanish:
+            return "ES"
+        return f"US-{states()[self._choices.keyed.number('area', key) % 50].code}"
+
+    def _city(self, place: Place, step: int) -> str:
+        key = phrase_key(place.text)
+        if len(place.text) <= 4 and place.text.isupper() and key not in _city_index():
+            return self._choices.names.initials(place.text)  # NYC
+        area = self._area_of(place)
+        target = self._surrogate_area(area, key)
+        group = cities()[target]
+        rank = next((r for r, a in _city_index().get(key, ()) if a == area), None)
+
+        def candidates() -> Iterator[str]:
+            if rank is not None and rank < len(group):
+                yield from self._near(f"{area} {target}", rank, group, area == target)
+            yield from self._choices.hashed(f"city {target}", key, group, 200)
+
+        options = list(candidates())[step - 1 :] if step > 1 else candidates()
+        return self._choices.claim("cities", key, options)
+
+    def _near(self, what: str, rank: int, group: tuple[str, ...], same: bool) -> Iterator[str]:
+        """Yield a city of about the same rank, by a keyed permutation of the ranks between two limits."""
+        low, high = 0, _CITY_SIZE
+        while rank >= high:
+            low, high = high, high * _CITY_SIZE
+        high = min(high, len(group))
+        if high - low > 1 or not same:
+            move = self._choices.keyed.move if same and high - low > 1 else self._choices.keyed.permute
+            yield group[low + move(f"city {what} {low}", rank - low, high - low)]
+
+    # ZIP codes
+
+    def _zip(self, place: Place, step: int) -> str:
+        text = place.text
+        match = _ZIP.search(text)
+        if _POSTCODE.fullmatch(text):
+            return self._postcode(text, step)
+        if match is None:
+            return scramble(self._choices.keyed, text, "zip", step)
+        if self._spanish:
+            return text[: match.start()] + self._spanish_code(match.group(), step) + text[match.end() :]
+        area = self._area.get(place.start, "")
+        own = _zip_index().get(match[1][:3])
+        if not area and own is not None:
+            area = f"US-{states()[own].code}"
+        code = self._surrogate_area(area, match[1])[3:]
+        prefixes = next(s.zip3 for s in states() if s.code == code)
+
+        def candidates() -> Iterator[str]:
+            for attempt in range(step, step + 400):
+                number = self._choices.keyed.number("zip", code, match[1], str(attempt))
+                number, last = divmod(number, 100)
+                yield f"{prefixes[number % len(prefixes)]}{last:02}"
+
+        five = self._choices.claim("ZIP codes", match[1], candidates(), words=False)
+        four = scramble(self._choices.keyed, match[3], "zip4", step) if match[3] else ""
+        return f"{text[: match.start()]}{five}{match[2] or ''}{four}{text[match.end() :]}"
+
+    def _spanish_code(self, code: str, step: int) -> str:
+        """Return another Spanish postal code: provinces go from 01 to 52."""
+        province = int(code[:2])
+        if not 1 <= province <= 52:
+            return scramble(self._choices.keyed, code, "zip", step)
+        moved = self._choices.keyed.move("province", province - 1, 52) + 1
+        return f"{moved:02}{scramble(self._choices.keyed, code[2:], f'zip {moved}', step)}"
+
+    def _postcode(self, text: str, step: int) -> str:
+        """Return another British postcode of the same form."""
+        places = [i for i, c in enumerate(text) if c.isalnum()]
+        code = "".join(text[i] for i in places).upper()
+        letters = 2 if code[1].isalpha() else 1
+        areas = _AREAS_GB[letters].split() if letters == 2 else list(_AREAS_GB[1])
+        area = areas[self._choices.keyed.number("postcode", code[:letters], str(step)) % len(areas)]
+        inner = scramble(self._choices.keyed, code[letters:-2], f"postcode {letters}", step)
+        number = self._choices.keyed.number("postcode", code, str(step))
+        unit = _UNIT_GB[number % 20] + _UNIT_GB[number // 20 % 20]
+        if unit == code[-2:]:
+            unit = _UNIT_GB[(_UNIT_GB.find(unit[0]) + 1) % 20] + unit[1]
+        chars = list(text)
+        for i, char in zip(places, area + inner + unit, strict=True):
+            chars[i] = char.lower() if text[i].islower() else char
+        return "".join(chars)
+
+    # countries
+
+    def _country(self, place: Place, step: int) -> str:
+        key = phrase_key(place.text)
+        groups = countries()
+        order = range(len(groups) - 1, -1, -1) if self._spanish else range(len(groups))
+        for g in order:
+            keys = [phrase_key(name) for name in groups[g]]
+            if key in keys:
+                options = list(self._choices.others(f"country {g}", keys.index(key), groups[g]))
+                break
+        else:
+            group = groups[order[0] if self._spanish else next(i for i, c in enumerate(groups) if "France" in c)]
+            options = list(self._choices.hashed("country", key, group))
+        return self._choices.claim("countries", key, options[step - 1 :])

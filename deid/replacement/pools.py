@@ -1,0 +1,248 @@
+"""The pools that surrogates are taken from: ``dictionaries/surrogates``, read once a process.
+
+``names.txt`` has one line a cell: kind (``M``, ``F``, ``U`` given names; ``S`` family names; ``MS``, ``FS`` words that
+are both), origin, first letter, then the words by falling frequency. ``names_reserve.txt`` has rarer names that are no
+cell's member. A cell's words are exchanged among themselves only (see `deid.replacement.names`).
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import tomllib
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deid.errors import ConfigError
+from deid.identity import name_key
+from deid.resources import resource_folder
+
+__all__ = [
+    "Cell",
+    "NamePool",
+    "State",
+    "Words",
+    "cities",
+    "countries",
+    "name_pool",
+    "phrase_key",
+    "professions",
+    "states",
+    "words",
+]
+
+
+def _read(name: str) -> str:
+    path: Path = resource_folder("dictionaries") / "surrogates" / name
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise ConfigError(f"the pool of surrogates {name} cannot be read", "install the package again") from None
+
+
+def phrase_key(text: str) -> str:
+    """Return the form in which phrases are compared: the keys of their words, with single blanks between."""
+    return " ".join(filter(None, map(name_key, text.split())))
+
+
+# names
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Names that may replace each other, apart from their first letter."""
+
+    kind: str
+    origin: str
+    letter: str
+    start: int
+    """Place of its first word among all words."""
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class NamePool:
+    """All name words, cell after cell."""
+
+    words: list[str] = field(repr=False)
+    index: dict[str, int] = field(repr=False)
+    cells: list[Cell] = field(repr=False)
+    by_kind: dict[tuple[str, str, str], Cell] = field(repr=False)
+    starts: list[int] = field(repr=False)
+    reserve: dict[tuple[str, str], list[str]] = field(repr=False)
+    display: dict[str, str] = field(repr=False)
+
+    def place(self, word: str) -> tuple[Cell, int] | None:
+        """Return the cell of a word and its rank there, None for a word that is in no cell."""
+        index = self.index.get(word)
+        if index is None:
+            return None
+        cell = self.cells[bisect_right(self.starts, index) - 1]
+        return cell, index - cell.start
+
+    def spelled(self, word: str, accents: bool) -> str:
+        """Return the written form of a name word, capital first letter included."""
+        shown = self.display.get(word)
+        return shown if shown is not None and (accents or shown.isascii()) else word.title()
+
+
+def _lines(name: str) -> list[tuple[list[str], list[str]]]:
+    rows = (line.partition("\t") for line in _read(name).splitlines())
+    return [(head.split(" "), tail.split(" ")) for head, _, tail in rows]
+
+
+@functools.lru_cache(maxsize=2)
+def name_pool(spanish: bool) -> NamePool:
+    """Return the pool of name words.
+
+    Parameters
+    ----------
+    spanish : bool
+        Whether names that English and Spanish share (David, Sandra) count as Spanish.
+    """
+    cells: dict[tuple[str, str, str], list[str]] = {}
+    shared: dict[tuple[str, str], list[str]] = {}
+    for (kind, origin, letter), found in _lines("names.txt"):
+        if origin == "shared":
+            shared[kind, letter] = found
+        else:
+            cells[kind, origin, letter] = found
+    for (kind, letter), found in shared.items():
+        key = (kind, "spanish" if spanish else "general", letter)
+        cells[key] = _interleave(found, cells.get(key, []))
+    ordered: list[str] = []
+    table = []
+    for (kind, origin, letter), found in cells.items():
+        table.append(Cell(kind, origin, letter, len(ordered), len(found)))
+        ordered += found
+    return NamePool(
+        words=ordered,
+        index=dict(zip(ordered, range(len(ordered)), strict=True)),
+        cells=table,
+        by_kind={(c.kind, c.origin, c.letter): c for c in table},
+        starts=[c.start for c in table],
+        reserve={(kind, letter): found for (kind, letter), found in _lines("names_reserve.txt")},
+        display={
+            word: shown for word, _, shown in (x.partition("\t") for x in _read("names_display.txt").splitlines())
+        },
+    )
+
+
+def _interleave(first: list[str], second: list[str]) -> list[str]:
+    """Merge two lists by rank: both are by falling frequency, and both begin with very common names."""
+    merged: list[str] = []
+    for a, b in zip(first, second, strict=False):
+        merged += (a, b)
+    rest = min(len(first), len(second))
+    return merged + first[rest:] + second[rest:]
+
+
+# places
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A state of the USA."""
+
+    code: str
+    name: str
+    traditional: str
+    """Abbreviation older than the two-letter codes, without its last stop."""
+    zip3: tuple[str, ...]
+    """The three-digit prefixes of its ZIP codes."""
+
+
+@functools.cache
+def states() -> tuple[State, ...]:
+    """Return the 50 states, then the district and territories that are never a surrogate."""
+    found = []
+    for row in csv.DictReader(_read("us_states.csv").splitlines()):
+        ranges = (part.split("-") for part in row["zip3"].split())
+        prefixes = tuple(f"{n:03}" for low, high in ranges for n in range(int(low), int(high) + 1))
+        found.append(State(row["code"], row["name"], row["traditional"], prefixes))
+    return tuple(found)
+
+
+@functools.cache
+def cities() -> Mapping[str, tuple[str, ...]]:
+    """Return area (``US-OH``, ``GB``, ``ES``) -> its cities, the largest first."""
+    rows = (line.partition("\t") for line in _read("cities.txt").splitlines())
+    return {area: tuple(names.split("|")) for area, _, names in rows}
+
+
+@functools.cache
+def countries() -> tuple[tuple[str, ...], ...]:
+    """Return groups of countries' names that may replace each other."""
+    by_continent: dict[str, list[str]] = {}
+    for line in _read("countries.txt").splitlines():
+        continent, _, name = line.partition("\t")
+        by_continent.setdefault(continent, []).append(name)
+    table = words().raw
+    return tuple(
+        tuple(group)
+        for group in (*table["countries_en"].values(), *by_continent.values(), *table["countries_es"].values())
+    )
+
+
+# words
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Words of institutions, streets and places."""
+
+    kept: Mapping[str, frozenset[str]]
+    """Category of words -> keys of words that stay."""
+    groups: Mapping[str, tuple[str, ...]]
+    """Name of a group -> its phrases as written."""
+    terms: Mapping[str, tuple[str, ...]]
+    raw: Mapping[str, Any] = field(repr=False)
+
+    def find(self, key: str, groups: tuple[str, ...]) -> tuple[str, int] | None:
+        """Return the first of ``groups`` that holds the phrase with this key, and where."""
+        for name in groups:
+            index = _group_index(name).get(key)
+            if index is not None:
+                return name, index
+        return None
+
+
+@functools.cache
+def words() -> Words:
+    """Return the word lists of ``words.toml``."""
+    raw = tomllib.loads(_read("words.toml"))
+    return Words(
+        kept={name: frozenset(phrase_key(w) for w in found) for name, found in raw["kept"].items()},
+        groups={name: tuple(found) for name, found in raw["groups"].items()},
+        terms={name: tuple(found) for name, found in raw["terms"].items()},
+        raw=raw,
+    )
+
+
+@functools.cache
+def _group_index(name: str) -> dict[str, int]:
+    return {phrase_key(phrase): i for i, phrase in enumerate(words().groups[name])}
+
+
+@functools.cache
+def professions() -> tuple[tuple[tuple[str, ...], ...], Mapping[str, tuple[int, int]]]:
+    """Return groups of similar professions, and key of a profession -> its group and place.
+
+    Names that take "an" and names that take "a" form groups of their own where there are enough of either, so that a
+    surrogate agrees with the article before it.
+    """
+    groups: list[tuple[str, ...]] = []
+    for line in _read("professions.txt").splitlines():
+        if line and not line.startswith("#"):
+            names = [name.strip() for name in line.split(",")]
+            vowel = [name for name in names if name[0] in "aeiou" and name[:3] != "uni"]
+            other = [name for name in names if name not in vowel]
+            groups += [tuple(g) for g in ((vowel, other) if min(len(vowel), len(other)) > 2 else (names,))]
+    index: dict[str, tuple[int, int]] = {}
+    for g, group in enumerate(groups):
+        for i, name in enumerate(group):
+            index.setdefault(phrase_key(name), (g, i))
+    return tuple(groups), index
