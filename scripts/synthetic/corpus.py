@@ -1,0 +1,156 @@
+"""Documents of the synthetic corpus: bodies, headers, footers and inserted sentences put together and filled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import combinations
+
+from . import noise, pools
+from .render import Piece, Story
+from .template import Template, blocks, read
+
+Record = dict[str, object]
+LABELS = [
+    "PATIENT",
+    "DOCTOR",
+    "USERNAME",
+    "PROFESSION",
+    "HOSPITAL",
+    "DEPARTMENT",
+    "ROOM",
+    "ORGANIZATION",
+    "STREET",
+    "CITY",
+    "STATE",
+    "COUNTRY",
+    "ZIP",
+    "LOCATION-OTHER",
+    "AGE",
+    "DATE",
+    "PHONE",
+    "FAX",
+    "EMAIL",
+    "URL",
+    "IPADDR",
+    "SSN",
+    "MEDICALRECORD",
+    "HEALTHPLAN",
+    "ACCOUNT",
+    "LICENSE",
+    "VEHICLE",
+    "DEVICE",
+    "BIOID",
+    "IDNUM",
+]
+
+
+@cache
+def bodies() -> tuple[Template, ...]:
+    """Return all bodies, sorted by type and number."""
+    return tuple(read(path, path.parent.name) for path in sorted((pools.ROOT / "bodies").glob("*/*.txt")))
+
+
+def number(body: Template) -> int:
+    """Return the number with which a body's name starts."""
+    return int(body.name.split("-", 1)[0])
+
+
+def part(body: Template) -> str:
+    """Return ``train`` or ``dev``: of each type the bodies 03, 08, 13, ... are for development."""
+    return "dev" if number(body) % 5 == 3 else "train"
+
+
+@cache
+def extras(kind: str, which: str, uk: bool) -> tuple[Template, ...]:
+    """Return headers, footers or inserts of one part; the fourth of every five is for development."""
+    found = blocks(pools.ROOT / "blocks" / f"{kind}.txt", kind)
+    found = [b for n, b in enumerate(found) if (n % 5 == 3) == (which == "dev")]
+    return tuple(b for b in found if ("uk" in b.options) == uk or "any" in b.options)
+
+
+def _insert(body: Template, story: Story, which: str) -> Template:
+    """Return the body with up to three inserted sentences at the ends of its paragraphs."""
+    draw = story.draw("inserts")
+    lines = body.text.split("\n")
+    places = [i for i, line in enumerate(lines) if len(line) > 90 and line.endswith(".")]
+    if "noins" in body.options or not places or not draw.chance(0.6):
+        return body
+    sentences = list(extras("inserts", which, story.uk))
+    for _ in range(min(draw.between(1, 3), len(places))):
+        chosen = draw.pick(sentences)
+        if len(sentences) > 1:
+            sentences.remove(chosen)
+        at = draw.pick(places)
+        lines[at] += (" " if draw.chance(0.8) else "\n") + chosen.text.strip()
+    return Template(body.name, body.kind, "\n".join(lines), body.options)
+
+
+def make(body: Template, copy: int, seed: int) -> Record:
+    """Fill a body.
+
+    Parameters
+    ----------
+    body : Template
+    copy : int
+        Number of the filling, from 1.
+    seed : int
+
+    Returns
+    -------
+    dict
+        ``id``, ``text`` and ``spans`` with ``start``, ``end`` and ``label``.
+    """
+    which = part(body)
+    identifier = f"syn-{body.kind}-{number(body):02}-{copy}"
+    story = Story((seed, identifier), pools.load(which), body)
+    draw = story.draw("layout")
+    pieces: list[Piece] = []
+    if "head" in body.options and draw.chance(0.7):
+        pieces += story.fill(draw.pick(extras("headers", which, story.uk)))
+        pieces.append(("\n" * draw.below(2), None))
+    pieces += story.fill(_insert(body, story, which))
+    if "foot" in body.options and draw.chance(0.6):
+        pieces.append(("\n" * draw.below(2), None))
+        pieces += story.fill(draw.pick(extras("footers", which, story.uk)))
+    pieces = noise.apply(pieces, body.options, story.draw("noise"))
+    text, spans = "", []
+    for written, label in pieces:
+        if label:
+            spans.append({"start": len(text), "end": len(text) + len(written), "label": label})
+        text += written
+    return {"id": identifier, "text": noise.wrap(text, story.draw("wrap"), body.options), "spans": spans}
+
+
+def documents(which: str, copies: int, seed: int) -> Iterator[Record]:
+    """Yield the documents of ``train`` or ``dev``."""
+    for copy in range(1, copies + 1):
+        for body in bodies():
+            if part(body) == which:
+                yield make(body, copy, seed)
+
+
+_SLOT = re.compile(r"\{\{#?([a-z_]+)[^{}]*\}\}")
+
+
+def shingles(body: Template) -> frozenset[tuple[str, ...]]:
+    """Return a body's word 5-grams; a slot counts as one word, its kind."""
+    words = re.findall(r"\w+", _SLOT.sub(r" \1 ", body.text).lower())
+    return frozenset(tuple(words[i : i + 5]) for i in range(len(words) - 4))
+
+
+def most_alike() -> tuple[float, str, str]:
+    """Return the largest Jaccard similarity of two bodies' 5-grams, and the bodies."""
+    grams = [(f"{b.kind}/{b.name}", shingles(b)) for b in bodies()]
+    best = (0.0, "", "")
+    for (one, a), (other, b) in combinations(grams, 2):
+        common = len(a & b)
+        if common:
+            best = max(best, (common / (len(a) + len(b) - common), one, other))
+    return best
+
+
+def words(body: Template) -> int:
+    """Return the number of words of a body, slots counted as one."""
+    return len(re.findall(r"\S+", _SLOT.sub("x", body.text)))
