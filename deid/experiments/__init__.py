@@ -1,1 +1,1 @@
-""""""
+"""Whatever trains in order to score: cross-validation, subsets of the features, sampling curves."""

@@ -1,1 +1,1 @@
-""""""
+"""Doors to other libraries: a scikit-learn estimator and a spaCy component."""

@@ -1,0 +1,380 @@
+"""Commands that train in order to score: crossval, experiment features, experiment sampling."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from deid.cli.common import Summary, SummaryJson, progress
+from deid.cli.tables import print_sections, write_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from deid.document import Document
+    from deid.features import FeatureSet
+
+__all__ = ["register"]
+
+_Corpus = Annotated[Path, typer.Argument(help="Annotated file or folder of any readable format.")]
+_Folds = Annotated[int, typer.Option(metavar="K", help="Folds of the cross-validation.")]
+_Preset = Annotated[str, typer.Option(help="Features: hide (the dissertation's) or default.")]
+_Features = Annotated[
+    str, typer.Option(help="Feature groups: r regular expressions, a affixes, c context, d dictionaries.")
+]
+_Dictionaries = Annotated[
+    str, typer.Option(help="Word lists for group d: a language (en), names with commas between, or none.")
+]
+_Scheme = Annotated[str, typer.Option(help="Label scheme: BIO or BIOES.")]
+_C1 = Annotated[float, typer.Option(help="L1 penalty.")]
+_C2 = Annotated[float, typer.Option(help="L2 penalty.")]
+_Iterations = Annotated[int, typer.Option(help="Iterations of L-BFGS in each training.")]
+_MinDocuments = Annotated[
+    int, typer.Option(metavar="N", help="Drop words seen in fewer than N training documents, as deid train does.")
+]
+_Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the folds and of all sampling.")]
+_Jobs = Annotated[int, typer.Option(metavar="N", help="Trainings at a time, each in a process of its own.")]
+_GroupField = Annotated[
+    str | None,
+    typer.Option(metavar="FIELD", help="Metadata field that names the patient: one patient is never on both sides."),
+]
+_GroupPattern = Annotated[
+    str | None,
+    typer.Option(metavar="REGEX", help=r"The same from the document's id: first group or whole match, such as '^\d+'."),
+]
+_Json = Annotated[Path | None, typer.Option("--json", metavar="F", help="Write all numbers as JSON to F.")]
+_Html = Annotated[Path | None, typer.Option("--html", metavar="F", help="Write tables and plot as a page to F.")]
+_Plot = Annotated[Path | None, typer.Option("--plot", metavar="F", help="Write the plot to F (.svg or .png).")]
+_Encoding = Annotated[str, typer.Option(help="Encoding of the corpus.")]
+_AnyLabel = Annotated[bool, typer.Option("--any-label", help="Accept labels outside the format's label set.")]
+
+
+def _crossval(
+    corpus: _Corpus,
+    folds: _Folds = 10,
+    preset: _Preset = "default",
+    features: _Features = "racd",
+    dictionaries: _Dictionaries = "none",
+    scheme: _Scheme = "BIO",
+    window: Annotated[
+        int | None, typer.Option(metavar="K", help="Train only on tokens within K tokens of a span.")
+    ] = None,
+    o_sampling: Annotated[
+        float | None, typer.Option(metavar="P", help="Keep each token outside spans with probability P.")
+    ] = None,
+    algorithm: Annotated[str, typer.Option(help="lbfgs or naive-bayes.")] = "lbfgs",
+    c1: _C1 = 0.0,
+    c2: _C2 = 0.1,
+    iterations: _Iterations = 100,
+    min_documents: _MinDocuments = 3,
+    bias: Annotated[float, typer.Option(help="Recall dial: subtracted from the score of O when tagging.")] = 0.0,
+    group_field: _GroupField = None,
+    group_pattern: _GroupPattern = None,
+    seed: _Seed = 0,
+    resamples: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Bootstrap resamples of the pooled figures' intervals.")
+    ] = 1000,
+    jobs: _Jobs = 1,
+    json_file: _Json = None,
+    html: _Html = None,
+    mistakes: Annotated[
+        Path | None,
+        typer.Option(
+            "--mistakes", metavar="F", help="Write a page that shows every mistake in its context (holds PHI)."
+        ),
+    ] = None,
+    encoding: _Encoding = "utf-8",
+    any_label: _AnyLabel = False,
+    summary_json: SummaryJson = None,
+) -> None:
+    """Cross-validate a tagger: each document is tagged by a tagger trained without its fold.
+
+    Example: deid crossval corpus/train --folds 10 --preset hide --jobs 2 --json scores.json
+    """
+    from deid.evaluation.page import write_page as write_mistakes
+    from deid.experiments.crossval import cross_validate
+    from deid.experiments.folds import group_documents
+    from deid.experiments.page import crossval_sections, write_page
+    from deid.labeling.training import TrainingOptions
+
+    options = TrainingOptions(
+        scheme=scheme,
+        algorithm=algorithm,
+        c1=c1,
+        c2=c2,
+        iterations=iterations,
+        window=window,
+        o_sampling=o_sampling,
+        min_documents=min_documents,
+        seed=seed,
+    )
+    _check_outputs(json_file, html, mistakes)
+    feature_set = _feature_set(preset, features, dictionaries)
+    summary = Summary("crossval")
+    documents = _read(corpus, encoding, any_label, summary)
+    result = cross_validate(
+        documents,
+        feature_set,
+        options,
+        folds=folds,
+        seed=seed,
+        groups=group_documents(documents, field=group_field, pattern=group_pattern),
+        bias=bias,
+        resamples=resamples,
+        jobs=jobs,
+        report=_Trainings(),
+    )
+    sections = crossval_sections(result)
+    print_sections(sections)
+    if json_file is not None:
+        write_json(json_file, result.as_dict())
+    if html is not None:
+        write_page(html, "Cross-validation", sections)
+    if mistakes is not None:
+        write_mistakes(result.pooled, mistakes)
+        summary.notes.append(f"{mistakes} shows texts of notes: it contains PHI (mode 0600)")
+    summary.extra = {"mean": result.summary()["mean"].to_dict(), "sd": result.summary()["sd"].to_dict()}
+    summary.finish(summary_json)
+
+
+def _experiment_features(
+    corpus: _Corpus,
+    folds: _Folds = 10,
+    preset: _Preset = "hide",
+    features: _Features = "racd",
+    dictionaries: _Dictionaries = "en",
+    measure: Annotated[str, typer.Option(help="F1 of: strict, token, token_category or word.")] = "strict",
+    scheme: _Scheme = "BIO",
+    c1: _C1 = 0.0,
+    c2: _C2 = 0.1,
+    iterations: _Iterations = 100,
+    min_documents: _MinDocuments = 3,
+    group_field: _GroupField = None,
+    group_pattern: _GroupPattern = None,
+    seed: _Seed = 0,
+    jobs: _Jobs = 1,
+    json_file: _Json = None,
+    html: _Html = None,
+    plot: _Plot = None,
+    encoding: _Encoding = "utf-8",
+    any_label: _AnyLabel = False,
+    summary_json: SummaryJson = None,
+) -> None:
+    """Cross-validate every subset of the feature groups on the same folds, and test each against all groups.
+
+    Example: deid experiment features corpus/train --folds 10 --jobs 2 --html features.html
+    """
+    from deid.experiments.folds import group_documents
+    from deid.experiments.page import subsets_section
+    from deid.experiments.plots import plot_subsets
+    from deid.experiments.subsets import compare_subsets
+    from deid.labeling.training import TrainingOptions
+
+    _check_outputs(json_file, html, plot=plot)
+    options = TrainingOptions(
+        scheme=scheme, c1=c1, c2=c2, iterations=iterations, min_documents=min_documents, seed=seed
+    )
+    feature_set = _feature_set(preset, features, dictionaries)
+    summary = Summary("experiment features")
+    documents = _read(corpus, encoding, any_label, summary)
+    frame = compare_subsets(
+        documents,
+        feature_set,
+        options,
+        folds=folds,
+        measure=measure,
+        seed=seed,
+        groups=group_documents(documents, field=group_field, pattern=group_pattern),
+        jobs=jobs,
+        report=_Trainings(),
+    )
+    settings = {"features": feature_set.spec(), "options": asdict(options), "folds": folds, "seed": seed}
+    if json_file is not None:
+        _write_rows(json_file, frame, {**settings, "measure": measure})
+    _show("Feature groups", frame, subsets_section(frame, measure), plot_subsets, html, plot)
+    summary.finish(summary_json)
+
+
+def _experiment_sampling(
+    corpus: _Corpus,
+    test: Annotated[
+        Path | None, typer.Option("--test", metavar="TESTSET", help="Annotated documents to score; else folds.")
+    ] = None,
+    folds: _Folds = 5,
+    windows: Annotated[str, typer.Option(metavar="K,...", help="Windows, in tokens.")] = "4,16,64",
+    shares: Annotated[
+        str, typer.Option("--o-sampling", metavar="P,...", help="Probabilities to keep a token outside spans.")
+    ] = ".1,.5",
+    biases: Annotated[str, typer.Option("--bias", metavar="B,...", help="Positions of the recall dial.")] = ".5,1,2",
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL=P",
+            help="Naive Bayes with rejection sampling: acceptance probability of a label (repeatable); O=.1.",
+        ),
+    ] = None,
+    naive_bayes: Annotated[bool, typer.Option(help="Train Naive Bayes too, plain and with rejection sampling.")] = True,
+    preset: _Preset = "hide",
+    features: _Features = "racd",
+    dictionaries: _Dictionaries = "none",
+    scheme: _Scheme = "BIO",
+    c1: _C1 = 0.0,
+    c2: _C2 = 0.1,
+    iterations: _Iterations = 100,
+    min_documents: _MinDocuments = 3,
+    group_field: _GroupField = None,
+    group_pattern: _GroupPattern = None,
+    seed: _Seed = 0,
+    jobs: _Jobs = 1,
+    json_file: _Json = None,
+    html: _Html = None,
+    plot: _Plot = None,
+    encoding: _Encoding = "utf-8",
+    any_label: _AnyLabel = False,
+    summary_json: SummaryJson = None,
+) -> None:
+    """Measure window and random O-sampling beside the recall dial of a tagger trained on all tokens.
+
+    Example: deid experiment sampling corpus/train --test corpus/dev --windows 4,16,64 --html sampling.html
+    """
+    from deid.cli.train import _acceptance
+    from deid.experiments.folds import group_documents
+    from deid.experiments.page import sampling_section
+    from deid.experiments.plots import plot_sampling
+    from deid.experiments.sampling import Points, sampling_curves
+    from deid.labeling.training import TrainingOptions
+
+    _check_outputs(json_file, html, plot=plot)
+    points = Points(
+        _numbers(windows, int, "--windows"),
+        _numbers(shares, float, "--o-sampling"),
+        _numbers(biases, float, "--bias"),
+        tuple(map(_acceptance, accept)) if accept else Points().acceptance,
+        naive_bayes,
+    )
+    options = TrainingOptions(
+        scheme=scheme, c1=c1, c2=c2, iterations=iterations, min_documents=min_documents, seed=seed
+    )
+    feature_set = _feature_set(preset, features, dictionaries)
+    summary = Summary("experiment sampling")
+    documents = _read(corpus, encoding, any_label, summary)
+    frame = sampling_curves(
+        documents,
+        feature_set,
+        options,
+        test=None if test is None else _read(test, encoding, any_label, summary),
+        folds=folds,
+        points=points,
+        seed=seed,
+        groups=group_documents(documents, field=group_field, pattern=group_pattern),
+        jobs=jobs,
+        report=_Trainings(),
+    )
+    settings = {"features": feature_set.spec(), "options": asdict(options), "points": asdict(points)}
+    if json_file is not None:
+        _write_rows(json_file, frame, {**settings, "folds": folds if test is None else None, "seed": seed})
+    _show("Sampling and the recall dial", frame, sampling_section(frame), plot_sampling, html, plot)
+    summary.finish(summary_json)
+
+
+def _feature_set(preset: str, features: str, dictionaries: str) -> FeatureSet:
+    from deid.dictionaries import available
+    from deid.features import FeatureSet
+
+    if dictionaries == "none":
+        return FeatureSet(preset, features)
+    return FeatureSet(preset, features, available(dictionaries) if len(dictionaries) == 2 else dictionaries.split(","))
+
+
+def _read(path: Path, encoding: str, any_label: bool, summary: Summary) -> list[Document]:
+    """Read a corpus; what cannot be read goes to the summary."""
+    from deid import io
+    from deid.document import Failure
+
+    documents = []
+    for item in progress(io.read(path, encoding=encoding, any_label=any_label), "reading"):
+        if isinstance(item, Failure):
+            summary.failures.append(item)
+        else:
+            documents.append(item)
+            summary.categories.update(span.category for span in item.spans)
+    summary.documents += len(documents)
+    return documents
+
+
+_Number = TypeVar("_Number", int, float)
+
+
+def _numbers(text: str, kind: Callable[[str], _Number], option: str) -> tuple[_Number, ...]:
+    from deid.errors import ConfigError
+
+    try:
+        return tuple(kind(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise ConfigError(f"{option} is no list of numbers", "put commas between, for example: 4,16,64") from None
+
+
+class _Trainings:
+    """Shows the number of trainings done in one line on a terminal."""
+
+    def __init__(self) -> None:
+        import sys
+
+        self._stream = sys.stderr if sys.stderr.isatty() else None
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._stream:
+            self._stream.write(f"\rtraining: {done} of {total} done{chr(10) if done == total else ''}")
+            self._stream.flush()
+
+
+def _check_outputs(*files: Path | None, plot: Path | None = None) -> None:
+    """Refuse a file that cannot be written before hours of training rather than after them."""
+    from deid.errors import OutputError
+    from deid.experiments.plots import check_image
+
+    if plot is not None:
+        check_image(plot)
+    for file in (*files, plot):
+        if file is not None and not file.parent.is_dir():
+            raise OutputError("there is no folder for this file", "make the folder first", str(file))
+
+
+def _write_rows(path: Path, frame: pd.DataFrame, settings: dict[str, Any]) -> None:
+    # pandas writes what is undefined as null, which Python's own encoder would write as NaN
+    rows = json.loads(frame.to_json(orient="records", double_precision=15))
+    write_json(path, {"settings": settings, "rows": rows})
+
+
+def _show(
+    title: str,
+    frame: pd.DataFrame,
+    section: Any,
+    draw: Callable[[pd.DataFrame], Any],
+    html: Path | None,
+    plot: Path | None,
+) -> None:
+    """Print an experiment's table and write what was asked for."""
+    from deid.experiments.page import write_page
+    from deid.experiments.plots import check_image, image
+    from deid.io.atomic import write_bytes
+
+    print_sections([section])
+    if html is not None:
+        write_page(html, title, [section], draw(frame))
+    if plot is not None:
+        write_bytes(plot, image(draw(frame), check_image(plot)), private=False, replace=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command("crossval")(_crossval)
+    experiment = typer.Typer(help="Experiments that train many taggers.", no_args_is_help=True)
+    experiment.command("features")(_experiment_features)
+    experiment.command("sampling")(_experiment_sampling)
+    app.add_typer(experiment, name="experiment")

@@ -1,0 +1,43 @@
+"""Tables on standard output and numbers as JSON, for commands that measure."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from deid.evaluation.sections import Section
+
+__all__ = ["print_sections", "write_json"]
+
+
+def print_sections(sections: Iterable[Section]) -> None:
+    """Print tables to standard output: with colours on a terminal, plain and unwrapped in a pipe."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 200)
+    for section in sections:
+        table = Table(box=SIMPLE_HEAD if console.is_terminal else None, pad_edge=False)
+        for i, column in enumerate(section.columns):
+            table.add_column(Text(column), justify="left" if i == 0 else "right", no_wrap=i > 0)
+        for row in section.rows:
+            table.add_row(*map(Text, row))
+        console.print(Text(section.title, style="bold"))
+        console.print(table)
+        if section.note:
+            console.print(Text(section.note, style="dim"))
+        console.print()
+
+
+def write_json(path: Path, values: Any) -> None:
+    """Write numbers and safe names as JSON, atomically; a file that is there is replaced."""
+    from deid.io.atomic import write_bytes
+
+    text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+    write_bytes(path, text.encode(), private=False, replace=True)

@@ -1,0 +1,139 @@
+"""Tables and pages of experiments: numbers only, no text of a note."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deid.evaluation.sections import Section
+from deid.experiments.crossval import CrossValidation
+from deid.experiments.plots import image
+from deid.experiments.sampling import CURVES
+from deid.experiments.subsets import MEASURES
+from deid.reporting import write_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["crossval_sections", "sampling_section", "subsets_section", "write_page"]
+
+_TITLES = {
+    "strict_precision": "strict P",
+    "strict_recall": "strict R",
+    "strict_f1": "strict F1",
+    "token_precision": "token P",
+    "token_recall": "token R",
+    "token_f1": "token F1",
+    "phi_precision": "PHI P",
+    "phi_recall": "PHI R",
+    "phi_f1": "PHI F1",
+    "leaks_per_document": "leaks/doc",
+    "documents_clean": "docs clean",
+}
+_NOTE = (
+    "Strict: start, end and category of spans. Token: labels B- and I- of tokens. PHI: words as PHI or not, whatever "
+    "the category. Leaks/doc: PHI words that no span touches, per document; docs clean: share of documents without any."
+)
+
+
+def _number(value: float, digits: int = 4) -> str:
+    return "–" if value != value else f"{value:.{digits}f}"  # NaN is not itself
+
+
+def _counts(row: Any) -> tuple[str, str, str]:
+    return f"{row['documents']:.0f}", f"{row['spans']:.0f}", f"{row['train_cpu_seconds']:.1f}"
+
+
+def crossval_sections(result: CrossValidation) -> tuple[Section, ...]:
+    """Return the table of folds and the table of Begin and Intermediate labels."""
+    frame, summary = result.to_frame(), result.summary()
+    rows = [
+        (
+            str(fold),
+            *_counts(row),
+            *(_number(row[name]) for name in _TITLES),
+        )
+        for fold, row in zip(frame.index, frame.to_dict("records"), strict=True)
+    ]
+    rows += [(name, "", "", "", *map(_number, summary.loc[list(_TITLES), name])) for name in ("mean", "sd")]
+    rows.append(("pooled", *_counts(frame.sum()), *map(_number, summary.loc[list(_TITLES), "pooled"])))
+    accuracy = result.pooled.tables["with_negatives"].micro().recall
+    tokens = [
+        (str(label), *(_number(row[name]) for name in ("precision", "recall", "f1")), f"{row['gold']:.0f}")
+        for label, row in result.token_table().iterrows()
+    ]
+    return (
+        Section(
+            f"Cross-validation over {len(frame)} folds",
+            ("fold", "docs", "spans", "CPU s", *_TITLES.values()),
+            tuple(rows),
+            f"{_NOTE} CPU s: training. sd: standard deviation over folds (n - 1). Pooled: all documents together.",
+        ),
+        Section(
+            "Tokens: Begin (B-) and Intermediate (I-), pooled",
+            ("label", "precision", "recall", "F1", "gold"),
+            tuple(tokens),
+            f"Tokens of the scheme {result.features.tokenizer}, white space included; accuracy over all tokens but "
+            f"white space {accuracy:.4f}.",
+        ),
+    )
+
+
+def subsets_section(frame: pd.DataFrame, measure: str) -> Section:
+    """Return the table of `compare_subsets`."""
+    folds = sum(name.startswith("fold_") for name in frame.columns)
+    rows = [
+        (
+            row["features"],
+            _number(row["mean"]),
+            _number(row["sd"]),
+            f"{row['difference']:+.4f}",
+            _number(row["t"], 2),
+            "–" if row["p"] != row["p"] else f"{row['p']:.3g}",
+        )
+        for row in frame.to_dict("records")
+    ]
+    return Section(
+        f"Feature groups over {folds} folds",
+        ("features", "mean F1", "sd", "difference", "t", "p"),
+        tuple(rows),
+        f"F1 of {MEASURES[measure]}. r: regular expressions, a: affixes, c: context, d: dictionaries. Difference, t "
+        f"and p: two-sided paired t-test against all groups, {folds - 1} degrees of freedom.",
+    )
+
+
+def sampling_section(frame: pd.DataFrame) -> Section:
+    """Return the table of `sampling_curves`."""
+    shown = [name for name in _TITLES if not name.startswith("token_")]
+    rows = [
+        (
+            CURVES[row["curve"]],
+            "" if row["value"] != row["value"] else f"{row['value']:g}",
+            f"{row['train_cpu_seconds']:.1f}",
+            f"{row['tokens_kept']:.3f}",
+            *(_number(row[name]) for name in shown),
+        )
+        for row in frame.to_dict("records")
+    ]
+    return Section(
+        "Sampling and the recall dial",
+        ("training", "value", "CPU s", "kept", *(_TITLES[name] for name in shown)),
+        tuple(rows),
+        "Value: k of the window, p of random O-sampling, position of the dial. Kept: share of tokens trained on. "
+        + _NOTE,
+    )
+
+
+def write_page(path: Path, title: str, sections: Sequence[Section], figure: Figure | None = None) -> None:
+    """Write a self-contained page with tables and, where there is one, a plot.
+
+    Raises
+    ------
+    OutputError
+        When the file cannot be written.
+    """
+    plot = "" if figure is None else base64.b64encode(image(figure)).decode("ascii")
+    write_html(path, "experiment.html", title=title, sections=sections, plot=plot)

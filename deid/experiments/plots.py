@@ -1,0 +1,107 @@
+"""Plots of experiments: figures for files and pages, the same bytes for the same numbers."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deid.errors import ConfigError
+from deid.experiments.sampling import CURVES
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["IMAGES", "check_image", "image", "plot_sampling", "plot_subsets"]
+
+IMAGES = ("svg", "png")
+"""Image formats, also the suffixes of their files."""
+
+# Okabe and Ito's colours, which colour-blind readers tell apart
+_STYLES = {
+    "full": ("#000000", "*"),
+    "dial": ("#0072b2", "o"),
+    "window": ("#d55e00", "s"),
+    "o-sampling": ("#009e73", "^"),
+    "naive-bayes": ("#999999", "x"),
+    "rejection": ("#cc79a7", "D"),
+}
+
+
+def check_image(path: Path) -> str:
+    """Return the image format that a file's suffix names.
+
+    Raises
+    ------
+    ConfigError
+        When it names none.
+    """
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in IMAGES:
+        raise ConfigError("the plot's file has another suffix than .svg or .png", "for example: plot.svg")
+    return kind
+
+
+def image(figure: Figure, kind: str = "svg") -> bytes:
+    """Draw a figure as ``svg`` or ``png``; equal figures give equal bytes."""
+    import matplotlib
+
+    stream = io.BytesIO()
+    # text stays text, element ids come from a fixed salt, and no date is written
+    with matplotlib.rc_context({"svg.hashsalt": "deid", "svg.fonttype": "none"}):
+        figure.savefig(stream, format=kind, metadata={"Date": None} if kind == "svg" else {"Software": None})
+    return stream.getvalue()
+
+
+def _figure(width: float, height: float) -> Figure:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained", dpi=110)
+
+
+def plot_subsets(frame: pd.DataFrame) -> Figure:
+    """Show F1 of feature subsets (`compare_subsets`): a dot a fold, a bar for the mean, a star where p < .05."""
+    figure = _figure(7, 0.6 + 0.33 * len(frame))
+    axes = figure.subplots()
+    folds = [name for name in frame.columns if name.startswith("fold_")]
+    for y, row in enumerate(frame.to_dict("records")):
+        axes.plot([row[fold] for fold in folds], [y] * len(folds), ".", color="#0072b2", alpha=0.5)
+        axes.plot([row["mean"]], [y], "|", color="#000000", markersize=14)
+        if row["p"] < 0.05:
+            axes.annotate("*", (row["mean"], y), xytext=(0, 3), textcoords="offset points")
+    axes.set_yticks(range(len(frame)), frame["features"].tolist())
+    axes.invert_yaxis()
+    axes.set_xlabel("F1 in each fold (dots) and mean (bar); * differs from all groups, p < .05")
+    axes.grid(axis="x", alpha=0.3)
+    return figure
+
+
+def plot_sampling(frame: pd.DataFrame) -> Figure:
+    """Show sampling curves (`sampling_curves`): precision over recall of PHI words, strict F1 over training time."""
+    figure = _figure(11, 4.6)
+    left, right = figure.subplots(1, 2)
+    for curve, title in CURVES.items():
+        points = frame[frame["curve"] == curve]
+        if not points.empty:
+            _draw(left, points, curve, title, "phi_recall", "phi_precision")
+            _draw(right, points, curve, title, "train_cpu_seconds", "strict_f1")
+    left.set_xlabel("recall of PHI words")
+    left.set_ylabel("precision of PHI words")
+    right.set_xlabel("CPU seconds of training")
+    right.set_ylabel("strict F1")
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+    left.legend(loc="lower left", fontsize="small")
+    return figure
+
+
+def _draw(axes: Axes, points: pd.DataFrame, curve: str, title: str, x: str, y: str) -> None:
+    colour, marker = _STYLES[curve]
+    ordered = points.sort_values("value")
+    line = "-" if len(ordered) > 1 else ""
+    axes.plot(ordered[x].to_numpy(), ordered[y].to_numpy(), line, marker=marker, color=colour, label=title)
+    for row in ordered.to_dict("records"):
+        if row["value"] == row["value"]:  # not NaN
+            axes.annotate(f"{row['value']:g}", (row[x], row[y]), xytext=(4, 4), textcoords="offset points", fontsize=8)

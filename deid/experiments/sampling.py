@@ -1,0 +1,150 @@
+"""Sampling of training tokens against the recall dial: what each buys in recall, and what it costs.
+
+Window and random O-sampling are those of Gardner 2012, chapter 4 (ALGORITHMS section 2.3), cost-proportionate rejection
+sampling is Zadrozny, Langford and Abe 2003. The dial turns one tagger that was trained on everything.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deid.document import Document
+from deid.errors import ConfigError
+from deid.experiments.folds import Split, assign_folds, splits
+from deid.experiments.trials import Outcome, Report, Trial, figures, run_trials, score
+from deid.features import FeatureSet
+from deid.labeling.training import TrainingOptions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["CURVES", "Points", "sampling_curves"]
+
+CURVES: dict[str, str] = {
+    "full": "all tokens",
+    "dial": "all tokens, recall dial",
+    "window": "window sampling",
+    "o-sampling": "random O-sampling",
+    "naive-bayes": "Naive Bayes",
+    "rejection": "Naive Bayes, rejection sampling",
+}
+"""Values of the column ``curve``, and what they are called."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """Where the curves are measured."""
+
+    windows: tuple[int, ...] = (4, 16, 64)
+    shares: tuple[float, ...] = (0.1, 0.5)
+    """Probabilities that a token outside spans is kept."""
+    biases: tuple[float, ...] = (0.5, 1.0, 2.0)
+    """Positions of the dial beside 0."""
+    acceptance: tuple[tuple[str, float], ...] = (("O", 0.1),)
+    """Naive Bayes: label -> probability of acceptance; labels that are missing are accepted always. Table 4.6 of the
+    dissertation accepts tokens outside spans with .1."""
+    naive_bayes: bool = True
+
+
+def sampling_curves(
+    documents: Sequence[Document],
+    features: FeatureSet,
+    options: TrainingOptions | None = None,
+    *,
+    test: Sequence[Document] | None = None,
+    folds: int = 5,
+    points: Points = Points(),
+    seed: int = 0,
+    groups: Sequence[str] | None = None,
+    jobs: int = 1,
+    report: Report | None = None,
+) -> pd.DataFrame:
+    """Train with each kind and degree of sampling, and turn the dial of the tagger that was trained on all tokens.
+
+    Parameters
+    ----------
+    documents : sequence of Document
+        To train on, or, without a test set, to cross-validate.
+    features : FeatureSet
+    options : TrainingOptions, optional
+        Without sampling, which the points decide.
+    test : sequence of Document, optional
+        To score; when not given, figures are pooled over folds.
+    folds : int
+        Used without ``test``.
+    points : Points
+    seed : int
+        Of the folds.
+    groups : sequence of str, optional
+        Group of each document, as in `cross_validate`.
+    jobs : int
+        Processes. Times of training are CPU times, but processes that share a memory bus slow each other down.
+    report : callable, optional
+
+    Returns
+    -------
+    DataFrame
+        One row a point: ``curve`` (`CURVES`), ``value`` (k, p or bias), ``train_cpu_seconds`` of one training,
+        ``tokens_kept`` (share), and the figures of `deid.experiments.trials.figures`.
+
+    Raises
+    ------
+    ConfigError
+        When ``options`` sample already, or the folds cannot be made.
+    """
+    import pandas as pd
+
+    options = options or TrainingOptions()
+    if options.window is not None or options.o_sampling is not None or options.acceptance:
+        raise ConfigError("the training options sample already", "leave sampling to the points of the curves")
+    if test is None:
+        parts = splits(assign_folds(documents, folds, seed, groups=groups))
+        pool = list(documents)
+    else:
+        pool = [*documents, *test]
+        parts = [(tuple(range(len(documents))), tuple(range(len(documents), len(pool))))]
+    plan = _plan(options, points)
+    trials = [
+        Trial(train, scored, features, changed, biases) for _, _, changed, biases in plan for train, scored in parts
+    ]
+    outcomes = run_trials(pool, trials, jobs=jobs, report=report)
+    rows = []
+    for curve, value, _, biases in plan:
+        found = [next(outcomes) for _ in parts]
+        for bias in biases:
+            at = (curve, value) if bias == 0 else ("dial", bias)
+            rows.append({"curve": at[0], "value": at[1], **_row(pool, parts, found, bias, features)})
+    next(outcomes, None)  # lets the generator end, and with it the processes
+    return pd.DataFrame(rows).astype({"value": float})  # also when no point has a value
+
+
+_Plan = tuple[str, float | None, TrainingOptions, tuple[float, ...]]
+
+
+def _plan(options: TrainingOptions, points: Points) -> list[_Plan]:
+    """Return curve, value, options and positions of the dial of each training."""
+    change = dataclasses.replace
+    plan: list[_Plan] = [("full", None, options, (0.0, *(b for b in points.biases if b)))]
+    plan += [("window", k, change(options, window=k), (0.0,)) for k in points.windows]
+    plan += [("o-sampling", p, change(options, o_sampling=p), (0.0,)) for p in points.shares]
+    if points.naive_bayes:
+        plain = change(options, algorithm="naive-bayes")
+        plan.append(("naive-bayes", None, plain, (0.0,)))
+        if points.acceptance:
+            plan.append(("rejection", None, change(plain, acceptance=points.acceptance), (0.0,)))
+    return plan
+
+
+def _row(
+    pool: Sequence[Document], parts: Sequence[Split], outcomes: Sequence[Outcome], bias: float, features: FeatureSet
+) -> dict[str, float]:
+    scored = [pool[i] for _, test in parts for i in test]
+    answers = [document for outcome in outcomes for document in outcome.answers[bias]]
+    return {
+        "train_cpu_seconds": sum(outcome.seconds for outcome in outcomes) / len(outcomes),
+        "tokens_kept": sum(outcome.kept for outcome in outcomes) / sum(outcome.tokens for outcome in outcomes),
+        **figures(score(scored, answers, features)),
+    }

@@ -1,0 +1,119 @@
+"""Which feature groups matter: every non-empty subset of them on the same folds, tested against all of them.
+
+The experiment of Gardner 2012, chapter 4 (ALGORITHMS section 2.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deid.document import Document
+from deid.errors import ConfigError
+from deid.evaluation import subset_ttest
+from deid.experiments.folds import assign_folds, splits
+from deid.experiments.trials import Report, Trial, run_trials, score
+from deid.features import FeatureSet
+from deid.labeling.training import TrainingOptions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["MEASURES", "compare_subsets", "subsets"]
+
+MEASURES: dict[str, str] = {
+    "strict": "spans, strict",
+    "token": "tokens, Begin and Intermediate",
+    "token_category": "tokens, categories",
+    "word": "words, PHI or not",
+}
+"""Tables of an evaluation whose F1 can be compared, and what they are called."""
+
+
+def subsets(groups: str) -> list[str]:
+    """Return the non-empty subsets of feature groups, small ones first, all of them last."""
+    return ["".join(chosen) for size in range(1, len(groups) + 1) for chosen in combinations(groups, size)]
+
+
+def compare_subsets(
+    documents: Sequence[Document],
+    features: FeatureSet,
+    options: TrainingOptions | None = None,
+    *,
+    folds: int = 10,
+    measure: str = "strict",
+    seed: int = 0,
+    groups: Sequence[str] | None = None,
+    jobs: int = 1,
+    report: Report | None = None,
+) -> pd.DataFrame:
+    """Cross-validate every non-empty subset of the feature set's groups on the same folds.
+
+    Parameters
+    ----------
+    documents : sequence of Document
+    features : FeatureSet
+        With all groups that are compared; group d needs word lists.
+    options : TrainingOptions, optional
+    folds : int
+    measure : str
+        One of `MEASURES`.
+    seed : int
+        Of the folds.
+    groups : sequence of str, optional
+        Group of each document, as in `cross_validate`.
+    jobs : int
+    report : callable, optional
+
+    Returns
+    -------
+    DataFrame
+        One row a subset, best first: ``features``, ``mean`` and ``sd`` of F1 over folds, ``difference`` to all groups,
+        ``t`` and two-sided ``p`` of the paired t-test against all groups (empty in their own row), and F1 in each
+        fold (``fold_1`` and so on).
+
+    Raises
+    ------
+    ConfigError
+        When there are fewer than two groups, group d has no word lists, the measure is unknown, or the folds cannot
+        be made.
+    """
+    import pandas as pd
+
+    if measure not in MEASURES:
+        raise ConfigError(f"unknown measure {measure!r}", "known: " + ", ".join(MEASURES))
+    if "d" in features.groups and not features.dictionaries:
+        raise ConfigError("group d has no word lists", "name word lists, or compare the groups without d")
+    if len(features.groups) < 2:
+        raise ConfigError("one feature group leaves nothing to compare", "give at least two of r, a, c, d")
+    options = options or TrainingOptions()
+    chosen = [
+        FeatureSet(features.preset, name, features.dictionaries, skip_punct=features.skip_punct)
+        for name in subsets(features.groups)
+    ]
+    parts = splits(assign_folds(documents, folds, seed, groups=groups))
+    trials = [Trial(train, test, subset, options) for subset in chosen for train, test in parts]
+    f1 = [
+        score([documents[i] for i in trial.test], outcome.answers[0.0], features).tables[measure].micro().f1
+        for trial, outcome in zip(trials, run_trials(documents, trials, jobs=jobs, report=report), strict=True)
+    ]
+    scores = np.array(f1).reshape(len(chosen), len(parts))
+    t, p = subset_ttest(scores)
+    frame = pd.DataFrame(
+        {
+            "features": [subset.groups for subset in chosen],
+            "mean": scores.mean(axis=1),
+            "sd": scores.std(axis=1, ddof=1),
+            "difference": scores.mean(axis=1) - scores[-1].mean(),
+            "t": [*t, np.nan],
+            "p": [*p, np.nan],
+            **{f"fold_{number}": column for number, column in enumerate(scores.T, 1)},
+        }
+    )
+    # the size of the name decides ties, so that a smaller set that is as good stands first
+    frame["size"] = frame["features"].str.len()
+    order = frame.sort_values(["mean", "size", "features"], ascending=[False, True, True])
+    return order.drop(columns="size").reset_index(drop=True)

@@ -1,0 +1,147 @@
+"""The unit of work of every experiment: train on some documents, tag others; one after the other or in processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from deid.document import Document
+from deid.errors import ConfigError
+from deid.evaluation import Evaluation, Settings, evaluate
+from deid.features import FeatureSet
+from deid.labeling.tagger import train
+from deid.labeling.training import TrainingOptions, prepare
+
+__all__ = ["Outcome", "Report", "Trial", "figures", "run_trials", "score"]
+
+Report = Callable[[int, int], None]
+"""Gets how many trainings are done, of how many."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A training, and what to tag with the result."""
+
+    train: tuple[int, ...] = field(repr=False)
+    """Indices of documents."""
+    test: tuple[int, ...] = field(repr=False)
+    features: FeatureSet
+    options: TrainingOptions
+    biases: tuple[float, ...] = (0.0,)
+    """Positions of the recall dial; the documents are tagged once for each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What came of a trial."""
+
+    answers: Mapping[float, tuple[Document, ...]] = field(repr=False)
+    """For each bias the test documents with the spans that were found."""
+    seconds: float
+    """CPU time of the training, feature extraction included."""
+    tokens: int
+    """Tokens of the training documents that can be labelled."""
+    kept: int
+    """Tokens that were trained on, after sampling (a token drawn twice counts twice)."""
+
+
+def run_trials(
+    documents: Sequence[Document], trials: Sequence[Trial], *, jobs: int = 1, report: Report | None = None
+) -> Iterator[Outcome]:
+    """Run trials and yield their outcomes in order.
+
+    Parameters
+    ----------
+    documents : sequence of Document
+        What the trials' indices refer to.
+    trials : sequence of Trial
+    jobs : int
+        Processes; 1 runs everything in this one. More start new interpreters, so a script that calls this needs the
+        usual ``if __name__ == "__main__"``.
+    report : callable, optional
+
+    Raises
+    ------
+    ConfigError
+        When ``jobs`` is less than 1, or a trial has nothing to learn from.
+    """
+    if jobs < 1:
+        raise ConfigError("the number of jobs is less than 1", "give 1 or more")
+    with ExitStack() as stack:
+        if jobs == 1 or len(trials) < 2:
+            outcomes: Iterator[Outcome] = (_run(documents, trial) for trial in trials)
+        else:
+            import multiprocessing
+            from concurrent.futures import ProcessPoolExecutor
+
+            spawn = multiprocessing.get_context("spawn")
+            pool = ProcessPoolExecutor(min(jobs, len(trials)), spawn, _receive, (tuple(documents),))
+            stack.callback(pool.shutdown, cancel_futures=True)  # whoever stops early does not wait for the rest
+            outcomes = pool.map(_run_received, trials)
+        for done, outcome in enumerate(outcomes, 1):
+            if report is not None:
+                report(done, len(trials))
+            yield outcome
+
+
+_received: tuple[Document, ...] = ()
+
+
+def _receive(documents: tuple[Document, ...]) -> None:
+    """Keep the documents in a worker, so that they are sent once and not with every trial."""
+    global _received
+    _received = documents
+
+
+def _run_received(trial: Trial) -> Outcome:
+    return _run(_received, trial)
+
+
+def _run(documents: Sequence[Document], trial: Trial) -> Outcome:
+    import sklearn_crfsuite  # noqa: F401  (takes a second, which is not the first training's)
+
+    chosen = [documents[i] for i in trial.train]
+    trial.features.type_attributes.cache_clear()  # else a trial would save time that an earlier one spent
+    start = time.process_time()
+    tagger = train(chosen, trial.features, trial.options)
+    seconds = time.process_time() - start
+    answers = {}
+    for bias in trial.biases:
+        dialled = tagger.dial(bias)
+        answers[bias] = tuple(documents[i].with_spans(dialled.find(documents[i])) for i in trial.test)
+    return Outcome(answers, seconds, *_count_tokens(chosen, trial.features, trial.options))
+
+
+def _count_tokens(documents: Sequence[Document], features: FeatureSet, options: TrainingOptions) -> tuple[int, int]:
+    tokens = sum(len(features.encode(document.text).items) for document in documents)
+    if options.acceptance:
+        return tokens, options.accepted or tokens
+    # the same tokens without any feature, so that counting what sampling leaves is quick
+    bare = FeatureSet(features.preset, "d", skip_punct=features.skip_punct)
+    return tokens, sum(len(labels) for _, labels in prepare(documents, bare, options).sequences())
+
+
+def score(
+    documents: Sequence[Document], answers: Sequence[Document], features: FeatureSet, resamples: int = 0
+) -> Evaluation:
+    """Score answers with the tokens of the feature set, as the dissertation's tables do."""
+    settings = Settings(tokenizer=features.tokenizer, resamples=resamples)
+    return evaluate(documents, answers, settings=settings)
+
+
+def figures(evaluation: Evaluation) -> dict[str, float]:
+    """Return the figures that experiments show.
+
+    Strict spans; Begin and Intermediate tokens; ``phi_*``: words as PHI or not, whatever the category; PHI words left
+    per document; share of documents with none left.
+    """
+    found: dict[str, float] = {}
+    for title, name in (("strict", "strict"), ("token", "token"), ("phi", "word")):
+        micro = evaluation.tables[name].micro()
+        found |= {f"{title}_precision": micro.precision, f"{title}_recall": micro.recall, f"{title}_f1": micro.f1}
+    leaks = evaluation.leaks
+    found["leaks_per_document"] = float(leaks.words_left.mean())
+    found["documents_clean"] = float(leaks.clean.mean())
+    return found

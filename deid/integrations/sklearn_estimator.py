@@ -1,0 +1,249 @@
+"""A scikit-learn estimator: taggers in grid searches and cross-validations of scikit-learn.
+
+>>> from sklearn.model_selection import GridSearchCV                                    # doctest: +SKIP
+>>> search = GridSearchCV(SpanTagger(), {"c2": [0.01, 0.1, 1], "bias": [0, 1]}, cv=5)   # doctest: +SKIP
+>>> search.fit(documents)                                                               # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from deid.document import Document, Span, check_spans
+from deid.errors import ConfigError, InputError
+from deid.evaluation import Settings, evaluate
+from deid.features import FeatureSet
+from deid.labeling.tagger import train
+from deid.labeling.training import TrainingOptions
+
+__all__ = ["SpanTagger"]
+
+Spans = Iterable[Span | tuple[int, int, str]]
+
+
+class SpanTagger(BaseEstimator):
+    """Learns to find spans in texts.
+
+    ``X`` is a sequence of texts or of `Document`, one sample a document; ``y`` is a sequence of as many lists of spans,
+    each a `Span` or a tuple (start, end, category). ``y`` may be left out where ``X`` holds annotated documents.
+
+    Parameters
+    ----------
+    preset, groups, dictionaries, skip_punct
+        Features, see `deid.features.FeatureSet`.
+    scheme, algorithm, c1, c2, iterations, window, o_sampling, split_at_gaps, accepted, min_documents
+        Training, see `deid.labeling.training.TrainingOptions`.
+    acceptance : mapping or sequence of (str, float)
+        Naive Bayes only: label -> probability that a drawn token is accepted.
+    bias : float
+        The recall dial, subtracted from the score of O when spans are predicted; it can be searched like any other
+        parameter.
+    random_state : int
+        Seed of all sampling. Neither None nor a generator: the same input shall give the same tagger.
+
+    Attributes
+    ----------
+    tagger_ : deid.labeling.tagger.Tagger
+        What was learnt; ``tagger_.save(folder)`` writes a model folder for the command line.
+    categories_ : tuple of str
+        Categories that can be found, sorted.
+    n_documents_ : int
+        How many documents it was fitted on.
+    """
+
+    def __init__(
+        self,
+        *,
+        preset: str = "default",
+        groups: str = "racd",
+        dictionaries: Sequence[str] = (),
+        skip_punct: bool = False,
+        scheme: str = "BIO",
+        algorithm: str = "lbfgs",
+        c1: float = 0.0,
+        c2: float = 0.1,
+        iterations: int = 100,
+        window: int | None = None,
+        o_sampling: float | None = None,
+        split_at_gaps: bool = False,
+        acceptance: Mapping[str, float] | Sequence[tuple[str, float]] = (),
+        accepted: int | None = None,
+        min_documents: int = 3,
+        bias: float = 0.0,
+        random_state: int = 0,
+    ) -> None:
+        self.preset = preset
+        self.groups = groups
+        self.dictionaries = dictionaries
+        self.skip_punct = skip_punct
+        self.scheme = scheme
+        self.algorithm = algorithm
+        self.c1 = c1
+        self.c2 = c2
+        self.iterations = iterations
+        self.window = window
+        self.o_sampling = o_sampling
+        self.split_at_gaps = split_at_gaps
+        self.acceptance = acceptance
+        self.accepted = accepted
+        self.min_documents = min_documents
+        self.bias = bias
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        """Say that samples are texts (or documents), not rows of a table."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def fit(self, X: Sequence[str | Document], y: Sequence[Spans] | None = None) -> SpanTagger:
+        """Learn from annotated documents.
+
+        Parameters
+        ----------
+        X : sequence of str or Document
+        y : sequence of lists of spans, optional
+            Takes the place of the documents' own annotations when given.
+
+        Returns
+        -------
+        SpanTagger
+            Itself.
+
+        Raises
+        ------
+        ConfigError
+            When a parameter cannot be used, or there is no span to learn from.
+        InputError
+            When ``X`` or ``y`` is not what it should be.
+        """
+        features, options = self._validated()
+        documents = _annotated(X, y)
+        self.tagger_ = train(documents, features, options)
+        self.categories_ = tuple(sorted(self.tagger_.categories))
+        self.n_documents_ = len(documents)
+        return self
+
+    def predict(self, X: Sequence[str | Document]) -> np.ndarray:
+        """Find spans; annotations of documents are ignored.
+
+        Returns
+        -------
+        ndarray of object, shape (n_samples,)
+            A list of `Span` for each sample; an array, because scikit-learn joins the answers of several folds.
+        """
+        check_is_fitted(self)
+        # set here and not in fit, so that a search over the dial alone need not train again
+        tagger = self.tagger_.dial(self._checked_bias())
+        documents = _documents(X)
+        found = np.empty(len(documents), dtype=object)
+        for i, document in enumerate(documents):
+            found[i] = tagger.find(document)
+        return found
+
+    def score(self, X: Sequence[str | Document], y: Sequence[Spans] | None = None) -> float:
+        """Return the strict F1 over all documents: start, end and category of a span must be right."""
+        check_is_fitted(self)
+        gold = [replace(d, id=str(i)) for i, d in enumerate(_annotated(X, y))]
+        answers = [d.with_spans(spans) for d, spans in zip(gold, self.predict(gold), strict=True)]
+        return evaluate(gold, answers, settings=Settings(resamples=0)).tables["strict"].micro().f1
+
+    def _validated(self) -> tuple[FeatureSet, TrainingOptions]:
+        """Check the parameters' types here, their values where they are used."""
+        if isinstance(self.dictionaries, str) or not all(isinstance(name, str) for name in self.dictionaries):
+            raise ConfigError("dictionaries is no list of names", "for example: ('names/last_popular',)")
+        expected: dict[str, tuple[type, ...]] = {
+            **dict.fromkeys(("preset", "groups", "scheme", "algorithm"), (str,)),
+            **dict.fromkeys(("skip_punct", "split_at_gaps"), (bool,)),
+            **dict.fromkeys(("c1", "c2"), (Real,)),
+            **dict.fromkeys(("iterations", "min_documents", "random_state"), (Integral,)),
+            **dict.fromkeys(("window", "accepted"), (Integral, type(None))),
+            "o_sampling": (Real, type(None)),
+        }
+        for name, kinds in expected.items():
+            value = getattr(self, name)
+            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+                allowed = " or ".join("None" if kind is type(None) else kind.__name__.lower() for kind in kinds)
+                raise ConfigError(f"parameter {name} is a {type(value).__name__}", f"allowed: {allowed}")
+        self._checked_bias()
+        features = FeatureSet(self.preset, self.groups, tuple(self.dictionaries), skip_punct=self.skip_punct)
+        return features, TrainingOptions(
+            scheme=self.scheme,
+            algorithm=self.algorithm,
+            c1=float(self.c1),
+            c2=float(self.c2),
+            iterations=int(self.iterations),
+            window=None if self.window is None else int(self.window),
+            o_sampling=None if self.o_sampling is None else float(self.o_sampling),
+            split_at_gaps=self.split_at_gaps,
+            acceptance=self._checked_acceptance(),
+            accepted=None if self.accepted is None else int(self.accepted),
+            min_documents=int(self.min_documents),
+            seed=int(self.random_state),
+        )
+
+    def _checked_acceptance(self) -> tuple[tuple[str, float], ...]:
+        try:
+            return tuple((str(label), float(p)) for label, p in dict(self.acceptance).items())
+        except (TypeError, ValueError):
+            raise ConfigError("acceptance is no mapping of labels to probabilities", "for example: {'O': .1}") from None
+
+    def _checked_bias(self) -> float:
+        if not isinstance(self.bias, Real) or isinstance(self.bias, bool):
+            raise ConfigError(f"parameter bias is a {type(self.bias).__name__}", "allowed: real")
+        return float(self.bias)
+
+
+def _documents(X: Sequence[str | Document]) -> list[Document]:
+    if isinstance(X, str | Document):
+        raise InputError("X is one text or document", "put it into a list")
+    documents = []
+    for index, sample in enumerate(X, 1):
+        if isinstance(sample, Document):
+            documents.append(sample)
+        elif isinstance(sample, str):
+            documents.append(Document(str(index), str(sample), index=index))  # str(): numpy has strings of its own
+        else:
+            raise InputError(
+                f"it is a {type(sample).__name__}", "X holds texts or deid.Document", "X", f"sample {index}"
+            )
+    return documents
+
+
+def _annotated(X: Sequence[str | Document], y: Sequence[Spans] | None) -> list[Document]:
+    documents = _documents(X)
+    if y is None:
+        if any(isinstance(sample, str) for sample in X):
+            raise InputError("y is missing", "give the spans of each text, or annotated documents as X")
+        return documents
+    if len(y) != len(documents):
+        raise InputError(f"y has {len(y)} entries for {len(documents)} documents", "give one list of spans for each")
+    found = []
+    for index, (document, spans) in enumerate(zip(documents, y, strict=True), 1):
+        found.append(document.with_spans(_span(span, index) for span in spans))
+        check_spans(len(document.text), found[-1].spans, f"y, sample {index}")
+    return found
+
+
+def _span(span: Any, index: int) -> Span:
+    if isinstance(span, Span):
+        return span
+    try:
+        start, end, category = span
+        if not isinstance(category, str):
+            raise TypeError
+        return Span(int(start), int(end), str(category))
+    except (TypeError, ValueError):
+        raise InputError(
+            "a span is neither a Span nor (start, end, category)",
+            "for example: (0, 9, 'PATIENT')",
+            f"y, sample {index}",
+        ) from None
