@@ -12,7 +12,8 @@
     ├── OutputError           something that cannot be written as asked
     ├── ConfigError           options, policies, patterns, keys: what the user configured
     ├── ModelError            a model folder that is missing, foreign, tampered with or too old
-    └── DetectionError        a recognizer that could not finish a document
+    ├── DetectionError        a recognizer that could not finish a document
+    └── StoreError            a database that cannot be opened, read or written, or whose content was altered
 
 Every message names where (file or document, position), what is wrong, and ends with a hint what to do. It never
 contains text of a document, and names documents by `deid.safe_names.safe_name`: file names, ids, offsets in
@@ -34,6 +35,7 @@ __all__ = [
     "ModelError",
     "OffsetError",
     "OutputError",
+    "StoreError",
 ]
 
 
@@ -107,3 +109,7 @@ class ModelError(DeidError):
 
 class DetectionError(DeidError):
     """A recognizer that could not finish a document."""
+
+
+class StoreError(DeidError):
+    """A database that cannot be opened, read or written, or whose content was altered."""
