@@ -19,8 +19,9 @@ from deid.io.span_checks import check_offsets
 __all__ = ["HIDE", "read", "write"]
 
 _LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]*")
+# possessive, so that a long stretch without ">" is looked at once
 _MARK = re.compile(
-    r"<(?P<close>/?)(?P<label>[A-Za-z][A-Za-z0-9_.:-]*)(?P<rest>[^<>]*)>|&(?P<reference>#?[0-9A-Za-z]{1,8});"
+    r"<(?P<close>/?)(?P<label>[A-Za-z][A-Za-z0-9_.:-]*+)(?P<rest>[^<>]*+)>|&(?P<reference>#?[0-9A-Za-z]{1,8});"
 )
 _REFERENCES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 

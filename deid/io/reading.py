@@ -38,10 +38,10 @@ class Source:
     unreadable: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Folders below that could not be opened, and why."""
 
-    def documents(self) -> Iterator[Document | Failure]:
-        """Yield all documents in a fixed order, and a `Failure` for each that cannot be read."""
+    def documents(self, first: int = 1) -> Iterator[Document | Failure]:
+        """Yield all documents in a fixed order, counted from ``first``; a `Failure` for each that fails."""
         seen: set[str] = set()
-        for index, (name, item) in enumerate(self._items(), 1):
+        for index, (name, item) in enumerate(self._items(), first):
             if isinstance(item, Document):
                 document = replace(item, index=index)
                 if document.id not in seen:
@@ -53,9 +53,21 @@ class Source:
             yield Failure(shown, item.at(shown), index, str(self.root / name))
 
     def files(self) -> Iterator[tuple[str, Source]]:
-        """Yield each file as a source of its own, with its relative path without suffix."""
+        """Yield each file as a source of its own, with its relative path without suffix.
+
+        Folders that could not be opened come with the first.
+        """
+        unreadable = self.unreadable
         for name in self.names:
-            yield split_suffix(name)[0], replace(self, names=(name,), skipped={}, unreadable=())
+            yield split_suffix(name)[0], replace(self, names=(name,), skipped={}, unreadable=unreadable)
+            unreadable = ()
+
+    def remarks(self) -> list[str]:
+        """Return sentences for the user about files that are not read, because nobody else will look at them."""
+        if not self.skipped:
+            return []
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.skipped.items()))
+        return [f"not read, and not copied: {kinds} (read were {self.format.name} files)"]
 
     def layout(self) -> Options:
         """Return the options with the names and the order of the fields of the first file, to write a copy alike."""

@@ -1,0 +1,164 @@
+"""Converting between formats, labels included, and telling what was lost on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from deid.document import Document, Failure
+from deid.errors import ConfigError, DeidError, LabelError
+from deid.io import FORMATS, check_output, open_writer, scan
+from deid.io.formats import CollectionFormat, Format, Options
+from deid.io.reading import Source, get_format
+from deid.io.span_checks import allowed, shown
+from deid.phi import LABEL_SETS, find_label, map_labels, map_used_labels
+
+__all__ = ["Conversion", "convert"]
+
+Items = Iterator[Document | Failure]
+
+
+@dataclass(slots=True)
+class Conversion:
+    """What a conversion did."""
+
+    source: str
+    """Format that was read."""
+    target: str
+    """Format that was written."""
+    documents: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    categories: Counter[str] = field(default_factory=Counter)
+    """Spans that were written, by label."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """Spans that were left out, by label."""
+    remarks: list[str] = field(default_factory=list)
+    """What the user must know: labels that changed their meaning, files that were not read."""
+
+
+def convert(
+    in_path: Path,
+    out_path: Path,
+    format: str,
+    *,
+    from_format: str | None = None,
+    options: Options | None = None,
+    map_to: str | None = None,
+    map_from: str | None = None,
+    drop_unmapped: bool = False,
+    watch: Callable[[Items], Items] = iter,
+) -> Conversion:
+    """Read documents in one format and write them in another, in UTF-8.
+
+    Parameters
+    ----------
+    in_path, out_path : Path
+        ``out_path`` must be new or an empty folder.
+    format, from_format : str
+        Names of formats; the second is sniffed when not given.
+    options : Options, optional
+        How to read; ``any_label`` is for writing too.
+    map_to : str, optional
+        Label set to map the labels to. Without it they are mapped only where the target format is closed to some.
+    map_from : str, optional
+        Label set of the input, where its labels alone do not tell it.
+    drop_unmapped : bool
+        Leave out spans whose label has no place in the target; otherwise their documents fail.
+    watch : callable
+        Wraps the stream of documents, for progress.
+
+    Raises
+    ------
+    DeidError
+        Paths, formats, label sets or the encoding cannot be used, or a collection could not be written at all.
+    """
+    options = options or Options()
+    target = get_format(format, FORMATS)
+    check_output(in_path, out_path)
+    source = scan(in_path, from_format, options)
+    result = Conversion(source.format.name, target.name, remarks=source.remarks())
+    mapping = _mapping(source, target, options, map_to, map_from, result)
+    same = source.format.name == target.name
+    writing = replace(source.layout() if same else Options(any_label=options.any_label), encoding="utf-8")
+    for place, part, single in _parts(source, target, out_path):
+        done = result.documents + len(result.failures)
+        with open_writer(place, target.name, writing, single=single) as writer:
+            for item in watch(part.documents(done + 1)):
+                if isinstance(item, Failure):
+                    result.failures.append(item)
+                    continue
+                try:
+                    document, dropped = _relabel(item, mapping, target, drop_unmapped)
+                    writer.write(document)
+                except DeidError as error:
+                    result.failures.append(Failure(item.name, error.at(item.name), item.index, item.id))
+                    continue
+                result.documents += 1
+                result.categories.update(shown(span.category) for span in document.spans)
+                result.dropped.update(dropped)
+    if result.dropped:
+        result.remarks.append(f"{result.dropped.total()} spans have no place in {target.name} and were left out")
+    return result
+
+
+def _parts(source: Source, target: Format, out_path: Path) -> Iterator[tuple[Path, Source, bool | None]]:
+    """Yield where to write what: file by file from a folder of collections to such a folder, else all at once."""
+    collections = isinstance(source.format, CollectionFormat) and isinstance(target, CollectionFormat)
+    if source.single or not collections:
+        yield out_path, source, None
+        return
+    for stem, part in source.files():
+        yield out_path / f"{stem}{target.suffixes[0]}", part, True
+
+
+def _mapping(
+    source: Source, target: Format, options: Options, map_to: str | None, map_from: str | None, result: Conversion
+) -> Mapping[str, str | None] | None:
+    """Return what becomes of each label, or None where all stay as they are; note what that loses."""
+    for name in (map_to, map_from):
+        if name is not None and name not in LABEL_SETS:
+            raise ConfigError("unknown label set", f"known sets: {', '.join(LABEL_SETS)}")
+    if map_from is not None and map_to is None and not target.label_sets:
+        raise ConfigError("--map-from without --map", "say which label set to map to")
+    if map_to is None and (not target.label_sets or options.any_label):
+        return None
+    used = {span.category for item in source.documents() if isinstance(item, Document) for span in item.spans}
+    if map_to is None and all(allowed(label, target.label_sets) for label in used):
+        return None
+    wanted = map_to or target.label_sets[0]
+    found = map_labels(map_from, wanted) if map_from else map_used_labels(used, wanted)
+    strange = {label for label in used if find_label(label) is None}
+    result.remarks += [
+        f"labels: {loss.removesuffix(' and is dropped')}"
+        for loss in found.losses
+        if not any(loss.startswith(f"{label} ") for label in strange)
+    ]
+    result.remarks += [f"labels: {shown(label)} has no place in {wanted}" for label in sorted(strange)]
+    return found.to
+
+
+def _relabel(
+    document: Document, mapping: Mapping[str, str | None] | None, target: Format, drop_unmapped: bool
+) -> tuple[Document, list[str]]:
+    """Return a document as the target can hold it, and the labels of the spans that were left out."""
+    if not target.carries_spans:
+        return document.with_spans(()), [shown(span.category) for span in document.spans]
+    if mapping is None:
+        return document, []
+    spans = []
+    dropped = []
+    for span in document.spans:
+        label = mapping.get(span.category)
+        if label is not None:
+            spans.append(replace(span, category=label))
+            continue
+        if not drop_unmapped:
+            raise LabelError(
+                f"label {shown(span.category)} has no place in the target's label set",
+                "leave such spans out with --drop-unmapped, or name the input's label set with --map-from",
+                position=f"offset {span.start}",
+            )
+        dropped.append(shown(span.category))
+    return document.with_spans(spans), dropped
