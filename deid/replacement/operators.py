@@ -20,6 +20,7 @@ from typing import Any, get_type_hints
 from deid.document import Document, Span
 from deid.errors import ConfigError
 from deid.phi import group
+from deid.replacement.containment import holds
 from deid.replacement.scope import Operator, Scope
 
 __all__ = [
@@ -55,6 +56,8 @@ class OperatorSpec:
     """Whether it may return its original: to keep, and to generalize what is general already."""
     per_person: bool = False
     """Whether it depends on who the patient is, so that an unknown patient must be reported."""
+    articles: bool = False
+    """Whether *a* and *an* before what it writes are made to agree."""
 
     def resolve(self) -> Callable[..., Operator]:
         """Import and return the factory.
@@ -74,8 +77,8 @@ class OperatorSpec:
             ) from None
         return factory
 
-    def parameters(self) -> Mapping[str, type]:
-        """Return the names and types of the parameters that a policy may give."""
+    def parameters(self) -> Mapping[str, Any]:
+        """Return the names and kinds (see `_KINDS`) of the parameters that a policy may give."""
         factory = self.resolve()
         hints = get_type_hints(factory)
         return {name: hints[name] for name in inspect.signature(factory).parameters}
@@ -90,10 +93,10 @@ class OperatorSpec:
                     f"it has: {', '.join(known)}" if known else "it has no parameters",
                     where,
                 )
-            wanted = str if known[name] is Path else known[name]
-            if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+            kind = known[name]
+            if not _fits(value, kind):
                 raise ConfigError(
-                    f"the parameter {name!r} of the operator {self.name!r} must be of type {wanted.__name__}",
+                    f"the parameter {name!r} of the operator {self.name!r} must be {_KINDS[kind]}",
                     "see docs/policies.md",
                     where,
                 )
@@ -107,21 +110,47 @@ class OperatorSpec:
             When a parameter's value cannot be used.
         """
         known = self.parameters()
-        return self.resolve()(**{n: Path(v) if known.get(n) is Path else v for n, v in parameters.items()})
+        try:
+            return self.resolve()(**{n: Path(v) if known.get(n) is Path else v for n, v in parameters.items()})
+        except TypeError:
+            needed = ", ".join(
+                n for n, p in inspect.signature(self.resolve()).parameters.items() if p.default is p.empty
+            )
+            raise ConfigError(f"the operator {self.name!r} lacks a parameter", f"it needs: {needed}") from None
+
+
+_KINDS: Mapping[Any, str] = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    Path: "a path",
+    Sequence: "a list of texts",
+}
+"""What parameters of operators can be."""
+
+
+def _fits(value: object, kind: Any) -> bool:
+    if isinstance(value, bool) or kind is bool:
+        return isinstance(value, bool) and kind is bool
+    if kind is Sequence:
+        return isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value)
+    wanted: Any = {Path: str, float: (int, float)}.get(kind, kind)
+    return isinstance(value, wanted)
 
 
 def label_for(category: str, original: str) -> str:
     """Return the label that stands for a span: ``[NAME]`` with the coarse group of its category.
 
-    Where the label would hold the original (the initial ``A``, a clinic called ``Name``) it is ``[***]``, so that
-    "nothing of the original is left" can be checked without exceptions.
+    Where the original is that very word (a clinic called ``Location``) it is ``[***]``, so that "nothing of the
+    original is left" can be checked without exceptions.
     """
     return _bracketed(group(category), original)
 
 
 def _bracketed(word: str, original: str) -> str:
     label = f"[{word}]"
-    return "[***]" if original.strip().casefold() in label.casefold() else label
+    return "[***]" if holds(label, original) else label
 
 
 def word_for(category: str, original: str) -> str:
@@ -312,6 +341,7 @@ OPERATORS: Mapping[str, OperatorSpec] = _table(
         "writes more general words until t originals are plausible",
         protects=False,
         may_repeat=True,
+        articles=True,
     ),
 )
 """The operators by name."""

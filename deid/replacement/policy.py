@@ -37,9 +37,11 @@ from deid.phi import CATEGORIES, GROUPS, HIPAA, canonical, find_label, group, hi
 from deid.replacement.operators import OPERATORS
 from deid.resources import resource_folder
 
-__all__ = ["Condition", "Policy", "Rule", "load_policy", "parse_policy", "shipped_policies"]
+__all__ = ["DEFAULT_POLICY", "Condition", "Policy", "Rule", "load_policy", "parse_policy", "shipped_policies"]
 
 T = TypeVar("T")
+
+DEFAULT_POLICY = "redact"
 
 _KEYS = ("description", "requires_dua", "requires_expert", "allow", "default", "categories", "when")
 _NOT_IN_TEXT = (
@@ -53,7 +55,8 @@ class Rule:
     """An operator and its parameters."""
 
     operator: str
-    parameters: tuple[tuple[str, str | int | bool], ...] = ()
+    parameters: tuple[tuple[str, Any], ...] = ()
+    """Names and values, sorted; lists as tuples."""
 
     def __str__(self) -> str:
         shown = ", ".join(f"{name}={value}" for name, value in self.parameters)
@@ -349,6 +352,7 @@ class _Parser:
         except ConfigError as error:
             raise error.at(self.where) from None
         resolved = {k: str((self.folder / v).resolve()) if k in paths else v for k, v in given.items()}
+        resolved = {k: tuple(v) if isinstance(v, list) else v for k, v in resolved.items()}
         return Rule(operator, tuple(sorted(resolved.items())))
 
     def check_coverage(self, policy: Policy) -> None:

@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from deid.document import Document, Edit, Span, apply_edits, check_spans, resolve_overlaps
 from deid.errors import ConfigError, DeidError, LabelError
 from deid.phi import CATEGORIES, find_label
+from deid.replacement.articles import agree
+from deid.replacement.containment import holds
 from deid.replacement.operators import OPERATORS
 from deid.replacement.policy import Policy, Rule
 from deid.replacement.scope import Operator, Scope
 
-__all__ = ["Replaced", "Replacer", "holds", "known_category"]
+__all__ = ["Replaced", "Replacer", "known_category"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,30 +37,6 @@ def known_category(label: str) -> str:
     """Return the canonical category of a label; a label of no known set counts as ``OTHER``."""
     known = find_label(label)
     return known.canonical if known else "OTHER"
-
-
-def holds(text: str, original: str) -> bool:
-    """Tell whether ``text`` is the original or holds it as a whole word (or sequence of words), whatever the case.
-
-    Examples
-    --------
-    >>> holds("Smith's", "SMITH"), holds("11/2/2011", "1/2/2011")
-    (True, False)
-    """
-    text, original = text.casefold(), original.strip().casefold()
-    if text.strip() == original:
-        return bool(original)
-    if not any(c.isalnum() for c in original):
-        return False
-    start = text.find(original)
-    while start >= 0:
-        end = start + len(original)
-        if not (start and text[start - 1].isalnum() and original[0].isalnum()) and not (
-            end < len(text) and text[end].isalnum() and original[-1].isalnum()
-        ):
-            return True
-        start = text.find(original, start + 1)
-    return False
 
 
 class Replacer:
@@ -123,10 +101,15 @@ class Replacer:
             given = [replace(united[place], category=categories[place]) for place in places]
             for place, text in zip(places, self._write(rule, document, given, scope), strict=True):
                 texts[place] = text
-        scrubbed, edits = apply_edits(document, zip(united, texts, strict=True))
+        pairs = list(zip(united, texts, strict=True))
+        for rule, places in by_rule.items():
+            if OPERATORS[rule.operator].articles:
+                agreeing = agree(document, pairs)
+                pairs = [agreeing[p] if p in set(places) else pair for p, pair in enumerate(pairs)]
+        scrubbed, edits = apply_edits(document, pairs)
         changed = tuple(
             replace(edit, category=category)
-            for edit, category, span, text in zip(edits, categories, united, texts, strict=True)
+            for edit, category, (span, text) in zip(edits, categories, pairs, strict=True)
             if document.text[span.start : span.end] != text
         )
         return Replaced(scrubbed, united, changed)

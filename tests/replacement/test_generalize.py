@@ -63,6 +63,6 @@ def test_published_values_stand_at_their_places(tmp_path: Path) -> None:
 def test_bad_tables_name_the_line_and_no_id(tmp_path: Path, content: str) -> None:
     values = tmp_path / "view.csv"
     values.write_text(content)
-    with pytest.raises(ConfigError, match="line [23]") as caught:
+    with pytest.raises(ConfigError, match=r"line [23]") as caught:
         published_value(values=values)
     assert "Smith" not in str(caught.value)

@@ -10,8 +10,8 @@ from deid.document import Document, Span
 from deid.errors import ConfigError
 from deid.keys import Key
 from deid.phi import CATEGORIES
+from deid.replacement.containment import holds
 from deid.replacement.operators import OPERATORS, label_for
-from deid.replacement.replacer import holds
 from deid.replacement.scope import Scope
 
 KEY = Key(b"k" * 32)
@@ -35,9 +35,15 @@ def test_redact_mask_has_one_width_for_all() -> None:
     assert run("redact", "Al", style="removed") == ""
 
 
-@pytest.mark.parametrize("original", ["A", "name", "Name", "NAM"])
+@pytest.mark.parametrize("original", ["name", "Name ", "[NAME]"])
 def test_a_label_never_holds_its_original(original: str) -> None:
     assert label_for("PATIENT", original) == "[***]"
+
+
+@pytest.mark.parametrize("original", ["A", "Na", "AM"])
+def test_a_label_does_not_tell_letters_of_its_original(original: str) -> None:
+    """Another label for originals that happen to be letters of NAME would give them away."""
+    assert label_for("PATIENT", original) == "[NAME]"
 
 
 def test_mask_keeps_length_and_punctuation() -> None:
@@ -84,7 +90,7 @@ def test_bad_values_are_refused(name: str, parameters: dict[str, object]) -> Non
 def test_specs_check_names_and_types() -> None:
     with pytest.raises(ConfigError, match="no parameter 'colour'"):
         OPERATORS["redact"].check({"colour": "red"}, "policy x")
-    with pytest.raises(ConfigError, match="type int"):
+    with pytest.raises(ConfigError, match="a whole number"):
         OPERATORS["redact"].check({"width": True}, "policy x")
     OPERATORS["zip3"].check({"counts": "counts.csv"}, "policy x")
 

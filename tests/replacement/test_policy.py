@@ -107,7 +107,7 @@ def test_metadata_conditions_choose_other_rules() -> None:
         ('[categories.NAME]\noperator = "shred"' + REST, "no operator 'shred'"),
         ('[categories.NAME]\nstyle = "label"' + REST, "names no operator"),
         ('[categories.NAME]\noperator = "redact"\ncolour = "red"' + REST, "no parameter 'colour'"),
-        ('[categories.NAME]\noperator = "redact"\nwidth = "5"' + REST, "type int"),
+        ('[categories.NAME]\noperator = "redact"\nwidth = "5"' + REST, "a whole number"),
         ('[categories.NAME]\noperator = "zip3"' + REST, "cannot replace PATIENT"),
         ('[categories.LOCATION]\noperator = "zip3"' + REST, "cannot replace HOSPITAL"),
         ('[categories.NAME]\noperator = "tag"', "have no operator: PROFESSION"),

@@ -15,8 +15,9 @@ from deid.errors import ConfigError, DetectionError, LabelError, OffsetError
 from deid.keys import Key
 from deid.phi import CATEGORIES
 from deid.replacement import operators
+from deid.replacement.containment import holds
 from deid.replacement.policy import Policy, load_policy, parse_policy
-from deid.replacement.replacer import Replacer, holds
+from deid.replacement.replacer import Replacer
 from deid.replacement.scope import Operator, Scope
 
 KEY = Key(b"k" * 32)
@@ -47,7 +48,7 @@ def test_new_spans_keep_their_labels_and_edits_have_categories() -> None:
     found = [Span(s.start, s.end, "NOMBRE_SUJETO_ASISTENCIA") if s.category == "PATIENT" else s for s in GOLD]
     replaced = Replacer(load_policy("tag"))(Document("d", TEXT), found, Scope(KEY, "d"))
     text = replaced.document.text
-    assert [(s.category, text[s.start : s.end]) for s in replaced.document.spans][0] == (
+    assert next((s.category, text[s.start : s.end]) for s in replaced.document.spans) == (
         "NOMBRE_SUJETO_ASISTENCIA",
         "[PATIENT]",
     )
@@ -140,7 +141,7 @@ def test_holds(text: str, original: str, expected: bool) -> None:
 
 @given(st.data())
 def test_text_outside_the_spans_stays_and_edits_tell_where_it_went(data: st.DataObject) -> None:
-    """With any spans and any shipped policy that replaces: outside the edits both texts agree, character for character."""
+    """With any spans and any policy: outside the edits both texts agree, character for character."""
     text = data.draw(st.text(min_size=1, max_size=60))
     borders = st.integers(0, len(text))
     pairs = data.draw(st.lists(st.tuples(borders, borders, st.sampled_from(CATEGORIES)), max_size=6))
@@ -153,3 +154,19 @@ def test_text_outside_the_spans_stays_and_edits_tell_where_it_went(data: st.Data
         assert text[read : edit.start] == new[written : edit.new_start]
         read, written = edit.end, edit.new_end
     assert text[read:] == new[written:]
+
+
+def test_more_general_words_agree_with_their_articles() -> None:
+    policy = parse_policy(
+        {
+            "default": {"operator": "redact"},
+            "categories": {"PROFESSION": {"operator": "t-plausible", "t": 2, "ontologies": ["professions"]}},
+        },
+        "plausible",
+        Path(),
+    )
+    text = "She is an electrician, an uncle is not."
+    replaced = Replacer(policy)(Document("d", text), spans(("electrician", "PROFESSION"), text=text), Scope(KEY, "d"))
+    article, new = replaced.document.text[len("She is ") : -len(", an uncle is not.")].split(" ", 1)
+    assert article == ("an" if new[0] in "aeiou" else "a")
+    assert "electrician" not in replaced.document.text

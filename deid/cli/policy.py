@@ -1,0 +1,83 @@
+"""The commands policy check and policy show."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from deid.cli.common import Summary, SummaryJson
+
+__all__ = ["register"]
+
+Name = Annotated[str, typer.Argument(metavar="NAME|FILE", help="Shipped policy, or a TOML file.")]
+Allow = Annotated[
+    list[str] | None, typer.Option(metavar="CATEGORY", help="Accept that this stays readable (repeatable).")
+]
+
+
+def _check(policy: Name, allow: Allow = None, summary_json: SummaryJson = None) -> None:
+    """Check that a policy holds together and can be fulfilled.
+
+    Exit status 2, and what to do, when it does not.
+
+    Example: deid policy check my-policy.toml
+    """
+    from deid.replacement.policy import load_policy
+    from deid.replacement.replacer import Replacer
+
+    loaded = load_policy(policy, allow or ())
+    Replacer(loaded)
+    summary = Summary("policy check")
+    summary.notes = [f"policy {loaded.name} holds together", *loaded.notes()]
+    summary.extra = {"policy": loaded.name, "readable": list(loaded.readable())}
+    summary.finish(summary_json)
+
+
+def _show(
+    policy: Annotated[
+        str | None, typer.Argument(metavar="[NAME|FILE]", help="Policy to show; all shipped ones if none is named.")
+    ] = None,
+    allow: Allow = None,
+    summary_json: SummaryJson = None,
+) -> None:
+    """Show what a policy does with each category, or which policies and operators there are.
+
+    Example: deid policy show safe-harbor
+    """
+    from deid.phi import CATEGORIES, hipaa
+    from deid.replacement.operators import OPERATORS
+    from deid.replacement.policy import DEFAULT_POLICY, load_policy, shipped_policies
+
+    summary = Summary("policy show")
+    if policy is None:
+        typer.echo("policies")
+        for name in shipped_policies():
+            mark = " (default)" if name == DEFAULT_POLICY else ""
+            typer.echo(f"  {name + mark:<24}{load_policy(name).description}")
+        typer.echo("operators")
+        for spec in OPERATORS.values():
+            only = f" (for {', '.join(sorted(spec.only))})" if spec.only else ""
+            typer.echo(f"  {spec.name:<24}{spec.says}{only}")
+        summary.extra = {"policies": list(shipped_policies()), "operators": list(OPERATORS)}
+        summary.finish(summary_json)
+        return
+    loaded = load_policy(policy, allow or ())
+    typer.echo(f"{loaded.name}: {loaded.description}")
+    for category in CATEGORIES:
+        typer.echo(f"  {category:<16}{hipaa(category) or '-':<3}{loaded.base[category]}")
+    for condition, rules in loaded.overrides:
+        typer.echo(f"  where {condition.field} is {' or '.join(sorted(condition.values))}:")
+        for category, rule in rules.items():
+            typer.echo(f"    {category:<14}{hipaa(category) or '-':<3}{rule}")
+    summary.notes = loaded.notes()
+    summary.extra = {"policy": loaded.name, "rules": {category: str(rule) for category, rule in loaded.base.items()}}
+    summary.finish(summary_json)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(help="Policies: which operator replaces which category.", no_args_is_help=True)
+    group.command("check")(_check)
+    group.command("show")(_show)
+    app.add_typer(group, name="policy")

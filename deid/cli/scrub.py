@@ -1,0 +1,292 @@
+"""The commands scrub and tag: notes in, scrubbed or annotated notes out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deid.cli.common import Summary, SummaryJson, progress
+from deid.cli.source_options import (
+    AnyLabel,
+    Encoding,
+    IdField,
+    In,
+    Jobs,
+    KeyFile,
+    Language,
+    Model,
+    SpansField,
+    TextField,
+    existing_key,
+    fill_summary,
+    job_count,
+    read_options,
+    write_failed,
+)
+
+if TYPE_CHECKING:
+    import datetime
+
+    from deid.io import Source
+    from deid.keys import Key
+    from deid.pipeline.patients import Patients
+
+__all__ = ["register"]
+
+Rules = Annotated[
+    bool | None, typer.Option("--rules/--no-rules", help="Rules beside the model; by default as the model says.")
+]
+Bias = Annotated[
+    float | None, typer.Option(metavar="B", help="Recall dial of the model: 0 as trained, 0.5 to 2 finds more.")
+]
+Failed = Annotated[
+    Path | None,
+    typer.Option("--failed", metavar="F", help="Write the real paths of failed documents to F (they may hold PHI)."),
+]
+
+
+def _scrub(
+    source: In,
+    target: Annotated[Path | None, typer.Argument(metavar="OUT", help="New file or folder; same format as IN.")] = None,
+    policy: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="Shipped policy or TOML file (deid policy show).")
+    ] = None,
+    model: Model = None,
+    rules: Rules = None,
+    bias: Bias = None,
+    language: Language = None,
+    gold: Annotated[
+        bool, typer.Option("--gold", help="Replace the annotations that IN carries, instead of detecting.")
+    ] = False,
+    key_file: KeyFile = None,
+    patients: Annotated[
+        Path | None, typer.Option(metavar="F", help="CSV file with the columns document and patient.")
+    ] = None,
+    patient_field: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column or field with the patient's id.")
+    ] = None,
+    patient_pattern: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="Finds the patient's id in the file's name (first group).")
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Keep filename, id, or a field as it is (repeatable)."),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CATEGORY", help="Accept that this stays readable or undetected (repeatable)."),
+    ] = None,
+    as_of: Annotated[
+        str | None, typer.Option(metavar="DATE", help="Reference day of documents without a date of their own.")
+    ] = None,
+    date_field: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column or field with the document's date (YYYY-MM-DD).")
+    ] = None,
+    jobs: Jobs = 1,
+    format: Annotated[
+        str | None, typer.Option(metavar="F", help="Format of IN; told by its content if not given.")
+    ] = None,
+    encoding: Encoding = "utf-8",
+    any_label: AnyLabel = False,
+    text_field: TextField = None,
+    id_field: IdField = None,
+    spans_field: SpansField = None,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Show what would change in a few notes; write nothing.")
+    ] = False,
+    preview_count: Annotated[int, typer.Option(metavar="N", help="Notes to preview.")] = 3,
+    edits: Annotated[
+        Path | None, typer.Option(metavar="F", help="Write the edit log to F: offsets and categories, no text.")
+    ] = None,
+    failed: Failed = None,
+    summary_json: SummaryJson = None,
+) -> None:
+    """Replace the PHI in notes.
+
+    Writes the same format as IN. Names of files, ids and other fields become keyed pseudonyms unless --keep names
+    them. A document that fails is left out, and the exit status is 1.
+
+    Example: deid scrub notes/ scrubbed/ --policy safe-harbor
+    """
+    from deid.errors import ConfigError
+    from deid.io import check_output, scan
+    from deid.io.formats import CollectionFormat
+    from deid.pipeline import Pipeline, Settings, build_recognizer, scrub_files
+    from deid.replacement.policy import DEFAULT_POLICY, load_policy
+
+    if target is None and not preview:
+        raise ConfigError("OUT is missing", "name a new file or folder, or look first with --preview")
+    kept = frozenset(keep or ())
+    found = scan(source, format, read_options(encoding, any_label, text_field, id_field, spans_field))
+    if target is not None:
+        check_output(source, target)
+    collection = isinstance(found.format, CollectionFormat)
+    recognizer = None if gold else build_recognizer(model, rules=rules, bias=bias, language=language)
+    loaded = load_policy(policy or DEFAULT_POLICY, allow or ())
+    settings = Settings(
+        gold=gold,
+        keep_id="id" in kept or (not collection and "filename" in kept),
+        keep_fields=kept,
+        patients=_patients(patients, patient_field, patient_pattern),
+        date_field=date_field,
+        as_of=_date(as_of),
+        language=language or (recognizer.language if recognizer else "en"),
+    )
+    key, created = _key(key_file, preview)
+    pipeline = Pipeline(recognizer, loaded, key, settings)
+    if preview:
+        from deid.cli.preview import show
+
+        raise typer.Exit(show(pipeline, found, preview_count))
+    assert target is not None
+    summary = Summary("scrub")
+    summary.notes = [*([created] if created else []), *found.remarks()]
+    report = scrub_files(
+        found,
+        target,
+        pipeline,
+        jobs=job_count(jobs),
+        keep_filename="filename" in kept,
+        edit_log=edits,
+        watch=lambda items: progress(items, "scrubbing", _total(found)),
+    )
+    fill_summary(summary, report)
+    summary.notes += pipeline.notes
+    if loaded.per_person and report.without_patient:
+        summary.notes.append(
+            f"{report.without_patient} documents without a patient: their replacements are consistent within each "
+            "document only (--patients, --patient-field, --patient-pattern)"
+        )
+    if report.residual:
+        summary.notes.append(
+            f"{report.residual} replaced texts still stand elsewhere in their documents ({report.residual_documents} "
+            "of them); look whether they are PHI: deid scrub --preview"
+        )
+    if report.unlabelled:
+        summary.notes.append(f"{report.unlabelled} annotations were not written: the format has no label for them")
+    summary.extra = {
+        "policy": loaded.name,
+        "format": found.format.name,
+        "residual": report.residual,
+        "residual_documents": report.residual_documents,
+        "without_patient": report.without_patient,
+    }
+    write_failed(summary, failed)
+    summary.finish(summary_json)
+
+
+def _tag(
+    source: In,
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="New file or folder.")],
+    model: Model = None,
+    rules: Rules = None,
+    bias: Bias = None,
+    threshold: Annotated[
+        float | None, typer.Option(metavar="P", help="Leave out what the model is less sure of than P (0 to 1).")
+    ] = None,
+    language: Language = None,
+    format: Annotated[
+        str | None,
+        typer.Option(metavar="F", help="Format of OUT; by default meddocan for its labels, else i2b2-2014."),
+    ] = None,
+    from_format: Annotated[
+        str | None, typer.Option("--from", metavar="F", help="Format of IN; told by its content if not given.")
+    ] = None,
+    jobs: Jobs = 1,
+    encoding: Encoding = "utf-8",
+    any_label: AnyLabel = False,
+    text_field: TextField = None,
+    id_field: IdField = None,
+    failed: Failed = None,
+    summary_json: SummaryJson = None,
+) -> None:
+    """Annotate the PHI in notes, whatever annotations they carry.
+
+    Writes one file a document with the same stem (or one file of records, for formats that hold many). The model's
+    own labels are written, without mapping.
+
+    Example: deid tag notes/ tagged/ --model en --format i2b2-2014
+    """
+    from dataclasses import replace
+
+    from deid.io import FORMATS, check_output, scan
+    from deid.io.reading import get_format
+    from deid.phi import LABEL_SETS
+    from deid.pipeline import build_recognizer, tag_files
+
+    found = scan(source, from_format, read_options(encoding, any_label, text_field, id_field, None))
+    check_output(source, target)
+    recognizer = build_recognizer(model, rules=rules, bias=bias, threshold=threshold, language=language)
+    labels = recognizer.categories
+    if format is None:
+        format = "meddocan" if labels & LABEL_SETS["meddocan"].labels.keys() else "i2b2-2014"
+    chosen = get_format(format, FORMATS)
+    known = not chosen.label_sets or all(any(c in LABEL_SETS[s] for s in chosen.label_sets) for c in labels)
+    same = found.format.name == chosen.name
+    options = replace(found.layout() if same else found.options, any_label=any_label or not known)
+    summary = Summary("tag", notes=found.remarks())
+    report = tag_files(
+        found,
+        target,
+        recognizer,
+        chosen,
+        options=options,
+        jobs=job_count(jobs),
+        watch=lambda items: progress(items, "tagging", _total(found)),
+    )
+    fill_summary(summary, report)
+    summary.extra = {"recognizer": recognizer.name, "from": found.format.name, "format": chosen.name}
+    write_failed(summary, failed)
+    summary.finish(summary_json)
+
+
+def _total(source: Source) -> int | None:
+    from deid.io.formats import CollectionFormat
+
+    return None if isinstance(source.format, CollectionFormat) else len(source.names)
+
+
+def _patients(table: Path | None, field_name: str | None, pattern: str | None) -> Patients:
+    import re
+
+    from deid.errors import ConfigError
+    from deid.pipeline.patients import Patients, read_patients
+
+    try:
+        compiled = re.compile(pattern) if pattern is not None else None
+    except re.error as error:
+        raise ConfigError(
+            f"--patient-pattern is no regular expression ({error.msg})", "see docs/scrubbing.md"
+        ) from None
+    return Patients(read_patients(table) if table else {}, field_name, compiled)
+
+
+def _date(text: str | None) -> datetime.date | None:
+    import datetime
+
+    from deid.errors import ConfigError
+
+    try:
+        return datetime.date.fromisoformat(text) if text else None
+    except ValueError:
+        raise ConfigError("--as-of is no date", "write it as YYYY-MM-DD") from None
+
+
+def _key(path: Path | None, preview: bool) -> tuple[Key, str]:
+    """Load the key; a preview writes nothing, so where there is none yet it looks with one that is thrown away."""
+    import secrets
+
+    from deid.keys import Key, load_key
+
+    missing = existing_key(None) is None if path is None else not path.exists()
+    if preview and missing:
+        return Key(secrets.token_bytes(32)), ""
+    return load_key(path)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("scrub")(_scrub)
+    app.command("tag")(_tag)

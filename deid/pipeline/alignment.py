@@ -1,0 +1,172 @@
+"""Finds what was replaced between two texts, when no edit log tells.
+
+By the annotations of the scrubbed text, whose gaps must be found in the original in order; or by comparing tokens. The
+comparison is bounded: tokens that occur once in both texts anchor it (patience), stretches between two anchors are
+compared exactly while they are short, and count as replaced as a whole when they are not. So its cost grows like
+n log n, and it can err on one side only: calling more replaced than was.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from deid.document import Span, resolve_overlaps
+
+__all__ = ["Stretch", "align_by_annotations", "align_by_text"]
+
+_TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
+_SHORT = 400
+"""Tokens of a stretch that is compared exactly; difflib may take the square of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of the original and what stands in its place."""
+
+    start: int
+    end: int
+    new_start: int
+    new_end: int
+    category: str = ""
+
+
+def align_by_annotations(
+    original: str, scrubbed: str, new_spans: Sequence[Span], old_spans: Sequence[Span] = ()
+) -> list[Stretch] | None:
+    """Align by the spans of the scrubbed text.
+
+    Parameters
+    ----------
+    original, scrubbed : str
+    new_spans : sequence of Span
+        The scrubbed text's annotations.
+    old_spans : sequence of Span
+        The original's annotations; used when they are as many and fit.
+
+    Returns
+    -------
+    list of Stretch or None
+        None when the text between the annotations cannot be found in the original: something else differs.
+    """
+    new = resolve_overlaps(new_spans)
+    gaps = [scrubbed[a:b] for a, b in _between(new, len(scrubbed))]
+    old = resolve_overlaps(old_spans)
+    if len(old) == len(new) and [original[a:b] for a, b in _between(old, len(original))] == gaps:
+        pairs = [(o.start, o.end) for o in old]
+    else:
+        found = _places(original, gaps)
+        if found is None:
+            return None
+        pairs = found
+    return [Stretch(a, b, n.start, n.end, n.category) for (a, b), n in zip(pairs, new, strict=True)]
+
+
+def _between(spans: Sequence[Span], length: int) -> Iterator[tuple[int, int]]:
+    read = 0
+    for span in spans:
+        yield read, span.start
+        read = span.end
+    yield read, length
+
+
+def _places(original: str, gaps: Sequence[str]) -> list[tuple[int, int]] | None:
+    """Find the gaps in the original, in order, with at least one character between two of them."""
+    if len(gaps) == 1:
+        return [] if original == gaps[0] else None
+    if not original.startswith(gaps[0]) or not original.endswith(gaps[-1]):
+        return None
+    last = len(original) - len(gaps[-1])
+    places = []
+    read = len(gaps[0])
+    for gap in gaps[1:-1]:
+        # the leftmost place leaves most room for the gaps to come, so it is found if there is any way
+        start = original.find(gap, read + 1, last)
+        if start < 0:
+            return None
+        places.append((read, start))
+        read = start + len(gap)
+    if last <= read:
+        return None
+    return [*places, (read, last)]
+
+
+def align_by_text(original: str, scrubbed: str) -> list[Stretch]:
+    """Align by comparing tokens; what is equal in both and in order is taken as not replaced."""
+    old, new = _TOKEN.findall(original), _TOKEN.findall(scrubbed)
+    stretches: list[Stretch] = []
+    old_at, new_at = _starts(old), _starts(new)
+    read = written = 0
+    for i, j, length in [*_matches(old, new), (len(old), len(new), 0)]:
+        if i > read or j > written:
+            stretch = Stretch(old_at[read], old_at[i], new_at[written], new_at[j])
+            # a comma or blank that both sides happen to have does not divide a name from its surrogate
+            if stretches and not any(c.isalnum() for c in original[stretches[-1].end : stretch.start]):
+                last = stretches.pop()
+                stretch = Stretch(last.start, stretch.end, last.new_start, stretch.new_end)
+            stretches.append(stretch)
+        read, written = i + length, j + length
+    return stretches
+
+
+def _starts(tokens: Sequence[str]) -> list[int]:
+    starts = [0]
+    for token in tokens:
+        starts.append(starts[-1] + len(token))
+    return starts
+
+
+def _matches(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]]:
+    """Return runs of equal tokens: place in old, place in new, length; in order."""
+    found: list[tuple[int, int, int]] = []
+    waiting = [(0, len(old), 0, len(new))]
+    while waiting:
+        a, b, c, d = waiting.pop()
+        head = 0
+        while a + head < b and c + head < d and old[a + head] == new[c + head]:
+            head += 1
+        tail = 0
+        while b - tail > a + head and d - tail > c + head and old[b - tail - 1] == new[d - tail - 1]:
+            tail += 1
+        found += [(a, c, head), (b - tail, d - tail, tail)]
+        a, b, c, d = a + head, b - tail, c + head, d - tail
+        if a == b or c == d:
+            continue
+        if b - a <= _SHORT and d - c <= _SHORT:
+            blocks = SequenceMatcher(None, old[a:b], new[c:d], autojunk=False).get_matching_blocks()
+            found += [(a + block.a, c + block.b, block.size) for block in blocks]
+            continue
+        anchors = _anchors(old, new, (a, b, c, d))
+        for i, j in anchors:
+            waiting.append((a, i, c, j))
+            a, c = i, j
+        if anchors:
+            waiting.append((a, b, c, d))
+    return sorted(run for run in found if run[2])
+
+
+def _anchors(old: Sequence[str], new: Sequence[str], borders: tuple[int, int, int, int]) -> list[tuple[int, int]]:
+    """Return pairs of places of tokens that occur once in both stretches: the longest ascending sequence of them."""
+    a, b, c, d = borders
+    once_old = {token for token, count in Counter(old[a:b]).items() if count == 1}
+    once_new = {token for token, count in Counter(new[c:d]).items() if count == 1}
+    there = {new[j]: j for j in range(c, d) if new[j] in once_new}
+    pairs = [(i, there[old[i]]) for i in range(a, b) if old[i] in once_old and old[i] in there]
+    ends: list[int] = []  # smallest place in new at which an ascending sequence of each length ends
+    places: list[int] = []
+    before: list[int] = []
+    for n, (_, j) in enumerate(pairs):
+        length = bisect_left(ends, j)
+        before.append(places[length - 1] if length else -1)
+        ends[length : length + 1] = [j]
+        places[length : length + 1] = [n]
+    chain = []
+    at = places[-1] if places else -1
+    while at >= 0:
+        chain.append(pairs[at])
+        at = before[at]
+    return chain[::-1]

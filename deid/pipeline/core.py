@@ -1,0 +1,195 @@
+"""From a document to a scrubbed document: recognize, replace, rename."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from deid.detection import Recognizer
+from deid.document import Document, Edit, Failure, Span
+from deid.errors import ConfigError
+from deid.keys import Key
+from deid.pipeline.naming import Naming
+from deid.pipeline.patients import Patients
+from deid.pipeline.workers import process
+from deid.replacement.containment import holds
+from deid.replacement.policy import Policy
+from deid.replacement.replacer import Replacer
+from deid.replacement.scope import Scope
+
+__all__ = ["Pipeline", "Scrubbed", "Settings"]
+
+_RESIDUAL_LENGTH = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a pipeline may be told beside recognizer, policy and key."""
+
+    gold: bool = False
+    """Replace the annotations that documents carry, instead of detecting."""
+    keep_id: bool = False
+    """Documents keep their ids."""
+    keep_fields: frozenset[str] = frozenset()
+    """Metadata fields that are kept as they are."""
+    patients: Patients = field(default_factory=Patients)
+    date_field: str | None = None
+    """Metadata field with the document's date (ISO)."""
+    as_of: datetime.date | None = None
+    """Reference day of documents without a date of their own."""
+    language: str = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class Scrubbed:
+    """A scrubbed document and what was done to it. Everything here but ``spans`` may leave the house."""
+
+    document: Document
+    """New text, pseudonymous id and fields; its spans stand where the replacements are."""
+    edits: tuple[Edit, ...]
+    """What changed, in order; holds no text."""
+    spans: tuple[Span, ...] = field(repr=False)
+    """The spans of the original text."""
+    residual: int = 0
+    """Replaced texts of five and more characters that still stand somewhere else in the document. They can be innocent
+    ("Foley" the patient and the catheter) or missed."""
+    patient_known: bool = True
+    """Whether the document's patient was known; otherwise surrogates are consistent within the document only."""
+
+
+class Pipeline:
+    """Scrubs documents.
+
+    Parameters
+    ----------
+    recognizer : Recognizer or None
+        What finds the spans; None with ``Settings(gold=True)``.
+    policy : Policy
+    key : Key
+    settings : Settings, optional
+
+    Raises
+    ------
+    ConfigError
+        When the policy cannot be fulfilled: an operator cannot be made, or the recognizer cannot find what the policy
+        is about.
+
+    Notes
+    -----
+    A document that cannot be processed is never passed on unchanged: calling the pipeline raises, `pipe` yields a
+    `Failure` in its place.
+
+    Examples
+    --------
+    >>> pipeline = Pipeline(build_recognizer(), load_policy("redact"), key)                  # doctest: +SKIP
+    >>> pipeline(Document("note-1", "Seen by Dr. Smith.")).document.text                     # doctest: +SKIP
+    'Seen by Dr. [NAME].'
+    """
+
+    def __init__(
+        self, recognizer: Recognizer | None, policy: Policy, key: Key, settings: Settings | None = None
+    ) -> None:
+        self.recognizer = recognizer
+        self.policy = policy
+        self.key = key
+        self.settings = settings or Settings()
+        if not self.settings.gold:
+            if recognizer is None:
+                raise ConfigError("the pipeline has no recognizer", "give one, or replace annotations with gold=True")
+            self._undetected = policy.check_detectable(recognizer.categories)
+        else:
+            self._undetected = []
+        self._naming = Naming(key, self.settings.keep_id, self.settings.keep_fields, self.settings.patients.field_name)
+        self._replacer  # noqa: B018  (operators that cannot be made are an error of now, not of the first document)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # operators are closures: another process makes its own
+        return Pipeline, (self.recognizer, self.policy, self.key, self.settings)
+
+    @cached_property
+    def _replacer(self) -> Replacer:
+        return Replacer(self.policy)
+
+    @property
+    def notes(self) -> list[str]:
+        """What whoever releases the output must know."""
+        return [*self.policy.notes(), *self._undetected]
+
+    def prepare(self) -> None:
+        """Load what is loaded on first use."""
+        if self.recognizer is not None:
+            self.recognizer.find(Document("", ""))
+
+    def __call__(self, document: Document) -> Scrubbed:
+        """Scrub one document.
+
+        Raises
+        ------
+        DeidError
+            When it cannot be processed; nothing of it is returned then.
+        """
+        spans = self._spans(document)
+        patient = self.settings.patients.of(document)
+        scope = Scope(
+            self.key, document.id, patient, self._reference_date(document), self.settings.language, document.metadata
+        )
+        replaced = self._replacer(document, spans, scope)
+        anonymous = Document(
+            self._naming.id(document.id),
+            replaced.document.text,
+            # ids of annotations come from the file and can say anything
+            tuple(replace(span, id="") for span in replaced.document.spans),
+            self._naming.metadata(document.metadata),
+            document.index,
+        )
+        return Scrubbed(
+            anonymous,
+            replaced.edits,
+            replaced.spans,
+            _residual(document.text, replaced.edits, replaced.document.text),
+            patient is not None,
+        )
+
+    def pipe(self, documents: Iterable[Document | Failure], jobs: int = 1) -> Iterator[Scrubbed | Failure]:
+        """Scrub a stream of documents, in order; memory does not grow with its length.
+
+        Parameters
+        ----------
+        documents : iterable of Document or Failure
+        jobs : int
+            Number of processes.
+
+        Yields
+        ------
+        Scrubbed or Failure
+            A `Failure` for each document that could not be processed: nothing else of it comes out.
+        """
+        return process(self, documents, jobs)
+
+    def _spans(self, document: Document) -> list[Span]:
+        if self.settings.gold or self.recognizer is None:
+            return [replace(span, source="gold", score=None) for span in document.spans]
+        return self.recognizer.find(document)
+
+    def _reference_date(self, document: Document) -> datetime.date | None:
+        name = self.settings.date_field
+        if name is None or document.metadata.get(name) in (None, ""):
+            return self.settings.as_of
+        value = document.metadata[name]
+        if isinstance(value, datetime.date):
+            return value.date() if isinstance(value, datetime.datetime) else value
+        try:
+            return datetime.date.fromisoformat(str(value)[:10])
+        except ValueError:
+            raise ConfigError(
+                "the field named as the document's date holds no date", "write dates as YYYY-MM-DD", document.name
+            ) from None
+
+
+def _residual(original: str, edits: Iterable[Edit], scrubbed: str) -> int:
+    texts = {original[edit.start : edit.end].strip().casefold() for edit in edits}
+    folded = scrubbed.casefold()
+    return sum(len(t) >= _RESIDUAL_LENGTH and t in folded and holds(folded, t) for t in texts)

@@ -1,0 +1,60 @@
+"""What a scrubbed document is called, and what is left of its other fields.
+
+File names, document ids, other columns and JSON fields can carry PHI. Ids become keyed pseudonyms, one for each part of
+a path, so that folders stay folders; texts and whole numbers in other fields become keyed pseudonyms, so that equal
+values of a field stay equal; all else (nested values, fractions, truth values) is emptied. What the user names is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from deid.keys import Key
+
+__all__ = ["Naming", "pseudonym_of_id"]
+
+
+def pseudonym_of_id(key: Key, document_id: str) -> str:
+    """Return the pseudonym of a document's id: ``folder-.../doc-...``."""
+    *folders, name = document_id.split("/")
+    return "/".join((*(key.pseudonym("folder", part) for part in folders), key.pseudonym("doc", name)))
+
+
+@dataclass(frozen=True)
+class Naming:
+    """Which names and fields are kept, and pseudonyms for the others."""
+
+    key: Key
+    keep_id: bool = False
+    """Whether documents keep their ids (and so one-file-per-document formats their file names)."""
+    keep_fields: frozenset[str] = frozenset()
+    """Metadata fields that are kept as they are."""
+    patient_field: str | None = None
+    """Metadata field that names the patient; its pseudonyms say so."""
+    _keys: dict[str, Key] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def id(self, document_id: str) -> str:
+        """Return the id that the scrubbed document has."""
+        return document_id if self.keep_id else pseudonym_of_id(self.key, document_id)
+
+    def metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields that the scrubbed document has, in the same order."""
+        written: dict[str, Any] = {}
+        for name, value in metadata.items():
+            if name in self.keep_fields or value is None or value == "":
+                written[name] = value
+            elif isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+                written[name] = self._pseudonym(name, str(value))
+            else:
+                written[name] = None  # a table has the same columns in every row
+        return written
+
+    def _pseudonym(self, name: str, value: str) -> str:
+        if name == self.patient_field:
+            return self.key.pseudonym("patient", value)
+        # each field has its own key: equal values of two fields do not look alike
+        if name not in self._keys:
+            self._keys[name] = self.key.derive(f"field:{name}")
+        return self._keys[name].pseudonym("value", value)

@@ -1,0 +1,81 @@
+"""Whom a document is about: from a table, a metadata field, or the document's name."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from deid.document import Document
+from deid.errors import ConfigError
+
+__all__ = ["Patients", "read_patients"]
+
+
+@dataclass(frozen=True, slots=True)
+class Patients:
+    """Finds the patient of a document: in the table, else in the field, else by the pattern."""
+
+    table: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Document id -> patient id."""
+    field_name: str | None = None
+    """Metadata field with the patient's id."""
+    pattern: re.Pattern[str] | None = None
+    """Searched in the last part of the document's id; its first group, else the whole match, is the patient's id."""
+
+    @property
+    def named(self) -> bool:
+        """Whether the user has said how patients are found."""
+        return bool(self.table) or self.field_name is not None or self.pattern is not None
+
+    def of(self, document: Document) -> str | None:
+        """Return the patient's id, None when it is not known."""
+        for name in (document.id, _stem(document.id)):
+            if name in self.table:
+                return self.table[name]
+        if self.field_name is not None:
+            value = document.metadata.get(self.field_name)
+            if isinstance(value, (str, int)) and value != "":
+                return str(value)
+        if self.pattern is not None and (found := self.pattern.search(document.id.rpartition("/")[2])):
+            return found[1] if self.pattern.groups and found[1] is not None else found[0]
+        return None
+
+
+def _stem(name: str) -> str:
+    """Return a path without its suffix: users list files, documents are named by stems."""
+    return str(PurePosixPath(name).with_suffix("")) if "." in name[1:] else name
+
+
+def read_patients(path: Path) -> dict[str, str]:
+    """Read a table of patients: a CSV file with the columns ``document`` and ``patient``.
+
+    A document is named by its id, for a folder of files by its path in the folder, with or without suffix.
+
+    Raises
+    ------
+    ConfigError
+        When the file cannot be read, lacks a column or an id, or gives a document two patients.
+    """
+    hint = "it needs the columns document and patient, one line a document"
+    table: dict[str, str] = {}
+    line = 1
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.DictReader(stream)
+            if not {"document", "patient"} <= set(reader.fieldnames or ()):
+                raise ConfigError("the table of patients lacks a column", hint, str(path))
+            for line, row in enumerate(reader, 2):
+                document, patient = (row["document"] or "").strip(), (row["patient"] or "").strip()
+                if not document or not patient:
+                    raise ConfigError("a document or patient without an id", hint, str(path), f"line {line}")
+                for name in dict.fromkeys((document, _stem(document))):
+                    if table.setdefault(name, patient) != patient:
+                        raise ConfigError("a document with a second patient", hint, str(path), f"line {line}")
+    except (OSError, UnicodeDecodeError):
+        raise ConfigError("the table of patients cannot be read", hint, str(path)) from None
+    except csv.Error:
+        raise ConfigError("the table of patients is no CSV", hint, str(path), f"line {line}") from None
+    return table

@@ -1,0 +1,186 @@
+"""What finds the spans: a model, and the rules that it works with.
+
+A model's folder names the languages of the rules that it was made to work with; a user's own model may want none. The
+recognizer that `build_recognizer` returns is loaded where it is used, once in each process.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from deid.detection import Recognizer
+from deid.document import Document, Span
+from deid.errors import ConfigError
+from deid.labeling.tagger import Tagger, load_model
+from deid.phi import label_set_of, map_labels
+
+__all__ = ["RULES_ALONE", "build_recognizer"]
+
+RULES_ALONE = "none"
+"""In place of a model's name: rules, and no model."""
+_RULE_LABELS = "i2b2-2014"
+_DEFAULT_LANGUAGE = "en"
+
+
+def build_recognizer(
+    model: str | None = None,
+    *,
+    rules: bool | None = None,
+    bias: float | None = None,
+    threshold: float | None = None,
+    language: str | None = None,
+) -> LazyRecognizer:
+    """Return the recognizer for what a user asks for.
+
+    Parameters
+    ----------
+    model : str, optional
+        Name of a shipped model, or a folder; by default the default model; ``none`` for rules alone.
+    rules : bool, optional
+        Whether rules work beside the model; by default as the model's folder says.
+    bias : float, optional
+        Recall dial of the model: taken off the score of "no PHI" at every token.
+    threshold : float, optional
+        Leave out spans of the model whose probability is below; 0 to 1.
+    language : str, optional
+        Language of the rules, and of surrogates; by default as the model's folder says, else English.
+
+    Raises
+    ------
+    ConfigError
+        When the options contradict each other; a model that cannot be loaded is an error when it is first used.
+    """
+    if model == RULES_ALONE and (rules is False or bias is not None or threshold is not None):
+        raise ConfigError("without a model there are no dials, and rules are needed", "name a model")
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise ConfigError("the threshold must be 0 to 1", "it is a probability")
+    return LazyRecognizer(_Wish(model, rules, bias, threshold, language))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """The options of `build_recognizer`."""
+
+    model: str | None
+    rules: bool | None
+    bias: float | None
+    threshold: float | None
+    language: str | None
+
+    def languages(self, tagger: Tagger | None) -> tuple[str, ...]:
+        """Return the languages of the rules to use."""
+        if self.rules is False:
+            return ()
+        own = tagger.rules if tagger is not None else ()
+        if self.rules is None and tagger is not None and not own:
+            return ()
+        return (self.language,) if self.language else own or (_DEFAULT_LANGUAGE,)
+
+
+class LazyRecognizer:
+    """Loads model and rules on first use; another process gets the options, and loads them itself."""
+
+    def __init__(self, wish: _Wish) -> None:
+        self._wish = wish
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LazyRecognizer, (self._wish,)
+
+    @cached_property
+    def _tagger(self) -> Tagger | None:
+        wish = self._wish
+        if wish.model == RULES_ALONE:
+            return None
+        tagger = load_model(wish.model)
+        return dataclasses.replace(
+            tagger,
+            bias=tagger.bias if wish.bias is None else wish.bias,
+            scores=tagger.scores or wish.threshold is not None,
+        )
+
+    @cached_property
+    def _loaded(self) -> Recognizer:
+        from deid.detection import Ensemble, RuleRecognizer
+
+        tagger = self._tagger
+        members: list[Recognizer] = []
+        if tagger is not None:
+            members.append(tagger if self._wish.threshold is None else _Sure(tagger, self._wish.threshold))
+        members += [_in_labels_of(tagger, RuleRecognizer.load(name)) for name in self._wish.languages(tagger)]
+        return members[0] if len(members) == 1 else Ensemble(members)
+
+    @property
+    def name(self) -> str:
+        """Name of the model, or of the rules."""
+        return self._loaded.name
+
+    @property
+    def categories(self) -> frozenset[str]:
+        """The categories that it can find."""
+        return self._loaded.categories
+
+    @property
+    def language(self) -> str:
+        """Language of the notes: the user's word, else that of the model's rules, else that of its label set."""
+        if self._wish.language:
+            return self._wish.language
+        if self._tagger is not None and self._tagger.rules:
+            return self._tagger.rules[0]
+        return "es" if self._tagger is not None and _label_set(self._tagger) == "meddocan" else _DEFAULT_LANGUAGE
+
+    def find(self, document: Document) -> list[Span]:
+        """Return the spans found in the document's text."""
+        return self._loaded.find(document)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sure:
+    """A tagger without the spans that it is not sure of."""
+
+    tagger: Tagger
+    threshold: float
+
+    @property
+    def name(self) -> str:
+        return self.tagger.name
+
+    @property
+    def categories(self) -> frozenset[str]:
+        return self.tagger.categories
+
+    def find(self, document: Document) -> list[Span]:
+        return [s for s in self.tagger.find(document) if s.score is None or s.score >= self.threshold]
+
+
+@dataclass(frozen=True, slots=True)
+class _Relabelled:
+    """A recognizer that speaks the labels of another set; labels without a place there stay as they are."""
+
+    recognizer: Recognizer
+    to: dict[str, str | None]
+
+    @property
+    def name(self) -> str:
+        return self.recognizer.name
+
+    @property
+    def categories(self) -> frozenset[str]:
+        return frozenset(self.to.get(c) or c for c in self.recognizer.categories)
+
+    def find(self, document: Document) -> list[Span]:
+        found = self.recognizer.find(document)
+        return [dataclasses.replace(s, category=self.to.get(s.category) or s.category) for s in found]
+
+
+def _label_set(tagger: Tagger) -> str:
+    known = label_set_of(tagger.categories)
+    return known.name if known else _RULE_LABELS
+
+
+def _in_labels_of(tagger: Tagger | None, rules: Recognizer) -> Recognizer:
+    """Return rules that use the labels of the tagger's set, so that a document has labels of one set."""
+    name = _RULE_LABELS if tagger is None else _label_set(tagger)
+    return rules if name == _RULE_LABELS else _Relabelled(rules, dict(map_labels(_RULE_LABELS, name).to))

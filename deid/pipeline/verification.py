@@ -1,0 +1,260 @@
+"""Checks scrubbed documents against their originals: what was not replaced is identical, what was is gone.
+
+The check needs no trust in the run that it checks: it reads both sides again. What was replaced is told by the edit
+log, else by the annotations of the scrubbed side, else by comparing the texts; in the last case a recognizer looks for
+spans in the original, because a comparison alone cannot tell what should have been replaced.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from deid.detection import Recognizer
+from deid.document import Document, Failure
+from deid.errors import DeidError, ModelError, OutputError
+from deid.io import CollectionFormat, Source
+from deid.keys import Key
+from deid.phi import CATEGORIES
+from deid.pipeline.alignment import Stretch, align_by_annotations, align_by_text
+from deid.pipeline.batch import keyed_documents
+from deid.pipeline.edit_log import LoggedEdits, read_edit_log
+from deid.pipeline.naming import pseudonym_of_id
+from deid.pipeline.workers import failure_of
+from deid.replacement.containment import holds
+from deid.replacement.policy import Policy
+from deid.replacement.replacer import known_category
+from deid.safe_names import safe_name
+
+__all__ = ["Verification", "verify_document", "verify_files"]
+
+
+@dataclass(slots=True)
+class Verification:
+    """What a check found. Holds no text."""
+
+    documents: int = 0
+    """Pairs that were compared."""
+    failures: list[Failure] = field(default_factory=list)
+    """Documents that differ where they must not, hold what was to be replaced, or have no counterpart."""
+    stretches: Counter[str] = field(default_factory=Counter)
+    """Replaced stretches by category, where that is known."""
+    aligned: Counter[str] = field(default_factory=Counter)
+    """How it was told what was replaced: ``edit log``, ``annotations``, ``comparison``; documents."""
+
+
+def verify_document(
+    original: Document,
+    scrubbed: Document,
+    *,
+    log: LoggedEdits | None = None,
+    policy: Policy | None = None,
+    recognizer: Recognizer | None = None,
+) -> tuple[list[Stretch], str]:
+    """Check one pair.
+
+    Parameters
+    ----------
+    original, scrubbed : Document
+    log : LoggedEdits, optional
+        The edits of the pair.
+    policy : Policy, optional
+        What may stay: without it no annotated stretch may be what it was.
+    recognizer : Recognizer, optional
+        Looks for spans of the original that are still there, when the texts must be compared.
+
+    Returns
+    -------
+    (list of Stretch, str)
+        What was replaced, and how that was told.
+
+    Raises
+    ------
+    OutputError
+        When the pair does not hold; says at which offset of the original.
+    """
+    if log is not None:
+        stretches, how = _by_log(original, scrubbed, log), "edit log"
+    else:
+        found = None
+        if scrubbed.spans:
+            found = align_by_annotations(original.text, scrubbed.text, scrubbed.spans, original.spans)
+        stretches = align_by_text(original.text, scrubbed.text) if found is None else found
+        how = "comparison" if found is None else "annotations"
+    for stretch in stretches:
+        _check_stretch(original, scrubbed, stretch, policy)
+    if how == "comparison" and recognizer is not None:
+        _look_again(original, stretches, recognizer, policy)
+    return stretches, how
+
+
+def _fault(document: Document, what: str, hint: str, offset: int) -> OutputError:
+    return OutputError(what, hint, document.name, f"offset {offset}")
+
+
+def _by_log(original: Document, scrubbed: Document, log: LoggedEdits) -> list[Stretch]:
+    hint = "do not pass it on; scrub it again"
+    if len(original.text) != log.length:
+        raise _fault(original, "the edit log belongs to another version of the original", "scrub it again", 0)
+    read = written = 0
+    for edit in (*log.edits, None):
+        end, new_end = (len(original.text), len(scrubbed.text)) if edit is None else (edit.start, edit.new_start)
+        if original.text[read:end] != scrubbed.text[written:new_end]:
+            raise _fault(original, "the text outside the replaced stretches differs", hint, read)
+        if edit is not None:
+            read, written = edit.end, edit.new_end
+    return [Stretch(e.start, e.end, e.new_start, e.new_end, e.category) for e in log.edits]
+
+
+def _check_stretch(original: Document, scrubbed: Document, stretch: Stretch, policy: Policy | None) -> None:
+    old = original.text[stretch.start : stretch.end]
+    new = scrubbed.text[stretch.new_start : stretch.new_end]
+    if not old and new.strip():
+        raise _fault(
+            original, "the scrubbed text has something that the original has not", "scrub it again", stretch.start
+        )
+    if not holds(new, old):
+        return
+    category = known_category(stretch.category) if stretch.category else ""
+    if policy is not None and category in CATEGORIES and policy.may_repeat(category):
+        return
+    shown = f" of category {category}" if category else ""
+    raise _fault(
+        original,
+        f"a replaced stretch{shown} still holds its original",
+        "do not pass it on; if the policy lets it stay, name the policy with --policy",
+        stretch.start,
+    )
+
+
+def _look_again(
+    original: Document, stretches: Sequence[Stretch], recognizer: Recognizer, policy: Policy | None
+) -> None:
+    changed = sorted((s.start, s.end) for s in stretches)
+    at = 0
+    for span in sorted(recognizer.find(original)):
+        while at < len(changed) and changed[at][1] <= span.start:
+            at += 1
+        touched = at < len(changed) and changed[at][0] < span.end
+        category = known_category(span.category)
+        if not touched and not (policy is not None and policy.may_repeat(category)):
+            raise _fault(
+                original,
+                f"a span of category {category} was found that is still there",
+                "do not pass it on; if the policy lets it stay, name the policy with --policy",
+                span.start,
+            )
+
+
+def verify_files(
+    source: Source,
+    scrubbed: Source,
+    *,
+    key: Key | None = None,
+    edit_log: Path | None = None,
+    policy: Policy | None = None,
+    recognizer: Recognizer | None = None,
+    watch: Callable[[Iterator[Any]], Iterable[Any]] = iter,
+) -> Verification:
+    """Check a scrubbed file or folder against its original.
+
+    Parameters
+    ----------
+    source, scrubbed : Source
+        Both sides (`deid.io.scan`).
+    key : Key, optional
+        The key of the run, which tells how documents are called; without it only documents that kept their names are
+        found.
+    edit_log : Path, optional
+        What ``deid scrub --edits`` wrote.
+    policy, recognizer
+        See `verify_document`.
+    watch : callable, optional
+        Wraps the stream of originals.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    FormatError
+        When the edit log is none.
+    ModelError
+        When the recognizer's model cannot be loaded.
+    """
+    result = Verification()
+    logs = {log.document: log for log in read_edit_log(edit_log)} if edit_log is not None else {}
+    others = _Others(scrubbed)
+    alone = source.single and scrubbed.single and not isinstance(source.format, CollectionFormat)
+    for name, item in watch(keyed_documents(source)):
+        if isinstance(item, Failure):
+            result.failures.append(item)
+            continue
+        try:
+            names = [*others.left] if alone else list(_names(name, item.id, key))
+            other = others.take(names)
+            log = next((logs[n] for n in _names(name, item.id, key) if n in logs), None)
+            if edit_log is not None and log is None:
+                raise OutputError("the edit log does not have it", "name the log of the same run")
+            stretches, how = verify_document(item, other, log=log, policy=policy, recognizer=recognizer)
+        except ModelError:
+            raise  # it has nothing to do with this document
+        except DeidError as error:
+            result.failures.append(failure_of(item, error))
+            continue
+        result.documents += 1
+        result.aligned[how] += 1
+        result.stretches.update(known_category(s.category) if s.category else "(not known)" for s in stretches)
+    for left in others.left:
+        shown = safe_name(left)
+        extra = OutputError("it has no original", "it may come from another run; remove it, or check the key", shown)
+        result.failures.append(Failure(shown, extra, None, left))
+    return result
+
+
+def _names(name: str, document_id: str, key: Key | None) -> Iterator[str]:
+    """Yield what a document may be called on the scrubbed side."""
+    yield name
+    if key is None:
+        return
+    new_id = pseudonym_of_id(key, document_id)
+    group = name[: len(name) - len(document_id)].rstrip("/")
+    if not group:
+        yield new_id
+        return
+    for shown in (pseudonym_of_id(key, group), group):
+        yield f"{shown}/{new_id}"
+    yield f"{pseudonym_of_id(key, group)}/{document_id}"
+
+
+class _Others:
+    """The documents of the scrubbed side by name; those with a file of their own are read when they are asked for."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.left: dict[str, Document | Failure | str] = {}
+        if isinstance(source.format, CollectionFormat):
+            self.left.update((name or item.name, item) for name, item in keyed_documents(source))
+        else:
+            self.left.update((_stem(name, source.format.suffixes), name) for name in source.names)
+
+    def take(self, names: Iterable[str]) -> Document:
+        name = next((n for n in names if n in self.left), None)
+        if name is None:
+            raise OutputError(
+                "it has no scrubbed counterpart", "it may have failed; otherwise check the key (--key-file)"
+            )
+        item = self.left.pop(name)
+        if isinstance(item, str):
+            item = next(replace(self.source, names=(item,), unreadable=()).documents())
+        if isinstance(item, Failure):
+            raise item.error
+        return item
+
+
+def _stem(name: str, suffixes: Sequence[str]) -> str:
+    return next((name[: -len(s)] for s in suffixes if name.lower().endswith(s)), name)

@@ -1,0 +1,129 @@
+"""The pipeline on documents in memory: what comes out, what fails, and what never comes out."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+import re
+from collections.abc import Iterator
+
+import pytest
+from fakes import WordRecognizer
+
+from deid.document import Document, Failure, Span
+from deid.errors import ConfigError, InputError
+from deid.keys import Key
+from deid.pipeline import Pipeline, Scrubbed, Settings
+from deid.pipeline.patients import Patients
+from deid.replacement.policy import load_policy
+
+KEY = Key(b"k" * 32)
+TEXT = "Zebulon Quartermain of Ulan Bator was seen on 1/2/2003. Quartermain slept."
+
+
+def pipeline(policy: str = "redact", **settings: object) -> Pipeline:
+    return Pipeline(WordRecognizer(), load_policy(policy), KEY, Settings(**settings))  # type: ignore[arg-type]
+
+
+def test_text_id_and_fields_are_replaced() -> None:
+    document = Document("Quartermain/note", TEXT, (Span(0, 7, "DATE"),), {"mrn": 4711, "author": "Zebulon", "x": [1]})
+    scrubbed = pipeline()(document)
+    assert scrubbed.document.text == "[NAME] of [LOCATION] was seen on [DATE]. [NAME] slept."
+    assert re.fullmatch(r"folder-[0-9a-f]{16}/doc-[0-9a-f]{16}", scrubbed.document.id)
+    assert re.fullmatch(r"value-[0-9a-f]{16}", scrubbed.document.metadata["mrn"])
+    assert scrubbed.document.metadata["x"] is None
+    assert [s.source for s in scrubbed.document.spans] == ["rule:word"] * 4
+    assert [TEXT[s.start : s.end] for s in scrubbed.spans] == [
+        "Zebulon Quartermain",
+        "Ulan Bator",
+        "1/2/2003",
+        "Quartermain",
+    ]
+    assert "Quartermain" not in repr(scrubbed)
+
+
+def test_gold_replaces_the_annotations_alone() -> None:
+    gold = (Span(23, 33, "CITY", id="Ulan", attributes=(("comment", "Ulan"),)), Span(28, 33, "OTHER"))
+    scrubbed = pipeline("tag", gold=True)(Document("d", TEXT, gold))
+    assert scrubbed.document.text == TEXT.replace("Ulan Bator", "[CITY]")
+    assert scrubbed.document.spans == (Span(23, 29, "CITY"),)
+    assert scrubbed.document.spans[0].source == "gold"
+
+
+def test_what_is_left_elsewhere_is_counted() -> None:
+    """The same word can stand outside the spans, innocently or missed."""
+    text = "Mr. Foley has a Foley catheter and a foley bag. Mr. Ng and NG tube."
+    gold = (Span(4, 9, "PATIENT"), Span(52, 54, "PATIENT"))
+    assert pipeline(gold=True)(Document("d", text, gold)).residual == 1
+    assert pipeline(gold=True)(Document("d", "Mr. Foleyson met Foley", (Span(17, 22, "PATIENT"),))).residual == 0
+
+
+def test_names_and_fields_can_be_kept() -> None:
+    document = Document("n1", TEXT, metadata={"ward": "B", "tags": ["a"], "mrn": "1"})
+    kept = pipeline(keep_id=True, keep_fields=frozenset({"ward", "tags"}))(document).document
+    assert kept.id == "n1"
+    assert kept.metadata["ward"] == "B"
+    assert kept.metadata["tags"] == ["a"]
+    assert kept.metadata["mrn"] != "1"
+
+
+def test_the_reference_day_comes_from_the_document_then_from_the_user() -> None:
+    text = "Born on 3/4/1915."
+    by_user = pipeline("safe-harbor", as_of=datetime.date(2003, 1, 1), date_field="date")
+    assert by_user(Document("d", text)).document.text == "Born on 1915."
+    of_its_own = Document("d", text, metadata={"date": "2010-05-06T10:00"})
+    assert by_user(of_its_own).document.text == "Born on <=1920."
+    with pytest.raises(ConfigError) as caught:
+        by_user(Document("d", text, metadata={"date": "Zebulon"}))
+    assert "Zebulon" not in str(caught.value)
+
+
+def test_the_patient_decides_where_codes_are_shared() -> None:
+    by_field = pipeline("redact", patients=Patients(field_name="patient"))
+    assert by_field(Document("d", TEXT, metadata={"patient": "p1"})).patient_known
+    assert not by_field(Document("d", TEXT)).patient_known
+    one = by_field(Document("d", TEXT, metadata={"patient": "p1"})).document.metadata["patient"]
+    assert one == by_field(Document("e", TEXT, metadata={"patient": "p1"})).document.metadata["patient"]
+    assert one.startswith("patient-")
+
+
+def test_a_pipeline_needs_something_that_finds() -> None:
+    with pytest.raises(ConfigError, match="no recognizer"):
+        Pipeline(None, load_policy("redact"), KEY)
+    only_names = WordRecognizer(categories=frozenset({"PATIENT"}))
+    with pytest.raises(ConfigError, match="nothing can find AGE"):
+        Pipeline(only_names, load_policy("safe-harbor"), KEY)
+    notes = Pipeline(only_names, load_policy("redact"), KEY).notes
+    assert any("nothing was looked for" in note and "DATE" in note for note in notes)
+
+
+def stream() -> Iterator[Document | Failure]:
+    for n in range(70):
+        if n == 3:
+            yield Failure("broken.txt", InputError("broken"), 4)
+        elif n == 5:
+            yield Document("d5", "FAIL Zebulon", index=6)
+        elif n == 40:
+            yield Document("d40", "BUG Zebulon", index=41)
+        else:
+            yield Document(f"d{n}", f"{n} Zebulon", index=n + 1)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_stream_comes_out_in_order_with_failures_in_place(jobs: int) -> None:
+    results = list(pipeline().pipe(stream(), jobs))
+    assert len(results) == 70
+    for n, result in enumerate(results):
+        if n in (3, 5, 40):
+            assert isinstance(result, Failure)
+            assert "Zebulon" not in f"{result} {result.error} {result.error!r} {result.error.__context__!r}"
+        else:
+            assert isinstance(result, Scrubbed)
+            assert result.document.text == f"{n} [NAME]"
+            assert result.document.index == n + 1
+    assert str(results[40].error).startswith("***40 (#41): internal error ValueError at ")  # type: ignore[union-attr]
+
+
+def test_a_pipeline_travels_without_its_operators() -> None:
+    there = pickle.loads(pickle.dumps(pipeline("safe-harbor")))
+    assert there(Document("d", TEXT)) == pipeline("safe-harbor")(Document("d", TEXT))

@@ -1,0 +1,154 @@
+"""Work in several processes: order, bounded memory, dying workers, no orphans."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fakes import WordRecognizer
+
+from deid.document import Document, Failure
+from deid.errors import ConfigError
+from deid.pipeline.workers import process
+
+TESTS = Path(__file__).resolve().parent.parent
+
+
+class Counting:
+    """Finds, and says in which process."""
+
+    def __call__(self, document: Document) -> tuple[str, int]:
+        WordRecognizer().find(document)
+        return document.id, os.getpid()
+
+
+def documents(*texts: str) -> Iterator[Document]:
+    for n, text in enumerate(texts):
+        yield Document(str(n), text, index=n + 1)
+
+
+def test_two_processes_share_the_work() -> None:
+    results = list(process(Counting(), documents(*["x" * 5000] * 100), 2))
+    assert [r[0] for r in results if not isinstance(r, Failure)] == [str(n) for n in range(100)]
+    assert len({r[1] for r in results if not isinstance(r, Failure)} - {os.getpid()}) == 2
+
+
+def test_a_document_that_kills_its_worker_is_the_only_one_that_fails() -> None:
+    texts = ["fine"] * 40
+    texts[7] = "KILL"
+    results = list(process(Counting(), documents(*texts), 2))
+    assert [n for n, r in enumerate(results) if isinstance(r, Failure)] == [7]
+    failure = results[7]
+    assert isinstance(failure, Failure)
+    assert "died" in str(failure.error)
+
+
+def test_a_document_alone_in_its_chunk_kills_its_worker() -> None:
+    results = list(process(Counting(), documents("fine" * 30_000, "KILL" * 30_000, "fine"), 2))
+    assert [isinstance(r, Failure) for r in results] == [False, True, False]
+
+
+def test_reading_runs_only_a_bounded_way_ahead() -> None:
+    read = 0
+
+    def many() -> Iterator[Document]:
+        nonlocal read
+        for document in documents(*["y"] * 5000):
+            read += 1
+            yield document
+
+    results = process(Counting(), many(), 2)
+    next(results)
+    assert read <= 32 * 3 * 2
+    results.close()  # type: ignore[attr-defined]
+
+
+def test_nothing_is_left_when_the_consumer_stops() -> None:
+    results = process(Counting(), documents(*["z"] * 100), 2)
+    first = next(results)
+    assert not isinstance(first, Failure)
+    results.close()  # type: ignore[attr-defined]
+    with pytest.raises(ProcessLookupError):
+        os.kill(first[1], 0)
+
+
+def test_work_that_cannot_travel_is_refused() -> None:
+    with pytest.raises(ConfigError, match="cannot be sent"):
+        process(lambda document: document, documents("a"), 2)
+    with pytest.raises(ConfigError, match="at least 1"):
+        process(Counting(), documents("a"), 0)
+
+
+class Unready:
+    """Cannot be prepared."""
+
+    def prepare(self) -> None:
+        raise ConfigError("the model is gone", "get it again")
+
+    def __call__(self, document: Document) -> None:
+        raise AssertionError("never called")
+
+
+def test_workers_that_cannot_be_prepared_stop_the_run() -> None:
+    with pytest.raises(ConfigError, match="the model is gone"):
+        list(process(Unready(), documents("a"), 2))
+
+
+SCRIPT = """
+import sys
+sys.path.insert(0, {tests!r})
+from deid.document import Document
+from deid.pipeline.workers import process
+from fakes import WordRecognizer
+
+class Work:
+    def __call__(self, document):
+        import os
+        os.write(1, b"%d\\n" % os.getpid())
+        return WordRecognizer().find(document)
+
+if __name__ == "__main__":
+    for result in process(Work(), (Document(str(n), "SLOW") for n in range(10)), 2):
+        pass
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_no_worker_outlives_its_parent(sent: signal.Signals, tmp_path: Path) -> None:
+    """After Ctrl-C (to the whole group, as a terminal does), a plain kill, and kill -9, the workers are gone."""
+    script = tmp_path / "run.py"
+    script.write_text(textwrap.dedent(SCRIPT.format(tests=str(TESTS))).replace("SLOW", "SLOW " + "x" * 100_000))
+    parent = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    assert parent.stdout is not None
+    workers = [int(parent.stdout.readline()) for _ in range(2)]
+    if sent == signal.SIGINT:
+        os.killpg(parent.pid, sent)
+    else:
+        os.kill(parent.pid, sent)
+    assert parent.wait(10) != 0
+    gone = time.monotonic() + 10
+    while any(_alive(pid) for pid in workers) and time.monotonic() < gone:
+        time.sleep(0.05)
+    assert not any(_alive(pid) for pid in workers)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{pid}/stat")
+    return not (stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z")
