@@ -1,0 +1,322 @@
+"""The vault: which surrogate stands for which original, for those who are entitled to know.
+
+Originals lie encrypted in a SQL store (`deid.replacement.sealing`, `deid.store`). Every re-identification writes an
+audit line, who and why, before it tells anything. The lines form a chain of keyed checks, and a keyed check over the
+whole vault (number and fingerprint of its rows, end of the chain) is renewed by every step; so a row or line that was
+changed, removed or added by someone without the key is found by `Vault.verify`. What no check inside can find is an
+older copy of the whole database in place of the newer one: keep the end of the chain that `Vault.verify` returns
+elsewhere.
+
+Writers wait for each other; each step is one transaction, there whole or not at all. `Vault.rotate` re-encrypts
+everything under another key in one transaction; whoever still has the vault open under the old key is refused then.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import sqlalchemy as sql
+
+from deid.errors import ConfigError, DeidError, StoreError
+from deid.keys import Key
+from deid.replacement import vault_rows as rows
+from deid.replacement.sealing import Entry, Sealer
+from deid.replacement.vault_rows import ENTRIES, STATE, AuditLine, State
+from deid.store import Store, open_store
+
+__all__ = ["AuditLine", "Entry", "Vault"]
+
+_CHUNK = 500  # values in one statement
+
+
+class Vault:
+    """An open vault; made by `Vault.create` or `Vault.open`, closed by `close` or as a context manager.
+
+    For one thread. A process that was forked gets connections of its own.
+    """
+
+    def __init__(self, store: Store, sealer: Sealer, vault_id: str) -> None:
+        self._store = store
+        self._sealer = sealer
+        self._vault_id = vault_id
+
+    @classmethod
+    def create(cls, place: str | Path, key: Key, *, who: str, why: str = "a new vault") -> Vault:
+        """Create a vault and open it.
+
+        Parameters
+        ----------
+        place : str or Path
+            A file that does not exist yet, or the URL of a PostgreSQL database.
+        key : Key
+            Without it nothing can be read again.
+        who, why : str
+            For the first audit line.
+
+        Raises
+        ------
+        StoreError
+            When there is a vault already, or the place cannot be written.
+        """
+        store = open_store(place, rows.TABLES, create=True)
+        vault_id = secrets.token_hex(16)
+        sealer = Sealer(key, vault_id)
+        with _closed_on_error(store), store.writing() as connection:
+            if connection.execute(sql.select(STATE.c.id)).first():
+                raise StoreError("there is a vault already", "use it, or name another place")
+            state = State.empty(vault_id, sealer)
+            connection.execute(STATE.insert(), {"id": 1, **state.row(sealer)})
+            rows.append(connection, sealer, state, "init", who, why).save(connection, sealer)
+        return cls(store, sealer, vault_id)
+
+    @classmethod
+    def open(cls, place: str | Path, key: Key) -> Vault:
+        """Open a vault.
+
+        Raises
+        ------
+        ConfigError
+            When the key is not the vault's, or other users may read its file.
+        StoreError
+            When there is no vault, or it was altered, or cannot be reached.
+        """
+        store = open_store(place, rows.TABLES)
+        with _closed_on_error(store), store.reading() as connection:
+            state, row = State.read(connection)
+            sealer = Sealer(key, state.vault_id)
+            state.check(row, sealer)
+        return cls(store, sealer, state.vault_id)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._store.close()
+
+    def __enter__(self) -> Vault:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Vault({self._store.shown})"
+
+    @contextmanager
+    def _reading(self) -> Iterator[tuple[sql.Connection, State]]:
+        with _placed(self._store), self._store.reading() as connection:
+            state, row = State.read(connection)
+            state.check(row, self._sealer)
+            yield connection, state
+
+    @contextmanager
+    def _writing(self) -> Iterator[tuple[sql.Connection, State]]:
+        """Hold the lock on the state, so that no other writer and no re-keying comes between."""
+        with _placed(self._store), self._store.writing() as connection:
+            state, row = State.read(connection, lock=True)
+            state.check(row, self._sealer)
+            yield connection, state
+
+    # ------------------------------------------------------------------------------------------------ writing
+
+    def record(self, scope_id: str, category: str, original: str, surrogate: str) -> None:
+        """Keep that ``surrogate`` stands for ``original`` in a scope; more than once does no harm."""
+        self.record_all([Entry(scope_id, category, original, surrogate)])
+
+    def record_all(self, entries: Iterable[Entry]) -> int:
+        """Keep many entries, such as those of one document, in one transaction.
+
+        Returns
+        -------
+        int
+            How many of them are new.
+
+        Raises
+        ------
+        StoreError
+            When nothing was kept: the database failed, or the vault has another key since.
+        """
+        sealed = {row["pair"]: row for row in (rows.row_of(entry, self._sealer) for entry in dict.fromkeys(entries))}
+        if not sealed:
+            return 0
+        with self._writing() as (connection, state):
+            for chunk in _chunks(list(sealed)):
+                for pair in connection.scalars(sql.select(ENTRIES.c.pair).where(ENTRIES.c.pair.in_(chunk))):
+                    del sealed[bytes(pair)]
+            new = list(sealed.values())
+            if new:
+                connection.execute(ENTRIES.insert(), new)
+                state.grown(new, self._sealer).save(connection, self._sealer)
+        return len(new)
+
+    # ------------------------------------------------------------------------------------------------ reading
+
+    def is_original(self, text: str) -> bool:
+        """Tell whether ``text`` is a stored original; case and white space do not count."""
+        return bool(self.originals_among([text]))
+
+    def originals_among(self, texts: Iterable[str]) -> set[str]:
+        """Return those of ``texts`` that are stored originals: what a surrogate must not be."""
+        by_index: dict[bytes, list[str]] = {}
+        for text in texts:
+            by_index.setdefault(self._sealer.original_index(text), []).append(text)
+        found: set[str] = set()
+        with self._reading() as (connection, _):
+            for chunk in _chunks(list(by_index)):
+                for index in connection.scalars(sql.select(ENTRIES.c.original).where(ENTRIES.c.original.in_(chunk))):
+                    found.update(by_index[bytes(index)])
+        return found
+
+    def lookup(
+        self, surrogate: str, *, who: str, why: str, scope_id: str | None = None, category: str | None = None
+    ) -> list[Entry]:
+        """Tell what a surrogate stands for. Writes the audit line first, also when nothing is found.
+
+        Parameters
+        ----------
+        surrogate : str
+            Case and white space do not count.
+        who, why : str
+            Who asks, and for what purpose; for the audit trail.
+        scope_id, category : str, optional
+            Only entries of this scope, of this category.
+
+        Returns
+        -------
+        list of Entry
+            In the order in which they were kept; surrogates of several patients can be the same.
+
+        Raises
+        ------
+        ConfigError
+            When ``who`` or ``why`` is empty.
+        StoreError
+            When an entry was altered; then nothing is told.
+        """
+        if scope_id is None:
+            where = ENTRIES.c.surrogate == self._sealer.surrogate_index(surrogate)
+        else:
+            where = ENTRIES.c.scoped == self._sealer.scoped_index(scope_id, surrogate)
+        with self._writing() as (connection, state):
+            entries = [row.entry for row in rows.entries(connection, self._sealer, where)]
+            entries = [entry for entry in entries if category in (None, entry.category)]
+            state = rows.append(connection, self._sealer, state, "reidentify", who, why, surrogate, len(entries))
+            state.save(connection, self._sealer)
+        return entries  # the transaction with the audit line has been committed
+
+    # ------------------------------------------------------------------------------------- checking, re-keying
+
+    def audit(self) -> list[AuditLine]:
+        """Return the audit trail.
+
+        Raises
+        ------
+        StoreError
+            When it was altered; names the line.
+        """
+        with self._reading() as (connection, state):
+            return list(rows.trail(connection, self._sealer, state))
+
+    def verify(self) -> State:
+        """Open every row and line, and compare all with the vault's account of itself.
+
+        Returns
+        -------
+        State
+            Number of entries and lines, and the end of the audit chain.
+
+        Raises
+        ------
+        StoreError
+            When something was altered, removed or added.
+        """
+        with self._reading() as (connection, state):
+            self._verify(connection, state)
+            return state
+
+    def _verify(self, connection: sql.Connection, state: State) -> list[AuditLine]:
+        count = fingerprint = 0
+        for row in rows.entries(connection, self._sealer, sql.true()):
+            count += 1
+            fingerprint += row.fingerprint
+        if (count, fingerprint % (1 << 256)) != (state.entries, state.fingerprint):
+            raise StoreError(
+                f"entries were removed, added or exchanged ({count} instead of {state.entries})",
+                "restore a copy, and find out who wrote it",
+            )
+        return list(rows.trail(connection, self._sealer, state))
+
+    def rotate(self, new_key: Key, *, who: str, why: str) -> bool:
+        """Re-encrypt everything under another key, in one transaction, after checking everything.
+
+        Returns
+        -------
+        bool
+            Whether the database could also remove what the old rows left in its files. If not, or if copies exist,
+            whoever has the old key can still read those.
+
+        Raises
+        ------
+        ConfigError
+            When the new key is the present one, or ``who`` or ``why`` is empty.
+        StoreError
+            When something was altered, or the database failed; the old key is still valid then.
+        """
+        new = Sealer(new_key, self._vault_id)
+        if new.check("key") == self._sealer.check("key"):
+            raise ConfigError("the new key is the one that the vault has", "make another one: name a new key file")
+        with self._writing() as (connection, state):
+            lines = self._verify(connection, state)
+            changed = State.empty(self._vault_id, new)
+            batch: list[dict[str, Any]] = []
+            for row in rows.entries(connection, self._sealer, sql.true()):
+                batch.append({"of": row.id, **rows.row_of(row.entry, new)})
+                if len(batch) == _CHUNK:
+                    changed = _overwrite(connection, batch, changed, new)
+                    batch = []
+            changed = _overwrite(connection, batch, changed, new)
+            connection.execute(rows.AUDIT.delete())
+            for line in lines:
+                changed = rows.copy_line(connection, new, changed, line)
+            changed = rows.append(connection, new, changed, "rotate", who, why)
+            changed.save(connection, new)
+        self._sealer = new
+        return self._store.compact()
+
+
+def _overwrite(connection: sql.Connection, batch: list[dict[str, Any]], state: State, sealer: Sealer) -> State:
+    """Replace rows by what ``batch`` holds; return the state that includes them."""
+    if not batch:
+        return state
+    new: dict[str, Any] = {column: sql.bindparam(column) for column in batch[0] if column != "of"}
+    connection.execute(ENTRIES.update().where(ENTRIES.c.id == sql.bindparam("of")).values(new), batch)
+    return state.grown(batch, sealer)
+
+
+def _chunks(values: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    return (values[start : start + _CHUNK] for start in range(0, len(values), _CHUNK))
+
+
+@contextmanager
+def _placed(store: Store) -> Iterator[None]:
+    """Add the vault's place to errors of the block."""
+    try:
+        yield
+    except DeidError as error:
+        raise error.at(store.shown) from None
+
+
+@contextmanager
+def _closed_on_error(store: Store) -> Iterator[None]:
+    """Close the store when the block fails, and add its place to the error."""
+    try:
+        with _placed(store):
+            yield
+    except BaseException:
+        store.close()
+        raise

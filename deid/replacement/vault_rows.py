@@ -1,0 +1,281 @@
+"""The rows of a vault: its tables, its state with the checks over it, and its audit chain."""
+
+from __future__ import annotations
+
+import datetime
+import getpass
+import hmac
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import sqlalchemy as sql
+
+from deid.errors import ConfigError, StoreError
+from deid.replacement.sealing import Entry, Sealer
+
+__all__ = [
+    "AUDIT",
+    "ENTRIES",
+    "STATE",
+    "TABLES",
+    "AuditLine",
+    "State",
+    "append",
+    "copy_line",
+    "entries",
+    "row_of",
+    "trail",
+]
+
+_VERSION = 1
+_CHUNK = 1000  # rows fetched at a time
+_ALL = 1 << 256
+TABLES = sql.MetaData()
+STATE = sql.Table(
+    "deid_vault",
+    TABLES,
+    sql.Column("id", sql.Integer, primary_key=True, autoincrement=False),  # always 1
+    sql.Column("version", sql.Integer, nullable=False),
+    sql.Column("vault_id", sql.String(32), nullable=False),
+    sql.Column("key_check", sql.LargeBinary, nullable=False),
+    sql.Column("entries", sql.BigInteger, nullable=False),
+    sql.Column("fingerprint", sql.LargeBinary, nullable=False),
+    sql.Column("audit_lines", sql.BigInteger, nullable=False),
+    sql.Column("audit_end", sql.LargeBinary, nullable=False),
+    sql.Column("state_check", sql.LargeBinary, nullable=False),
+)
+ENTRIES = sql.Table(
+    "deid_vault_entry",
+    TABLES,
+    sql.Column("id", sql.BigInteger().with_variant(sql.Integer, "sqlite"), primary_key=True),
+    sql.Column("pair", sql.LargeBinary, nullable=False, unique=True),
+    sql.Column("surrogate", sql.LargeBinary, nullable=False, index=True),
+    sql.Column("scoped", sql.LargeBinary, nullable=False, index=True),
+    sql.Column("original", sql.LargeBinary, nullable=False, index=True),
+    sql.Column("sealed", sql.LargeBinary, nullable=False),
+)
+AUDIT = sql.Table(
+    "deid_vault_audit",
+    TABLES,
+    sql.Column("line", sql.BigInteger, primary_key=True, autoincrement=False),
+    sql.Column("sealed", sql.LargeBinary, nullable=False),
+    sql.Column("link", sql.LargeBinary, nullable=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditLine:
+    """One line of the audit trail. Holds no original."""
+
+    line: int
+    time: str
+    """UTC, ISO 8601."""
+    action: str
+    """``init``, ``reidentify`` or ``rotate``."""
+    who: str
+    """Who asked, as they said."""
+    login: str
+    """The account of the operating system."""
+    why: str = field(repr=False)
+    surrogate: str = field(default="", repr=False)
+    found: int = 0
+    """Originals told."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the vault holds by its own account."""
+
+    vault_id: str
+    entries: int
+    fingerprint: int
+    """Sum of the rows' fingerprints, modulo 2**256."""
+    audit_lines: int
+    audit_end: bytes
+    """Link of the last audit line."""
+
+    @classmethod
+    def empty(cls, vault_id: str, sealer: Sealer) -> State:
+        """Return the state of a vault without rows."""
+        return cls(vault_id, 0, 0, 0, sealer.check("begin"))
+
+    @classmethod
+    def read(cls, connection: sql.Connection, *, lock: bool = False) -> tuple[State, Any]:
+        """Return the state, not checked yet, and its row; with ``lock`` other writers wait until this one is done."""
+        row = connection.execute(sql.select(STATE).with_for_update() if lock else sql.select(STATE)).first()
+        if row is None:
+            raise StoreError("there is no vault in this database", "run: deid vault init")
+        if row.version != _VERSION:
+            raise StoreError(f"the vault has version {row.version}, not {_VERSION}", "use the version that made it")
+        fingerprint = int.from_bytes(row.fingerprint, "big")
+        return cls(row.vault_id, row.entries, fingerprint, row.audit_lines, bytes(row.audit_end)), row
+
+    def check(self, row: Any, sealer: Sealer) -> None:
+        """Raise when ``row`` was not written with the keys of ``sealer``.
+
+        Raises
+        ------
+        ConfigError
+            When the vault belongs to another key.
+        StoreError
+            When the row was altered.
+        """
+        own = self.row(sealer)
+        if not hmac.compare_digest(bytes(row.key_check), own["key_check"]):
+            raise ConfigError("the key is not this vault's", "give the key that it was made or last rotated with")
+        if not hmac.compare_digest(bytes(row.state_check), own["state_check"]):
+            raise StoreError("the vault's account of itself was altered", "restore a copy, and find out who wrote it")
+
+    def row(self, sealer: Sealer) -> dict[str, Any]:
+        """Return the row with its checks."""
+        fingerprint = self.fingerprint.to_bytes(32, "big")
+        counts = f"{_VERSION} {self.entries} {self.audit_lines}".encode()
+        return {
+            "version": _VERSION,
+            "vault_id": self.vault_id,
+            "key_check": sealer.check("key"),
+            "entries": self.entries,
+            "fingerprint": fingerprint,
+            "audit_lines": self.audit_lines,
+            "audit_end": self.audit_end,
+            "state_check": sealer.check("state", counts, fingerprint, self.audit_end),
+        }
+
+    def save(self, connection: sql.Connection, sealer: Sealer) -> None:
+        """Write the state over the one that is there."""
+        connection.execute(STATE.update().where(STATE.c.id == 1), self.row(sealer))
+
+    def grown(self, rows: Sequence[dict[str, Any]], sealer: Sealer) -> State:
+        """Return the state after ``rows`` were added."""
+        more = sealer.fingerprint(_content(row) for row in rows)
+        return replace(self, entries=self.entries + len(rows), fingerprint=(self.fingerprint + more) % _ALL)
+
+
+def _content(row: dict[str, Any]) -> bytes:
+    return b"".join(bytes(row[column]) for column in ("pair", "surrogate", "scoped", "original", "sealed"))
+
+
+def row_of(entry: Entry, sealer: Sealer) -> dict[str, Any]:
+    """Return the sealed row of an entry."""
+    indexes = sealer.indexes(entry)
+    values: dict[str, object] = {
+        "scope": entry.scope_id,
+        "category": entry.category,
+        "original": entry.original,
+        "surrogate": entry.surrogate,
+    }
+    return {
+        "pair": indexes.pair,
+        "surrogate": indexes.surrogate,
+        "scoped": indexes.scoped,
+        "original": indexes.original,
+        "sealed": sealer.seal("entry", values, indexes.joined()),
+    }
+
+
+class Found(NamedTuple):
+    """A row of the vault, opened."""
+
+    id: int
+    entry: Entry
+    fingerprint: int
+
+
+def entries(connection: sql.Connection, sealer: Sealer, where: sql.ColumnElement[bool]) -> Iterator[Found]:
+    """Open the rows that fulfil ``where``, in order.
+
+    Raises
+    ------
+    StoreError
+        When a row was altered; names its number.
+    """
+    last = -1
+    while True:
+        query = sql.select(ENTRIES).where(where, ENTRIES.c.id > last).order_by(ENTRIES.c.id).limit(_CHUNK)
+        rows = connection.execute(query).mappings().all()
+        for row in rows:
+            last = row["id"]
+            bound = b"".join(bytes(row[column]) for column in ("pair", "surrogate", "scoped", "original"))
+            values = sealer.unseal("entry", bytes(row["sealed"]), bound)
+            if values is None:
+                raise StoreError(
+                    "an entry was altered", "restore a copy, and find out who wrote it", position=f"row {last}"
+                )
+            entry = Entry(*(str(values[name]) for name in ("scope", "category", "original", "surrogate")))
+            yield Found(last, entry, sealer.fingerprint([_content(dict(row))]))
+        if len(rows) < _CHUNK:
+            return
+
+
+def append(
+    connection: sql.Connection,
+    sealer: Sealer,
+    state: State,
+    action: str,
+    who: str,
+    why: str,
+    surrogate: str = "",
+    found: int = 0,
+) -> State:
+    """Write the next audit line; return the state that includes it.
+
+    Raises
+    ------
+    ConfigError
+        When ``who`` or ``why`` is empty.
+    """
+    if not who.strip() or not why.strip():
+        raise ConfigError("every step in the audit trail needs who and why", "say who asks, and for what purpose")
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    line = AuditLine(state.audit_lines + 1, now, action, who.strip(), _login(), why.strip(), surrogate, found)
+    return _write_line(connection, sealer, state, line)
+
+
+def _write_line(connection: sql.Connection, sealer: Sealer, state: State, line: AuditLine) -> State:
+    number = str(line.line).encode()
+    sealed = sealer.seal("audit", {name: getattr(line, name) for name in AuditLine.__slots__}, number)
+    link = sealer.check("link", state.audit_end, number, sealed)
+    connection.execute(AUDIT.insert(), {"line": line.line, "sealed": sealed, "link": link})
+    return replace(state, audit_lines=line.line, audit_end=link)
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # an account without a name, as in some containers
+        return "unknown"
+
+
+def trail(connection: sql.Connection, sealer: Sealer, state: State) -> Iterator[AuditLine]:
+    """Return the audit lines in order, and check their chain.
+
+    Raises
+    ------
+    StoreError
+        At the first line that was altered, removed or put in.
+    """
+    end = sealer.check("begin")
+    expected = 0
+    for row in connection.execute(sql.select(AUDIT).order_by(AUDIT.c.line)):
+        expected += 1
+        number = str(expected).encode()
+        link = sealer.check("link", end, number, bytes(row.sealed))
+        values = sealer.unseal("audit", bytes(row.sealed), number)
+        if row.line != expected or values is None or not hmac.compare_digest(link, bytes(row.link)):
+            raise StoreError(
+                "the audit trail was altered", "restore a copy, and find out who wrote it", position=f"line {expected}"
+            )
+        end = link
+        yield AuditLine(**values)  # type: ignore[arg-type]
+    if expected != state.audit_lines or not hmac.compare_digest(end, state.audit_end):
+        raise StoreError(
+            "the audit trail was cut or lengthened",
+            "restore a copy, and find out who wrote it",
+            position=f"line {expected}",
+        )
+
+
+def copy_line(connection: sql.Connection, sealer: Sealer, state: State, line: AuditLine) -> State:
+    """Write a line of another chain, as it is, behind ``state``; for re-keying."""
+    return _write_line(connection, sealer, state, line)
