@@ -19,6 +19,8 @@
     further ``name``, ``category``, ``certainty``, ``context``, ``unless``.
 ``[[person_field]]``
     A label behind which a name stands: ``name``, ``category``, ``labels``, ``strict``; read by `deid.detection.names`.
+``[[cue]]``
+    ``words`` around candidates that the grammars of names, places and occupations ask for, under a known ``name``.
 
 ``match`` and ``no_match`` are golden cases: texts with the expected spans in ``[[ ]]``, and texts without any. Every
 entry needs at least one ``match``. `check_golden` runs them: the tests do for the shipped files, `load_catalogue` does
@@ -39,7 +41,7 @@ from typing import Any
 import regex
 
 from deid.detection.checks import CHECKS
-from deid.detection.fields import Field, LabelFinder, ListRule, PersonField
+from deid.detection.fields import CUES, Cue, Field, LabelFinder, ListRule, PersonField
 from deid.detection.patterns import Context, Haystack, Pattern
 from deid.detection.view import view_of
 from deid.dictionaries import load_catalogues, load_dictionary
@@ -62,6 +64,7 @@ class Catalogue:
     fields: tuple[Field, ...]
     lists: tuple[ListRule, ...]
     person_fields: tuple[PersonField, ...]
+    cues: tuple[Cue, ...]
     separator: str = field(repr=False)
     """Expression of what may stand between a label and its value."""
     folders: tuple[Path, ...] = ()
@@ -119,6 +122,7 @@ def _load(language: str, folders: tuple[Path, ...]) -> Catalogue:
         tuple(i for i in items if isinstance(i, Field)),
         tuple(i for i in items if isinstance(i, ListRule)),
         tuple(i for i in items if isinstance(i, PersonField)),
+        tuple(i for i in items if isinstance(i, Cue)),
         separator,
         folders,
     )
@@ -294,12 +298,20 @@ def _list(reader: _Reader) -> ListRule:
     )
 
 
-Item = Pattern | Field | ListRule | PersonField
+def _cue(reader: _Reader) -> Cue:
+    cue = Cue(reader.take("name", str), reader.strings("words", required=True))
+    if cue.name not in CUES:
+        raise reader.wrong(f"has a name that no grammar asks for; known: {', '.join(CUES)}")
+    return cue
+
+
+Item = Pattern | Field | ListRule | PersonField | Cue
 _READERS: dict[str, Callable[[_Reader], Item]] = {
     "pattern": _pattern,
     "field": _field,
     "list": _list,
     "person_field": _person_field,
+    "cue": _cue,
 }
 
 
@@ -311,8 +323,8 @@ def check_golden(item: Item, catalogue: Catalogue) -> None:
     ConfigError
         When a marked span is not found, or something else is.
     """
-    if isinstance(item, PersonField):
-        return  # what stands behind the label is read by the grammar of names, and tested with it
+    if isinstance(item, PersonField | Cue):
+        return  # what stands around them is read by the grammars, and tested with them
     for number, case in enumerate((*item.match, *item.no_match), 1):
         text, expected = _unmark(case)
         if (number <= len(item.match)) != bool(expected):
@@ -320,9 +332,10 @@ def check_golden(item: Item, catalogue: Catalogue) -> None:
         if isinstance(item, Pattern):
             spans = list(item.find(Haystack(text)))
         elif isinstance(item, Field):
-            spans, _ = LabelFinder((item,), (), (), catalogue.separator).find(view_of(text))
+            spans = LabelFinder((item,), (), (), (), catalogue.separator).find(view_of(text)).spans
         else:
-            spans, _ = LabelFinder((), (item,), (), catalogue.separator, catalogue.folders).find(view_of(text))
+            finder = LabelFinder((), (item,), (), (), catalogue.separator, catalogue.folders)
+            spans = finder.find(view_of(text)).spans
         found = [(s.start, s.end) for s in spans if (s.score or 0) >= 0.5]
         if found != expected:
             raise ConfigError(

@@ -1,4 +1,4 @@
-"""Labelled values, lists of PHI and labels of persons: what one pass over the words of a text finds."""
+"""Labelled values, lists of PHI, labels of persons, cues: what one pass over the words of a text finds."""
 
 from __future__ import annotations
 
@@ -15,10 +15,29 @@ from deid.detection.view import View, words_of
 from deid.dictionaries import Dictionary, PhraseMatcher, fold, load_dictionary
 from deid.document import Span
 
-__all__ = ["Field", "LabelFinder", "ListRule", "PersonField", "PersonLabel"]
+__all__ = ["CUES", "Cue", "Field", "LabelFinder", "ListRule", "PersonField", "PersonLabel", "Scan"]
 
 _STRICT = regex.compile(r"[:#=|\t^]")
 _SECONDS = 20.0
+
+CUES = [
+    "naming",
+    "greeting",
+    "closing",
+    "contact",
+    "lives",
+    "where",
+    "hospital_at",
+    "work_at",
+    "works_as",
+    "is_a",
+    "retired",
+    "works_in",
+    "by_trade",
+    "occupation",
+    "article",
+]
+"""Names of cues that the grammars ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +122,32 @@ class PersonLabel:
     """One past its last word."""
 
 
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """Words around a candidate that the grammars of names, places and occupations ask for."""
+
+    name: str
+    words: tuple[str, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What one pass over the words found."""
+
+    spans: list[Span]
+    """Labelled values and items of lists."""
+    labels: list[PersonLabel]
+    """Labels of persons, in order."""
+    cues: list[tuple[int, int, str]]
+    """Cues: first word, one past the last, name."""
+
+
 class LabelFinder:
-    """Finds labelled values, items of lists and labels of persons in one pass over the words of a text.
+    """Finds labelled values, items of lists, labels of persons and cues in one pass over the words of a text.
 
     Parameters
     ----------
-    fields, lists, persons
+    fields, lists, persons, cues
         What to find.
     separator : str
         Expression of what may stand between a label and its value.
@@ -121,40 +160,44 @@ class LabelFinder:
         fields: Sequence[Field],
         lists: Sequence[ListRule],
         persons: Sequence[PersonField],
+        cues: Sequence[Cue],
         separator: str,
         folders: Sequence[Path] = (),
     ) -> None:
         labelled: list[Field | PersonField] = [*fields, *persons]
-        self._rules: dict[str, Field | ListRule | PersonField] = {r.name: r for r in labelled}
+        self._rules: dict[str, Field | ListRule | PersonField | Cue] = {r.name: r for r in labelled}
         self._rules.update((r.name, r) for r in lists)
+        self._rules.update((c.name, c) for c in cues)
         self._separator = regex.compile(separator, flags=regex.IGNORECASE)
         phrases = [Dictionary(r.name, tuple(fold(label) for label in r.labels)) for r in labelled]
         for rule in lists:
             loaded = [load_dictionary(name, folders) for name in rule.lists]
             items = tuple(item for d in loaded for item in d.phrases)
             phrases.append(Dictionary(rule.name, items, tuple(e for d in loaded for e in d.exceptions)))
+        phrases += [Dictionary(c.name, tuple(fold(w) for w in c.words)) for c in cues]
         self._matcher = PhraseMatcher(phrases, words_of)
 
-    def find(self, view: View) -> tuple[list[Span], list[PersonLabel]]:
-        """Return the values and items found, and the labels of persons, in order of position."""
-        spans: list[Span] = []
-        labels: list[PersonLabel] = []
+    def find(self, view: View) -> Scan:
+        """Scan a text."""
+        scan = Scan([], [], [])
         covered = 0
         matches = self._matcher.match(view.folded)
         for start, end, name in sorted(matches, key=lambda m: (m[0], -m[1], m[2])):
             rule = self._rules[name]
+            if isinstance(rule, Cue):
+                scan.cues.append((start, end, name))
+                continue
             extent = (view.starts[start], view.ends[end - 1])
             if isinstance(rule, ListRule):
                 span = rule.judge(view.text, *extent)
             elif end < covered:
                 continue  # "id" inside of "patient id" is no label of its own
-            elif isinstance(rule, PersonField):
-                covered = max(covered, end)
-                labels.append(PersonLabel(rule, start, end))
-                continue
             else:
-                covered = max(covered, end)
+                covered = end
+                if isinstance(rule, PersonField):
+                    scan.labels.append(PersonLabel(rule, start, end))
+                    continue
                 span = rule.value(view.text, extent, self._separator)
             if span is not None:
-                spans.append(span)
-        return spans, labels
+                scan.spans.append(span)
+        return scan

@@ -20,7 +20,7 @@ __all__ = ["CLASSES", "Lexicon", "Marks", "classes_of", "load_lexicon"]
 
 _NAMES = (
     "given last popular mostly_name name_word particle suffix title title_doctor credential relation role person_verb",
-    "word clinical eponym eponym_head device section",
+    "word function generic clinical eponym eponym_head device section",
     "month weekday season holiday",
     "city city_ambig city_big state state_code state_old county country nationality region",
     "street_suffix street_direction place_head",

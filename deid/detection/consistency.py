@@ -1,0 +1,163 @@
+"""What was found once with certainty is found everywhere in the document.
+
+A name with a title in the first line is a bare word further down; a record number in the header comes back in the
+footer. Words of clinical or ordinary language are found again only where their writing says that they are names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from deid.detection.lexicon import classes_of
+from deid.detection.person_words import PERSON, clear
+from deid.detection.scene import Scene
+from deid.detection.view import LOWER, MIXED, TITLE, UPPER
+from deid.document import Span
+from deid.phi import group
+
+__all__ = ["find_again"]
+
+_ORDINARY = classes_of(
+    "word", "clinical", "section", "eponym", "device", "month", "weekday", "season", "relation", "role"
+)
+_NEVER = classes_of("function", "title", "title_doctor", "credential", "particle", "suffix")
+_PHRASES = frozenset(("HOSPITAL", "ORGANIZATION", "STREET", "CITY", "LOCATION-OTHER", "DEPARTMENT"))
+_NUMBERS = frozenset(("ID", "CONTACT"))
+_NOT_AGAIN = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFESSION", "OTHER"))
+
+
+@dataclass(slots=True)
+class _Seeds:
+    """What to look for: first word -> word sequences, with category and why."""
+
+    words: dict[str, list[tuple[tuple[str, ...], Span]]] = field(default_factory=dict)
+
+    def add(self, sequence: tuple[str, ...], span: Span) -> None:
+        held = self.words.setdefault(sequence[0], [])
+        if all(known != sequence for known, _ in held):
+            held.append((sequence, span))
+
+
+def find_again(scene: Scene, spans: Iterable[Span], certain: float) -> list[Span]:
+    """Find further occurrences of what was found with certainty.
+
+    Parameters
+    ----------
+    scene : Scene
+    spans : iterable of Span
+        What was found.
+    certain : float
+        Least score of a span that is looked for elsewhere.
+
+    Returns
+    -------
+    list of Span
+        Further spans; their source names the one that they repeat.
+    """
+    seeds = _Seeds()
+    for span in sorted(spans, key=lambda s: (-(s.score or 0.0), s)):
+        if (span.score if span.score is not None else 1.0) >= certain and span.category not in _NOT_AGAIN:
+            _sow(scene, span, seeds)
+    if not seeds.words:
+        return []
+    taken = bytearray(len(scene.view.text))
+    for span in spans:
+        if (span.score if span.score is not None else 1.0) >= certain:
+            taken[span.start : span.end] = b"\1" * len(span)
+    found = []
+    for index, word in enumerate(scene.view.folded):
+        for sequence, seed in seeds.words.get(word, ()):
+            end = index + len(sequence)
+            if tuple(scene.view.folded[index:end]) != sequence or any(
+                scene.view.breaks[i] > 1 for i in range(index + 1, end)
+            ):
+                continue
+            start = scene.view.starts[index]
+            if all(taken[start : scene.view.ends[end - 1]]):
+                continue
+            score = _weigh(scene, index, end, seed)
+            if score:
+                found.append(
+                    Span(
+                        start, scene.view.ends[end - 1], seed.category, source=f"consistency:{seed.source}", score=score
+                    )
+                )
+    return found
+
+
+def _sow(scene: Scene, span: Span, seeds: _Seeds) -> None:
+    """Add the sequences of a span that are worth looking for."""
+    view = scene.view
+    first, last = view.at(span.start), view.at(span.end - 1)
+    words = [i for i in range(first, min(last + 1, len(view))) if view.starts[i] < span.end]
+    if not words:
+        return
+    kind = group(span.category)
+    whole = tuple(view.folded[i] for i in words)
+    if kind in _NUMBERS or span.category == "USERNAME":
+        if sum(c.isdigit() for w in whole for c in w) >= 4 or span.category in ("USERNAME", "EMAIL"):
+            seeds.add(whole, span)
+        return
+    if span.category in _PHRASES:
+        if len(whole) > 1 or not scene.classes[words[0]] & (_ORDINARY | _NEVER):
+            seeds.add(whole, span)
+        if span.category in ("HOSPITAL", "ORGANIZATION"):
+            for acronym in _acronyms(scene, words):
+                seeds.add((acronym,), span)
+        return
+    if kind == "NAME":
+        if len(whole) > 1:
+            seeds.add(whole, span)
+        for i in words:
+            classes = scene.classes[i]
+            if (
+                scene.is_word(i)
+                and len(view.folded[i]) > 2
+                and not classes & _NEVER & ~PERSON
+                and not _function(scene, i)
+            ):
+                seeds.add((view.folded[i],), span)
+
+
+def _function(scene: Scene, index: int) -> bool:
+    return bool(scene.classes[index] & classes_of("function", "title", "title_doctor"))
+
+
+def _acronyms(scene: Scene, words: list[int]) -> Iterator[str]:
+    """Initials of an institution's name, with and without small words."""
+    letters = [scene.view.folded[i][0] for i in words if scene.is_word(i) and scene.view.kinds[i] != LOWER]
+    if 3 <= len(letters) <= 6:
+        yield "".join(letters)
+
+
+def _weigh(scene: Scene, index: int, end: int, seed: Span) -> float:
+    """Return how sure a further occurrence is; 0 when it does not count."""
+    if group(seed.category) in _NUMBERS or seed.category == "USERNAME":
+        return 0.85
+    several = end - index > 1
+    blind = scene.blind(index)
+    kind = scene.view.kinds[index]
+    if any(scene.protected[i] for i in range(index, end)) and not several:
+        return 0.0
+    if several:
+        return 0.85 if kind != LOWER or scene.quiet else 0.6
+    classes = scene.classes[index]
+    if seed.category in ("HOSPITAL", "ORGANIZATION") and len(seed) > 2 * len(scene.view.strings[index]):
+        return 0.75 if kind == UPPER and not blind and not classes & _ORDINARY else 0.0  # an acronym
+    if clear(scene, index) or not classes:
+        if kind in (TITLE, MIXED) or (kind == UPPER and len(scene.view.strings[index]) > 2):
+            return 0.8
+        return 0.72 if blind or not classes else 0.6
+    if not classes & _ORDINARY:
+        return 0.7 if kind in (TITLE, UPPER, MIXED) else 0.0
+    if kind not in (TITLE, MIXED) or blind or scene.view.starts_sentence(index):
+        return 0.0
+    behind = end
+    if scene.word(behind) in ("'", "\u2019"):
+        behind += 2
+    if scene.has(behind, "eponym_head", "hospital_head", "street_suffix") or "article" in scene.cues_before.get(
+        index, ()
+    ):
+        return 0.0
+    return 0.62

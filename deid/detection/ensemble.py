@@ -1,0 +1,241 @@
+"""Joins what several recognizers found: one list of spans, sorted, not overlapping.
+
+In this order:
+
+1. Invisible and look-alike characters are taken out of the text (`deid.detection.normalize`).
+2. Every recognizer posts its spans with a certainty. Spans of different recognizers that overlap in the same group
+   (both names, both dates) raise each other: 1 - (1 - a)(1 - b).
+3. Weak evidence (below ``strong``) for a name, a place or an occupation is vetoed where all its words are clinical
+   language.
+4. What stays at ``threshold`` or above is accepted; what was accepted with certainty is found everywhere in the document
+   (`deid.detection.consistency`).
+5. Where accepted spans overlap, the higher certainty decides, then the longer span, then the recognizer that was named
+   first; what the loser covers beyond the winner stays covered. So every character that was accepted is covered.
+6. Adjacent pieces of one name, date or address are joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import regex
+
+from deid.detection.consistency import find_again
+from deid.detection.fields import Scan
+from deid.detection.lexicon import classes_of, load_lexicon
+from deid.detection.normalize import normalize
+from deid.detection.person_words import PERSON
+from deid.detection.recognizer import Recognizer
+from deid.detection.rules import RuleRecognizer
+from deid.detection.scene import Scene, scene_of
+from deid.detection.view import view_of
+from deid.document import Document, Span
+from deid.phi import canonical, group
+
+__all__ = ["Ensemble"]
+
+_GRAMMATICAL = frozenset(("NAME", "LOCATION", "PROFESSION"))
+_CLINICAL = classes_of("clinical", "section", "eponym", "device", "function")
+_EVIDENCE = 0.2
+"""Least certainty of a rule's candidate that may be raised by another recognizer."""
+_JOINS = {
+    "NAME": regex.compile(r"[ \u00a0]{1,2}|-"),
+    "DATE": regex.compile(r",?[ \u00a0]{1,2}"),
+    "STREET": regex.compile(r",?[ \u00a0]{1,2}"),
+    "HOSPITAL": regex.compile(r"[ \u00a0]"),
+    "PHONE": regex.compile(r",?[ \u00a0]"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """Several recognizers as one."""
+
+    recognizers: tuple[Recognizer, ...]
+    """In order of precedence."""
+    language: str = "en"
+    """Language of the word lists that protect clinical language."""
+    threshold: float = 0.5
+    """Least certainty of a span that is returned."""
+    strong: float = 0.8
+    """Certainty from which evidence cannot be vetoed and is looked for everywhere."""
+    consistency: bool = True
+    """Whether what was found with certainty is found everywhere in the document."""
+    to_canonical: bool = False
+    """Whether categories are translated to the canonical ones of `deid.phi`."""
+    folders: tuple[Path, ...] = field(default=())
+    """Dictionary folders of the user's own."""
+
+    @property
+    def name(self) -> str:
+        """``ensemble``."""
+        return "ensemble"
+
+    @property
+    def categories(self) -> frozenset[str]:
+        """The categories of all recognizers."""
+        found = frozenset(c for r in self.recognizers for c in r.categories)
+        return frozenset(map(canonical, found)) if self.to_canonical else found
+
+    def find(self, document: Document) -> list[Span]:
+        """Find PHI.
+
+        Returns
+        -------
+        list of Span
+            Sorted, not overlapping; each keeps the source and the score of the evidence that decided.
+
+        Raises
+        ------
+        DetectionError
+            When a recognizer could not finish.
+        """
+        normal = normalize(document.text)
+        if not normal.text:
+            return []
+        seen = document if normal.text is document.text else replace(document, text=normal.text, spans=())
+        posts, scene = self._post(seen)
+        accepted = [s for s in _veto(scene, _raise(posts), self.strong) if _score(s) >= self.threshold]
+        if self.consistency:
+            again = find_again(scene, accepted, self.strong)
+            accepted += [s for s in again if _score(s) >= self.threshold]
+        spans = _join(scene, _decide(accepted))
+        if self.to_canonical:
+            spans = [replace(s, category=canonical(s.category)) for s in spans]
+        return [normal.back(s) for s in spans]
+
+    def _post(self, document: Document) -> tuple[list[tuple[int, Span]], Scene]:
+        """Ask every recognizer; returns spans with the precedence of their recognizer."""
+        posts: list[tuple[int, Span]] = []
+        scene: Scene | None = None
+        for rank, recognizer in enumerate(self.recognizers):
+            if isinstance(recognizer, RuleRecognizer):
+                # weak candidates too: another recognizer may raise them
+                spans, scene = replace(recognizer, threshold=min(_EVIDENCE, self.threshold)).analyse(document.text)
+            else:
+                spans = recognizer.find(document)
+            posts += [(rank, span) for span in spans]
+        if scene is None:
+            view = view_of(document.text)
+            scene = scene_of(view, load_lexicon(self.language, self.folders).of(view), Scan([], [], []))
+        return posts, scene
+
+
+def _score(span: Span) -> float:
+    """Return the certainty of a span; a recognizer without scores is certain."""
+    return 1.0 if span.score is None else span.score
+
+
+def _raise(posts: Sequence[tuple[int, Span]]) -> list[Span]:
+    """Let overlapping spans of different recognizers in the same group raise each other."""
+    ordered = sorted(posts, key=lambda p: (p[1].start, p[1].end, p[0]))
+    raised: list[tuple[int, int, Span]] = []
+    for rank, span in ordered:
+        raised.append((rank, len(raised), span))
+    if len({rank for rank, _ in posts}) < 2:
+        return [s for _, _, s in raised]
+    result = []
+    open_: list[tuple[int, Span]] = []
+    partners: dict[int, dict[int, float]] = {}
+    for rank, number, span in raised:
+        open_ = [(n, s) for n, s in open_ if s.end > span.start]
+        for other_number, other in open_:
+            other_rank = raised[other_number][0]
+            if other_rank != rank and group(other.category) == group(span.category):
+                for a, b_rank, b in ((number, other_rank, other), (other_number, rank, span)):
+                    held = partners.setdefault(a, {})
+                    held[b_rank] = max(held.get(b_rank, 0.0), _score(b))
+        open_.append((number, span))
+    for _, number, span in raised:
+        rest = 1.0 - _score(span)
+        for score in partners.get(number, {}).values():
+            rest *= 1.0 - score
+        result.append(span if number not in partners else replace(span, score=round(1.0 - rest, 4)))
+    return result
+
+
+def _veto(scene: Scene, spans: Sequence[Span], strong: float) -> list[Span]:
+    """Drop weak evidence on clinical language."""
+    kept = []
+    view = scene.view
+    for span in spans:
+        if _score(span) < strong and group(span.category) in _GRAMMATICAL and span.category not in ("USERNAME", "ROOM"):
+            first = view.at(span.start)
+            words = []
+            while first < len(view) and view.starts[first] < span.end:
+                words.append(first)
+                first += 1
+            letters = [i for i in words if scene.is_word(i)]
+            if letters and all(_clinical(scene, i) for i in letters):
+                continue
+        kept.append(span)
+    return kept
+
+
+def _clinical(scene: Scene, index: int) -> bool:
+    """Tell whether a word is clinical language here: in a clinical phrase, or in a clinical list and no name."""
+    if scene.protected[index]:
+        return True
+    classes = scene.classes[index]
+    return bool(classes & _CLINICAL) and not classes & PERSON
+
+
+def _decide(spans: Sequence[Span]) -> list[Span]:
+    """Resolve overlaps; the union of all spans stays covered."""
+    kept: list[Span] = []
+    cluster: list[Span] = []
+    reach = 0
+    for span in sorted(spans, key=lambda s: s.start):  # stable: equal starts stay in order of precedence
+        if cluster and span.start >= reach:
+            kept += _decide_cluster(cluster)
+            cluster = []
+        cluster.append(span)
+        reach = max(reach, span.end)
+    return kept + _decide_cluster(cluster)
+
+
+def _decide_cluster(spans: Sequence[Span]) -> list[Span]:
+    """Resolve the overlaps of spans that hang together."""
+    if len(spans) < 2:
+        return list(spans)
+    order = sorted(enumerate(spans), key=lambda p: (-_score(p[1]), -len(p[1]), p[0]))
+    first = min(s.start for s in spans)
+    taken = bytearray(max(s.end for s in spans) - first)
+    kept = []
+    for _, span in order:
+        at = span.start
+        while at < span.end:
+            end = at
+            while end < span.end and not taken[end - first]:
+                end += 1
+            if end > at:
+                kept.append(replace(span, start=at, end=end))
+            at = end + 1
+        taken[span.start - first : span.end - first] = b"\1" * len(span)
+    return sorted(kept)
+
+
+def _join(scene: Scene, spans: Sequence[Span]) -> list[Span]:
+    """Trim remainders to their words, and join adjacent pieces of one name, date or address."""
+    text = scene.view.text
+    joined: list[Span] = []
+    for span in spans:
+        start, end = span.start, span.end
+        while start < end and not text[start].isalnum() and text[start] not in "(#+'\u2018\u2019@*[":
+            start += 1
+        while end > start and text[end - 1].isspace():
+            end -= 1
+        if start >= end or not any(c.isalnum() for c in text[start:end]):
+            continue
+        span = replace(span, start=start, end=end)
+        before = joined[-1] if joined else None
+        if before is not None and before.category == span.category:
+            gap = _JOINS.get(group(span.category)) or _JOINS.get(span.category)
+            if gap is not None and gap.fullmatch(text, before.end, span.start):
+                best = max(before, span, key=_score)
+                joined[-1] = replace(best, start=before.start, end=span.end)
+                continue
+        joined.append(span)
+    return joined

@@ -1,0 +1,78 @@
+"""Texts as recognizers should see them, with the way back to the text as it is.
+
+Zero-width characters inside words and letters that only look Latin (a Cyrillic *а*) hide names from every pattern and
+list. They are taken out, or replaced by what they look like, before detection; offsets are mapped back afterwards.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from array import array
+from dataclasses import dataclass, field
+
+import regex
+
+from deid.document import Span
+
+__all__ = ["Normalized", "normalize"]
+
+_INVISIBLE = regex.compile(r"[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]")
+_LOOK_ALIKES = dict(
+    zip(
+        "АВЕЅІЈКМНОРСТУХаеѕіјорсухԁԛԝһӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧαοιν",
+        "ABESIJKMHOPCTYXaesijopcyxdqwhlABEZHIKMNOPTYXaoiv",
+        strict=True,
+    )
+)
+_FOREIGN = regex.compile(r"[\p{Cyrillic}\p{Greek}]")
+_MIXED_WORD = regex.compile(r"[\p{L}\p{M}'\u2019-]+")
+_LATIN = regex.compile(r"\p{Latin}")
+
+
+@dataclass(frozen=True, slots=True)
+class Normalized:
+    """A text for recognizers, and where its characters come from."""
+
+    text: str = field(repr=False)
+    origin: array[int] | None = field(default=None, repr=False)
+    """Offset of each character in the original text, and of its end; None when nothing moved."""
+
+    def back(self, span: Span) -> Span:
+        """Return a span in the original text; characters that were taken out of its inside belong to it."""
+        if self.origin is None:
+            return span
+        start, end = self.origin[span.start], self.origin[span.end - 1] + 1
+        return Span(start, end, span.category, span.id, span.source, span.score, span.attributes)
+
+
+def normalize(text: str) -> Normalized:
+    """Return the text without invisible characters and look-alikes; ASCII texts are returned as they are."""
+    if text.isascii():
+        return Normalized(text)
+    plain = _fold_width(text)
+    if _FOREIGN.search(plain):
+        plain = _MIXED_WORD.sub(_latin, plain)
+    if not _INVISIBLE.search(plain):
+        return Normalized(plain)
+    origin = array("q", (i for i, c in enumerate(plain) if not _INVISIBLE.match(c)))
+    return Normalized(_INVISIBLE.sub("", plain), origin)
+
+
+def _fold_width(text: str) -> str:
+    """Replace full-width letters, digits and signs, and odd blanks, by ordinary ones, character by character."""
+    if not any("\uff01" <= c <= "\uff5e" or "\U0001d400" <= c <= "\U0001d7ff" for c in text):
+        return text
+    return "".join(
+        unicodedata.normalize("NFKC", c) if "\uff01" <= c <= "\uff5e" or "\U0001d400" <= c <= "\U0001d7ff" else c
+        for c in text
+    )
+
+
+def _latin(word: regex.Match[str]) -> str:
+    """Replace look-alikes in a word that has Latin letters too, or that consists of look-alikes alone."""
+    letters = word[0]
+    if not _FOREIGN.search(letters):
+        return letters
+    if _LATIN.search(letters) or all(c in _LOOK_ALIKES for c in letters if c.isalpha()):
+        return "".join(_LOOK_ALIKES.get(c, c) for c in letters)
+    return letters

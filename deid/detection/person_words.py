@@ -1,0 +1,172 @@
+"""Which words can be parts of a person's name, and how far a name reaches.
+
+A *run* is a stretch of words on one line that can be one name: name words, initials, particles (*de la*), a nickname in
+quotes, a suffix (*Jr.*). How likely it is one is for `deid.detection.names` to weigh.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from deid.detection.lexicon import classes_of
+from deid.detection.scene import Scene
+from deid.detection.view import LOWER, MIXED, NUMBER, SIGN, TITLE, UPPER
+
+__all__ = ["GIVEN", "LAST", "PERSON", "Run", "clear", "is_initial", "name_word", "read_last_first", "read_run"]
+
+GIVEN, LAST, MOSTLY = classes_of("given"), classes_of("last"), classes_of("mostly_name")
+PERSON = GIVEN | LAST
+_FUNCTION = classes_of("function")
+_ORDINARY = classes_of("word", "clinical")
+_AMBIGUOUS = classes_of(
+    "word", "clinical", "eponym", "device", "name_word", "month", "weekday", "season", "state", "country", "section"
+)
+# a capitalized word of these classes is no name unless a list says that it can be one
+_STOP = classes_of(
+    "word", "clinical", "section", "month", "weekday", "season", "holiday", "title", "title_doctor", "credential", "role",
+    "relation", "state", "country", "nationality", "street_suffix", "hospital_head", "org_head", "institution", "occupation",
+    "region", "device", "eponym", "hospital_name",
+)  # fmt: skip
+_NEVER = classes_of("credential", "section")
+_QUOTES = {'"': '"', "\u201c": "\u201d", "'": "'", "\u2018": "\u2019", "(": ")"}
+_MAX_WORDS = 6
+
+
+@dataclass(slots=True)
+class Run:
+    """Words that can be one name."""
+
+    first: int
+    end: int
+    """One past the last word of the text that belongs to it."""
+    names: list[int] = field(default_factory=list)
+    """The name words."""
+    initials: list[int] = field(default_factory=list)
+    inverted: bool = False
+    """Whether it is written family name first: *Smith, John A.*"""
+
+
+def clear(scene: Scene, index: int) -> bool:
+    """Tell whether a word is in a list of names and is nothing else."""
+    classes = scene.classes[index]
+    if not classes & PERSON:
+        return False
+    return bool(classes & MOSTLY) or not classes & _AMBIGUOUS
+
+
+def is_initial(scene: Scene, index: int) -> bool:
+    """Tell whether a word is one capital letter (with or without a full stop)."""
+    if not scene.is_word(index) or len(scene.view.strings[index]) != 1:
+        return False
+    return scene.view.kinds[index] == UPPER or (scene.quiet and scene.word(index + 1) == ".")
+
+
+def name_word(scene: Scene, index: int, relaxed: bool = False) -> bool:
+    """Tell whether a word can be a part of a name; ``relaxed`` behind a title or a label."""
+    if not scene.is_word(index):
+        return False
+    classes, kind = scene.classes[index], scene.view.kinds[index]
+    length = len(scene.view.strings[index])
+    if length < 2 or classes & _FUNCTION:
+        return False
+    if kind == UPPER and classes & _NEVER and not (classes & PERSON and length > 3):
+        return False
+    if scene.blind(index):
+        if classes & PERSON and not classes & _ORDINARY:
+            return True
+        return relaxed and bool(classes & PERSON or (not classes and length > 2))
+    if kind == LOWER:
+        return relaxed and bool(classes & PERSON) and not classes & (_ORDINARY | _STOP)
+    if kind == UPPER:
+        if classes & PERSON and length > 2:
+            return relaxed or not classes & _ORDINARY
+        return relaxed and not classes and length > 3
+    return bool(classes & PERSON) or not classes & _STOP
+
+
+def _suffix(scene: Scene, index: int) -> int:
+    """Return the word behind a suffix (*, Jr.*) that starts at ``index``, else ``index``."""
+    at = index + 1 if scene.word(index) == "," else index
+    if scene.same_line(at) and scene.has(at, "suffix") and scene.view.kinds[at] in (TITLE, UPPER):
+        return at + 2 if scene.word(at + 1) == "." and scene.same_line(at + 1) else at + 1
+    return index
+
+
+def _nickname(scene: Scene, index: int) -> int:
+    """Return the word behind a nickname in quotes or brackets that starts at ``index``, else ``index``."""
+    close = _QUOTES.get(scene.word(index)) if index < len(scene) else None
+    if close is None or not scene.same_line(index) or scene.has(index + 1, "relation", "role", "credential"):
+        return index
+    for end in (index + 2, index + 3):
+        if scene.word(end) == close and all(name_word(scene, i, relaxed=True) for i in range(index + 1, end)):
+            return end + 1
+    return index
+
+
+def _particles(scene: Scene, index: int, started: bool) -> int:
+    """Return the word behind the particles that start at ``index`` and lead to a name word, else ``index``."""
+    at = index
+    while at - index < 3 and scene.has(at, "particle") and (at == index or scene.same_line(at)):
+        kind = scene.view.kinds[at]
+        if kind == LOWER and not started and not scene.quiet:
+            return index
+        at += 1
+        if scene.word(at) in (".", "'", "\u2019") and scene.view.starts[at] == scene.view.ends[at - 1]:
+            at += 1
+    follows = at > index and scene.same_line(at) and name_word(scene, at, relaxed=started)
+    return at if follows and scene.capital(at) else index
+
+
+def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
+    """Read the longest run that starts at a word; None when no name word is in it."""
+    run = Run(index, index)
+    at = index
+    while at < len(scene) and len(run.names) < _MAX_WORDS:
+        if at > index and not scene.same_line(at):
+            break
+        behind = _particles(scene, at, started=at > index)
+        if behind > at:
+            at = behind
+            continue
+        if is_initial(scene, at) and len(run.initials) < 3:
+            dot = scene.word(at + 1) == "." and scene.view.starts[at + 1] == scene.view.ends[at]
+            # a single letter without a full stop is a part of a name only between or behind name words
+            if not dot and not run.names:
+                break
+            run.initials.append(at)
+            at += 2 if dot else 1
+            run.end = at
+            continue
+        if name_word(scene, at, relaxed and len(run.names) < 3):
+            run.names.append(at)
+            at += 1
+            run.end = at
+            behind = _nickname(scene, at)
+            if behind > at and scene.same_line(behind) and name_word(scene, behind, relaxed):
+                run.names += [i for i in range(at + 1, behind - 1) if scene.is_word(i)]
+                at = run.end = behind
+            continue
+        break
+    if not run.names:
+        return None
+    # an initial at the end takes its full stop along only when the name goes on; "A." may also end the sentence
+    run.end = _suffix(scene, run.end)
+    return run
+
+
+def read_last_first(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
+    """Read *Last, First M.* (or *LAST^FIRST^M*) that starts at a word; None when there is none."""
+    last = read_run(scene, index, relaxed)
+    if last is None or len(last.names) > 3 or last.end >= len(scene) or scene.word(last.end) != ",":
+        return None
+    if not (scene.same_line(last.end) or scene.view.starts[last.end] == scene.view.ends[last.end - 1]):
+        return None
+    start = last.end + 1
+    if not scene.same_line(start) or scene.view.kinds[start] in (SIGN, NUMBER):
+        return None
+    first = read_run(scene, start, relaxed)
+    if first is None or len(first.names) > 2 or (scene.view.kinds[start] == MIXED and not relaxed):
+        return None
+    if scene.has(start, "credential") and scene.view.kinds[start] == UPPER and not scene.blind(start):
+        return None
+    return Run(last.first, first.end, last.names + first.names, last.initials + first.initials, inverted=True)

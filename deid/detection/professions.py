@@ -1,0 +1,123 @@
+"""Occupations of patients and relatives, by the words around them.
+
+A listed occupation alone is no evidence (*nurse*, *driver*): it counts behind *works as a*, *is a retired*, *Occupation:*,
+before *by trade*, or in a line about work. Behind the strongest cues words that no list has count too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deid.detection.lexicon import CLASSES, classes_of
+from deid.detection.scene import Scene
+from deid.detection.view import LOWER, NUMBER, SIGN
+from deid.document import Span
+
+__all__ = ["find_professions"]
+
+_OCCUPATION = CLASSES["occupation"]
+_STOP = classes_of("function", "relation", "credential", "month", "weekday", "clinical", "person_verb")
+_NOT_JOBS = frozenset(
+    (
+        "veteran", "student", "patient", "smoker", "drinker", "child", "man", "woman", "boy", "girl", "infant", "lady", "male",
+        "female", "gentleman", "mother", "father", "wife", "husband", "carrier", "candidate", "resident", "member", "friend",
+        "twin", "person", "individual", "user", "homemaker", "volunteer", "caregiver", "nonsmoker", "never", "citizen",
+        "refugee", "immigrant", "widow", "widower", "bachelor", "vegetarian", "victim", "survivor", "donor", "recipient",
+    )
+)  # fmt: skip
+_RETIRED_SKIP = frozenset(("retired", "former", "formerly", "previously", "currently", "ex", "semi", "self", "employed", "full",
+                           "part", "time", "-", "a", "an", "the", "freelance", "local", "long", "unemployed", "disabled"))  # fmt: skip
+
+
+def find_professions(scene: Scene) -> list[Span]:
+    """Find occupations; candidates with their certainty, which may overlap."""
+    spans: list[Span] = []
+    for index in sorted(scene.cues_before):
+        cues = scene.cues_before[index]
+        if index >= len(scene):
+            continue
+        if "works_as" in cues:
+            spans += _behind(scene, index, 0.85, known_only=False)
+        elif "works_in" in cues or "retired" in cues:
+            spans += _behind(scene, index, 0.75, known_only=True)
+        elif "is_a" in cues:
+            spans += _behind(scene, index, 0.68, known_only=True)
+        elif "occupation" in cues and scene.word(index) in (":", "-", "="):
+            spans += _behind(scene, index + 1, 0.9, known_only=False)
+    spans += _before_cue(scene)
+    spans += _in_line_about_work(scene)
+    return spans
+
+
+def _occupation_at(scene: Scene, index: int) -> int:
+    """Return the end of the longest listed occupation that starts at a word, else ``index``."""
+    end = index + 1 if scene.has(index, "occupation") and scene.word(index) not in _NOT_JOBS else index
+    for stop, classes in scene.phrases.get(index, ()):
+        if classes & _OCCUPATION and stop > end:
+            end = stop
+    return end
+
+
+def _behind(scene: Scene, index: int, score: float, known_only: bool) -> Iterator[Span]:
+    """Read the occupation behind a cue: *retired high school math teacher*."""
+    start = index
+    while start < len(scene) and start - index < 6 and scene.word(start) in _RETIRED_SKIP:
+        start += 1
+    if start >= len(scene) or (start > index and scene.view.breaks[start] > 1):
+        return
+    end = start
+    known = start
+    while end < len(scene) and end - start < 5:
+        if end > start and scene.view.breaks[end]:
+            break
+        stop = _occupation_at(scene, end)
+        if stop > end:
+            end = known = stop
+            continue
+        if not scene.is_word(end) and not (scene.word(end) in ("/", "-", "&", "'") and end > start):
+            break
+        if scene.classes[end] & _STOP and not scene.has(end, "org_head"):
+            break
+        end += 1
+    if known > start:
+        yield scene.span(start, known, "PROFESSION", "profession.cue", score)
+    elif not known_only:
+        while end > start and not scene.is_word(end - 1):
+            end -= 1
+        words = [i for i in range(start, end) if scene.is_word(i)]
+        if (
+            words
+            and not any(scene.word(i) in _NOT_JOBS or scene.has(i, "institution") for i in words)
+            and len(words) < 4
+        ):
+            yield scene.span(start, end, "PROFESSION", "profession.unlisted", min(score, 0.62))
+
+
+def _before_cue(scene: Scene) -> Iterator[Span]:
+    """*a carpenter by trade*."""
+    for index, cues in scene.cues_at.items():
+        if "by_trade" not in cues:
+            continue
+        for back in (4, 3, 2, 1):
+            start = index - back
+            if start >= 0 and _occupation_at(scene, start) == index:
+                yield scene.span(start, index, "PROFESSION", "profession.by_trade", 0.9)
+                break
+
+
+def _in_line_about_work(scene: Scene) -> Iterator[Span]:
+    """Listed occupations in a line that speaks of work or retirement."""
+    first = 0
+    for index in range(1, len(scene) + 1):
+        if index < len(scene) and not scene.view.breaks[index]:
+            continue
+        if any(scene.cues_at.get(i, set()) & {"occupation", "retired"} for i in range(first, index)):
+            at = first
+            while at < index:
+                end = _occupation_at(scene, at)
+                fits = end > at and not scene.has(at, "role", "function") and scene.view.kinds[at] not in (SIGN, NUMBER)
+                # ordinary words with a second meaning ("cook", "model", "retail") need a cue right before them
+                if fits and (end - at > 1 or not scene.has(at, "name_word", "last")) and scene.view.kinds[at] == LOWER:
+                    yield scene.span(at, end, "PROFESSION", "profession.line", 0.5)
+                at = max(end, at + 1)
+        first = index

@@ -1,0 +1,92 @@
+"""A text with everything that the grammars ask about its words: classes, cues, protection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from deid.detection.fields import Scan
+from deid.detection.lexicon import CLASSES, Marks, classes_of
+from deid.detection.view import LOWER, MIXED, NUMBER, SIGN, TITLE, UPPER, View
+from deid.document import Span
+
+__all__ = ["Scene", "scene_of"]
+
+_CLINICAL_PHRASE = classes_of("clinical", "eponym", "device", "section")
+_QUIET_SHARE = 0.03
+"""A text with fewer capitalized words than this says nothing by case."""
+
+
+@dataclass(slots=True)
+class Scene:
+    """A text as the grammars see it."""
+
+    view: View
+    classes: list[int] = field(repr=False)
+    """Classes of each word (bits of `deid.detection.lexicon.CLASSES`)."""
+    phrases: dict[int, list[tuple[int, int]]] = field(repr=False)
+    """First word -> phrases of the lists that start there: one past the last word, class."""
+    cues_before: dict[int, set[str]] = field(repr=False)
+    """Word -> names of the cues that end right before it."""
+    cues_at: dict[int, set[str]] = field(repr=False)
+    """Word -> names of the cues that start with it."""
+    protected: bytearray = field(repr=False)
+    """1 for each word inside a clinical phrase of several words."""
+    quiet: bool
+    """Whether the text is written in lower case."""
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+    def has(self, index: int, *names: str) -> bool:
+        """Tell whether a word has one of some classes; False outside the text."""
+        return 0 <= index < len(self.classes) and any(self.classes[index] & CLASSES[n] for n in names)
+
+    def word(self, index: int) -> str:
+        """Return a folded word, the empty text outside."""
+        return self.view.folded[index] if 0 <= index < len(self.classes) else ""
+
+    def blind(self, index: int) -> bool:
+        """Tell whether the case of a word says nothing: lines of capitals, texts in lower case."""
+        return self.quiet or self.view.loud[index]
+
+    def is_word(self, index: int) -> bool:
+        """Tell whether there is a word (letters) at an index."""
+        return 0 <= index < len(self.classes) and self.view.kinds[index] not in (SIGN, NUMBER)
+
+    def capital(self, index: int) -> bool:
+        """Tell whether a word begins with a capital, or could in a text whose case says nothing."""
+        if not 0 <= index < len(self.classes):
+            return False
+        kind = self.view.kinds[index]
+        return kind in (TITLE, UPPER, MIXED) or (self.quiet and kind == LOWER)
+
+    def same_line(self, index: int) -> bool:
+        """Tell whether a word follows the word before it on the same line, with no column between."""
+        if not 0 < index < len(self.classes) or self.view.breaks[index]:
+            return False
+        width = self.view.starts[index] - self.view.ends[index - 1]
+        return width <= 2 and "\t" not in self.view.gap(index)
+
+    def span(self, first: int, end: int, category: str, source: str, score: float) -> Span:
+        """Return the span of the words ``first`` to ``end`` (excluded)."""
+        view = self.view
+        return Span(view.starts[first], view.ends[end - 1], category, source=f"rule:{source}", score=round(score, 4))
+
+
+def scene_of(view: View, marks: Marks, scan: Scan) -> Scene:
+    """Join what the lexicon and the scan of labels say."""
+    phrases: dict[int, list[tuple[int, int]]] = {}
+    protected = bytearray(len(view))
+    for start, end, classes in marks.phrases:
+        phrases.setdefault(start, []).append((end, classes))
+        if classes & _CLINICAL_PHRASE:
+            protected[start:end] = b"\1" * (end - start)
+    before: dict[int, set[str]] = {}
+    at: dict[int, set[str]] = {}
+    for start, end, name in scan.cues:
+        before.setdefault(end, set()).add(name)
+        at.setdefault(start, set()).add(name)
+    letters = sum(1 for k in view.kinds if k > NUMBER)
+    capitals = sum(1 for k, s in zip(view.kinds, view.strings, strict=True) if k > LOWER and len(s) > 1)
+    quiet = letters > 0 and capitals < _QUIET_SHARE * letters
+    return Scene(view, marks.words, phrases, before, at, protected, quiet)
