@@ -6,7 +6,7 @@ import re
 
 from deid.identity import name_key
 
-__all__ = ["NUMERAL", "ordinal_in_words", "read_numeral", "write_numeral"]
+__all__ = ["NUMERAL", "NUMERAL_WORDS", "ordinal_in_words", "read_numeral", "write_numeral"]
 
 
 def _words(text: str) -> list[str]:
@@ -64,6 +64,8 @@ for _n in range(99, 0, -1):
 for _n in range(39, 0, -1):
     _VALUES[_key(ordinal_in_words(_n))] = (_n, "ordinal")
 _WORDS = sorted({word for key in _VALUES for word in key.split()} - {"y"}, key=lambda w: (-len(w), w))
+NUMERAL_WORDS = frozenset({*_WORDS, "hundred", "thousand", "oh"})
+"""Keys of the words that numbers are made of."""
 _SPELLED = sorted({*_WORDS, *(w for n in range(1, 30) for w in _UNITS_ES[n : n + 1])}, key=lambda w: (-len(w), w))
 _ONE = "|".join(_SPELLED)
 NUMERAL = re.compile(rf"(?i)\b(?:{_ONE})(?:(?:\s+y\s+|[\s-]+)(?:{_ONE}))?\b")

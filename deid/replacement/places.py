@@ -8,6 +8,7 @@ stands in, else from another mention in the document, else from the gazetteer.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from deid.replacement.choices import Choices
 from deid.replacement.identifiers import scramble
 from deid.replacement.names import match_case
-from deid.replacement.pools import State, cities, countries, phrase_key, states, words
+from deid.replacement.pools import State, cities, countries, country_index, phrase_key, states, words
 
 __all__ = ["Place", "PlaceMap"]
 
@@ -268,14 +269,15 @@ class PlaceMap:
 
     def _country(self, place: Place, step: int) -> str:
         key = phrase_key(place.text)
-        groups = countries()
-        order = range(len(groups) - 1, -1, -1) if self._spanish else range(len(groups))
-        for g in order:
-            keys = [phrase_key(name) for name in groups[g]]
-            if key in keys:
-                options = list(self._choices.others(f"country {g}", keys.index(key), groups[g]))
-                break
+        groups, found = countries(), country_index().get(key)
+        if found:
+            g, i = found[-1] if self._spanish else found[0]
+            options = self._choices.others(f"country {g}", i, groups[g])
         else:
-            group = groups[order[0] if self._spanish else next(i for i, c in enumerate(groups) if "France" in c)]
-            options = list(self._choices.hashed("country", key, group))
-        return self._choices.claim("countries", key, options[step - 1 :])
+            group = groups[country_index()[self._unknown_country()][0][0]]
+            options = self._choices.hashed("country", key, group)
+        return self._choices.claim("countries", key, itertools.islice(options, step - 1, None))
+
+    def _unknown_country(self) -> str:
+        """Return the key of a country whose group a country on no list gets its surrogate from."""
+        return "francia" if self._spanish else "france"

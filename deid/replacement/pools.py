@@ -27,6 +27,7 @@ __all__ = [
     "Words",
     "cities",
     "countries",
+    "country_index",
     "name_pool",
     "phrase_key",
     "professions",
@@ -185,6 +186,16 @@ def countries() -> tuple[tuple[str, ...], ...]:
         tuple(group)
         for group in (*table["countries_en"].values(), *by_continent.values(), *table["countries_es"].values())
     )
+
+
+@functools.cache
+def country_index() -> Mapping[str, tuple[tuple[int, int], ...]]:
+    """Return key of a country's name -> its groups and places in `countries`, in that order."""
+    found: dict[str, tuple[tuple[int, int], ...]] = {}
+    for g, group in enumerate(countries()):
+        for i, name in enumerate(group):
+            found[phrase_key(name)] = (*found.get(phrase_key(name), ()), (g, i))
+    return found
 
 
 # words

@@ -19,6 +19,7 @@ from deid.identity import name_key
 from deid.phi import canonical
 from deid.replacement.choices import Choices
 from deid.replacement.contacts import replace_email, replace_ip, replace_phone, replace_url
+from deid.replacement.dates import DateShift, date_shift_operator
 from deid.replacement.identifiers import replace_code, replace_ssn
 from deid.replacement.institutions import TEMPLATES, initials_of, learn_states, replace_by_template
 from deid.replacement.names import NameMap
@@ -100,6 +101,7 @@ class SurrogateOperator:
 
     corpus: bool
     known_names: Mapping[str, Iterable[str]] = field(repr=False)
+    dates: DateShift
 
     def __call__(self, document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
         """Return one surrogate a span."""
@@ -128,6 +130,9 @@ class SurrogateOperator:
         address = [Place(s.start, s.end, c, t) for s, (c, t) in zip(spans, found, strict=True) if c in _ADDRESS]
         page = _Page(choices, PlaceMap(choices, text, address))
         out: list[str] = [""] * len(spans)
+        dated = [i for i, (category, _) in enumerate(found) if category == "DATE"]
+        for i, new in zip(dated, self.dates(document, [spans[i] for i in dated], scope), strict=True):
+            out[i] = new
         try:
             _fill(page, spans, found, out)
         except DeidError as error:
@@ -160,7 +165,7 @@ def _fill(page: _Page, spans: Sequence[Span], found: Sequence[tuple[str, str]], 
             out[i] = _until_new(category, text, partial(_place, page, place))
         elif category in _NAMES:
             first(i, lambda _, text, __: names.replace(text, parsed[text]))
-        else:
+        elif category != "DATE":
             later.append(i)
     # names of several words come before their initials, which follow them
     for i in sorted(later, key=lambda i: " " not in found[i][1]):
@@ -191,9 +196,9 @@ def _remove_originals(page: _Page, found: Sequence[tuple[str, str]], out: list[s
     for original in sorted(original for original in originals if original in joined):
         whole = re.compile(rf"(?<!\w){re.escape(original)}(?!\w)", re.IGNORECASE)
         for i, new in enumerate(out):
-            if not whole.search(new):
-                continue
             category, text = found[i]
+            if category == "DATE" or not whole.search(new):
+                continue
             make = _REPLACERS.get(category)
             tries = (make(page, category, text, step) for step in range(2, _STEPS + 1)) if make else ()
             out[i] = next(
@@ -207,7 +212,11 @@ def _remove_originals(page: _Page, found: Sequence[tuple[str, str]], out: list[s
 
 
 def surrogate_operator(
-    *, scope: str = "patient", known_names: Mapping[str, Iterable[str]] | None = None
+    *,
+    scope: str = "patient",
+    known_names: Mapping[str, Iterable[str]] | None = None,
+    preserve_weekday: bool = False,
+    day_first: bool | None = None,
 ) -> SurrogateOperator:
     """Return the operator that replaces spans by keyed surrogates.
 
@@ -219,6 +228,8 @@ def surrogate_operator(
     known_names : mapping, optional
         Patient id -> names that occur in that patient's documents (a table of known patients). No surrogate of that
         patient's documents is one of them, so that the choice does not depend on which document holds which name.
+    preserve_weekday, day_first
+        For spans of the category DATE, see `deid.replacement.dates.date_shift_operator`.
 
     Returns
     -------
@@ -232,4 +243,5 @@ def surrogate_operator(
     """
     if scope not in ("patient", "corpus"):
         raise ConfigError("the scope of surrogates is neither patient nor corpus", 'write scope = "patient"')
-    return SurrogateOperator(scope == "corpus", dict(known_names or {}))
+    dates = date_shift_operator(preserve_weekday=preserve_weekday, day_first=day_first)
+    return SurrogateOperator(scope == "corpus", dict(known_names or {}), dates)

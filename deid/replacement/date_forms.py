@@ -1,0 +1,305 @@
+"""Dates as they are written: find the parts of a date in a text, and write other values in the same form.
+
+A text is cut into tokens (`Token`): numbers, months, weekdays, years and so on, each with what it takes to write
+another value as the old one was written: zero padding, ordinal ending, language, case, abbreviation. Between and
+around them only separators, clock times and a few words (`deid.replacement.date_words.FILLERS`) may stand; anything
+else makes the text no date. `deid.replacement.dates` reads the tokens as dates and shifts them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from deid.identity import name_key
+from deid.replacement.date_words import FILLERS, HOLIDAY, HOLIDAY_WORDS, MONTHS, SEASONS, WEEKDAYS, Name
+from deid.replacement.numerals import NUMERAL, NUMERAL_WORDS, read_numeral, write_numeral
+
+__all__ = ["Token", "tokenize_date"]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A part of a date.
+
+    Kinds, one character each: ``D`` day, month or two-digit year as a number; ``O`` ordinal; ``Y`` year of four digits
+    (or in words); ``Q`` year of two digits; ``M`` month; ``W`` weekday; ``S`` season; ``H`` holiday; ``X`` decade;
+    ``F`` full date in numbers; ``E`` month and year in numbers; ``P`` two numbers, day and month in some order.
+    """
+
+    kind: str
+    start: int
+    end: int
+    values: tuple[int, ...] = field(repr=False)
+    """What it says; numbers in the order of the text. Months count from 1, weekdays from Monday = 0."""
+    write: Callable[..., str] = field(repr=False)
+    """Writes other values in the same form."""
+
+
+def _like(word: str, old: str) -> str:
+    """Write a word in the case of another."""
+    if old.isupper() and len(old) > 1:
+        return word.upper()
+    return word.lower() if old.islower() else word[0].upper() + word[1:]
+
+
+def _padded(value: int, old: str) -> str:
+    """Write a number with a leading zero where the old one had one."""
+    return f"{value:0{len(old)}}" if old[0] == "0" and len(old) > 1 else str(value)
+
+
+def _two_or_four(year: int, old: str) -> str:
+    return f"{year % 100:02}" if len(old) == 2 else f"{year:04}"
+
+
+def _word_token(kind: str, match: re.Match[str], found: Name, first: int) -> Token:
+    old = match.group()
+    return Token(
+        kind,
+        *match.span(),
+        (found.index + first,),
+        lambda value: _like(found.table[(value - first) % len(found.table)], old),
+    )
+
+
+_TIME = re.compile(
+    r"(?i)(?:\bat\s+|(?<=\d)T|\bT)?(?<!\d)\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s*(?:[ap]\.?\s?m\b\.?)?(?:\s?(?:Z|[+-]\d{2}:?\d{2})\b)?"
+    r"|(?<![\d/.-])\d{1,2}\s?[ap]\.?m\b\.?|(?<![\d/.-])\d{3,4}\s?(?:hrs?|hours|h)\b|\b\d{1,2}\s?(?:horas|h)\b"
+)
+_HL7 = re.compile(r"(?<!\d)(\d{4})(\d{2})(\d{2})((?:\d{2}){0,3}(?:\.\d+)?(?:[+-]\d{4})?)(?!\d)")
+_YMD = re.compile(r"(?<!\d)(\d{4})(\s?[-/.]\s?)(\d{1,2})(\2)(\d{1,2})(?!\d)")
+_DMY = re.compile(r"(?<!\d)(\d{1,2})(\s?[-/.]\s?|\s)(\d{1,2})(\s?[-/.]\s?|\s)(\d{4}|['’]?\d{2})(?![\d]|[-/]\d)")
+_COMPACT = re.compile(r"(?<!\d)(\d{2})()(\d{2})()(\d{4}|\d{2})(?!\d)")
+_YM = re.compile(r"(?<!\d)(\d{4})([-/.])(\d{1,2})(?!\d)")
+_MY = re.compile(r"(?<!\d)(\d{1,2})(\s?[-/.]\s?)(\d{4})(?!\d)")
+_PAIR = re.compile(r"(?<!\d)(\d{1,2})([/.-])(\d{1,2})(?!\d)")
+_DECADE = re.compile(r"(?<!\w)(?P<mark>['’]?)(?P<years>\d{3}0|\d0)(?P<s>['’]?[sS])\b")
+_ORDINAL = re.compile(r"(?<!\d)(\d{1,2})(\s?(?:st|nd|rd|th)\b|[º°ª])", re.IGNORECASE)
+_SHORT_YEAR = re.compile(r"(?<!\w)['’](\d{2})(?!\d)")
+_YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
+_DIGIT = re.compile(r"\d")
+_NUMBER = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
+_CENTURY = re.compile(
+    r"(?i)\b(?:(?P<century>nineteen|twenty)[\s-]+(?:(?:oh|o)[\s-]+)?(?P<rest>[a-z]+(?:[\s-]+[a-z]+)?)|two\s+thousand(?:\s+and)?(?:\s+(?P<more>[a-z]+(?:[\s-][a-z]+)?))?)\b"
+)
+_OH = re.compile(r"(?i)\b(oh|o|zero)([\s-]+)(one|two|three|four|five|six|seven|eight|nine)\b")
+_WORD = re.compile(r"[^\W\d_]+")
+_JOINED = re.compile(r"-?[^\W\d_]")
+
+
+def tokenize_date(text: str, *, spanish: bool = False) -> tuple[Token, ...] | None:
+    """Return the parts of a date, in order; None when the text holds something that is no part of a date.
+
+    Parameters
+    ----------
+    text : str
+    spanish : bool
+        How to write months whose abbreviations English and Spanish share.
+    """
+    rest = text  # what no token has taken yet; taken text is blank
+    tokens: list[Token] = []
+
+    def take(pattern: re.Pattern[str], make: Callable[[re.Match[str]], Token | None]) -> None:
+        nonlocal rest
+        for match in pattern.finditer(rest):
+            token = make(match)
+            if token is not None:
+                if token.kind:
+                    tokens.append(token)
+                start, end = match.span()
+                rest = f"{rest[:start]}{' ' * (end - start)}{rest[end:]}"
+
+    months = MONTHS["es" if spanish else "en"]
+    keys = {name_key(w) for w in _WORD.findall(text)}
+    if not keys.isdisjoint(HOLIDAY_WORDS):
+        take(HOLIDAY, _holiday)
+    tried = {"always": True, "words": bool(keys) or ":" in text, "no month": keys.isdisjoint(months)}
+    for condition, pattern, make in _NUMERIC:
+        if _DIGIT.search(rest) is None:
+            break
+        if tried[condition]:
+            take(pattern, make)
+    if not keys.isdisjoint(NUMERAL_WORDS):
+        for pattern, make in ((_CENTURY, _year_in_words), (_OH, _oh), (NUMERAL, _numeral)):
+            take(pattern, make)
+    for match in _WORD.finditer(rest):
+        key = name_key(match.group())
+        for kind, table, first in (("M", months, 1), ("W", WEEKDAYS, 0), ("S", SEASONS, 0)):
+            if key in table:
+                tokens.append(_word_token(kind, match, table[key], first))
+                break
+        else:
+            if key not in FILLERS:
+                return None
+    if _DIGIT.search(rest):
+        return None
+    return _with_short_years(text, sorted(tokens, key=lambda token: token.start))
+
+
+def _with_short_years(text: str, tokens: list[Token]) -> tuple[Token, ...]:
+    """Read the last number of ``3-Mar-09``, ``Mar-03-09`` and ``March 3, 09`` as a year, and every one over 31."""
+
+    def is_year(token: Token) -> bool:
+        return token.end - token.start == 2 and text[token.start : token.end].isdigit()
+
+    def year(token: Token) -> Token:
+        old = text[token.start : token.end]
+        return Token("Q", token.start, token.end, token.values, lambda value: _two_or_four(value, old))
+
+    tokens = [year(t) if t.kind == "D" and t.values[0] > 31 and is_year(t) else t for t in tokens]
+    kinds = "".join(token.kind for token in tokens)
+    for match in re.finditer("[DO]MD|M[DO]D", kinds):
+        a, b, c = tokens[match.start() : match.end()]
+        first, second = (text[x.end : y.start].strip() for x, y in ((a, b), (b, c)))
+        between = a.kind != "M" or (first == second and first in ("-", "/", ".")) or second.startswith(",")
+        if between and is_year(c):
+            tokens[match.end() - 1] = year(c)
+    return tuple(tokens)
+
+
+def _numbers(kind: str, match: re.Match[str], groups: tuple[int, ...]) -> Token:
+    """Make a token of several numbers; the text between them stays."""
+    old = match.group()
+    spans = [(match.start(g) - match.start(), match.end(g) - match.start()) for g in groups]
+    spans = [(s + 1, e) if old[s] in "'’" else (s, e) for s, e in spans]
+    short = any(e - s == 1 for s, e in spans)  # "3/14": written without leading zeros
+
+    def write(*values: int) -> str:
+        out, read = [], 0
+        for (start, end), value in zip(spans, values, strict=True):
+            part = old[start:end]
+            # a year keeps its two or four digits; the other numbers their padding
+            year = len(part) == 4 or (kind == "F" and end == len(old) and len(part) == 2)
+            padded = len(part) == 2 and not short
+            out += [old[read:start], _two_or_four(value, part) if year else f"{value:02}" if padded else str(value)]
+            read = end
+        return "".join(out) + old[read:]
+
+    return Token(kind, *match.span(), tuple(int(old[s:e]) for s, e in spans), write)
+
+
+def _holiday(match: re.Match[str]) -> Token:
+    old = match.group()
+    return Token("H", *match.span(), (), lambda name: _like(name, old))
+
+
+def _stamp(match: re.Match[str]) -> Token | None:
+    year, month, day = (int(match[n]) for n in (1, 2, 3))
+    if not (1800 <= year <= 2200 and 1 <= month <= 12 and 1 <= day <= 31):
+        return None
+    rest = match[4]
+    return Token("F", *match.span(), (year, month, day), lambda y, m, d: f"{y:04}{m:02}{d:02}{rest}")
+
+
+def _decade(match: re.Match[str]) -> Token:
+    years, mark, s = match["years"], match["mark"], match["s"]
+    return Token("X", *match.span(), (int(years),), lambda v: f"{mark}{v % 10 ** len(years):0{len(years)}}{s}")
+
+
+def _ordinal(match: re.Match[str]) -> Token:
+    old, mark = match[1], match[2]
+
+    def write(value: int) -> str:
+        letters = mark.strip()
+        if letters.isalpha() and letters not in "ºª":
+            ending = "th" if value % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th")
+            letters = _like(ending, letters)
+        return _padded(value, old) + (" " if mark[0].isspace() else "") + letters
+
+    return Token("O", *match.span(), (int(old),), write)
+
+
+def _number(kind: str, match: re.Match[str], group: int) -> Token:
+    old = match[group]
+    mark = match.group()[: match.start(group) - match.start()]
+    joined = len(old) == 2 and _JOINED.match(match.string, match.end()) is not None  # 14MAR2019, 14-Mar-2019
+
+    def write(value: int) -> str:
+        if kind in "QY":
+            return mark + _two_or_four(value, old)
+        return mark + (f"{value:02}" if joined else _padded(value, old))
+
+    return Token(kind, *match.span(), (int(old),), write)
+
+
+def _numeral(match: re.Match[str]) -> Token | None:
+    found = read_numeral(match.group())
+    if found is None:
+        return None
+    value, language = found
+    old = match.group()
+    kind = "O" if language == "ordinal" else "D" if value <= 31 else "Q"
+    return Token(kind, *match.span(), (value,), lambda v: write_numeral(v % 100 or 1, language, old))
+
+
+def _oh(match: re.Match[str]) -> Token | None:
+    """Read ``oh two``."""
+    old = match.group()
+    value, language = read_numeral(match[3]) or (0, "en")
+
+    def write(new: int) -> str:
+        return (f"{match[1]}{match[2]}" if new < 10 else "") + write_numeral(new, language, old)
+
+    return Token("D", *match.span(), (value,), write)
+
+
+def _year_in_words(match: re.Match[str]) -> Token | None:
+    rest = match["rest"] or match["more"]
+    found = read_numeral(rest) if rest else (0, "en")
+    if found is None or found[1] != "en" or (match["century"] and not rest):
+        return None
+    century = 1900 if (match["century"] or "").lower() == "nineteen" else 2000
+    if match["century"] and found[0] < 10 and not re.search(r"(?i)\bo", match.group()):
+        return None  # "twenty one" is a number
+    old = match.group()
+
+    def write(year: int) -> str:
+        tail = year % 100
+        if 2000 <= year < 2010:
+            joint = " and" if re.search(r"(?i)\band\b", old) else ""
+            words = "two thousand" + (f"{joint} {write_numeral(tail, 'en', 'a b')}" if tail else "")
+        else:
+            head = "nineteen" if year < 2000 else "twenty"
+            words = f"{head} {'oh ' if 0 < tail < 10 else ''}{write_numeral(tail, 'en', 'a b') if tail else 'hundred'}"
+        return _like(words, old)
+
+    return Token("Y", *match.span(), (century + found[0],), write)
+
+
+def _clock(match: re.Match[str]) -> Token:
+    """Leave a clock time as it is: a token without kind is no part of the date."""
+    return Token("", *match.span(), (), str)
+
+
+def _month_year(match: re.Match[str]) -> Token | None:
+    values = sorted(int(match[g]) for g in (1, 3))
+    return _numbers("E", match, (1, 3)) if 1 <= values[0] <= 12 else None
+
+
+def _same_separator(match: re.Match[str]) -> Token | None:
+    """Make a full date of three numbers that one separator joins; a blank only where the year has four digits."""
+    same = match[2].strip() == match[4].strip() and (match[2].strip() or len(match[5]) == 4)
+    return _numbers("F", match, (1, 3, 5)) if same else None
+
+
+def _full(match: re.Match[str]) -> Token | None:
+    return _numbers("F", match, (1, 3, 5))
+
+
+# in this order; the condition says in which texts a pattern is tried
+_NUMERIC: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], Token | None]], ...] = (
+    ("always", _HL7, _stamp),
+    ("words", _TIME, _clock),
+    ("always", _YMD, _full),
+    ("no month", _DMY, _same_separator),
+    ("no month", _COMPACT, _full),
+    ("no month", _YM, _month_year),
+    ("no month", _MY, _month_year),
+    ("no month", _PAIR, lambda match: _numbers("P", match, (1, 3))),
+    ("words", _DECADE, _decade),
+    ("words", _ORDINAL, _ordinal),
+    ("always", _SHORT_YEAR, lambda match: _number("Q", match, 1)),
+    ("always", _YEAR, lambda match: _number("Y", match, 0)),
+    ("always", _NUMBER, lambda match: _number("D", match, 0)),
+)

@@ -1,0 +1,411 @@
+"""Shift dates by a secret number of days a person, and write them as they were written.
+
+The rules (docs/dates.md explains them):
+
+- a full date moves by the person's offset, so that distances in all documents of a person stay;
+- month and day without year move like a full date in the year of the reference day (2001 when there is none);
+- month and year, or a month alone: the month of its 15th, moved; a season: its middle, moved;
+- a year alone, or a decade: one step in the direction of the offset; a day of the month alone: within 28 days;
+- a weekday: moved with the offset, so that it still fits its date; a holiday becomes the one nearest to its moved day;
+- two numbers that can be day and month in either order: the order that the policy sets, else the one that other dates
+  of the document show, else month first (day first in Spanish);
+- a day or month that does not exist is read as the last one that does; ``00`` as not known;
+- clock times and words around a date stay; a text that is no date becomes a tag.
+"""
+
+from __future__ import annotations
+
+import calendar
+import datetime
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from deid.document import Document, Span, check_spans
+from deid.errors import ConfigError
+from deid.replacement.date_forms import Token, tokenize_date
+from deid.replacement.date_words import holiday_of, holidays
+from deid.replacement.permutation import Keyed
+from deid.replacement.scope import Scope
+
+__all__ = ["DateShift", "date_shift_operator", "offset_of"]
+
+MIN_DAYS, MAX_DAYS = 30, 345
+"""Limits of the offset: from 30 days on a month never stays the same, and up to 345 it does not come round again."""
+_WEEKS = tuple(n for n in range(MIN_DAYS, MAX_DAYS + 1) if n % 7 == 0)
+_NO_WEEKS = tuple(n for n in range(MIN_DAYS, MAX_DAYS + 1) if n % 7)
+_PLAIN_YEAR = 2001
+_TRIES = 40
+_LONG = 5
+_NUMERIC_ORDER = re.compile(r"(?<!\d)(\d{1,2})([-/.])(\d{1,2})\2(?:\d{4}|\d{2})(?!\d)")
+# what belongs together, over the tokens' kinds; commas and words between them do not count
+_UNITS = re.compile(
+    "(?P<ymd>YM[DO])|(?P<mdy>M[DO][YQ])|(?P<dmy>[DO]M[YQ])|(?P<mrange>M[DO][DO]+[YQ]?)|(?P<drange>[DO][DO]+M[YQ]?)"
+    "|(?P<nny>[DO][DO][YQ])|(?P<md>M[DO])|(?P<dm>[DO]M)|(?P<ym>YM)|(?P<mmy>MM+[YQ])|(?P<my>M[YQ])|(?P<sy>S[YQ]+)|(?P<hy>H[YQ])|(?P<one>.)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What the reading of one document's dates depends on."""
+
+    offset: int
+    day_first: bool
+    year: int
+    """Year of dates without one."""
+    reference: datetime.date | None
+    cap_age: int | None
+    keep_weekdays: bool
+    step: int = 0
+    """Further steps for names of months, weekdays, seasons and holidays that stand alone."""
+
+    @property
+    def sign(self) -> int:
+        return 1 if self.offset > 0 else -1
+
+
+def offset_of(scope: Scope, *, preserve_weekday: bool = False, attempt: int = 0) -> int:
+    """Return the number of days by which a person's dates move: keyed, never 0, at most 345 either way.
+
+    Parameters
+    ----------
+    scope : Scope
+    preserve_weekday : bool
+        Whole weeks only. Otherwise never whole weeks, so that weekdays change.
+    attempt : int
+        0 for the person's offset; further ones for a document whose person is not known.
+    """
+    days = _WEEKS if preserve_weekday else _NO_WEEKS
+    number = Keyed(scope.key, scope.person_scope, "dates").number("offset", str(attempt))
+    number, negative = divmod(number, 2)
+    return days[number % len(days)] * (-1 if negative else 1)
+
+
+def _date(year: int, month: int, day: int) -> datetime.date:
+    """Return a date; a month or day that does not exist becomes the last one that does."""
+    month = min(max(month, 1), 12)
+    return datetime.date(year, month, min(max(day, 1), calendar.monthrange(year, month)[1]))
+
+
+def _full_year(year: int, context: _Context) -> int:
+    """Complete a year of two digits: not later than the year after the reference day's (2049 without one)."""
+    if year > 99:
+        return year
+    latest = context.reference.year + 1 if context.reference else 2049
+    century = latest - latest % 100
+    return century + year if century + year <= latest else century - 100 + year
+
+
+def _moved(date: datetime.date, context: _Context) -> datetime.date:
+    new = date + datetime.timedelta(context.offset)
+    if context.cap_age is not None and context.reference is not None:
+        today = context.reference
+        age = today.year - date.year - ((today.month, today.day) < (date.month, date.day))
+        if age > context.cap_age:  # shows the youngest age of the class instead
+            new = _date((today + datetime.timedelta(context.offset)).year - context.cap_age - 1, new.month, new.day)
+    return new
+
+
+def _moved_month(year: int, month: int, context: _Context) -> tuple[int, int]:
+    new = _moved(_date(year, month, 15), context)
+    return new.year, new.month
+
+
+# units: each yields (token, its new text)
+
+_Written = Iterator[tuple[Token, str]]
+
+
+def _numeric(token: Token, context: _Context) -> _Written:
+    """Read a date in numbers: year first, or day and month in the order that fits."""
+    a, b, c = token.values
+    if a > 31 and c <= 31:
+        yield token, token.write(*_with_unknown(a, b, c, context))
+        return
+    day_first = a > 12 or (context.day_first and b <= 12) or (a == 0 and b != 0)
+    day, month = (a, b) if day_first else (b, a)
+    y, m, d = _with_unknown(_full_year(c, context), month, day, context)
+    yield token, token.write(d, m, y) if day_first else token.write(m, d, y)
+
+
+def _spoken(unit: Sequence[Token], context: _Context) -> _Written:
+    """Shift day, month and year that words or commas separate: ``fourteen, oh two, nineteen seventy one``."""
+    a, b = unit[0].values[0], unit[1].values[0]
+    day_first = a > 12 or (context.day_first and b <= 12)
+    day, month = (unit[0], unit[1]) if day_first else (unit[1], unit[0])
+    new = _moved(_date(_year_value(unit[2], context), month.values[0], day.values[0]), context)
+    yield from ((day, day.write(new.day)), (month, month.write(new.month)), (unit[2], unit[2].write(new.year)))
+
+
+def _with_unknown(year: int, month: int, day: int, context: _Context) -> tuple[int, int, int]:
+    """Shift year, month and day; a month or day of 0 is not known and stays 0."""
+    if month == 0:
+        return year + context.sign, 0, 0 if day == 0 else _moved_day(day, context)
+    if day == 0:
+        y, m = _moved_month(year, month, context)
+        return y, m, 0
+    new = _moved(_date(year, month, day), context)
+    return new.year, new.month, new.day
+
+
+def _pair(token: Token, context: _Context) -> _Written:
+    """Read ``3/14`` as month and day, ``3/98`` as month and year."""
+    a, b = token.values
+    if b > 31 and 1 <= a <= 12:
+        y, m = _moved_month(_full_year(b, context), a, context)
+        yield token, token.write(m, y % 100)
+    elif a > 31 and 1 <= b <= 12:
+        y, m = _moved_month(_full_year(a, context), b, context)
+        yield token, token.write(y % 100, m)
+    else:
+        day_first = a > 12 or (context.day_first and b <= 12)
+        new = _moved(_day_of_year(b, a, context) if day_first else _day_of_year(a, b, context), context)
+        yield token, token.write(new.day, new.month) if day_first else token.write(new.month, new.day)
+
+
+def _day_of_year(month: int, day: int, context: _Context) -> datetime.date:
+    leap_day = (month, day) == (2, 29) and not calendar.isleap(context.year)
+    return _date(2000 if leap_day else context.year, month, day)
+
+
+def _moved_day(day: int, context: _Context) -> int:
+    """Move a day of an unknown month within 28 days."""
+    step = context.offset % 28 or 7
+    new = (day - 1 + step) % 28 + 1
+    return new if new != day else new % 28 + 1
+
+
+def _month_with_days(tokens: Sequence[Token], context: _Context) -> _Written:
+    """Shift ``March 3-7, 2019``: a day that falls into another month than its neighbour gets the month's name."""
+    month = next(t for t in tokens if t.kind == "M")
+    days = [t for t in tokens if t.kind in "DO"]
+    years = [t for t in tokens if t.kind in "YQ"]
+    year = _year_value(years[0], context) if years else None
+    new = []
+    for token in days:
+        day = token.values[0]
+        old = _day_of_year(month.values[0], day, context) if year is None else _date(year, month.values[0], day)
+        new.append(_moved(old, context))
+    first = tokens[0] is month
+    shown = (new[0] if first else new[-1]).month
+    yield month, month.write(shown)
+    for token, date in zip(days, new, strict=True):
+        written = token.write(date.day)
+        if date.month != shown:
+            written = f"{month.write(date.month)} {written}" if first else f"{written} {month.write(date.month)}"
+        if first:
+            shown = date.month
+        yield token, written
+    if years:
+        yield years[0], years[0].write(new[-1].year)
+
+
+def _year_value(token: Token, context: _Context) -> int:
+    return _full_year(token.values[0], context)
+
+
+def _months_of_year(tokens: Sequence[Token], context: _Context) -> _Written:
+    """Shift ``Jan-Mar 2019`` or ``2019 March``."""
+    year = next(t for t in tokens if t.kind in "YQ")
+    new_year = year.values[0]
+    for token in tokens:
+        if token.kind == "M":
+            new_year, month = _moved_month(_year_value(year, context), token.values[0], context)
+            yield token, token.write(month)
+    yield year, year.write(new_year)
+
+
+def _seasons(tokens: Sequence[Token], context: _Context) -> _Written:
+    season = tokens[0]
+    steps = min(max(round(abs(context.offset) / 91.3), 1), 3) * context.sign + context.step
+    if steps % 4 == 0:
+        steps += 1
+    carry, index = divmod(season.values[0] + steps, 4)
+    yield season, season.write(index)
+    for year in tokens[1:]:  # "winter 2018-2019" has two
+        yield year, year.write(_year_value(year, context) + carry)
+
+
+def _holiday(tokens: Sequence[Token], text: str, context: _Context) -> _Written:
+    token = tokens[0]
+    name = text[token.start : token.end]
+    year = _year_value(tokens[1], context) if len(tokens) > 1 else context.year
+    day = holiday_of(name).date(year) + datetime.timedelta(context.offset)
+    near = sorted(
+        (abs((h.date(y) - day).days), n, y, h.name)
+        for n, h in enumerate(holidays(name))
+        for y in (day.year - 1, day.year, day.year + 1)
+    )
+    _, _, new_year, new_name = near[context.step % len(near)]
+    yield token, token.write(new_name)
+    if len(tokens) > 1:
+        yield tokens[1], tokens[1].write(new_year)
+
+
+def _single(token: Token, text: str, context: _Context) -> _Written:
+    value = token.values[0] if token.values else 0
+    if token.kind == "F":
+        yield from _numeric(token, context)
+    elif token.kind == "P":
+        yield from _pair(token, context)
+    elif token.kind == "E":
+        a, b = token.values
+        y, m = _moved_month(max(a, b), min(a, b), context)
+        yield token, token.write(y, m) if a > b else token.write(m, y)
+    elif token.kind == "M":
+        yield token, token.write((_moved_month(context.year, value, context)[1] + context.step - 1) % 12 + 1)
+    elif token.kind == "W":
+        yield token, token.write((value + context.offset + context.step) % 7)
+    elif token.kind == "S":
+        yield from _seasons((token,), context)
+    elif token.kind == "H":
+        yield from _holiday((token,), text, context)
+    elif token.kind == "X":
+        yield token, token.write(value + 10 * context.sign)
+    elif token.kind == "Y":
+        new = value + context.sign
+        if context.cap_age is not None and context.reference and context.reference.year - value > context.cap_age:
+            new = context.reference.year + context.sign - context.cap_age - 1
+        yield token, token.write(new)
+    elif token.kind == "Q":
+        yield token, token.write((value + context.sign) % 100)
+    else:
+        yield token, token.write(_moved_day(value, context))
+
+
+def _shift(text: str, tokens: Sequence[Token], context: _Context) -> str:
+    """Return ``text`` with its dates shifted."""
+    kinds = "".join(token.kind for token in tokens)
+    written: list[tuple[Token, str]] = []
+    for match in _UNITS.finditer(kinds):
+        unit = tokens[match.start() : match.end()]
+        kind = match.lastgroup
+        if kind in ("mrange", "drange", "md", "dm"):
+            written += _month_with_days(unit, context)
+        elif kind in ("ymd", "mdy", "dmy"):
+            written += _full_words(unit, kind, context)
+        elif kind == "nny":
+            written += _spoken(unit, context)
+        elif kind in ("ym", "my", "mmy"):
+            written += _months_of_year(unit, context)
+        elif kind == "sy":
+            written += _seasons(unit, context)
+        elif kind == "hy":
+            written += _holiday(unit, text, context)
+        else:
+            written += _single(unit[0], text, context)
+    out, read = [], 0
+    for token, new in sorted(written, key=lambda pair: pair[0].start):
+        out += [text[read : token.start], new]
+        read = token.end
+    return "".join(out) + text[read:]
+
+
+def _full_words(unit: Sequence[Token], kind: str, context: _Context) -> _Written:
+    """Shift a full date with the month in words; a third plain number is a year of two digits."""
+    year, month, day = (unit[kind.index(letter)] for letter in "ymd")
+    new = _moved(_date(_year_value(year, context), month.values[0], day.values[0]), context)
+    yield month, month.write(new.month)
+    yield day, day.write(new.day)
+    yield year, year.write(new.year)
+
+
+# the operator
+
+
+@dataclass(frozen=True, slots=True)
+class DateShift:
+    """See `date_shift_operator`."""
+
+    preserve_weekday: bool
+    day_first: bool | None
+    cap_age: int | None
+
+    def __call__(self, document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
+        """Return one shifted date a span."""
+        check_spans(len(document.text), spans, document.name)
+        texts = [document.text[s.start : s.end] for s in spans]
+        spanish = scope.language.startswith("es")
+        parsed = {text: tokenize_date(text, spanish=spanish) for text in dict.fromkeys(texts)}
+        day_first = _day_first(texts, spanish) if self.day_first is None else self.day_first
+        others = (document.text[s.start : s.end] for s in document.spans)
+        originals = {text.casefold() for text in (*texts, *others) if len(text) >= _LONG}
+        best: dict[str, str] = {}
+        # where no other document has to agree, an offset is looked for that brings no original back
+        for attempt in range(_TRIES if scope.patient_id is None else 1):
+            offset = offset_of(scope, preserve_weekday=self.preserve_weekday, attempt=attempt)
+            year = scope.reference_date.year if scope.reference_date else _PLAIN_YEAR
+            context = _Context(offset, day_first, year, scope.reference_date, self.cap_age, self.preserve_weekday)
+            best = {text: _written(text, tokens, context, originals) for text, tokens in parsed.items()}
+            if not any(_holds(new, originals) for new in best.values()):
+                break
+        return [best[text] for text in texts]
+
+
+def _day_first(texts: Sequence[str], spanish: bool) -> bool:
+    """Tell from the document's unambiguous dates whether days come first."""
+    votes = 0
+    for text in texts:
+        for match in _NUMERIC_ORDER.finditer(text):
+            a, b = int(match[1]), int(match[3])
+            votes += (a > 12 >= b) - (b > 12 >= a)
+    return votes > 0 or (votes == 0 and spanish)
+
+
+def _holds(new: str, originals: set[str]) -> bool:
+    """Tell whether a surrogate holds an original as a word."""
+    low = new.casefold()
+    return any(
+        original in low and re.search(rf"(?<!\w){re.escape(original)}(?!\w)", low) is not None for original in originals
+    )
+
+
+def _written(text: str, tokens: Sequence[Token] | None, context: _Context, originals: set[str]) -> str:
+    """Return a shifted date; a tag for a text that is no date or would stay as it is."""
+    if not tokens:
+        return "[DATE]"
+    # a name of a month, weekday, season or holiday that stands alone has other values to turn to
+    steps = range(8) if len(tokens) == 1 and tokens[0].kind in "MWSH" and not context.keep_weekdays else (0,)
+    new = ""
+    for step in steps:
+        try:
+            new = _shift(text, tokens, replace(context, step=step))
+        except (ValueError, OverflowError):  # a year before 1 or after 9999
+            return "[DATE]"
+        if new != text and not _holds(new, originals):
+            return new
+    weekday_stays = context.keep_weekdays and all(token.kind == "W" for token in tokens)
+    if (text.casefold() in new.casefold() and not weekday_stays) or (step and _holds(new, originals)):
+        return "[DATE]"
+    return new
+
+
+def date_shift_operator(
+    *, preserve_weekday: bool = False, day_first: bool | None = None, cap_age: int | None = None
+) -> DateShift:
+    """Return the operator that shifts dates.
+
+    Parameters
+    ----------
+    preserve_weekday : bool
+        Shift by whole weeks: dates keep their weekday, and names of weekdays stay as they are.
+    day_first : bool, optional
+        How to read ``3/4/2019``; without it, as the unambiguous dates of the document are written.
+    cap_age : int, optional
+        A date so long before the reference day that it makes somebody older than this is moved up to the youngest
+        such age (89 under HIPAA's Safe Harbor, so that a birth date tells 90 and no more). Distances from such a date
+        are not kept. Without a reference day nothing is capped.
+
+    Returns
+    -------
+    DateShift
+        An operator (see `deid.replacement.scope.Operator`) for spans of the category DATE.
+
+    Raises
+    ------
+    ConfigError
+        When ``cap_age`` is not a positive number.
+    """
+    if cap_age is not None and cap_age <= 0:
+        raise ConfigError("cap_age is not positive", "write cap_age = 89")
+    return DateShift(preserve_weekday, day_first, cap_age)
