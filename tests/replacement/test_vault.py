@@ -241,7 +241,7 @@ def test_row_copied_from_another_vault_is_found(vault: Vault, place: str, tmp_pa
         row = dict(connection.execute(sql.select(ENTRIES)).mappings().one())
     row["id"] = 99
     with engine(place).begin() as connection:
-        row["surrogate"] = connection.execute(sql.select(ENTRIES.c.surrogate)).scalars().first()
+        row["surrogate"] = connection.scalars(sql.select(ENTRIES.c.surrogate).order_by(ENTRIES.c.id)).first()
         connection.execute(ENTRIES.insert(), row)
     with pytest.raises(StoreError, match="altered"):
         vault.lookup("Jane Ahmad", **ASK)
