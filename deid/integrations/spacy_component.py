@@ -1,11 +1,11 @@
 """A spaCy component: ``nlp.add_pipe("deid")`` finds PHI and writes it to ``doc.spans["phi"]``.
 
-spaCy finds it by the entry point of this distribution; nothing needs to be imported.
+spaCy finds it by the entry point of this distribution; nothing needs to be imported. It recognizes what the command
+line does with the same options (`deid.pipeline.build_recognizer`).
 """
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import json
 import re
@@ -14,6 +14,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +22,36 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
+from deid.detection import Recognizer
 from deid.document import Document
 from deid.document import Span as Found
 from deid.errors import ConfigError, ModelError, OutputError
-from deid.labeling.tagger import Tagger, load_model
+from deid.labeling.tagger import load_model
+from deid.pipeline import build_recognizer
+from deid.pipeline.recognizers import RULES_ALONE
 
-__all__ = ["EXPANDED", "DeidComponent", "create_deid"]
+__all__ = ["EXPANDED", "DeidComponent", "Options", "create_deid"]
 
 EXPANDED = "deid_expanded"
 """Key of ``doc.user_data``: how many spans were widened to whole tokens of spaCy."""
 
 _NAME = "name.json"
 _MODEL = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of the component, those of `deid.pipeline.build_recognizer` among them."""
+
+    model: str | None = None
+    rules: bool | None = None
+    bias: float | None = None
+    language: str | None = None
+    spans_key: str = "phi"
+
+    def recognizer(self, model: str | None) -> Recognizer:
+        """Return the recognizer that works with ``model``."""
+        return build_recognizer(model, rules=self.rules, bias=self.bias, language=self.language)
 
 
 class DeidComponent:
@@ -45,60 +64,51 @@ class DeidComponent:
     ----------
     name : str
         Name in the pipeline.
-    model : str, optional
-        Name of a shipped model or a model folder; the default model when not given.
-    bias : float
-        The recall dial.
-    spans_key : str
-        Where in ``doc.spans`` the spans go.
+    options : Options
     """
 
-    def __init__(self, name: str, model: str | None, bias: float, spans_key: str) -> None:
+    def __init__(self, name: str, options: Options) -> None:
         self.name = name
-        self.spans_key = spans_key
-        self.bias = bias
-        self._model = model
-        self._tagger: Tagger | None = None
+        self.options = options
+        self._recognizer = options.recognizer(options.model)
+        self._labels: tuple[str, ...] = ()
+        self._brought: bytes | None = None  # archive of the model, where a saved pipeline brought it
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.name, self.options, self._brought)
 
     @property
-    def tagger(self) -> Tagger:
-        """The tagger, loaded if it is not yet.
+    def labels(self) -> tuple[str, ...]:
+        """Categories that can be found, sorted; none before the model is loaded (spaCy asks before it is)."""
+        return self._labels
+
+    def initialize(
+        self, get_examples: Callable[[], Iterable[Any]] | None = None, *, nlp: Language | None = None
+    ) -> None:
+        """Load model and rules; examples are not needed.
 
         Raises
         ------
         ModelError
             When there is no such model or it cannot be used.
         """
-        if self._tagger is None:
-            self._use(load_model(self._model))
-        assert self._tagger is not None
-        return self._tagger
-
-    def _use(self, tagger: Tagger) -> None:
-        self._tagger = tagger.dial(self.bias)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Categories that can be found, sorted; none before the model is loaded (spaCy asks before it is)."""
-        return tuple(sorted(self._tagger.categories)) if self._tagger else ()
+        self._labels = tuple(sorted(self._recognizer.categories))
 
     def __call__(self, doc: Doc) -> Doc:
-        """Set ``doc.spans[spans_key]``; an error leaves no document that only looks as if it held no PHI."""
+        """Set ``doc.spans``; an error leaves no document that only looks as if it held no PHI."""
+        if not self._labels:
+            self.initialize()
         starts = np.array([token.idx for token in doc], dtype=np.int64)
         ends = starts + np.array([len(token) for token in doc], dtype=np.int64)
         spans, expanded = [], 0
-        for found in self.tagger.find(Document("", doc.text)):
+        for found in self._recognizer.find(Document("", doc.text)):
             span = _cover(doc, found, starts, ends)
             if span is not None:
                 spans.append(span)
                 expanded += span.start_char < found.start or span.end_char > found.end
-        doc.spans[self.spans_key] = spans
+        doc.spans[self.options.spans_key] = spans
         doc.user_data[EXPANDED] = expanded
         return doc
-
-    def initialize(self, get_examples: Callable[[], Iterable[Any]], *, nlp: Language | None = None) -> None:
-        """Load the model; examples are not needed."""
-        self._use(self.tagger)
 
     def to_disk(self, path: Path, exclude: Iterable[str] = ()) -> None:
         """Write the model, so that the saved pipeline works where the model's own folder does not exist.
@@ -111,13 +121,14 @@ class DeidComponent:
         OutputError
             When the folder holds something else, or cannot be written.
         """
+        data = self.to_bytes()
         folder = Path(path) / _MODEL
         if folder.exists():
             if not (folder / "tagger.json").is_file():
                 raise OutputError("the folder exists and is no model", "name a new folder", str(folder))
             shutil.rmtree(folder)  # spaCy overwrites what it saved before
-        self.tagger.save(folder)
-        (Path(path) / _NAME).write_text(json.dumps(self.tagger.name) + "\n", encoding="utf-8")
+        Path(path).mkdir(parents=True, exist_ok=True)
+        _unpack(data, Path(path))
 
     def from_disk(self, path: Path, exclude: Iterable[str] = ()) -> DeidComponent:
         """Load the model that `to_disk` wrote.
@@ -127,23 +138,21 @@ class DeidComponent:
         ModelError
             When it is damaged or does not fit this installation.
         """
-        try:
-            name = json.loads((Path(path) / _NAME).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            raise ModelError("the saved component is incomplete", "save the pipeline again", str(path)) from None
-        self._use(dataclasses.replace(Tagger.load(Path(path) / _MODEL), name=str(name)))
-        return self
+        return self.from_bytes(_pack(Path(path)))
 
     def to_bytes(self, exclude: Iterable[str] = ()) -> bytes:
         """Return the model as bytes (a zip archive)."""
-        archive = io.BytesIO()
-        with tempfile.TemporaryDirectory(prefix="deid-") as name, zipfile.ZipFile(archive, "w") as parts:
+        if self._brought is not None:
+            return self._brought
+        with tempfile.TemporaryDirectory(prefix="deid-") as name:
             folder = Path(name)
-            self.to_disk(folder)
-            for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-                # ZipInfo has a fixed date, so that equal models are equal bytes
-                parts.writestr(zipfile.ZipInfo(path.relative_to(folder).as_posix()), path.read_bytes())
-        return archive.getvalue()
+            model = self.options.model
+            if model != RULES_ALONE:
+                tagger = load_model(model)
+                tagger.save(folder / _MODEL)
+                model = tagger.name
+            (folder / _NAME).write_text(json.dumps(model) + "\n", encoding="utf-8")
+            return _pack(folder)
 
     def from_bytes(self, data: bytes, exclude: Iterable[str] = ()) -> DeidComponent:
         """Load the model that `to_bytes` returned.
@@ -153,20 +162,60 @@ class DeidComponent:
         ModelError
             When the bytes are damaged or do not fit this installation.
         """
-        bad = ModelError("the bytes are no saved component", "save the pipeline again")
-        try:
-            with zipfile.ZipFile(io.BytesIO(data)) as parts:
-                files = {name: parts.read(name) for name in parts.namelist()}
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, OSError, zlib.error):
-            raise bad from None
         with tempfile.TemporaryDirectory(prefix="deid-") as name:
             folder = Path(name)
-            (folder / _MODEL).mkdir()
-            for file, content in files.items():
-                if file != _NAME and not re.fullmatch(rf"{_MODEL}/[\w-][\w.-]*", file):
-                    raise bad  # a forged archive must not write anywhere else
-                (folder / file).write_bytes(content)
-            return self.from_disk(folder)
+            _unpack(data, folder)
+            model = _read_name(folder)
+            if (folder / _MODEL).is_dir():
+                # a tagger has the name of its folder, and says it in every span
+                model = str((folder / _MODEL).rename(folder / "named" / model))
+            self._recognizer = self.options.recognizer(model)
+            self.initialize()  # now, while the folder is there
+        self._brought = data
+        return self
+
+
+def _restore(name: str, options: Options, brought: bytes | None) -> DeidComponent:
+    """Make a component in another process."""
+    component = DeidComponent(name, options)
+    return component if brought is None else component.from_bytes(brought)
+
+
+def _read_name(folder: Path) -> str:
+    try:
+        name = str(json.loads((folder / _NAME).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        name = ""
+    has_model = (folder / _MODEL).is_dir()
+    if Path(name).name != name or not name or has_model == (name == RULES_ALONE):
+        raise ModelError("the saved component is incomplete", "save the pipeline again")
+    (folder / "named").mkdir()
+    return name
+
+
+def _pack(folder: Path) -> bytes:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as parts:
+        for path in (folder / _NAME, *sorted((folder / _MODEL).glob("*"))):
+            if path.is_file():
+                # ZipInfo has a fixed date, so that equal models are equal bytes
+                parts.writestr(zipfile.ZipInfo(path.relative_to(folder).as_posix()), path.read_bytes())
+    return archive.getvalue()
+
+
+def _unpack(data: bytes, folder: Path) -> None:
+    bad = ModelError("the bytes are no saved component", "save the pipeline again")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as parts:
+            files = {name: parts.read(name) for name in parts.namelist()}
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, OSError, zlib.error):
+        raise bad from None
+    # a forged archive must not write anywhere else
+    if any(name != _NAME and not re.fullmatch(rf"{_MODEL}/[\w-][\w.-]*", name) for name in files):
+        raise bad
+    for name, content in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content)
 
 
 def _cover(doc: Doc, found: Found, starts: np.ndarray, ends: np.ndarray) -> Span | None:
@@ -185,9 +234,17 @@ def _cover(doc: Doc, found: Found, starts: np.ndarray, ends: np.ndarray) -> Span
 @Language.factory(
     "deid",
     assigns=["doc.spans"],
-    default_config={"model": None, "bias": 0.0, "spans_key": "phi"},
+    default_config={"model": None, "rules": None, "bias": None, "language": None, "spans_key": "phi"},
 )
-def create_deid(nlp: Language, name: str, model: str | None, bias: float, spans_key: str) -> DeidComponent:
+def create_deid(
+    nlp: Language,
+    name: str,
+    model: str | None,
+    rules: bool | None,
+    bias: float | None,
+    language: str | None,
+    spans_key: str,
+) -> DeidComponent:
     """Make the component from a pipeline's configuration.
 
     Parameters
@@ -195,12 +252,16 @@ def create_deid(nlp: Language, name: str, model: str | None, bias: float, spans_
     nlp : Language
     name : str
     model : str, optional
-        Name of a shipped model or a model folder.
-    bias : float
+        Name of a shipped model or a model folder; ``none`` for rules alone.
+    rules : bool, optional
+        Whether rules work beside the model; by default as the model's folder says.
+    bias : float, optional
         The recall dial: 0 as trained, .5 to 2 for more recall.
+    language : str, optional
+        Language of the rules.
     spans_key : str
         Where in ``doc.spans`` the spans go.
     """
     if not spans_key:
         raise ConfigError("spans_key is empty", "for example: phi")
-    return DeidComponent(name, model, bias, spans_key)
+    return DeidComponent(name, Options(model, rules, bias, language, spans_key))

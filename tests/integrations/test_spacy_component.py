@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 import zipfile
 from io import BytesIO
@@ -17,8 +18,9 @@ from spacy.tokens import Doc, DocBin
 
 from deid.document import Document, Span
 from deid.errors import ConfigError, ModelError, OutputError
-from deid.integrations.spacy_component import EXPANDED, DeidComponent
+from deid.integrations.spacy_component import EXPANDED, DeidComponent, Options
 from deid.labeling.tagger import Tagger
+from deid.pipeline import build_recognizer
 
 ENGLISH = spacy.blank("en")
 
@@ -42,13 +44,14 @@ def with_finder(spans: list[Span]) -> DeidComponent:
     """A component that finds the given spans, whatever the text."""
 
     class Finder:
+        name = "fixed"
         categories = frozenset({"PATIENT"})
 
         def find(self, _: Document) -> list[Span]:
             return spans
 
-    component = DeidComponent("deid", None, 0.0, "phi")
-    component._tagger = Finder()  # type: ignore[assignment]
+    component = DeidComponent("deid", Options())
+    component._recognizer = Finder()  # type: ignore[assignment]
     return component
 
 
@@ -59,6 +62,32 @@ def test_the_entry_point_makes_the_component(nlp: Language, corpus: list[Documen
     assert {s.id_ for s in doc.spans["phi"]} == {"model:clinic"}
     assert doc.user_data[EXPANDED] == 0
     assert nlp.get_pipe("deid").labels == ("DATE", "DOCTOR", "PATIENT")
+
+
+def test_it_finds_what_the_command_line_finds_with_the_same_options(model: Path, corpus: list[Document]) -> None:
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("deid", config={"model": str(model), "rules": True, "language": "en"})
+    recognizer = build_recognizer(str(model), rules=True, language="en")
+    text = corpus[0].text + "Call (617) 555-0199 or write to x.y@example.org.\n"
+    expected = [(s.start, s.end, s.category) for s in recognizer.find(Document("", text))]
+    assert phi(pipeline(text)) == expected
+    assert {"PHONE", "EMAIL"} <= {category for _, _, category in expected}
+
+
+def test_rules_alone_are_saved_without_a_model(tmp_path: Path) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("deid", config={"model": "none"})
+    nlp.to_disk(tmp_path / "nlp")
+    assert not (tmp_path / "nlp" / "deid" / "model").exists()
+    doc = spacy.load(tmp_path / "nlp")("Write to x.y@example.org")
+    assert phi(doc) == [(9, 24, "EMAIL")]
+
+
+def test_a_component_that_came_with_its_model_can_be_sent_to_a_process(nlp: Language, corpus: list[Document]) -> None:
+    """As spaCy does where processes are spawned: the folder that the model was read from is gone by then."""
+    component = DeidComponent("deid", Options(model="nowhere")).from_bytes(nlp.get_pipe("deid").to_bytes())
+    sent = pickle.loads(pickle.dumps(component))
+    assert phi(sent(ENGLISH.make_doc(corpus[0].text))) == gold(corpus[0])
 
 
 def test_bias_and_key_come_from_the_configuration(model: Path, corpus: list[Document]) -> None:
@@ -139,12 +168,14 @@ def test_a_saved_pipeline_brings_its_model(model: Path, corpus: list[Document], 
     nlp.add_pipe("deid", config={"model": str(tmp_path / "moved"), "bias": 0.5, "spans_key": "p"})
     nlp.to_disk(tmp_path / "nlp")
     nlp.to_disk(tmp_path / "nlp")  # saving again overwrites, as everything in spaCy does
+    expected = phi(nlp(corpus[0].text), "p")
     shutil.rmtree(tmp_path / "moved")
     loaded = spacy.load(tmp_path / "nlp")
     doc = loaded(corpus[0].text)
-    assert phi(doc, "p") == phi(nlp(corpus[0].text), "p")
+    assert phi(doc, "p") == expected
+    assert expected
     assert {s.id_ for s in doc.spans["p"]} == {"model:moved"}
-    assert loaded.get_pipe("deid").tagger.bias == 0.5
+    assert loaded.get_pipe("deid").options.bias == 0.5
     assert not [p for p in (tmp_path / "nlp").rglob("*") if p.suffix in (".pkl", ".pickle")]
     assert all(not p.read_bytes().startswith(b"\x80") for p in (tmp_path / "nlp" / "deid").rglob("*") if p.is_file())
 
@@ -178,7 +209,12 @@ def test_a_saved_component_that_was_changed_is_refused(nlp: Language, tmp_path: 
     with pytest.raises(ModelError):
         component.from_disk(tmp_path)
     with pytest.raises(ModelError, match="incomplete"):
-        component.from_disk(tmp_path / "model")
+        component.from_disk(tmp_path / "nowhere")
+    for name in ('"../evil"', '"none"', "{", '""'):
+        component.to_disk(tmp_path)
+        (tmp_path / "name.json").write_text(name)
+        with pytest.raises(ModelError, match="incomplete"):
+            component.from_disk(tmp_path)
 
 
 def test_bytes_that_would_write_elsewhere_are_refused(nlp: Language, tmp_path: Path) -> None:
