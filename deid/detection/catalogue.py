@@ -21,6 +21,9 @@
     A label behind which a name stands: ``name``, ``category``, ``labels``, ``strict``; read by `deid.detection.names`.
 ``[[cue]]``
     ``words`` around candidates that the grammars of names, places and occupations ask for, under a known ``name``.
+``[[segment]]``
+    What the fields of an HL7 segment hold: ``name`` (three letters), ``fields`` (number -> category, or ``address``,
+    ``location``, ``staff``).
 
 ``match`` and ``no_match`` are golden cases: texts with the expected spans in ``[[ ]]``, and texts without any. Every
 entry needs at least one ``match``. `check_golden` runs them: the tests do for the shipped files, `load_catalogue` does
@@ -42,6 +45,7 @@ import regex
 
 from deid.detection.checks import CHECKS
 from deid.detection.fields import CUES, Cue, Field, LabelFinder, ListRule, PersonField
+from deid.detection.layouts import PARTS, Segment
 from deid.detection.patterns import Context, Haystack, Pattern
 from deid.detection.view import view_of
 from deid.dictionaries import load_catalogues, load_dictionary
@@ -65,6 +69,7 @@ class Catalogue:
     lists: tuple[ListRule, ...]
     person_fields: tuple[PersonField, ...]
     cues: tuple[Cue, ...]
+    segments: tuple[Segment, ...]
     separator: str = field(repr=False)
     """Expression of what may stand between a label and its value."""
     folders: tuple[Path, ...] = ()
@@ -123,6 +128,7 @@ def _load(language: str, folders: tuple[Path, ...]) -> Catalogue:
         tuple(i for i in items if isinstance(i, ListRule)),
         tuple(i for i in items if isinstance(i, PersonField)),
         tuple(i for i in items if isinstance(i, Cue)),
+        tuple(i for i in items if isinstance(i, Segment)),
         separator,
         folders,
     )
@@ -305,13 +311,24 @@ def _cue(reader: _Reader) -> Cue:
     return cue
 
 
-Item = Pattern | Field | ListRule | PersonField | Cue
+def _segment(reader: _Reader) -> Segment:
+    name = reader.take("name", str)
+    fields: dict[int, str] = {}
+    for key, value in reader.take("fields", dict).items():
+        if not key.isdecimal() or (value not in _CATEGORIES and value not in PARTS):
+            raise reader.wrong("has fields that are not number = category, address, location or staff")
+        fields[int(key)] = value
+    return Segment(name, fields)
+
+
+Item = Pattern | Field | ListRule | PersonField | Cue | Segment
 _READERS: dict[str, Callable[[_Reader], Item]] = {
     "pattern": _pattern,
     "field": _field,
     "list": _list,
     "person_field": _person_field,
     "cue": _cue,
+    "segment": _segment,
 }
 
 
@@ -323,7 +340,7 @@ def check_golden(item: Item, catalogue: Catalogue) -> None:
     ConfigError
         When a marked span is not found, or something else is.
     """
-    if isinstance(item, PersonField | Cue):
+    if isinstance(item, PersonField | Cue | Segment):
         return  # what stands around them is read by the grammars, and tested with them
     for number, case in enumerate((*item.match, *item.no_match), 1):
         text, expected = _unmark(case)

@@ -21,21 +21,8 @@ _STRICT = regex.compile(r"[:#=|\t^]")
 _SECONDS = 20.0
 
 CUES = [
-    "naming",
-    "greeting",
-    "closing",
-    "contact",
-    "lives",
-    "where",
-    "hospital_at",
-    "work_at",
-    "works_as",
-    "is_a",
-    "retired",
-    "works_in",
-    "by_trade",
-    "occupation",
-    "article",
+    *("naming", "greeting", "closing", "contact", "doctor", "lives", "where", "hospital_at", "work_at"),
+    *("works_as", "is_a", "retired", "works_in", "by_trade", "occupation", "article"),
 ]
 """Names of cues that the grammars ask for."""
 
@@ -63,8 +50,11 @@ class Field:
         between = separator.match(text, end)
         if between is None or (self.strict and not _STRICT.search(between[0])):
             return None
-        compiled = compiled_of(self.expression, False)
-        found = compiled.match(text, between.end(), timeout=_SECONDS)
+        return self.value_at(text, between.end())
+
+    def value_at(self, text: str, start: int) -> Span | None:
+        """Return the value that starts at an offset, if there is one."""
+        found = compiled_of(self.expression, False).match(text, start, timeout=_SECONDS)
         if found is None:
             return None
         first, last = value_of(found)
@@ -174,6 +164,8 @@ class LabelFinder:
             loaded = [load_dictionary(name, folders) for name in rule.lists]
             items = tuple(item for d in loaded for item in d.phrases)
             phrases.append(Dictionary(rule.name, items, tuple(e for d in loaded for e in d.exceptions)))
+        self.by_label: dict[str, Field | PersonField] = {fold(label): r for r in labelled for label in r.labels}
+        """Folded label -> its field, for the columns of tables."""
         phrases += [Dictionary(c.name, tuple(fold(w) for w in c.words)) for c in cues]
         self._matcher = PhraseMatcher(phrases, words_of)
 

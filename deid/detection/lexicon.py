@@ -19,7 +19,7 @@ from deid.errors import ConfigError
 __all__ = ["CLASSES", "Lexicon", "Marks", "classes_of", "load_lexicon"]
 
 _NAMES = (
-    "given last popular mostly_name name_word particle suffix title title_doctor credential relation role person_verb",
+    "given last popular mostly_name name_word particle suffix title title_doctor credential relation role person_verb patient_word",
     "word function generic clinical eponym eponym_head device section",
     "month weekday season holiday",
     "city city_ambig city_big state state_code state_old county country nationality region",

@@ -12,7 +12,18 @@ from deid.detection.lexicon import classes_of
 from deid.detection.scene import Scene
 from deid.detection.view import LOWER, MIXED, NUMBER, SIGN, TITLE, UPPER
 
-__all__ = ["GIVEN", "LAST", "PERSON", "Run", "clear", "is_initial", "name_word", "read_last_first", "read_run"]
+__all__ = [
+    "GIVEN",
+    "LAST",
+    "MOSTLY",
+    "PERSON",
+    "Run",
+    "clear",
+    "is_initial",
+    "name_word",
+    "read_last_first",
+    "read_run",
+]
 
 GIVEN, LAST, MOSTLY = classes_of("given"), classes_of("last"), classes_of("mostly_name")
 PERSON = GIVEN | LAST
@@ -28,6 +39,8 @@ _STOP = classes_of(
     "region", "device", "eponym", "hospital_name",
 )  # fmt: skip
 _NEVER = classes_of("credential", "section")
+_RELATION = classes_of("relation")
+_CREDENTIAL = classes_of("credential")
 _QUOTES = {'"': '"', "\u201c": "\u201d", "'": "'", "\u2018": "\u2019", "(": ")"}
 _MAX_WORDS = 6
 
@@ -67,7 +80,9 @@ def name_word(scene: Scene, index: int, relaxed: bool = False) -> bool:
         return False
     classes, kind = scene.classes[index], scene.view.kinds[index]
     length = len(scene.view.strings[index])
-    if length < 2 or classes & _FUNCTION:
+    if length < 2 or (classes & _RELATION and not relaxed):
+        return False
+    if classes & _FUNCTION and not (relaxed and kind == TITLE and classes & PERSON):
         return False
     if kind == UPPER and classes & _NEVER and not (classes & PERSON and length > 3):
         return False
@@ -103,17 +118,17 @@ def _nickname(scene: Scene, index: int) -> int:
     return index
 
 
-def _particles(scene: Scene, index: int, started: bool) -> int:
+def _particles(scene: Scene, index: int, started: bool, relaxed: bool) -> int:
     """Return the word behind the particles that start at ``index`` and lead to a name word, else ``index``."""
     at = index
     while at - index < 3 and scene.has(at, "particle") and (at == index or scene.same_line(at)):
         kind = scene.view.kinds[at]
-        if kind == LOWER and not started and not scene.quiet:
+        if kind == LOWER and not (started or relaxed or scene.quiet):
             return index
         at += 1
         if scene.word(at) in (".", "'", "\u2019") and scene.view.starts[at] == scene.view.ends[at - 1]:
             at += 1
-    follows = at > index and scene.same_line(at) and name_word(scene, at, relaxed=started)
+    follows = at > index and scene.same_line(at) and name_word(scene, at, started or relaxed)
     return at if follows and scene.capital(at) else index
 
 
@@ -124,20 +139,23 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
     while at < len(scene) and len(run.names) < _MAX_WORDS:
         if at > index and not scene.same_line(at):
             break
-        behind = _particles(scene, at, started=at > index)
+        behind = _particles(scene, at, at > index, relaxed)
         if behind > at:
             at = behind
             continue
         if is_initial(scene, at) and len(run.initials) < 3:
             dot = scene.word(at + 1) == "." and scene.view.starts[at + 1] == scene.view.ends[at]
             # a single letter without a full stop is a part of a name only between or behind name words
-            if not dot and not run.names:
+            leads = relaxed and scene.same_line(at + 1) and name_word(scene, at + 1, relaxed)
+            if not dot and not run.names and not leads:
                 break
             run.initials.append(at)
             at += 2 if dot else 1
             run.end = at
             continue
         if name_word(scene, at, relaxed and len(run.names) < 3):
+            if run.names and relaxed and scene.word(at + 1) == ":":
+                break  # the next label of the line
             run.names.append(at)
             at += 1
             run.end = at
@@ -154,6 +172,29 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
     return run
 
 
+def credential_follows(scene: Scene, index: int) -> bool:
+    """Tell whether letters of a profession stand behind a name: *, MD*, *RN*, *, M.D.*"""
+    comma = scene.word(index) in (",", "-", "(")
+    at = index + 1 if comma else index
+    if at >= len(scene) or scene.view.breaks[at]:
+        return False
+    kind = scene.view.kinds[at]
+    if kind == LOWER and not scene.quiet:
+        return False
+    if any(classes & _CREDENTIAL for _, classes in scene.phrases.get(at, ())):
+        return True
+    if not scene.classes[at] & _CREDENTIAL:
+        return False
+    return kind != TITLE or (comma and len(scene.view.strings[at]) < 4)
+
+
+def _lone_initial(scene: Scene, index: int) -> Run | None:
+    """The initial of *Last, F*, which no letters follow."""
+    if not is_initial(scene, index) or scene.is_word(index + 1) or credential_follows(scene, index - 1):
+        return None
+    return Run(index, index + 1, [], [index])
+
+
 def read_last_first(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
     """Read *Last, First M.* (or *LAST^FIRST^M*) that starts at a word; None when there is none."""
     last = read_run(scene, index, relaxed)
@@ -164,7 +205,7 @@ def read_last_first(scene: Scene, index: int, relaxed: bool = False) -> Run | No
     start = last.end + 1
     if not scene.same_line(start) or scene.view.kinds[start] in (SIGN, NUMBER):
         return None
-    first = read_run(scene, start, relaxed)
+    first = read_run(scene, start, relaxed) or _lone_initial(scene, start)
     if first is None or len(first.names) > 2 or (scene.view.kinds[start] == MIXED and not relaxed):
         return None
     if scene.has(start, "credential") and scene.view.kinds[start] == UPPER and not scene.blind(start):

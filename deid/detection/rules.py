@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from deid.detection.catalogue import Catalogue, load_catalogue
 from deid.detection.fields import LabelFinder
+from deid.detection.layouts import find_segments, find_tables
 from deid.detection.lexicon import Lexicon, load_lexicon
 from deid.detection.names import find_names
 from deid.detection.patterns import Haystack
@@ -19,6 +21,10 @@ from deid.document import Document, Span
 
 __all__ = ["RuleRecognizer"]
 
+_HOLDERS = frozenset(("rule:place.institution", "rule:street.number", "rule:street.name", "rule:place.work"))
+_ABSORBED = ("rule:place.city", "rule:place.state", "rule:name.full", "rule:name.word", "rule:name.line", "rule:name.contact",
+             "rule:place.employer", "rule:department", "rule:place.country", "rule:name.verb")  # fmt: skip
+_HOLDS, _SURE_NAME = 0.6, 0.7
 _GRAMMAR_CATEGORIES = frozenset(
     ["PATIENT", "DOCTOR", "PROFESSION", "HOSPITAL", "ORGANIZATION", "CITY", "STATE", "COUNTRY", "LOCATION-OTHER"]
 )
@@ -110,7 +116,50 @@ class RuleRecognizer:
         scan = self.labels.find(view)
         scene = scene_of(view, self.lexicon.of(view), scan)
         spans += scan.spans
+        spans += find_segments(text, {s.name: s for s in self.catalogue.segments})
+        spans += find_tables(scene, self.labels.by_label)
         spans += find_names(scene, scan.labels)
         spans += find_places(scene)
         spans += find_professions(scene)
-        return sorted(s for s in spans if (s.score or 0.0) >= self.threshold), scene
+        spans += _ages_behind_names(scene, spans)
+        kept = [s for s in _absorb(spans) if (s.score or 0.0) >= self.threshold]
+        return sorted(kept), scene
+
+
+def _absorb(spans: Sequence[Span]) -> list[Span]:
+    """Drop cities and free names inside the name of an institution or a street: *Kettle Falls Community Hospital*."""
+    holders = sorted((s.start, s.end) for s in spans if s.source in _HOLDERS and (s.score or 0.0) >= _HOLDS)
+    kept = []
+    for span in spans:
+        if span.source.startswith(_ABSORBED):
+            at = bisect_right(holders, (span.start, len(span) + span.end))
+            inside = any(
+                start <= span.start and span.end <= end and end - start > len(span)
+                for start, end in holders[max(0, at - 3) : at]
+            )
+            if inside:
+                continue
+        kept.append(span)
+    return kept
+
+
+def _ages_behind_names(scene: Scene, spans: Sequence[Span]) -> list[Span]:
+    """Find the ages in *her children Otis, 6, and Zadie (9)*."""
+    found = []
+    view = scene.view
+    for span in spans:
+        if span.category != "PATIENT" or (span.score or 0.0) < _SURE_NAME:
+            continue
+        at = view.at(span.end)
+        if scene.word(at) not in (",", "(") or at + 2 >= len(view) or scene.view.breaks[at + 1]:
+            continue
+        number, behind = view.strings[at + 1], scene.word(at + 2)
+        if number.isdecimal() and len(number) < 3 and int(number) > 0 and behind in (",", ")", ";", ".", "and"):
+            decimal = (
+                behind == "."
+                and view.starts[at + 2] == view.ends[at + 1]
+                and view.text[view.ends[at + 2] :][:1].isdigit()
+            )
+            if not decimal:
+                found.append(scene.span(at + 1, at + 2, "AGE", "age.behind_name", 0.7))
+    return found

@@ -65,7 +65,7 @@ class Scene:
         if not 0 < index < len(self.classes) or self.view.breaks[index]:
             return False
         width = self.view.starts[index] - self.view.ends[index - 1]
-        return width <= 2 and "\t" not in self.view.gap(index)
+        return width <= 1 and "\t" not in self.view.gap(index)
 
     def span(self, first: int, end: int, category: str, source: str, score: float) -> Span:
         """Return the span of the words ``first`` to ``end`` (excluded)."""

@@ -1,0 +1,233 @@
+"""Evidence for and against a run of words being a person's name.
+
+For: what the lists say about its words, and titles, labels, credentials, relations, verbs of persons, salutations and
+signatures around it. Against: words that make it an eponym (*Bell's palsy*), a street, a hospital, a city.
+"""
+
+from __future__ import annotations
+
+from deid.detection.lexicon import CLASSES, classes_of
+from deid.detection.person_words import GIVEN, LAST, MOSTLY, PERSON, Run, clear, credential_follows
+from deid.detection.scene import Scene
+from deid.detection.view import LOWER, TITLE, UPPER
+
+__all__ = [
+    "category_of",
+    "credential_follows",
+    "eponym_follows",
+    "person_verb_follows",
+    "vetoed",
+    "weigh",
+    "weigh_inverted",
+]
+
+_POPULAR = CLASSES["popular"]
+_ORDINARY = classes_of("word", "clinical")
+_HEADS = classes_of("hospital_head", "org_head", "street_suffix", "place_head")
+_PLACES = classes_of("city", "city_ambig", "city_big", "state", "country")
+
+
+def _strength(scene: Scene, index: int) -> float:
+    """How likely a word is a name, by its lists alone."""
+    classes = scene.classes[index]
+    short = len(scene.view.strings[index]) < 4
+    popular = classes & (_POPULAR | MOSTLY)
+    if classes & GIVEN:
+        if not clear(scene, index):
+            return 0.4
+        value = 0.85 if popular or not short else 0.5
+        if scene.blind(index):
+            value -= 0.2 if popular else 0.35
+        return min(value, 0.5) if classes & _PLACES and not classes & MOSTLY else value
+    if classes & LAST:
+        if not clear(scene, index):
+            return 0.15
+        value = 0.5 if classes & _POPULAR else 0.4
+        return value * (0.5 if classes & _PLACES or scene.blind(index) else 1.0)
+    return 0.15
+
+
+def weigh(scene: Scene, run: Run) -> tuple[float, str]:
+    """Weigh a run that stands behind no label and no title.
+
+    Returns
+    -------
+    (float, str)
+        How sure it is that it is a name, and the strongest reason.
+    """
+    if vetoed(scene, run):
+        return 0.0, ""
+    start = scene.view.starts_sentence(run.first)
+    if not any(scene.classes[i] & PERSON for i in run.names):
+        base = 0.5 if run.initials and len(run.names) > 1 else 0.1
+    elif len(run.names) == 1 and not run.initials:
+        base = _strength(scene, run.names[0]) - (0.12 if start else 0.0)
+    else:
+        base = _weigh_words(scene, run, start)
+    cues, source = _cues(scene, run)
+    score = (1.0 - (1.0 - max(base, 0.0)) * (1.0 - cues)) * _against(scene, run)
+    return score, source or ("name.full" if len(run.names) > 1 else "name.word")
+
+
+def _weigh_words(scene: Scene, run: Run, start: bool) -> float:
+    """Weigh a run of several words (or with initials) by its lists."""
+    first, last = run.names[0], run.names[-1]
+    blind = scene.blind(first)
+    if len(run.names) == 1:  # with initials
+        return 0.75 if clear(scene, first) else 0.45
+    if scene.classes[first] & GIVEN and clear(scene, first):
+        if blind:
+            return 0.8 if clear(scene, last) else 0.4
+        return 0.93 if scene.classes[last] & PERSON else 0.82
+    if scene.classes[first] & GIVEN:
+        if clear(scene, last):
+            return 0.6 if blind else 0.85
+        return 0.3 if blind else (0.4 if start else 0.55)
+    if clear(scene, first) and clear(scene, last):
+        return 0.3 if blind else 0.55
+    if any(scene.classes[i] & GIVEN and clear(scene, i) for i in run.names):
+        return 0.3 if blind else 0.75
+    return 0.5 if run.initials else 0.25
+
+
+def weigh_inverted(scene: Scene, run: Run) -> float:
+    """Weigh *Last, First*."""
+    last, first = run.names[0], run.names[-1]
+    classes = scene.classes[last]
+    if classes & GIVEN and not classes & LAST:
+        return 0.0
+    base = 0.0
+    if first != last and scene.classes[first] & GIVEN:
+        if clear(scene, first):
+            base = 0.88 if classes & LAST and clear(scene, last) else 0.6
+        else:
+            base = 0.6 if clear(scene, last) and not classes & GIVEN else 0.35
+    elif clear(scene, last) and run.initials:
+        base = 0.5
+    if run.initials and first != last:
+        base = 1.0 - (1.0 - base) * 0.6
+    if classes & _PLACES and not run.initials:
+        base *= 0.7
+    if scene.view.breaks[run.first]:
+        base = 1.0 - (1.0 - base) * 0.8
+    cues, _ = _cues(scene, run)
+    return 1.0 - (1.0 - base) * (1.0 - cues)
+
+
+def _cues(scene: Scene, run: Run) -> tuple[float, str]:
+    """Return how much the surroundings speak for a name, and the strongest reason."""
+    found: list[tuple[float, str]] = []
+    before = run.first - 1
+    if scene.word(before) in (",", ":", "(", "-", "\u2013", "/", '"'):
+        before -= 1
+    direct = before == run.first - 1
+    line_end = run.first > 0 and scene.view.breaks[run.first] == 1
+    near = scene.same_line(run.first) or (line_end and not scene.view.loud[run.first])
+    cues = scene.cues_before.get(run.first, set()) | scene.cues_before.get(before + 1, set()) if near else set()
+    if credential_follows(scene, run.end):
+        found.append((0.93, "name.credential"))
+    if near and scene.has(before, "relation") and (scene.view.kinds[before] == LOWER or scene.same_line(run.first)):
+        found.append((0.75 if direct else 0.5, "name.relation"))
+    if near and scene.has(before, "role"):
+        found.append((0.6 if direct else 0.4, "name.role"))
+    for cue, value in (("naming", 0.75), ("greeting", 0.5 if scene.quiet else 0.6), ("doctor", 0.4), ("contact", 0.25)):
+        if cue in cues:
+            found.append((value, f"name.{cue}"))
+    if _closes(scene, run):
+        found.append((0.75, "name.signature"))
+    elif _alone(scene, run) and len(run.names) > 1:
+        found.append((0.4, "name.line"))
+    if person_verb_follows(scene, run.end):
+        found.append((0.35, "name.verb"))
+    if scene.word(run.end) == "(" and scene.has(run.end + 1, "relation", "role"):
+        found.append((0.7, "name.relation"))
+    if scene.word(run.end) == "," and scene.has(run.end + 1, "function") and scene.has(run.end + 2, "relation"):
+        found.append((0.5, "name.relation"))
+    rest = 1.0
+    for value, _ in found:
+        rest *= 1.0 - value
+    return 1.0 - rest, max(found)[1] if found else ""
+
+
+def person_verb_follows(scene: Scene, index: int) -> bool:
+    """Tell whether a verb of persons stands at a word: *reports*, *denies*."""
+    return scene.has(index, "person_verb") and not scene.view.breaks[index] and scene.view.kinds[index] == LOWER
+
+
+def _alone(scene: Scene, run: Run) -> bool:
+    """Tell whether a run is all of its line."""
+    return bool(scene.view.breaks[run.first]) and (run.end >= len(scene) or bool(scene.view.breaks[run.end]))
+
+
+def _closes(scene: Scene, run: Run) -> bool:
+    """Tell whether a run stands in the line behind a closing phrase."""
+    if not scene.view.breaks[run.first]:
+        return False
+    at = run.first
+    while at > 0 and run.first - at < 3 and scene.word(at - 1) in (",", ".", "-", "_"):
+        at -= 1
+    return "closing" in scene.cues_before.get(at, ())
+
+
+def eponym_follows(scene: Scene, run: Run) -> bool:
+    """Tell whether the words behind a run make it the name of a disease, a sign, an instrument."""
+    at = run.end
+    if scene.word(at) in ("'", "\u2019"):
+        at += 2 if scene.word(at + 1) == "s" else 1
+    elif scene.word(at) == "-" and scene.is_word(at + 1):
+        at += 2
+    if at >= len(scene) or scene.view.breaks[at]:
+        return False
+    return scene.has(at, "eponym_head") and (not scene.has(at, "person_verb") or scene.blind(at))
+
+
+def _head_at(scene: Scene, index: int) -> bool:
+    """Tell whether a head of an institution, a street or a landscape begins at a word."""
+    if scene.classes[index] & _HEADS and not scene.has(index, "role", "credential"):
+        return True
+    return any(classes & _HEADS for _, classes in scene.phrases.get(index, ()))
+
+
+def _against(scene: Scene, run: Run) -> float:
+    """Return by how much the surroundings speak against a name: 1 not at all, 0 beyond doubt."""
+    factor = 1.0
+    if eponym_follows(scene, run):
+        factor *= 0.15
+    behind = run.end
+    if scene.word(behind) in ("'", "\u2019") and scene.word(behind + 1) == "s":
+        behind += 2
+    if behind < len(scene) and scene.same_line(behind) and scene.capital(behind) and not scene.blind(behind):
+        if _head_at(scene, behind):
+            factor *= 0.15
+        elif scene.view.kinds[behind] == TITLE and len(run.names) == 1 and scene.classes[behind] & _ORDINARY:
+            factor *= 0.6  # a word of a heading or of a title in capitals
+    cues = scene.cues_before.get(run.first, ())
+    if "article" in cues and len(run.names) == 1:
+        factor *= 0.35
+    exact = any(end == run.end and classes & _PLACES for end, classes in scene.phrases.get(run.first, ()))
+    place = exact or all(scene.classes[i] & _PLACES for i in run.names)
+    if place and "lives" in cues:
+        factor *= 0.2
+    elif (place and "where" in cues) or exact:
+        factor *= 0.5
+    if place and scene.word(run.end) == "," and scene.has(run.end + 1, "state", "state_code", "country"):
+        factor *= 0.2
+    return factor
+
+
+def vetoed(scene: Scene, run: Run) -> bool:
+    """Tell whether a run lies in a clinical phrase (*Parkinson's disease*, *Foley catheter*)."""
+    return all(scene.protected[i] for i in run.names)
+
+
+def category_of(scene: Scene, run: Run) -> str:
+    """Tell a clinician's name from others."""
+    before = run.first - 1
+    if scene.word(before) in (",", ":", "(", "-"):
+        before -= 1
+    if _closes(scene, run) or credential_follows(scene, run.end) or scene.has(before, "role"):
+        return "DOCTOR"
+    if "doctor" in scene.cues_before.get(run.first, ()):
+        return "DOCTOR"
+    upper = scene.view.kinds[run.first] == UPPER and scene.view.loud[run.first]
+    return "DOCTOR" if upper and scene.has(before, "title_doctor") else "PATIENT"
