@@ -33,7 +33,7 @@ def _train(
     split_at_gaps: Annotated[
         bool, typer.Option("--split-at-gaps", help="Cut sequences where sampling dropped tokens.")
     ] = False,
-    algorithm: Annotated[str, typer.Option(help="lbfgs or naive-bayes.")] = "lbfgs",
+    algorithm: Annotated[str, typer.Option(help="lbfgs, sgd (stochastic gradient: faster) or naive-bayes.")] = "lbfgs",
     accept: Annotated[
         list[str] | None,
         typer.Option(metavar="LABEL=P", help="Naive Bayes: acceptance probability of a label (repeatable)."),
@@ -43,7 +43,10 @@ def _train(
     ] = None,
     c1: Annotated[float, typer.Option(help="L1 penalty.")] = 0.0,
     c2: Annotated[float, typer.Option(help="L2 penalty.")] = 0.1,
-    iterations: Annotated[int, typer.Option(help="Iterations of L-BFGS.")] = 100,
+    rate: Annotated[float, typer.Option(help="Learning rate of sgd.")] = 0.05,
+    iterations: Annotated[
+        int | None, typer.Option(help="Iterations of lbfgs (100) or epochs of sgd (10) when not given.")
+    ] = None,
     min_documents: Annotated[
         int,
         typer.Option(metavar="N", help="Drop words seen in fewer than N documents (they could be patients' names)."),
@@ -77,7 +80,8 @@ def _train(
         algorithm=algorithm,
         c1=c1,
         c2=c2,
-        iterations=iterations,
+        rate=rate,
+        iterations=iterations or (10 if algorithm == "sgd" else 100),
         window=window,
         o_sampling=o_sampling,
         split_at_gaps=split_at_gaps,
@@ -103,7 +107,7 @@ def _train(
         options,
         name=model.name,
         rules=() if rules == "none" else rules.split(","),
-        report=_Report(iterations),
+        report=_Report(options.iterations),
     )
     tagger.save(model)
     found = tagger.description["corpus"]

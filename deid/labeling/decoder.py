@@ -1,8 +1,7 @@
 """Decoding without expanding features: emission rows per token type and offset, then Viterbi or forward-backward.
 
 Each distinct token type gets one row of label scores per offset, the sum of the weights of its attributes; the
-emission scores of a document are sums of gathered rows plus its position attributes (DESIGN, idea 3). Viterbi breaks
-ties as CRFsuite does, towards the first label id, so that the labels are the same.
+emission scores of a document are sums of gathered rows plus its position attributes (DESIGN, idea 3).
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import numpy as np
 from deid.features import Encoded, FeatureSet
 from deid.labeling.weights import Weights
 
-__all__ = ["Decoder", "log_partition", "marginals", "viterbi"]
+__all__ = ["Decoder"]
 
 _CACHED_TYPES = 100_000
 
@@ -83,66 +82,3 @@ class Decoder:
         if rows:
             np.add.at(scores, rows, self.weights.state[attributes] * np.array(values)[:, None])
         return scores
-
-
-def viterbi(emissions: np.ndarray, transition: np.ndarray) -> np.ndarray:
-    """Return the best label sequence; ties go to the first label id.
-
-    Parameters
-    ----------
-    emissions : ndarray of shape (n_items, n_labels)
-    transition : ndarray of shape (n_labels, n_labels)
-        From row to column.
-
-    Returns
-    -------
-    ndarray of shape (n_items,)
-        Label ids.
-    """
-    n, size = emissions.shape
-    best = np.empty(n, dtype=np.int64)
-    if n == 0:
-        return best
-    # a row holds what leads to one label, so that the search for the best predecessor runs along memory
-    into = np.ascontiguousarray(transition.T)
-    back = np.empty((n, size), dtype=np.int64)
-    score = emissions[0]
-    everyone = np.arange(size)
-    for i in range(1, n):
-        through = into + score
-        back[i] = through.argmax(axis=1)
-        score = through[everyone, back[i]] + emissions[i]
-    best[-1] = score.argmax()
-    for i in range(n - 1, 0, -1):
-        best[i - 1] = back[i, best[i]]
-    return best
-
-
-def _log_sum(values: np.ndarray, axis: int) -> np.ndarray:
-    top = values.max(axis=axis, keepdims=True)
-    return np.squeeze(top, axis) + np.log(np.exp(values - top).sum(axis=axis))
-
-
-def _forward(emissions: np.ndarray, transition: np.ndarray) -> np.ndarray:
-    alpha = np.empty_like(emissions)
-    alpha[0] = emissions[0]
-    for i in range(1, len(emissions)):
-        alpha[i] = _log_sum(alpha[i - 1][:, None] + transition, 0) + emissions[i]
-    return alpha
-
-
-def log_partition(emissions: np.ndarray, transition: np.ndarray) -> float:
-    """Return log Z of one sequence (ALGORITHMS section 2.1), in log space."""
-    return float(_log_sum(_forward(emissions, transition)[-1], 0))
-
-
-def marginals(emissions: np.ndarray, transition: np.ndarray) -> np.ndarray:
-    """Return p(label | text) of each item by forward-backward in log space, float64 of shape (n_items, n_labels)."""
-    if len(emissions) == 0:
-        return np.empty_like(emissions)
-    alpha = _forward(emissions, transition)
-    beta = np.zeros_like(emissions)
-    for i in range(len(emissions) - 2, -1, -1):
-        beta[i] = _log_sum(transition + (emissions[i + 1] + beta[i + 1]), 1)
-    scores = alpha + beta
-    return np.exp(scores - _log_sum(scores, 1)[:, None])

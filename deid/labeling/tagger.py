@@ -15,7 +15,8 @@ from deid.document import Document, Span
 from deid.errors import ConfigError, ModelError, OutputError
 from deid.features import FeatureSet
 from deid.labeling import model_folder as folders
-from deid.labeling.decoder import Decoder, marginals, viterbi
+from deid.labeling.decoder import Decoder
+from deid.labeling.kernels import marginals, viterbi
 from deid.labeling.schemes import labels_to_spans
 from deid.labeling.training import TrainingData, TrainingOptions, corpus_checksum, prepare
 from deid.resources import resource_folder
@@ -191,6 +192,7 @@ def train(
     """
     from deid.labeling.crf import train_crf
     from deid.labeling.naive_bayes import train_naive_bayes
+    from deid.labeling.sgd import train_sgd
     from deid.labeling.weights import parse_crfsuite
 
     options = options or TrainingOptions()
@@ -198,6 +200,8 @@ def train(
     crfsuite = None
     if options.algorithm == "naive-bayes":
         weights = train_naive_bayes(data)
+    elif options.algorithm == "sgd":
+        weights = train_sgd(data, report)
     else:
         crfsuite = train_crf(data, report)
         weights = parse_crfsuite(crfsuite)

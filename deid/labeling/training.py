@@ -18,18 +18,24 @@ from deid.labeling.schemes import misaligned, spans_to_labels
 __all__ = ["Lexicon", "TrainingData", "TrainingOptions", "corpus_checksum", "prepare"]
 
 
+ALGORITHMS = ("lbfgs", "sgd", "naive-bayes")
+
+
 @dataclass(frozen=True)
 class TrainingOptions:
     """How a tagger is trained; saved with the model."""
 
     scheme: str = "BIO"
     algorithm: str = "lbfgs"
-    """``lbfgs`` (CRFsuite through sklearn-crfsuite) or ``naive-bayes``."""
+    """``lbfgs`` (CRFsuite through sklearn-crfsuite), ``sgd`` (stochastic gradient) or ``naive-bayes``."""
     c1: float = 0.0
     """L1 penalty of the CRF: adds c1 * |w|."""
     c2: float = 0.1
     """L2 penalty of the CRF: adds c2 * |w|^2 (not halved)."""
+    rate: float = 0.05
+    """Learning rate of ``sgd``."""
     iterations: int = 100
+    """Iterations of ``lbfgs``, epochs of ``sgd``."""
     window: int | None = None
     """Keep only tokens within this many tokens of a span."""
     o_sampling: float | None = None
@@ -45,8 +51,8 @@ class TrainingOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.algorithm not in ("lbfgs", "naive-bayes"):
-            raise ConfigError(f"unknown training algorithm {self.algorithm!r}", "known: lbfgs, naive-bayes")
+        if self.algorithm not in ALGORITHMS:
+            raise ConfigError(f"unknown training algorithm {self.algorithm!r}", "known: " + ", ".join(ALGORITHMS))
         if self.min_documents < 1:
             raise ConfigError("min_documents is less than 1", "give 1 to keep every word")
         if min(self.c1, self.c2) < 0 or self.iterations < 1:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.labeling.decoder import _forward, log_partition, marginals, viterbi
+from deid.labeling.kernels import marginals, viterbi
+from deid.labeling.reference import _forward, log_partition
 from deid.labeling.tagger import Tagger
 
 random_scores = st.tuples(st.integers(1, 5), st.integers(1, 3), st.integers(0, 10_000), st.booleans())

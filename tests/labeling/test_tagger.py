@@ -46,7 +46,7 @@ def test_the_dial_raises_recall(small_tagger: Tagger, corpus: list[Document]) ->
     assert small_tagger.dial(0.0).find(UNSEEN) == small_tagger.find(UNSEEN)
 
 
-@pytest.mark.parametrize("algorithm", ["lbfgs", "naive-bayes"])
+@pytest.mark.parametrize("algorithm", ["lbfgs", "sgd", "naive-bayes"])
 def test_a_saved_tagger_finds_the_same(algorithm: str, corpus: list[Document], tmp_path: Path) -> None:
     options = TrainingOptions(algorithm=algorithm, iterations=30)
     trained = train(corpus, FeatureSet("default", "rc"), options, name="m")
@@ -72,6 +72,16 @@ def test_naive_bayes_agrees_with_scikit_learn(corpus: list[Document]) -> None:
     tagger = train(corpus, features, TrainingOptions(algorithm="naive-bayes"))
     expected = reference.predict(vectorizer.transform(features.expand(features.encode(UNSEEN.text))))
     assert tagger.label(UNSEEN.text)[0] == expected.tolist()
+
+
+def test_stochastic_gradient_learns_and_repeats(corpus: list[Document]) -> None:
+    options = TrainingOptions(algorithm="sgd", iterations=10, seed=2)
+    losses: list[float] = []
+    tagger = train(corpus, FeatureSet("default", "rac"), options, report=lambda _, loss: losses.append(loss))
+    assert found(tagger, UNSEEN) == EXPECTED
+    assert losses[-1] < losses[0] / 10
+    again = train(corpus, FeatureSet("default", "rac"), options)
+    assert (again.decoder.weights.state == tagger.decoder.weights.state).all()
 
 
 def test_rejection_sampling_changes_the_classes_naive_bayes_expects(corpus: list[Document]) -> None:

@@ -1,0 +1,402 @@
+/* The hot loops of labelling: decoding, marginals, and the stochastic gradient of training.
+ *
+ * Each function has a NumPy reference in deid/labeling/reference.py, which is the oracle in tests and the fallback
+ * where this module could not be built. Arrays come as C-contiguous buffers; their sizes are checked here, once, before
+ * any loop. Sums run in a fixed order and no operation is contracted (-ffp-contract=off), so that results do not depend
+ * on how wide the machine's vectors are.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__) && !defined(DEID_NO_CLONES)
+#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDE
+#endif
+
+/* ---- decoding ------------------------------------------------------------------------------------------------ */
+
+/* Best path; ties go to the lower label id, as in CRFsuite. back and score are scratch of n*l and 2*l entries. */
+WIDE static void viterbi_path(const double *emissions, const double *transition, Py_ssize_t n, Py_ssize_t l,
+                              int64_t *path, int32_t *back, double *score)
+{
+    double *now = score, *next = score + l;
+    memcpy(now, emissions, (size_t)l * sizeof(double));
+    for (Py_ssize_t t = 1; t < n; t++) {
+        const double *e = emissions + t * l;
+        int32_t *b = back + t * l;
+        for (Py_ssize_t j = 0; j < l; j++) {
+            next[j] = now[0] + transition[j];
+            b[j] = 0;
+        }
+        for (Py_ssize_t i = 1; i < l; i++) {
+            const double from = now[i];
+            const double *row = transition + i * l;
+            for (Py_ssize_t j = 0; j < l; j++) {
+                const double through = from + row[j];
+                const int better = through > next[j];
+                next[j] = better ? through : next[j];
+                b[j] = better ? (int32_t)i : b[j];
+            }
+        }
+        for (Py_ssize_t j = 0; j < l; j++)
+            next[j] += e[j];
+        double *swap = now;
+        now = next;
+        next = swap;
+    }
+    Py_ssize_t best = 0;
+    for (Py_ssize_t j = 1; j < l; j++)
+        if (now[j] > now[best])
+            best = j;
+    path[n - 1] = best;
+    for (Py_ssize_t t = n - 1; t > 0; t--)
+        path[t - 1] = back[t * l + path[t]];
+}
+
+/* ---- forward-backward ---------------------------------------------------------------------------------------- */
+
+/* Scaled forward-backward of one stretch of a sequence.
+ *
+ * left and right are the labels before and behind the stretch, or -1 at an end of the sequence. weight receives
+ * exp(emission - its largest), alpha and beta the scaled messages, p(label) the marginals; returns log Z. */
+WIDE static double forward_backward(const double *emissions, const double *moves, Py_ssize_t n, Py_ssize_t l,
+                                    Py_ssize_t left, Py_ssize_t right, double *weight, double *alpha, double *beta,
+                                    double *marginal)
+{
+    double log_z = 0.0;
+    for (Py_ssize_t t = 0; t < n; t++) {
+        const double *e = emissions + t * l;
+        double *w = weight + t * l, *a = alpha + t * l;
+        double top = e[0];
+        for (Py_ssize_t j = 1; j < l; j++)
+            top = e[j] > top ? e[j] : top;
+        for (Py_ssize_t j = 0; j < l; j++)
+            w[j] = exp(e[j] - top);
+        if (t == 0) {
+            for (Py_ssize_t j = 0; j < l; j++)
+                a[j] = left >= 0 ? moves[left * l + j] : 1.0;
+        } else {
+            const double *before = a - l;
+            for (Py_ssize_t j = 0; j < l; j++)
+                a[j] = 0.0;
+            for (Py_ssize_t i = 0; i < l; i++) {
+                const double from = before[i];
+                const double *row = moves + i * l;
+                for (Py_ssize_t j = 0; j < l; j++)
+                    a[j] += from * row[j];
+            }
+        }
+        double sum = 0.0;
+        for (Py_ssize_t j = 0; j < l; j++)
+            a[j] *= w[j];
+        for (Py_ssize_t j = 0; j < l; j++)
+            sum += a[j];
+        const double scale = 1.0 / sum;
+        for (Py_ssize_t j = 0; j < l; j++)
+            a[j] *= scale;
+        log_z += top + log(sum);
+    }
+    for (Py_ssize_t j = 0; j < l; j++)
+        beta[(n - 1) * l + j] = right >= 0 ? moves[j * l + right] : 1.0;
+    for (Py_ssize_t t = n - 1; t >= 0; t--) {
+        double *b = beta + t * l;
+        if (t < n - 1) {
+            const double *after = b + l, *w = weight + (t + 1) * l;
+            double sum = 0.0;
+            for (Py_ssize_t i = 0; i < l; i++) {
+                const double *row = moves + i * l;
+                double through = 0.0;
+                for (Py_ssize_t j = 0; j < l; j++)
+                    through += row[j] * (w[j] * after[j]);
+                b[i] = through;
+                sum += through;
+            }
+            const double scale = 1.0 / sum;
+            for (Py_ssize_t i = 0; i < l; i++)
+                b[i] *= scale;
+        }
+        double total = 0.0;
+        double *m = marginal + t * l;
+        const double *a = alpha + t * l;
+        for (Py_ssize_t j = 0; j < l; j++)
+            m[j] = a[j] * b[j];
+        for (Py_ssize_t j = 0; j < l; j++)
+            total += m[j];
+        if (t == n - 1)
+            log_z += log(total);
+        const double scale = 1.0 / total;
+        for (Py_ssize_t j = 0; j < l; j++)
+            m[j] *= scale;
+    }
+    return log_z;
+}
+
+/* ---- training ------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    const int64_t *item_begin; /* n_items + 1: where an item's attributes begin */
+    const int32_t *attribute;
+    const float *value;
+    const int32_t *label;
+    float *state, *state_square; /* n_attributes x l */
+    double *move, *move_square;  /* l x l */
+    Py_ssize_t l;
+    double rate;
+} Model;
+
+static const double FLOOR = 1e-8;    /* below AdaGrad's square root */
+static const double NOTHING = 1e-6;  /* gradients smaller than this change nothing that matters, and are most of them */
+
+WIDE static void add_row(double *score, const float *row, double value, Py_ssize_t l)
+{
+    for (Py_ssize_t j = 0; j < l; j++)
+        score[j] += value * (double)row[j];
+}
+
+/* One step of AdaGrad on one stretch of a sequence; returns its negative log likelihood. scratch: 5*n*l + 2*l*l. */
+WIDE static double step(Model *m, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t left, Py_ssize_t right, double *scratch)
+{
+    const Py_ssize_t n = end - begin, l = m->l;
+    double *emissions = scratch, *weight = emissions + n * l, *alpha = weight + n * l, *beta = alpha + n * l,
+           *marginal = beta + n * l, *moves = marginal + n * l, *expected = moves + l * l;
+    memset(emissions, 0, (size_t)(n * l) * sizeof(double));
+    for (Py_ssize_t t = 0; t < n; t++)
+        for (int64_t k = m->item_begin[begin + t]; k < m->item_begin[begin + t + 1]; k++)
+            add_row(emissions + t * l, m->state + (Py_ssize_t)m->attribute[k] * l, m->value[k], l);
+    for (Py_ssize_t k = 0; k < l * l; k++)
+        moves[k] = exp(m->move[k]);
+    double loss = forward_backward(emissions, moves, n, l, left, right, weight, alpha, beta, marginal);
+
+    /* expected minus observed transitions */
+    memset(expected, 0, (size_t)(l * l) * sizeof(double));
+    for (Py_ssize_t t = 1; t < n; t++) {
+        const double *a = alpha + (t - 1) * l, *w = weight + t * l, *b = beta + t * l;
+        double total = 0.0;
+        for (Py_ssize_t i = 0; i < l; i++) {
+            double sum = 0.0;
+            for (Py_ssize_t j = 0; j < l; j++)
+                sum += moves[i * l + j] * (w[j] * b[j]);
+            total += a[i] * sum;
+        }
+        const double scale = 1.0 / total;
+        for (Py_ssize_t i = 0; i < l; i++) {
+            const double from = a[i] * scale;
+            if (from < 1e-12)
+                continue;
+            for (Py_ssize_t j = 0; j < l; j++)
+                expected[i * l + j] += from * moves[i * l + j] * (w[j] * b[j]);
+        }
+    }
+    if (left >= 0)
+        for (Py_ssize_t j = 0; j < l; j++)
+            expected[left * l + j] += marginal[j];
+    if (right >= 0)
+        for (Py_ssize_t j = 0; j < l; j++)
+            expected[j * l + right] += marginal[(n - 1) * l + j];
+    Py_ssize_t before = left;
+    for (Py_ssize_t t = 0; t < n; t++) {
+        const Py_ssize_t y = m->label[begin + t];
+        loss -= emissions[t * l + y];
+        if (before >= 0) {
+            loss -= m->move[before * l + y];
+            expected[before * l + y] -= 1.0;
+        }
+        before = y;
+    }
+    if (right >= 0) {
+        loss -= m->move[before * l + right];
+        expected[before * l + right] -= 1.0;
+    }
+
+    for (Py_ssize_t t = 0; t < n; t++) {
+        double *g = marginal + t * l;
+        g[m->label[begin + t]] -= 1.0;
+        for (int64_t k = m->item_begin[begin + t]; k < m->item_begin[begin + t + 1]; k++) {
+            float *row = m->state + (Py_ssize_t)m->attribute[k] * l;
+            float *square = m->state_square + (Py_ssize_t)m->attribute[k] * l;
+            const double value = m->value[k];
+            for (Py_ssize_t j = 0; j < l; j++) {
+                const double d = g[j] * value;
+                if (d > NOTHING || d < -NOTHING) {
+                    square[j] += (float)(d * d);
+                    row[j] -= (float)(m->rate * d / sqrt((double)square[j] + FLOOR));
+                }
+            }
+        }
+    }
+    for (Py_ssize_t k = 0; k < l * l; k++) {
+        const double d = expected[k];
+        if (d > NOTHING || d < -NOTHING) {
+            m->move_square[k] += d * d;
+            m->move[k] -= m->rate * d / sqrt(m->move_square[k] + FLOOR);
+        }
+    }
+    return loss;
+}
+
+/* ---- Python's side ------------------------------------------------------------------------------------------- */
+
+static int holds(const Py_buffer *buffer, Py_ssize_t count, size_t size)
+{
+    return count >= 0 && buffer->len == count * (Py_ssize_t)size;
+}
+
+static PyObject *refuse(const char *what)
+{
+    PyErr_SetString(PyExc_ValueError, what);
+    return NULL;
+}
+
+static PyObject *py_viterbi(PyObject *self, PyObject *args)
+{
+    (void)self;
+    Py_buffer emissions, transition, path;
+    Py_ssize_t n, l;
+    if (!PyArg_ParseTuple(args, "y*y*nnw*", &emissions, &transition, &n, &l, &path))
+        return NULL;
+    PyObject *result = NULL;
+    int32_t *back = NULL;
+    double *score = NULL;
+    if (n < 1 || l < 1 || n > PY_SSIZE_T_MAX / l / 8 || !holds(&emissions, n * l, sizeof(double)) ||
+        !holds(&transition, l * l, sizeof(double)) || !holds(&path, n, sizeof(int64_t))) {
+        refuse("arrays do not have the sizes announced");
+        goto done;
+    }
+    back = malloc((size_t)(n * l) * sizeof(int32_t));
+    score = malloc((size_t)(2 * l) * sizeof(double));
+    if (!back || !score) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    viterbi_path(emissions.buf, transition.buf, n, l, path.buf, back, score);
+    Py_END_ALLOW_THREADS
+    result = Py_NewRef(Py_None);
+done:
+    free(back);
+    free(score);
+    PyBuffer_Release(&emissions);
+    PyBuffer_Release(&transition);
+    PyBuffer_Release(&path);
+    return result;
+}
+
+static PyObject *py_marginals(PyObject *self, PyObject *args)
+{
+    (void)self;
+    Py_buffer emissions, transition, out;
+    Py_ssize_t n, l;
+    if (!PyArg_ParseTuple(args, "y*y*nnw*", &emissions, &transition, &n, &l, &out))
+        return NULL;
+    PyObject *result = NULL;
+    double *scratch = NULL;
+    if (n < 1 || l < 1 || n > PY_SSIZE_T_MAX / l / 64 || !holds(&emissions, n * l, sizeof(double)) ||
+        !holds(&transition, l * l, sizeof(double)) || !holds(&out, n * l, sizeof(double))) {
+        refuse("arrays do not have the sizes announced");
+        goto done;
+    }
+    scratch = malloc((size_t)(3 * n * l + l * l) * sizeof(double));
+    if (!scratch) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    double log_z;
+    Py_BEGIN_ALLOW_THREADS
+    double *moves = scratch + 3 * n * l;
+    const double *t = transition.buf;
+    for (Py_ssize_t k = 0; k < l * l; k++)
+        moves[k] = exp(t[k]);
+    log_z = forward_backward(emissions.buf, moves, n, l, -1, -1, scratch, scratch + n * l, scratch + 2 * n * l, out.buf);
+    Py_END_ALLOW_THREADS
+    result = PyFloat_FromDouble(log_z);
+done:
+    free(scratch);
+    PyBuffer_Release(&emissions);
+    PyBuffer_Release(&transition);
+    PyBuffer_Release(&out);
+    return result;
+}
+
+static PyObject *py_epoch(PyObject *self, PyObject *args)
+{
+    (void)self;
+    enum { BEGIN, ATTRIBUTE, VALUE, LABEL, STRETCH, ORDER, STATE, STATE_SQUARE, MOVE, MOVE_SQUARE, COUNT };
+    Py_buffer b[COUNT];
+    Py_ssize_t l;
+    double rate;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*w*w*w*w*nd", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[6], &b[7], &b[8],
+                          &b[9], &l, &rate))
+        return NULL;
+    PyObject *result = NULL;
+    double *scratch = NULL;
+    const int64_t *begin = b[BEGIN].buf, *stretch = b[STRETCH].buf, *order = b[ORDER].buf;
+    const int32_t *attribute = b[ATTRIBUTE].buf, *label = b[LABEL].buf;
+    const Py_ssize_t items = b[BEGIN].len / (Py_ssize_t)sizeof(int64_t) - 1;
+    const Py_ssize_t cells = b[ATTRIBUTE].len / (Py_ssize_t)sizeof(int32_t);
+    const Py_ssize_t stretches = b[STRETCH].len / (Py_ssize_t)(4 * sizeof(int64_t));
+    const Py_ssize_t row = l * (Py_ssize_t)sizeof(float);
+    if (l < 1 || l > 100000 || items < 0 || !holds(&b[VALUE], cells, sizeof(float)) ||
+        !holds(&b[LABEL], items, sizeof(int32_t)) || !holds(&b[ORDER], stretches, sizeof(int64_t)) ||
+        b[STATE].len % row || b[STATE].len != b[STATE_SQUARE].len || !holds(&b[MOVE], l * l, sizeof(double)) ||
+        !holds(&b[MOVE_SQUARE], l * l, sizeof(double))) {
+        refuse("arrays do not have the sizes announced");
+        goto done;
+    }
+    const Py_ssize_t attributes = b[STATE].len / row;
+    Py_ssize_t longest = 0;
+    int ok = begin[0] == 0 && begin[items] == cells;
+    for (Py_ssize_t i = 0; ok && i < items; i++)
+        ok = begin[i] <= begin[i + 1] && label[i] >= 0 && label[i] < l;
+    for (Py_ssize_t k = 0; ok && k < cells; k++)
+        ok = attribute[k] >= 0 && attribute[k] < attributes;
+    for (Py_ssize_t s = 0; ok && s < stretches; s++) {
+        const int64_t *x = stretch + 4 * s;
+        ok = x[0] >= 0 && x[0] < x[1] && x[1] <= items && x[2] >= -1 && x[2] < l && x[3] >= -1 && x[3] < l &&
+             order[s] >= 0 && order[s] < stretches;
+        if (ok && x[1] - x[0] > longest)
+            longest = (Py_ssize_t)(x[1] - x[0]);
+    }
+    if (!ok) {
+        refuse("an index lies outside its array");
+        goto done;
+    }
+    scratch = malloc((size_t)(5 * longest * l + 2 * l * l) * sizeof(double));
+    if (!scratch) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    Model m = {begin, attribute, b[VALUE].buf, label, b[STATE].buf, b[STATE_SQUARE].buf, b[MOVE].buf,
+               b[MOVE_SQUARE].buf, l, rate};
+    double loss = 0.0;
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t s = 0; s < stretches; s++) {
+        const int64_t *x = stretch + 4 * order[s];
+        loss += step(&m, (Py_ssize_t)x[0], (Py_ssize_t)x[1], (Py_ssize_t)x[2], (Py_ssize_t)x[3], scratch);
+    }
+    Py_END_ALLOW_THREADS
+    result = PyFloat_FromDouble(loss);
+done:
+    free(scratch);
+    for (int i = 0; i < COUNT; i++)
+        PyBuffer_Release(&b[i]);
+    return result;
+}
+
+static PyMethodDef methods[] = {
+    {"viterbi", py_viterbi, METH_VARARGS, "viterbi(emissions, transition, n, l, path): best label ids into path"},
+    {"marginals", py_marginals, METH_VARARGS, "marginals(emissions, transition, n, l, out) -> log Z"},
+    {"epoch", py_epoch, METH_VARARGS,
+     "epoch(begin, attribute, value, label, stretch, order, state, state_square, move, move_square, l, rate) -> loss"},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "deid._native", "Hot loops of labelling.", -1, methods,
+                                    NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__native(void) { return PyModule_Create(&module); }

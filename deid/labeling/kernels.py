@@ -1,0 +1,75 @@
+"""The hot loops: compiled where `deid._native` was built, else their NumPy reference.
+
+``DEID_KERNELS=numpy`` in the environment chooses the reference.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+import numpy as np
+
+from deid.labeling import reference
+
+__all__ = ["BACKEND", "epoch", "marginals", "viterbi"]
+
+
+def _compiled() -> Any:
+    if os.environ.get("DEID_KERNELS") == "numpy":
+        return None
+    try:
+        return importlib.import_module("deid._native")
+    except ImportError:
+        return None
+
+
+_native = _compiled()
+
+BACKEND = "numpy" if _native is None else "native"
+"""Which loops run: ``native`` or ``numpy``."""
+
+
+def viterbi(emissions: np.ndarray, transition: np.ndarray) -> np.ndarray:
+    """Return the best label ids; see `deid.labeling.reference.viterbi`."""
+    n, size = emissions.shape
+    if _native is None or n == 0:
+        return reference.viterbi(emissions, transition)
+    path = np.empty(n, dtype=np.int64)
+    _native.viterbi(_doubles(emissions), _doubles(transition), n, size, path)
+    return path
+
+
+def marginals(emissions: np.ndarray, transition: np.ndarray) -> np.ndarray:
+    """Return the labels' marginal probabilities; see `deid.labeling.reference.marginals`."""
+    n, size = emissions.shape
+    if _native is None or n == 0:
+        return reference.marginals(emissions, transition)
+    out = np.empty((n, size))
+    _native.marginals(_doubles(emissions), _doubles(transition), n, size, out)
+    return out
+
+
+def epoch(
+    begin: np.ndarray,
+    attribute: np.ndarray,
+    value: np.ndarray,
+    label: np.ndarray,
+    stretches: np.ndarray,
+    order: np.ndarray,
+    state: np.ndarray,
+    state_square: np.ndarray,
+    move: np.ndarray,
+    move_square: np.ndarray,
+    rate: float,
+) -> float:
+    """Take one pass of AdaGrad over the training stretches; see `deid.labeling.reference.epoch`."""
+    arrays = (begin, attribute, value, label, stretches, order, state, state_square, move, move_square)
+    if _native is None:
+        return reference.epoch(*arrays, rate)
+    return float(_native.epoch(*arrays, state.shape[1], rate))
+
+
+def _doubles(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array, dtype=np.float64)

@@ -1,0 +1,166 @@
+"""NumPy reference of the compiled loops: the oracle in tests, and what runs where nothing was compiled.
+
+Equations: ALGORITHMS section 2.1 (S3 eqs 4.3 to 4.11).
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+__all__ = ["epoch", "log_partition", "marginals", "viterbi"]
+
+
+def viterbi(emissions: np.ndarray, transition: np.ndarray) -> np.ndarray:
+    """Return the best label sequence; ties go to the first label id.
+
+    Parameters
+    ----------
+    emissions : ndarray of shape (n_items, n_labels)
+    transition : ndarray of shape (n_labels, n_labels)
+        From row to column.
+
+    Returns
+    -------
+    ndarray of shape (n_items,)
+        Label ids.
+    """
+    n, size = emissions.shape
+    best = np.empty(n, dtype=np.int64)
+    if n == 0:
+        return best
+    # a row holds what leads to one label, so that the search for the best predecessor runs along memory
+    into = np.ascontiguousarray(transition.T)
+    back = np.empty((n, size), dtype=np.int64)
+    score = emissions[0]
+    everyone = np.arange(size)
+    for i in range(1, n):
+        through = into + score
+        back[i] = through.argmax(axis=1)
+        score = through[everyone, back[i]] + emissions[i]
+    best[-1] = score.argmax()
+    for i in range(n - 1, 0, -1):
+        best[i - 1] = back[i, best[i]]
+    return best
+
+
+def _log_sum(values: np.ndarray, axis: int) -> np.ndarray:
+    top = values.max(axis=axis, keepdims=True)
+    return np.squeeze(top, axis) + np.log(np.exp(values - top).sum(axis=axis))
+
+
+def _forward(emissions: np.ndarray, transition: np.ndarray) -> np.ndarray:
+    alpha = np.empty_like(emissions)
+    alpha[0] = emissions[0]
+    for i in range(1, len(emissions)):
+        alpha[i] = _log_sum(alpha[i - 1][:, None] + transition, 0) + emissions[i]
+    return alpha
+
+
+def log_partition(emissions: np.ndarray, transition: np.ndarray) -> float:
+    """Return log Z of one sequence (ALGORITHMS section 2.1), in log space."""
+    return float(_log_sum(_forward(emissions, transition)[-1], 0))
+
+
+def marginals(emissions: np.ndarray, transition: np.ndarray) -> np.ndarray:
+    """Return p(label | text) of each item by forward-backward in log space, float64 of shape (n_items, n_labels)."""
+    if len(emissions) == 0:
+        return np.empty_like(emissions)
+    alpha = _forward(emissions, transition)
+    beta = np.zeros_like(emissions)
+    for i in range(len(emissions) - 2, -1, -1):
+        beta[i] = _log_sum(transition + (emissions[i + 1] + beta[i + 1]), 1)
+    scores = alpha + beta
+    return np.exp(scores - _log_sum(scores, 1)[:, None])
+
+
+FLOOR = 1e-8
+NOTHING = 1e-6
+
+
+def epoch(
+    begin: np.ndarray,
+    attribute: np.ndarray,
+    value: np.ndarray,
+    label: np.ndarray,
+    stretches: np.ndarray,
+    order: np.ndarray,
+    state: np.ndarray,
+    state_square: np.ndarray,
+    move: np.ndarray,
+    move_square: np.ndarray,
+    rate: float,
+) -> float:
+    """Take one AdaGrad step for each stretch of training items, in the given order; the weights change in place.
+
+    Parameters
+    ----------
+    begin : ndarray of int64, shape (n_items + 1,)
+        Where each item's attributes begin.
+    attribute, value : ndarray of int32 and float32, shape (begin[-1],)
+        Attribute ids and their values.
+    label : ndarray of int32, shape (n_items,)
+    stretches : ndarray of int64, shape (n_stretches, 4)
+        First item, one past the last item, label before and label behind (-1 at the ends of a document): each step
+        follows the gradient of the likelihood of a stretch given its neighbours' labels.
+    order : ndarray of int64, shape (n_stretches,)
+    state, state_square : ndarray of float32, shape (n_attributes, n_labels)
+        Weights and their accumulated squared gradients.
+    move, move_square : ndarray of float64, shape (n_labels, n_labels)
+        The same for transitions.
+    rate : float
+        Learning rate.
+
+    Returns
+    -------
+    float
+        Sum of the negative log likelihoods, each measured before its step.
+    """
+    loss = 0.0
+    for first, stop, left, right in stretches[order].tolist():
+        items = range(first, stop)
+        rows = [attribute[begin[i] : begin[i + 1]] for i in items]
+        values = [value[begin[i] : begin[i + 1]].astype(np.float64) for i in items]
+        emissions = np.array([v @ state[r].astype(np.float64) for r, v in zip(rows, values, strict=True)])
+        y = label[first:stop]
+        bounded = emissions.copy()
+        if left >= 0:
+            bounded[0] += move[left]
+        if right >= 0:
+            bounded[-1] += move[:, right]
+        probability = marginals(bounded, move)
+        expected = _expected_moves(bounded, move)
+        path = [y_ for y_ in (left, *y.tolist(), right) if y_ >= 0]
+        loss += log_partition(bounded, move) - emissions[np.arange(len(y)), y].sum()
+        if left >= 0:
+            expected[left] += probability[0]
+        if right >= 0:
+            expected[:, right] += probability[-1]
+        for before, after in itertools.pairwise(path):
+            loss -= move[before, after]
+            expected[before, after] -= 1.0
+        gradient = probability
+        gradient[np.arange(len(y)), y] -= 1.0
+        for g, r, v in zip(gradient, rows, values, strict=True):
+            for row, x in zip(r.tolist(), v.tolist(), strict=True):
+                d = np.where(np.abs(g * x) > NOTHING, g * x, 0.0)
+                state_square[row] += (d * d).astype(np.float32)
+                state[row] -= (rate * d / np.sqrt(state_square[row].astype(np.float64) + FLOOR)).astype(np.float32)
+        d = np.where(np.abs(expected) > NOTHING, expected, 0.0)
+        move_square += d * d
+        move -= rate * d / np.sqrt(move_square + FLOOR)
+    return loss
+
+
+def _expected_moves(emissions: np.ndarray, transition: np.ndarray) -> np.ndarray:
+    """Return the expected number of each transition inside a sequence, shape (n_labels, n_labels)."""
+    alpha = _forward(emissions, transition)
+    beta = np.zeros_like(emissions)
+    total = np.zeros_like(transition)
+    for i in range(len(emissions) - 2, -1, -1):
+        onward = emissions[i + 1] + beta[i + 1]
+        beta[i] = _log_sum(transition + onward, 1)
+        pair = alpha[i][:, None] + transition + onward
+        total += np.exp(pair - pair.max()) / np.exp(pair - pair.max()).sum()
+    return total
