@@ -14,7 +14,18 @@ from deid import __version__
 from deid.cli.common import EXIT_USAGE
 from deid.errors import DeidError
 
-GROUPS: tuple[str, ...] = ("scrub", "verify", "policy", "doctor", "train", "evaluate", "experiment", "convert")
+GROUPS: tuple[str, ...] = (
+    "scrub",
+    "generalize",
+    "verify",
+    "policy",
+    "vault",
+    "doctor",
+    "train",
+    "evaluate",
+    "experiment",
+    "convert",
+)
 """Modules of this package that register commands, in the order of the help page."""
 
 app = typer.Typer(

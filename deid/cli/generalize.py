@@ -1,0 +1,121 @@
+"""The command generalize: t-plausible text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deid.cli.common import Summary, SummaryJson, progress
+from deid.cli.source_options import AnyLabel, Encoding, IdField, In, KeyFile, SpansField, TextField, read_options
+
+__all__ = ["register"]
+
+
+def _generalize(
+    source: In,
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="New file or folder; same format as IN.")],
+    t: Annotated[int, typer.Option("--t", metavar="T", help="So many original texts must be plausible.")],
+    objective: Annotated[
+        str, typer.Option(help="minimal: lose no more than T asks for; uniform: spread it over the words.")
+    ] = "minimal",
+    alpha: Annotated[
+        float, typer.Option(metavar="A", help="For uniform: weight (0 to 1) of the whole text against the words.")
+    ] = 0.5,
+    search: Annotated[
+        str, typer.Option(help="auto, best-first, branch-and-bound, greedy, or exhaustive (for checks).")
+    ] = "auto",
+    ontology: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="diseases, drugs, places, professions (all four by default), wordnet, or a CSV file (repeatable).",
+        ),
+    ] = None,
+    gold: Annotated[
+        bool, typer.Option("--gold", help="The annotations that IN carries are the sensitive words.")
+    ] = False,
+    every_word: Annotated[
+        bool, typer.Option("--every-word", help="Leave no sensitive word as it is, even if T is reached without it.")
+    ] = False,
+    key_file: KeyFile = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Keep filename, id, or a field as it is (repeatable)."),
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option(metavar="F", help="Format of IN; told by its content if not given.")
+    ] = None,
+    encoding: Encoding = "utf-8",
+    any_label: AnyLabel = False,
+    text_field: TextField = None,
+    id_field: IdField = None,
+    spans_field: SpansField = None,
+    summary_json: SummaryJson = None,
+) -> None:
+    """Replace sensitive terms by more general ones until T originals are plausible.
+
+    Diseases, drugs, places and professions are generalized; names, dates and numbers are not: scrub first. Notes that
+    cannot reach T get the most general terms and are listed. Ids that deid scrub made stay, others and all other
+    fields become keyed pseudonyms unless --keep names them.
+
+    Example: deid generalize scrubbed/ general/ --t 96
+    """
+    from dataclasses import asdict
+
+    from deid.io import CollectionFormat, check_output, scan
+    from deid.keys import load_key
+    from deid.pipeline.generalizing import generalize_files
+    from deid.pipeline.naming import Naming
+    from deid.replacement.ontology_files import SHIPPED
+    from deid.replacement.t_plausibility import make_generalizer
+
+    summary = Summary("generalize")
+    kept = frozenset(keep or ())
+    found = scan(source, format, read_options(encoding, any_label, text_field, id_field, spans_field))
+    check_output(source, target)
+    generalizer = make_generalizer(
+        t, objective=objective, alpha=alpha, search=search, ontologies=ontology or SHIPPED, every_word=every_word
+    )
+    collection = isinstance(found.format, CollectionFormat)
+    key, created = load_key(key_file)
+    naming = Naming(key, "id" in kept or (not collection and "filename" in kept), kept)
+    report = generalize_files(
+        found,
+        target,
+        generalizer,
+        naming,
+        gold=gold,
+        keep_filename="filename" in kept,
+        watch=lambda items: progress(items, "generalizing"),
+    )
+    summary.documents, summary.failures, summary.categories = len(report.notes), report.failures, report.categories
+    summary.notes = [*([created] if created else []), *found.remarks()]
+    if report.without_words:
+        summary.notes.append(f"notes without a sensitive word, unchanged: {report.without_words}")
+    if report.short:
+        names = ", ".join(note.document for note in report.short[:10])
+        summary.notes.append(
+            f"notes below {t} plausible texts, with all words as general as can be: {len(report.short)} ({names}"
+            + (", ...)" if len(report.short) > 10 else ")")
+        )
+    summary.extra = {
+        "t": t,
+        "objective": objective,
+        "ontologies": [o.name for o in generalizer.ontologies],
+        "without_words": report.without_words,
+        "below_t": len(report.short),
+        "plausible": [asdict(note) for note in report.notes],
+    }
+    counts = sorted(note.plausible for note in report.notes if note.words)
+    if counts:
+        summary.notes.append(
+            f"plausible texts a note: at least {counts[0]}, median {counts[len(counts) // 2]}, at most {counts[-1]}"
+        )
+    summary.finish(summary_json)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("generalize")(_generalize)

@@ -1,0 +1,114 @@
+"""deid generalize: files in, t-plausible files out, and the report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from deid.cli.main import app
+from deid.errors import ConfigError, DeidError, OutputError
+
+SENTENCE = "A Sacramento resident purchased marijuana for the lumbar pain caused by liver cancer.\n"
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["generalize", *map(str, arguments)])
+    if isinstance(result.exception, DeidError):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "a.txt").write_text(SENTENCE)
+    (folder / "sub" / "Smith_John.txt").write_text("He is an accountant with asthma.")
+    (folder / "c.txt").write_text("Nothing.")
+    return folder
+
+
+def test_folder_is_generalized_and_each_note_reported(notes: Path, tmp_path: Path) -> None:
+    status, _ = run(notes, tmp_path / "out", "--t", 96, "--keep", "filename", "--summary-json", tmp_path / "s.json")
+    assert status == 0
+    text = (tmp_path / "out" / "a.txt").read_text()
+    assert text != SENTENCE
+    assert text.startswith("A Sacramento resident purchased drug of abuse for the ")
+    assert (tmp_path / "out" / "c.txt").read_text() == "Nothing."
+    summary = json.loads((tmp_path / "s.json").read_text())
+    assert summary["documents"] == 3
+    assert summary["without_words"] == 1
+    assert summary["below_t"] == 0
+    assert [note["words"] for note in summary["plausible"]] == [4, 0, 2]
+    assert all(note["plausible"] >= 96 and note["reached"] for note in summary["plausible"] if note["words"])
+
+
+def test_names_and_fields_are_pseudonyms_unless_kept(notes: Path, tmp_path: Path) -> None:
+    run(notes, tmp_path / "out", "--t", 96)
+    names = [f.relative_to(tmp_path / "out").as_posix() for f in (tmp_path / "out").rglob("*.txt")]
+    assert len(names) == 3
+    assert "Smith" not in "".join(names)
+    (tmp_path / "in.jsonl").write_text(
+        json.dumps({"id": "Smith-1", "text": SENTENCE, "city": "Sacramento", "year": "2011"}) + "\n"
+    )
+    run(tmp_path / "in.jsonl", tmp_path / "out.jsonl", "--t", 96, "--keep", "year")
+    written = (tmp_path / "out.jsonl").read_text()
+    assert "Smith" not in written
+    assert json.loads(written)["year"] == "2011"
+    assert json.loads(written)["city"] != "Sacramento"
+
+
+def test_names_that_scrub_made_stay(tmp_path: Path) -> None:
+    """So that a scrubbed note and its generalized copy belong together."""
+    folder = tmp_path / "scrubbed" / "folder-0123456789abcdef"
+    folder.mkdir(parents=True)
+    (folder / "doc-0123456789abcdef.txt").write_text(SENTENCE)
+    run(tmp_path / "scrubbed", tmp_path / "out", "--t", 96)
+    assert (tmp_path / "out" / "folder-0123456789abcdef" / "doc-0123456789abcdef.txt").exists()
+
+
+def test_annotations_are_the_words_with_gold(tmp_path: Path) -> None:
+    spans = [{"start": 2, "end": 12, "label": "CITY"}]
+    source = tmp_path / "in.jsonl"
+    source.write_text(json.dumps({"id": "1", "text": SENTENCE, "spans": spans}) + "\n")
+    run(source, tmp_path / "out.jsonl", "--t", 96, "--gold")
+    written = json.loads((tmp_path / "out.jsonl").read_text())
+    assert written["text"] == SENTENCE.replace("Sacramento", "California")
+    assert [(s["start"], s["end"], s["label"]) for s in written["spans"]] == [(2, 12, "CITY")]
+    source.write_text(json.dumps({"id": "1", "text": SENTENCE}) + "\n")
+    with pytest.raises(ConfigError, match="no document carries an annotation"):
+        run(source, tmp_path / "out2.jsonl", "--t", 96, "--gold")
+
+
+def test_notes_that_cannot_reach_t_are_listed_and_as_general_as_can_be(notes: Path, tmp_path: Path) -> None:
+    _, output = run(notes, tmp_path / "out", "--t", 10**13, "--keep", "filename")
+    assert (tmp_path / "out" / "sub" / "Smith_John.txt").read_text() == "He is a [PROFESSION] with [CONDITION]."
+    assert "notes below 10000000000000 plausible texts" in output
+    assert "Smith" not in output
+
+
+def test_ontology_of_the_users_own(notes: Path, tmp_path: Path) -> None:
+    (tmp_path / "money.csv").write_text("accountant;bean counter;*\nauditor;bean counter;*\ncat;pet;*\n")
+    run(notes, tmp_path / "out", "--t", 2, "--ontology", tmp_path / "money.csv", "--keep", "filename")
+    assert (tmp_path / "out" / "sub" / "Smith_John.txt").read_text() == "He is a bean counter with asthma."
+    assert (tmp_path / "out" / "a.txt").read_text() == SENTENCE
+
+
+def test_document_that_cannot_be_read_stops_no_other(notes: Path, tmp_path: Path) -> None:
+    (notes / "b.txt").write_bytes(b"\xff\xfe\xfd")
+    status, output = run(notes, tmp_path / "out", "--t", 96)
+    assert status == 1
+    assert len(list((tmp_path / "out").rglob("*.txt"))) == 3
+    assert "1 failed" in output
+
+
+@pytest.mark.parametrize("wrong", [["--t", 0], ["--t", 5, "--objective", "x"], ["--t", 5, "--ontology", "x"]])
+def test_wrong_options_write_nothing(notes: Path, tmp_path: Path, wrong: list[object]) -> None:
+    with pytest.raises(ConfigError):
+        run(notes, tmp_path / "out", *wrong)
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(OutputError):
+        run(notes, notes / "out", "--t", 5)
