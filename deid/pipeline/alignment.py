@@ -1,9 +1,11 @@
 """Finds what was replaced between two texts, when no edit log tells.
 
-By the annotations of the scrubbed text, whose gaps must be found in the original in order; or by comparing tokens. The
-comparison is bounded: tokens that occur once in both texts anchor it (patience), stretches between two anchors are
-compared exactly while they are short, and count as replaced as a whole when they are not. So its cost grows like
-n log n, and it can err on one side only: calling more replaced than was.
+By the annotations of the scrubbed text, whose gaps must be found in the original in order; by the spans that a
+recognizer finds in the original, whose gaps must be found in the scrubbed text; or by comparing tokens.
+
+The comparison is bounded: tokens (or short rows of them) that occur once in both texts anchor it (patience), stretches
+between two anchors are compared exactly while they are short, and count as replaced as a whole when they are not. So
+its cost grows like n log n, and it can err on one side only: calling more replaced than was.
 """
 
 from __future__ import annotations
@@ -17,11 +19,13 @@ from difflib import SequenceMatcher
 
 from deid.document import Span, resolve_overlaps
 
-__all__ = ["Stretch", "align_by_annotations", "align_by_text"]
+__all__ = ["Stretch", "align_by_annotations", "align_by_detection", "align_by_text"]
 
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 _SHORT = 400
 """Tokens of a stretch that is compared exactly; difflib may take the square of it."""
+_WIDTHS = (1, 4, 16)
+"""How many tokens make an anchor: more where no single one occurs once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +63,26 @@ def align_by_annotations(
     if len(old) == len(new) and [original[a:b] for a, b in _between(old, len(original))] == gaps:
         pairs = [(o.start, o.end) for o in old]
     else:
-        found = _places(original, gaps)
+        found = _places(original, gaps, least=1)
         if found is None:
             return None
         pairs = found
     return [Stretch(a, b, n.start, n.end, n.category) for (a, b), n in zip(pairs, new, strict=True)]
+
+
+def align_by_detection(original: str, scrubbed: str, found: Sequence[Span]) -> list[Stretch] | None:
+    """Align by spans that were found in the original: the text between them must stand in the scrubbed text, in order.
+
+    Returns
+    -------
+    list of Stretch or None
+        None when it does not: other spans were replaced, or something else differs.
+    """
+    spans = resolve_overlaps(found)
+    places = _places(scrubbed, [original[a:b] for a, b in _between(spans, len(original))], least=0)
+    if places is None:
+        return None
+    return [Stretch(s.start, s.end, a, b, s.category) for s, (a, b) in zip(spans, places, strict=True)]
 
 
 def _between(spans: Sequence[Span], length: int) -> Iterator[tuple[int, int]]:
@@ -74,25 +93,23 @@ def _between(spans: Sequence[Span], length: int) -> Iterator[tuple[int, int]]:
     yield read, length
 
 
-def _places(original: str, gaps: Sequence[str]) -> list[tuple[int, int]] | None:
-    """Find the gaps in the original, in order, with at least one character between two of them."""
+def _places(text: str, gaps: Sequence[str], least: int) -> list[tuple[int, int]] | None:
+    """Return what lies between the gaps where these stand in a text, in order, each at least so many characters."""
     if len(gaps) == 1:
-        return [] if original == gaps[0] else None
-    if not original.startswith(gaps[0]) or not original.endswith(gaps[-1]):
+        return [] if text == gaps[0] else None
+    if not text.startswith(gaps[0]) or not text.endswith(gaps[-1]):
         return None
-    last = len(original) - len(gaps[-1])
+    last = len(text) - len(gaps[-1])
     places = []
     read = len(gaps[0])
     for gap in gaps[1:-1]:
         # the leftmost place leaves most room for the gaps to come, so it is found if there is any way
-        start = original.find(gap, read + 1, last)
+        start = text.find(gap, read + least, last)
         if start < 0:
             return None
         places.append((read, start))
         read = start + len(gap)
-    if last <= read:
-        return None
-    return [*places, (read, last)]
+    return [*places, (read, last)] if read + least <= last else None
 
 
 def align_by_text(original: str, scrubbed: str) -> list[Stretch]:
@@ -140,7 +157,7 @@ def _matches(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int
             blocks = SequenceMatcher(None, old[a:b], new[c:d], autojunk=False).get_matching_blocks()
             found += [(a + block.a, c + block.b, block.size) for block in blocks]
             continue
-        anchors = _anchors(old, new, (a, b, c, d))
+        anchors = next(filter(None, (_anchors(old, new, (a, b, c, d), width) for width in _WIDTHS)), [])
         for i, j in anchors:
             waiting.append((a, i, c, j))
             a, c = i, j
@@ -149,13 +166,13 @@ def _matches(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int
     return sorted(run for run in found if run[2])
 
 
-def _anchors(old: Sequence[str], new: Sequence[str], borders: tuple[int, int, int, int]) -> list[tuple[int, int]]:
-    """Return pairs of places of tokens that occur once in both stretches: the longest ascending sequence of them."""
+def _anchors(
+    old: Sequence[str], new: Sequence[str], borders: tuple[int, int, int, int], width: int
+) -> list[tuple[int, int]]:
+    """Return places of token sequences that occur once in both stretches: the longest ascending row of pairs."""
     a, b, c, d = borders
-    once_old = {token for token, count in Counter(old[a:b]).items() if count == 1}
-    once_new = {token for token, count in Counter(new[c:d]).items() if count == 1}
-    there = {new[j]: j for j in range(c, d) if new[j] in once_new}
-    pairs = [(i, there[old[i]]) for i in range(a, b) if old[i] in once_old and old[i] in there]
+    here, there = _once(old, a, b, width), _once(new, c, d, width)
+    pairs = [(i, there[token]) for token, i in here.items() if token in there]
     ends: list[int] = []  # smallest place in new at which an ascending sequence of each length ends
     places: list[int] = []
     before: list[int] = []
@@ -170,3 +187,10 @@ def _anchors(old: Sequence[str], new: Sequence[str], borders: tuple[int, int, in
         chain.append(pairs[at])
         at = before[at]
     return chain[::-1]
+
+
+def _once(tokens: Sequence[str], start: int, end: int, width: int) -> dict[tuple[str, ...], int]:
+    """Return the sequences of ``width`` tokens that occur once in a stretch, with their places, in order."""
+    rows = list(zip(*(tokens[start + n : end] for n in range(width)), strict=False))
+    counts = Counter(rows)
+    return {row: start + n for n, row in enumerate(rows) if counts[row] == 1}

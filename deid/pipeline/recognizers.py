@@ -7,15 +7,16 @@ recognizer that `build_recognizer` returns is loaded where it is used, once in e
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from deid.detection import Recognizer
+from deid.detection import Ensemble, Recognizer, RuleRecognizer
 from deid.document import Document, Span
 from deid.errors import ConfigError
 from deid.labeling.tagger import Tagger, load_model
-from deid.phi import label_set_of, map_labels
+from deid.phi import LABEL_SETS, label_set_of, map_labels
 
 __all__ = ["RULES_ALONE", "build_recognizer"]
 
@@ -103,19 +104,21 @@ class LazyRecognizer:
 
     @cached_property
     def _loaded(self) -> Recognizer:
-        from deid.detection import Ensemble, RuleRecognizer
-
         tagger = self._tagger
+        languages = self._wish.languages(tagger)
         members: list[Recognizer] = []
         if tagger is not None:
             members.append(tagger if self._wish.threshold is None else _Sure(tagger, self._wish.threshold))
-        members += [_in_labels_of(tagger, RuleRecognizer.load(name)) for name in self._wish.languages(tagger)]
-        return members[0] if len(members) == 1 else Ensemble(members)
+        if not languages:
+            return members[0]
+        together = Ensemble((*members, *map(RuleRecognizer.load, languages)), languages[0])
+        label_set = _RULE_LABELS if tagger is None else _label_set(tagger)
+        return together if label_set == _RULE_LABELS else _Relabelled(together, label_set)
 
     @property
     def name(self) -> str:
-        """Name of the model, or of the rules."""
-        return self._loaded.name
+        """Name of the model, or ``rules``."""
+        return self._tagger.name if self._tagger is not None else "rules"
 
     @property
     def categories(self) -> frozenset[str]:
@@ -155,12 +158,17 @@ class _Sure:
         return [s for s in self.tagger.find(document) if s.score is None or s.score >= self.threshold]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Relabelled:
-    """A recognizer that speaks the labels of another set; labels without a place there stay as they are."""
+    """A recognizer that speaks the labels of one set alone; a label without a place there stays as it is."""
 
     recognizer: Recognizer
-    to: dict[str, str | None]
+    label_set: str
+
+    @cached_property
+    def _to(self) -> Mapping[str, str | None]:
+        own = LABEL_SETS[self.label_set]
+        return {c: None if c in own else label for c, label in map_labels(_RULE_LABELS, self.label_set).to.items()}
 
     @property
     def name(self) -> str:
@@ -168,19 +176,13 @@ class _Relabelled:
 
     @property
     def categories(self) -> frozenset[str]:
-        return frozenset(self.to.get(c) or c for c in self.recognizer.categories)
+        return frozenset(self._to.get(c) or c for c in self.recognizer.categories)
 
     def find(self, document: Document) -> list[Span]:
         found = self.recognizer.find(document)
-        return [dataclasses.replace(s, category=self.to.get(s.category) or s.category) for s in found]
+        return [dataclasses.replace(s, category=self._to.get(s.category) or s.category) for s in found]
 
 
 def _label_set(tagger: Tagger) -> str:
     known = label_set_of(tagger.categories)
     return known.name if known else _RULE_LABELS
-
-
-def _in_labels_of(tagger: Tagger | None, rules: Recognizer) -> Recognizer:
-    """Return rules that use the labels of the tagger's set, so that a document has labels of one set."""
-    name = _RULE_LABELS if tagger is None else _label_set(tagger)
-    return rules if name == _RULE_LABELS else _Relabelled(rules, dict(map_labels(_RULE_LABELS, name).to))

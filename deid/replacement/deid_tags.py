@@ -23,9 +23,10 @@ from deid.dictionaries import load_dictionary
 from deid.document import Document, Span
 from deid.keys import Key
 from deid.phi import group
+from deid.replacement.dates import date_shift_operator
 from deid.replacement.scope import Operator, Scope
 
-__all__ = ["KINDS", "DeidTag", "deid_tag_operator", "parse_tags"]
+__all__ = ["KINDS", "DeidTag", "deid_tag_operator", "parse_tags", "title_words"]
 
 _TAG = re.compile(r"\*\*([A-Z]+(?:-[A-Z]+)*)(?:\[([^\[\]]*)\])?")
 
@@ -57,7 +58,7 @@ KINDS = {
 """Canonical category -> kind of tag; the ids that are not named are ``ID-NUM``."""
 
 _NAME_PARTS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|[,\-/]")
-_NOT_NAME_LISTS = ("names/credentials", "names/suffixes", "names/titles", "names/titles_doctor")
+_TITLES = ("names/credentials", "names/suffixes", "names/titles", "names/titles_doctor")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -82,24 +83,34 @@ def parse_tags(text: str) -> Iterator[tuple[int, int, DeidTag]]:
 def deid_tag_operator() -> Operator:
     """Return the operator that writes DE-ID's tags.
 
-    Names carry codes that are the same for the same word in all documents of the patient; ages their decade or "over
-    89"; everything else the kind alone.
+    Names carry codes that are the same for the same word in all documents of the patient; dates are shifted by the
+    patient's secret number of days and stay in their form; ages carry their decade or "over 89"; everything else the
+    kind alone.
     """
 
     def operate(document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
         key = scope.key.derive("operator:deid-tag")
-        return [str(_tag(key, scope.person_scope, s.category, document.text[s.start : s.end])) for s in spans]
+        dates = [s for s in spans if s.category == "DATE"]
+        shifted = dict(zip(dates, shift(document, dates, scope), strict=True))
+        tags = []
+        for span in spans:
+            text = document.text[span.start : span.end]
+            tags.append(str(_tag(key, scope.person_scope, span.category, text, shifted.get(span))))
+        return tags
 
+    shift = date_shift_operator()
     return operate
 
 
-def _tag(key: Key, person: str, category: str, text: str) -> DeidTag:
+def _tag(key: Key, person: str, category: str, text: str, date: str | None) -> DeidTag:
     kind = KINDS.get(category, "ID-NUM" if group(category) == "ID" else "OTHER")
     payload = None
     if kind == "NAME":
         payload = _name_payload(key, person, category, text)
     elif kind == "AGE":
         payload = _age_payload(text)
+    elif date is not None and "[" not in date:  # a text that is no date has become a label
+        payload = date
     tag = DeidTag(kind, payload)
     # a place called "Place": any other kind says nothing of it
     return DeidTag("OTHER" if kind != "OTHER" else "ID-NUM") if text.strip().casefold() == kind.casefold() else tag
@@ -117,7 +128,7 @@ def _name_payload(key: Key, person: str, category: str, text: str) -> str | None
         word = part.casefold()
         if word.endswith(("'s", "’s")):
             word = word[:-2]
-        if len(word) > 1 and word in _not_names():
+        if len(word) > 1 and word in title_words():
             continue
         if out and out[-1] not in ("-", "/", ", "):
             out.append(" ")
@@ -128,9 +139,9 @@ def _name_payload(key: Key, person: str, category: str, text: str) -> str | None
 
 
 @functools.cache
-def _not_names() -> frozenset[str]:
+def title_words() -> frozenset[str]:
     """Return the words that stand beside names and are none: titles, suffixes, degrees."""
-    return frozenset(p.rstrip(".") for name in _NOT_NAME_LISTS for p in load_dictionary(name).phrases)
+    return frozenset(p.rstrip(".") for name in _TITLES for p in load_dictionary(name).phrases)
 
 
 def _code(key: Key, person: str, series: str, word: str) -> str:

@@ -14,8 +14,8 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, get_type_hints
+from types import MappingProxyType, UnionType
+from typing import Any, get_args, get_type_hints
 
 from deid.document import Document, Span
 from deid.errors import ConfigError
@@ -80,8 +80,9 @@ class OperatorSpec:
     def parameters(self) -> Mapping[str, Any]:
         """Return the names and kinds (see `_KINDS`) of the parameters that a policy may give."""
         factory = self.resolve()
-        hints = get_type_hints(factory)
-        return {name: hints[name] for name in inspect.signature(factory).parameters}
+        hints = {name: _kind(hint) for name, hint in get_type_hints(factory).items()}
+        # what a TOML file cannot say (tables of the caller's own) is no parameter of a policy
+        return {name: hints[name] for name in inspect.signature(factory).parameters if hints[name] in _KINDS}
 
     def check(self, parameters: Mapping[str, Any], where: str) -> None:
         """Raise `ConfigError` when a parameter is unknown or of the wrong type."""
@@ -128,6 +129,12 @@ _KINDS: Mapping[Any, str] = {
     Sequence: "a list of texts",
 }
 """What parameters of operators can be."""
+
+
+def _kind(hint: Any) -> Any:
+    """Return the kind of a parameter that may also be None."""
+    options = [option for option in get_args(hint) if option is not type(None)]
+    return options[0] if isinstance(hint, UnionType) and len(options) == 1 else hint
 
 
 def _fits(value: object, kind: Any) -> bool:

@@ -41,7 +41,7 @@ __all__ = ["DEFAULT_POLICY", "Condition", "Policy", "Rule", "load_policy", "pars
 
 T = TypeVar("T")
 
-DEFAULT_POLICY = "redact"
+DEFAULT_POLICY = "surrogate"
 
 _KEYS = ("description", "requires_dua", "requires_expert", "allow", "default", "categories", "when")
 _NOT_IN_TEXT = (

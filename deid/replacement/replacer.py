@@ -97,9 +97,10 @@ class Replacer:
                 )
             by_rule.setdefault(rule, []).append(place)
         texts = [""] * len(united)
+        known = [replace(span, category=category) for span, category in zip(united, categories, strict=True)]
+        given = document.with_spans(known)  # an operator sees what else is replaced, so as not to write that
         for rule, places in by_rule.items():
-            given = [replace(united[place], category=categories[place]) for place in places]
-            for place, text in zip(places, self._write(rule, document, given, scope), strict=True):
+            for place, text in zip(places, self._write(rule, given, [known[p] for p in places], scope), strict=True):
                 texts[place] = text
         pairs = list(zip(united, texts, strict=True))
         for rule, places in by_rule.items():

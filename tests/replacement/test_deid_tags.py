@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 
 from hypothesis import given
@@ -70,3 +71,12 @@ def test_other_kinds() -> None:
     assert tag("Boston", "CITY") == "**PLACE"
     assert tag("12345", "MEDICALRECORD") == "**ID-NUM"
     assert tag("Place", "CITY") == "**OTHER"
+
+
+def test_dates_are_shifted_by_one_number_of_days_for_a_patient() -> None:
+    """The worked pair of DE-ID: three days apart before, three days apart after."""
+    one, other = tag("Jan 17 2003", "DATE", document="one"), tag("Jan 20 2003", "DATE", document="two")
+    days = [datetime.datetime.strptime(t, "**DATE[%b %d %Y]") for t in (one, other)]
+    assert (days[1] - days[0]).days == 3
+    assert days[0] != datetime.datetime(2003, 1, 17)
+    assert tag("whenever", "DATE") == "**DATE"

@@ -1,0 +1,57 @@
+"""Whom a document is about."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from deid.document import Document
+from deid.errors import ConfigError
+from deid.pipeline.patients import Patients, read_patients
+
+
+def table(folder: Path, content: str) -> Path:
+    path = folder / "patients.csv"
+    path.write_text(content, encoding="utf-8-sig")
+    return path
+
+
+def test_a_table_names_documents_with_or_without_suffix(tmp_path: Path) -> None:
+    path = table(tmp_path, "document,patient\nsub/n1.txt,p1\nn.2,p2\n")
+    patients = Patients(read_patients(path))
+    assert patients.of(Document("sub/n1", "")) == "p1"
+    assert patients.of(Document("n.2", "")) == "p2"
+    assert patients.of(Document("n3", "")) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("document,person\nSmith,p1\n", "lacks a column"),
+        ("document,patient\nSmith,\n", "line 2"),
+        ("document,patient\nSmith,p1\nSmith,p2\n", "line 3"),
+        ("document,patient\nSmith.txt,p1\nSmith,p2\n", "line 3"),
+    ],
+)
+def test_tables_that_cannot_be_used(tmp_path: Path, content: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=says) as caught:
+        read_patients(table(tmp_path, content))
+    assert "Smith" not in str(caught.value)
+
+
+def test_a_missing_or_binary_table(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError):
+        read_patients(tmp_path / "none.csv")
+    (tmp_path / "b.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError):
+        read_patients(tmp_path / "b.csv")
+
+
+def test_field_and_pattern() -> None:
+    patients = Patients({}, "mrn", re.compile(r"^pat(\d+)_"))
+    assert patients.of(Document("x/pat17_note", "", metadata={"mrn": 5})) == "5"
+    assert patients.of(Document("x/pat17_note", "", metadata={"mrn": ""})) == "17"
+    assert patients.of(Document("pat17_/note", "")) is None
+    assert Patients(pattern=re.compile(r"\d+")).of(Document("note-4", "")) == "4"

@@ -1,0 +1,133 @@
+"""Checking scrubbed files: every way to break the promise is found, and named without text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fakes import WordRecognizer
+
+from deid.document import Document, Span
+from deid.errors import OutputError
+from deid.io import scan
+from deid.keys import Key
+from deid.pipeline import Pipeline, Settings, scrub_files, verify_files
+from deid.pipeline.verification import verify_document
+from deid.replacement.policy import load_policy
+
+KEY = Key(b"k" * 32)
+TEXT = "Zebulon Quartermain of Ulan Bator was seen on 1/2/2003.\n"
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    for name in ("n1", "sub/n2", "sub/n3"):
+        path = tmp_path / "notes" / f"{name}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{name}: {TEXT}")
+    return tmp_path / "notes"
+
+
+def scrub(source: Path, policy: str = "redact", log: bool = True) -> tuple[Path, Path]:
+    out, edits = source.parent / "out", source.parent / "edits.jsonl"
+    pipeline = Pipeline(WordRecognizer(), load_policy(policy), KEY)
+    scrub_files(scan(source), out, pipeline, edit_log=edits if log else None)
+    return out, edits
+
+
+def test_a_good_run_passes_with_and_without_log(notes: Path) -> None:
+    out, edits = scrub(notes)
+    by_log = verify_files(scan(notes), scan(out), key=KEY, edit_log=edits)
+    assert (by_log.documents, by_log.failures, by_log.aligned) == (3, [], {"edit log": 3})
+    assert by_log.stretches == {"PATIENT": 3, "CITY": 3, "DATE": 3}
+    compared = verify_files(scan(notes), scan(out), key=KEY, recognizer=WordRecognizer())
+    assert (compared.documents, compared.failures, compared.aligned) == (3, [], {"detection": 3})
+    compared = verify_files(scan(notes), scan(out), key=KEY)
+    assert (compared.documents, compared.failures, compared.aligned) == (3, [], {"comparison": 3})
+
+
+@pytest.mark.parametrize("with_log", [True, False])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("was seen on", "was not seen on"),
+        ("[NAME]", "Zebulon"),
+        ("[NAME]", "Zebulon Quartermain"),
+        ("[LOCATION]", "[Ulan Bator]"),
+    ],
+)
+def test_a_broken_note_is_found(notes: Path, with_log: bool, old: str, new: str) -> None:
+    out, edits = scrub(notes)
+    victim = sorted(out.rglob("*.txt"))[0]
+    victim.write_text(victim.read_text().replace(old, new))
+    result = verify_files(
+        scan(notes), scan(out), key=KEY, edit_log=edits if with_log else None, recognizer=WordRecognizer()
+    )
+    assert len(result.failures) == 1
+    shown = f"{result.failures[0]} {result.failures[0].error}"
+    assert not any(word in shown for word in ("Zebulon", "Quartermain", "Ulan", "Bator"))
+
+
+def test_missing_and_extra_notes_are_found(notes: Path) -> None:
+    out, edits = scrub(notes)
+    sorted(out.rglob("*.txt"))[0].rename(out / "Quartermain.txt")
+    result = verify_files(scan(notes), scan(out), key=KEY, edit_log=edits)
+    assert result.documents == 2
+    assert sorted(str(f.error) for f in result.failures)[0].startswith("***.txt: it has no original") or any(
+        "no original" in str(f.error) for f in result.failures
+    )
+    assert any("no scrubbed counterpart" in str(f.error) for f in result.failures)
+    assert not any("Quartermain" in str(f.error) + f.name for f in result.failures)
+
+
+def test_another_key_finds_no_counterparts(notes: Path) -> None:
+    out, _ = scrub(notes)
+    result = verify_files(scan(notes), scan(out), key=Key(b"o" * 32))
+    assert result.documents == 0
+    assert len(result.failures) == 6
+
+
+def test_what_a_policy_lets_stay_passes_only_under_that_policy() -> None:
+    original = Document("d", "aged 45 in 2003", (Span(5, 7, "AGE"), Span(11, 15, "DATE")))
+    with pytest.raises(OutputError, match="category AGE still holds"):
+        verify_document(original, original)
+    verify_document(original, original, policy=load_policy("safe-harbor"))
+
+
+def test_what_is_kept_by_a_policy_is_not_looked_for_again() -> None:
+    original = Document("d", "Ulan Bator, 1/2/2003")
+    with pytest.raises(OutputError, match="category CITY still holds"):
+        verify_document(original, original, recognizer=WordRecognizer())
+    verify_document(original, original, recognizer=WordRecognizer(), policy=load_policy("limited-data-set"))
+
+
+def test_single_files_are_paired_whatever_they_are_called(tmp_path: Path) -> None:
+    note, out = tmp_path / "Quartermain.txt", tmp_path / "clean.txt"
+    note.write_text(TEXT)
+    pipeline = Pipeline(WordRecognizer(), load_policy("redact"), KEY)
+    scrub_files(scan(note), out, pipeline, edit_log=tmp_path / "e.jsonl")
+    result = verify_files(scan(note), scan(out), key=KEY, edit_log=tmp_path / "e.jsonl")
+    assert (result.documents, result.failures) == (1, [])
+
+
+def test_annotated_records_are_aligned_by_their_annotations(tmp_path: Path) -> None:
+    source, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text(
+        '{"id": "a", "text": "Mr. Smith saw Al.", "spans": [{"start": 4, "end": 9, "label": "PATIENT"}, '
+        '{"start": 14, "end": 16, "label": "DOCTOR"}]}\n'
+    )
+    scrub_files(scan(source), out, Pipeline(None, load_policy("tag"), KEY, Settings(gold=True)))
+    result = verify_files(scan(source), scan(out), key=KEY)
+    assert result.aligned == {"annotations": 1}
+    assert result.failures == []
+    out.write_text(out.read_text().replace("saw", "met"))
+    assert len(verify_files(scan(source), scan(out), key=KEY).failures) == 1
+
+
+def test_surrogates_that_share_words_with_their_originals_pass_when_the_spans_are_found(tmp_path: Path) -> None:
+    """A comparison alone takes the second half of a longer surrogate for something new."""
+    original = Document("d", "Dr. Ulan Bator slept.")
+    scrubbed = Document("d", "Dr. Santa Ulan Maria slept.")
+    verify_document(original, scrubbed, recognizer=WordRecognizer())
+    with pytest.raises(OutputError):
+        verify_document(original, scrubbed)
