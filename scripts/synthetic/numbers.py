@@ -74,9 +74,9 @@ def local(draw: Draw) -> str:
     )
 
 
-def pager(draw: Draw) -> str:
+def pager(draw: Draw, uk: bool) -> str:
     """Return a pager number."""
-    return draw.digits(draw.pick(_PAGER))
+    return draw.digits(draw.pick(("%###", "%##", "####", "#%#") if uk else _PAGER))
 
 
 def mrn(draw: Draw, uk: bool) -> str:

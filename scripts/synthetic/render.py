@@ -104,10 +104,12 @@ class Story:
                 out.append((text.upper() if node.case == "!" else text.lower() if node.case == "~" else text, label))
 
     def _slot(self, slot: Slot, where: str) -> tuple[str, str | None]:
+        if slot.literal:
+            return slot.literal, slot.entity
         entity, kind = slot.entity, slot.entity.rstrip("0123456789")
         if kind.startswith("#"):
             return self._negative(kind[1:], slot), None
-        if kind in ("p", "r", "d", "a", "w") and entity != "acct":
+        if kind in ("p", "r", "q", "d", "a", "w") and entity != "acct":
             return self._person(entity, kind, slot, where)
         if kind == "t":
             date = self.base
@@ -159,7 +161,7 @@ class Story:
             "phone": (lambda: numbers.phone(draw, uk), "PHONE"),
             "ext": (lambda: numbers.local(draw), "PHONE"),
             "xd": (lambda: draw.digits(draw.pick(("####", "%###", "%####", "%##"))), "PHONE"),
-            "pager": (lambda: numbers.pager(draw), "PHONE"),
+            "pager": (lambda: numbers.pager(draw, uk), "PHONE"),
             "fax": (lambda: numbers.phone(draw, uk), "FAX"),
             "mrn": (lambda: numbers.mrn(draw, uk), "MEDICALRECORD"),
             "ssn": (lambda: numbers.ssn(draw), "SSN"),
@@ -217,7 +219,7 @@ class Story:
 
     def _person(self, ref: str, kind: str, slot: Slot, where: str) -> tuple[str, str | None]:
         form = slot.form
-        if kind in ("p", "r", "d"):
+        if kind in ("p", "r", "q", "d"):
             person = self._whoever(ref, kind)
             if form in _WORDS:
                 return _WORDS[form][not person.male], None
@@ -263,7 +265,7 @@ class Story:
             "cell": (lambda: numbers.phone(draw, self.uk), "PHONE"),
             "ext": (lambda: numbers.local(draw), "PHONE"),
             "xd": (lambda: draw.digits(draw.pick(("####", "%###", "%####", "%##"))), "PHONE"),
-            "pager": (lambda: numbers.pager(draw), "PHONE"),
+            "pager": (lambda: numbers.pager(draw, self.uk), "PHONE"),
             "fax": (lambda: numbers.phone(draw, self.uk), "FAX"),
             "acct": (lambda: numbers.account(draw), "ACCOUNT"),
             "plan": (lambda: numbers.plan(draw), "HEALTHPLAN"),
@@ -311,7 +313,7 @@ class Story:
             sex = self.options.get(ref, "")
             if sex in ("X", "S"):  # the other sex than the patient's, or the same
                 sex = "MF"[self._whoever("p", "p").male] if sex == "X" else "FM"[self._whoever("p", "p").male]
-            family = self._whoever("p", "p").family if kind == "r" and draw.chance(0.55) else ""
+            family = self._whoever("p", "p").family if kind == "r" and draw.chance(0.45) else ""
             return people.make_person(draw, self.pools, sex, family, self.uk)
 
         made = self._memo(ref, make)

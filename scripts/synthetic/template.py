@@ -11,6 +11,9 @@ _SLOT = re.compile(
 )
 
 
+_LITERAL = re.compile(r"([A-Z-]{3,})=([^{}]+)")
+
+
 class TemplateError(ValueError):
     """A body or block that breaks the slot language."""
 
@@ -24,6 +27,8 @@ class Slot:
     form: str
     arg: str
     case: str
+    literal: str = ""
+    """For ``{{CATEGORY=text}}``: a span with this very text."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,11 @@ def _parse(text: str, at: int, where: str, inside: bool) -> tuple[list[tuple[Nod
     while at < len(text):
         if text.startswith("{{", at) and not text.startswith("{{{", at):
             end = text.find("}}", at)
+            literal = _LITERAL.fullmatch(text[at + 2 : end]) if end > 0 else None
+            if literal:
+                nodes.append(Slot(literal[1], (), "", "", "", literal[2]))
+                at = end + 2
+                continue
             match = _SLOT.fullmatch(text[at + 2 : end]) if end > 0 else None
             if not match:
                 raise TemplateError(f"{where}: no slot: {text[at : at + 30]!r}")

@@ -1,0 +1,209 @@
+"""The synthetic corpus: its spans, its two parts, its slot language, its generator."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from deid.document import Document, check_spans
+from deid.io import read
+from deid.phi import CATEGORIES
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from synthetic import corpus, noise, pools, render  # noqa: E402
+from synthetic.draw import Draw  # noqa: E402
+from synthetic.template import Choice, Slot, TemplateError, from_text, parse  # noqa: E402
+
+SCRIPT = ROOT / "scripts" / "build_synthetic_corpus"
+
+
+@pytest.fixture(scope="module")
+def records() -> dict[str, list[corpus.Record]]:
+    return {part: list(corpus.documents(part, 1, 7)) for part in pools.PARTS}
+
+
+def fill(text: str, **story: str) -> list[render.Piece]:
+    template = from_text("x", "x", text)
+    return render.Story((1, "test"), pools.load("train"), template).fill(template)
+
+
+def test_every_body_is_filled_completely_and_its_spans_are_sound(records: dict[str, list[corpus.Record]]) -> None:
+    for record in [*records["train"], *records["dev"]]:
+        text, spans = record["text"], record["spans"]
+        assert not re.search(r"[{}]|a\(n\)", text), record["id"]
+        end = 0
+        for span in spans:
+            assert end <= span["start"] < span["end"] <= len(text), record["id"]
+            filling = text[span["start"] : span["end"]]
+            assert filling == filling.strip()
+            end = span["end"]
+
+
+def test_spans_are_exactly_the_fillings_of_the_slots_without_noise() -> None:
+    """Without noise a document is the body with each slot replaced, and the spans are those replacements."""
+    for body in corpus.bodies():
+        pieces = render.Story((7, body.name), pools.load(corpus.part(body)), body).fill(body)
+        for text, label in pieces:
+            assert label is None or label in corpus.LABELS
+            assert label is None or (text and text == text.strip())
+
+
+def test_titles_and_possessives_stand_outside() -> None:
+    pieces = fill("{{p.Mr}} {{p.l}}'s son saw Dr. {{d1.l}}, MD")
+    assert [label for _, label in pieces] == [None, "PATIENT", None, "DOCTOR", None]
+    assert pieces[0][0] in ("Mr. ", "Ms. ")
+    assert pieces[2][0] == "'s son saw Dr. "
+
+
+def test_one_reference_is_one_person() -> None:
+    pieces = [text for text, label in fill("{{p.fl}} {{p.f}} {{p.l}} {{p.mrn}} {{p.mrn}}") if label]
+    assert pieces[0] == f"{pieces[1]} {pieces[2]}"
+    assert pieces[3] == pieces[4]
+
+
+def test_dates_of_one_note_share_their_base() -> None:
+    first, second = (text for text, label in fill("{{t.iso}} {{t-40.iso}}") if label)
+    import datetime as dt
+
+    assert dt.date.fromisoformat(first) - dt.date.fromisoformat(second) == dt.timedelta(days=40)
+
+
+def test_article_agrees_and_stays_outside() -> None:
+    assert fill("a(n) {{PROFESSION=umpire}}")[0] == ("an ", None)
+    assert fill("A(n) {{PROFESSION=judge}}")[0] == ("A ", None)
+    holidays = [fill(f"{{{{t-{n}.hol}}}}") for n in range(400)]
+    assert not any(text.startswith("the ") for pieces in holidays for text, label in pieces if label)
+
+
+def test_template_errors_are_found() -> None:
+    for text in ("{{p.fl}", "{a|b", "a}b", "{{ p }}"):
+        with pytest.raises(TemplateError):
+            parse(text, "x")
+    with pytest.raises(TemplateError):
+        fill("{{nobody}}")
+    with pytest.raises(TemplateError):
+        fill("{{p.nothing}}")
+
+
+def test_choices_nest_slots() -> None:
+    nodes = parse("a {b|{{p.f}}} c", "x")
+    assert isinstance(nodes[1], Choice)
+    assert isinstance(nodes[1].options[1][0], Slot)
+
+
+def test_pools_of_the_parts_are_disjoint() -> None:
+    train, dev = pools.load("train"), pools.load("dev")
+
+    def words(p: pools.Pools) -> set[str]:
+        flat = [*p.surnames, *p.given["M"], *p.given["F"], *p.nicknames, *p.countries]
+        flat += [w for group in p.origins for names in group for w in names]
+        flat += [w for names in p.ambiguous.values() for w in names]
+        flat += [job[0] for job in p.jobs] + [name for name, _ in p.states]
+        flat += [city for cities in p.us_cities.values() for city in cities]
+        flat += [city for city, _ in (*p.uk_cities, *p.world)]
+        flat += [w for kind in ("saint", "virtue", "place", "streetword", "loc") for w in p.institutions[kind]]
+        return {pools.fold(w) for w in flat}
+
+    assert not words(train) & words(dev)
+    assert len(words(dev)) > 0.1 * len(words(train))
+
+
+def test_parts_share_no_template() -> None:
+    for kind in ("headers", "footers", "inserts"):
+        for uk in (False, True):
+            train, dev = (corpus.extras(kind, part, uk) for part in pools.PARTS)
+            assert train
+            assert dev
+            assert not {b.name for b in train} & {b.name for b in dev}
+
+
+def test_invented_names_stay_in_their_part(records: dict[str, list[corpus.Record]]) -> None:
+    """No surname that a training note has stands in a development note."""
+    found = {}
+    for part, notes in records.items():
+        found[part] = {
+            pools.fold(note["text"][s["start"] : s["end"]])
+            for note in notes
+            for s in note["spans"]
+            if s["label"] in ("PATIENT", "DOCTOR") and s["end"] - s["start"] > 12
+        }
+    assert not found["train"] & found["dev"]
+
+
+def test_every_category_is_present(records: dict[str, list[corpus.Record]]) -> None:
+    assert set(corpus.LABELS) == set(CATEGORIES) - {"OTHER"}
+    for part in pools.PARTS:
+        counts = Counter(span["label"] for note in records[part] for span in note["spans"])
+        assert set(counts) <= set(corpus.LABELS)
+    assert not set(corpus.LABELS) - {s["label"] for note in corpus.documents("train", 2, 1) for s in note["spans"]}
+
+
+def test_same_seed_same_documents_in_another_process(tmp_path: Path) -> None:
+    """Neither the hash seed of Python nor the order of documents matters; another seed gives other fillings."""
+    for seed, hashes, name in ((3, "1", "a"), (3, "2", "b"), (4, "1", "c")):
+        subprocess.run(
+            [sys.executable, str(SCRIPT), "--copies", "1", "--seed", str(seed), str(tmp_path / name)],
+            check=True, capture_output=True, env={"PYTHONHASHSEED": hashes, "PYTHONUTF8": "1"},
+        )  # fmt: skip
+    a, b, c = ((tmp_path / x / "dev.jsonl").read_bytes() for x in "abc")
+    assert a == b != c
+    body = corpus.bodies()[5]
+    line = next(x for x in (tmp_path / "a" / f"{corpus.part(body)}.jsonl").open() if f'"syn-{body.kind}-{corpus.number(body):02}-1"' in x)
+    assert json.loads(line) == corpus.make(body, 1, 3)
+
+
+def test_files_are_read_by_deid_io(tmp_path: Path, records: dict[str, list[corpus.Record]]) -> None:
+    path = tmp_path / "dev.jsonl"
+    path.write_text("".join(json.dumps(r) + "\n" for r in records["dev"]), encoding="utf-8")
+    documents = [d for d in read(path) if isinstance(d, Document)]
+    assert [d.id for d in documents] == [r["id"] for r in records["dev"]]
+    for document, record in zip(documents, records["dev"], strict=True):
+        check_spans(len(document.text), document.spans, document.name)
+        assert [(s.start, s.end, s.category) for s in document.spans] == [(s["start"], s["end"], s["label"]) for s in record["spans"]]
+
+
+def test_bodies_differ_from_each_other() -> None:
+    similarity, one, other = corpus.most_alike()
+    assert similarity < 0.2, (one, other)
+
+
+def test_each_type_has_bodies_for_both_parts() -> None:
+    parts = {(body.kind, corpus.part(body)) for body in corpus.bodies()}
+    kinds = {kind for kind, _ in parts}
+    assert len(kinds) >= 25
+    assert {(kind, part) for kind in kinds for part in pools.PARTS} == parts
+
+
+def test_numbers_of_a_type_are_consecutive() -> None:
+    for kind in {body.kind for body in corpus.bodies()}:
+        numbers = sorted(corpus.number(b) for b in corpus.bodies() if b.kind == kind)
+        assert numbers == list(range(1, len(numbers) + 1)), kind
+
+
+def test_casing_noise_keeps_pieces_apart() -> None:
+    pieces = [("Seen by Dr. ", None), ("José Peña", "DOCTOR"), (" today.", None)]
+    for option, expected in (("caps", "JOS"), ("lower", "jos")):
+        noisy = noise.apply(pieces, frozenset({option}), Draw("noise"))
+        assert [label for _, label in noisy] == [None, "DOCTOR", None]
+        assert noisy[1][0].startswith(expected)
+
+
+def test_wrapping_keeps_the_length() -> None:
+    text = "word " * 60
+    wrapped = noise.wrap(text, Draw("wrap"), frozenset({"wrap"}))
+    assert len(wrapped) == len(text)
+    assert max(len(line) for line in wrapped.split("\n")) <= 100
+
+
+def test_check_reports_counts() -> None:
+    done = subprocess.run([sys.executable, str(SCRIPT), "--check", "--copies", "1"], check=True, capture_output=True, text=True)
+    assert f"bodies: {len(corpus.bodies())} of" in done.stdout
+    assert "largest Jaccard similarity" in done.stdout
