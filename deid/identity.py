@@ -17,7 +17,17 @@ from dataclasses import dataclass, field
 from deid.errors import ConfigError
 from deid.resources import resource_folder
 
-__all__ = ["Part", "PersonName", "canonical_given", "link", "name_key", "name_words", "parse_name", "same_person"]
+__all__ = [
+    "Part",
+    "PersonName",
+    "canonical_given",
+    "full_names",
+    "link",
+    "name_key",
+    "name_words",
+    "parse_name",
+    "same_person",
+]
 
 
 def _set(words: str) -> frozenset[str]:
@@ -40,6 +50,7 @@ _TITLES = _set(
     "mr mrs ms miss mx dr doctor doctora prof professor sir dame rev fr sister nurse sr sra srta don doña dra "
     "drs señor señora señorita lic"
 )
+_SPECIAL = _PARTICLES | _SUFFIXES | _TITLES
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _QUOTES = "\"“”„«»'‘’()"
 
@@ -72,6 +83,11 @@ def _nicknames() -> dict[str, tuple[str, ...]]:
     return {form: tuple(names) for form, names in found.items()}
 
 
+def full_names(key: str) -> tuple[str, ...]:
+    """Return the given names that a short form may stand for, the usual one first; empty for any other word."""
+    return _nicknames().get(key, ())
+
+
 def canonical_given(key: str, known: Iterable[str] = ()) -> str:
     """Return the full given name that a short form stands for.
 
@@ -92,8 +108,8 @@ def canonical_given(key: str, known: Iterable[str] = ()) -> str:
     >>> canonical_given("johnny"), canonical_given("sam"), canonical_given("sam", ["samantha"]), canonical_given("mary")
     ('john', 'samuel', 'samantha', 'mary')
     """
-    full = _nicknames().get(key)
-    if full is None:
+    full = full_names(key)
+    if not full:
         return key
     return next((name for name in full if name in known), full[0])
 
@@ -121,7 +137,7 @@ class PersonName:
 
     def keys(self, *roles: str) -> tuple[str, ...]:
         """Return the keys of the parts with one of ``roles``, in order."""
-        return tuple(p.key for p in self.parts if p.role in roles)
+        return tuple([p.key for p in self.parts if p.role in roles])
 
     @property
     def initials(self) -> str:
@@ -157,7 +173,7 @@ def _is_initials(word: str, key: str, text: str, is_word: Callable[[str], bool])
     """Tell whether a word stands for initials: one letter, or two or three letters of one case that are no name."""
     if len(key) == 1:
         return True
-    if len(word) > 3 or not (word.isupper() or word.islower()):
+    if len(key) > 3 or not (word.isupper() or word.islower()):
         return False
     if word.isupper() and not text.isupper():
         return True  # "JM Smith"
@@ -187,16 +203,18 @@ def parse_name(text: str, *, family_names: int = 1, is_word: Callable[[str], boo
     >>> [p.role for p in parse_name('van der Berg, John "Jack" Q., Jr.').parts]
     ['particle', 'particle', 'family', 'given', 'nickname', 'initial', 'suffix']
     """
+    plain = _plain_name(text)
+    if plain is not None:
+        return plain
     tokens = name_words(text)
     roles: list[str] = [""] * len(tokens)
     for i, (start, end, key) in enumerate(tokens):
-        word, before, after = text[start:end], text[:start].rstrip(), text[end : end + 1]
-        quoted = start > 0 and text[start - 1] in _QUOTES and end < len(text) and after in _QUOTES
-        if quoted and (i > 0 or len(tokens) > 1):
+        word, after = text[start:end], text[end : end + 1]
+        if after and after in _QUOTES and start and text[start - 1] in _QUOTES and len(tokens) > 1:
             roles[i] = "nickname"
         elif i > 0 and key in _SUFFIXES and len(key) > 1:
             roles[i] = "suffix"
-        elif i > 0 and key in _CREDENTIALS and word.isupper() and before.endswith((",", ".")):
+        elif i > 0 and key in _CREDENTIALS and word.isupper() and text[:start].rstrip()[-1:] in (",", "."):
             roles[i] = "credential"
         elif key and _is_initials(word, key, text, is_word):
             roles[i] = "initial"
@@ -223,6 +241,22 @@ def parse_name(text: str, *, family_names: int = 1, is_word: Callable[[str], boo
         _given_first(text, tokens, roles, names, family_names)
     parts = tuple(Part(s, e, role, key) for (s, e, key), role in zip(tokens, roles, strict=True) if key)
     return PersonName(parts, caret or comma >= 0)
+
+
+def _plain_name(text: str) -> PersonName | None:
+    """Parse the most frequent forms quickly: one or two longer words of ASCII letters that mean nothing else."""
+    words = text.split(" ")
+    if len(words) > 2 or not text.isascii():
+        return None
+    for word in words:
+        if len(word) < 4 or not word.isalpha() or word.lower() in _SPECIAL:
+            return None
+    if len(words) == 1:
+        return PersonName((Part(0, len(text), "name", text.lower()),))
+    first = len(words[0])
+    return PersonName(
+        (Part(0, first, "given", words[0].lower()), Part(first + 1, len(text), "family", words[1].lower()))
+    )
 
 
 def _family_comma(text: str, tokens: Sequence[tuple[int, int, str]], roles: Sequence[str]) -> int:
@@ -271,7 +305,7 @@ def _givens(name: PersonName) -> set[str]:
     found: set[str] = set()
     for key in name.keys("given", "nickname"):
         found.add(key)
-        found.update(_nicknames().get(key, ()))
+        found.update(full_names(key))
     return found
 
 
@@ -309,7 +343,7 @@ def same_person(a: PersonName, b: PersonName) -> bool:
 def _variants(keys: Iterable[str]) -> set[str]:
     found = set(keys)
     for key in tuple(found):
-        found.update(_nicknames().get(key, ()))
+        found.update(full_names(key))
     return found
 
 

@@ -5,14 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from deid.document import Document, Span, check_spans
 from deid.errors import DetectionError
 from deid.identity import name_key
 from deid.replacement.names import NameMap
 from deid.replacement.permutation import Keyed
 
-__all__ = ["Choices"]
+__all__ = ["Choices", "require_inside"]
 
 _WORDS = re.compile(r"[^\W\d_]+")
+
+
+def require_inside(document: Document, spans: Sequence[Span]) -> None:
+    """Raise `deid.errors.OffsetError` when a span is empty or lies outside the document."""
+    length = len(document.text)
+    if not all(0 <= span.start < span.end <= length for span in spans):  # the name is made for the message only
+        check_spans(length, spans, document.name)
 
 
 class Choices:

@@ -79,6 +79,9 @@ _ORDINAL = re.compile(r"(?<!\d)(\d{1,2})(\s?(?:st|nd|rd|th)\b|[º°ª])", re.IGN
 _SHORT_YEAR = re.compile(r"(?<!\w)['’](\d{2})(?!\d)")
 _YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
 _DIGIT = re.compile(r"\d")
+_EIGHT = re.compile(r"\d{8}")
+_CLOCK_WORDS = frozenset({"am", "pm", "a", "p", "h", "hr", "hrs", "hours", "horas"})
+_ENDINGS = frozenset({"s", "st", "nd", "rd", "th"})
 _NUMBER = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
 _CENTURY = re.compile(
     r"(?i)\b(?:(?P<century>nineteen|twenty)[\s-]+(?:(?:oh|o)[\s-]+)?(?P<rest>[a-z]+(?:[\s-]+[a-z]+)?)|two\s+thousand(?:\s+and)?(?:\s+(?P<more>[a-z]+(?:[\s-][a-z]+)?))?)\b"
@@ -97,6 +100,11 @@ def tokenize_date(text: str, *, spanish: bool = False) -> tuple[Token, ...] | No
     spanish : bool
         How to write months whose abbreviations English and Spanish share.
     """
+    for pattern, build in _WHOLE:
+        whole = pattern.fullmatch(text)
+        token = build(whole) if whole else None
+        if token is not None:
+            return (token,)
     rest = text  # what no token has taken yet; taken text is blank
     tokens: list[Token] = []
 
@@ -114,7 +122,14 @@ def tokenize_date(text: str, *, spanish: bool = False) -> tuple[Token, ...] | No
     keys = {name_key(w) for w in _WORD.findall(text)}
     if not keys.isdisjoint(HOLIDAY_WORDS):
         take(HOLIDAY, _holiday)
-    tried = {"always": True, "words": bool(keys) or ":" in text, "no month": keys.isdisjoint(months)}
+    tried = {
+        "always": True,
+        "eight digits": _EIGHT.search(text) is not None,
+        "clock": ":" in text or not keys.isdisjoint(_CLOCK_WORDS),
+        "endings": not keys.isdisjoint(_ENDINGS) or not text.isascii(),
+        "apostrophe": "'" in text or "’" in text,
+        "no month": keys.isdisjoint(months),
+    }
     for condition, pattern, make in _NUMERIC:
         if _DIGIT.search(rest) is None:
             break
@@ -139,6 +154,9 @@ def tokenize_date(text: str, *, spanish: bool = False) -> tuple[Token, ...] | No
 
 def _with_short_years(text: str, tokens: list[Token]) -> tuple[Token, ...]:
     """Read the last number of ``3-Mar-09``, ``Mar-03-09`` and ``March 3, 09`` as a year, and every one over 31."""
+
+    if all(token.kind != "D" for token in tokens):
+        return tuple(tokens)
 
     def is_year(token: Token) -> bool:
         return token.end - token.start == 2 and text[token.start : token.end].isdigit()
@@ -287,19 +305,34 @@ def _full(match: re.Match[str]) -> Token | None:
     return _numbers("F", match, (1, 3, 5))
 
 
+def _pair(match: re.Match[str]) -> Token:
+    return _numbers("P", match, (1, 3))
+
+
+def _year(match: re.Match[str]) -> Token:
+    return _number("Y", match, 0)
+
+
+# the most frequent forms, tried on the whole text first
+_WHOLE: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Token | None]], ...] = (
+    (_DMY, _same_separator),
+    (_PAIR, _pair),
+    (_YEAR, _year),
+    (_YMD, _full),
+)
 # in this order; the condition says in which texts a pattern is tried
 _NUMERIC: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], Token | None]], ...] = (
-    ("always", _HL7, _stamp),
-    ("words", _TIME, _clock),
+    ("eight digits", _HL7, _stamp),
+    ("clock", _TIME, _clock),
     ("always", _YMD, _full),
     ("no month", _DMY, _same_separator),
     ("no month", _COMPACT, _full),
     ("no month", _YM, _month_year),
     ("no month", _MY, _month_year),
-    ("no month", _PAIR, lambda match: _numbers("P", match, (1, 3))),
-    ("words", _DECADE, _decade),
-    ("words", _ORDINAL, _ordinal),
-    ("always", _SHORT_YEAR, lambda match: _number("Q", match, 1)),
-    ("always", _YEAR, lambda match: _number("Y", match, 0)),
+    ("no month", _PAIR, _pair),
+    ("endings", _DECADE, _decade),
+    ("endings", _ORDINAL, _ordinal),
+    ("apostrophe", _SHORT_YEAR, lambda match: _number("Q", match, 1)),
+    ("always", _YEAR, _year),
     ("always", _NUMBER, lambda match: _number("D", match, 0)),
 )

@@ -21,8 +21,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from deid.document import Document, Span, check_spans
+from deid.document import Document, Span
 from deid.errors import ConfigError
+from deid.replacement.choices import require_inside
 from deid.replacement.date_forms import Token, tokenize_date
 from deid.replacement.date_words import holiday_of, holidays
 from deid.replacement.permutation import Keyed
@@ -275,7 +276,10 @@ def _single(token: Token, text: str, context: _Context) -> _Written:
 
 def _shift(text: str, tokens: Sequence[Token], context: _Context) -> str:
     """Return ``text`` with its dates shifted."""
-    kinds = "".join(token.kind for token in tokens)
+    if len(tokens) == 1:
+        ((token, new),) = _single(tokens[0], text, context)
+        return f"{text[: token.start]}{new}{text[token.end :]}"
+    kinds = "".join([token.kind for token in tokens])
     written: list[tuple[Token, str]] = []
     for match in _UNITS.finditer(kinds):
         unit = tokens[match.start() : match.end()]
@@ -323,7 +327,7 @@ class DateShift:
 
     def __call__(self, document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
         """Return one shifted date a span."""
-        check_spans(len(document.text), spans, document.name)
+        require_inside(document, (*spans, *document.spans))
         texts = [document.text[s.start : s.end] for s in spans]
         spanish = scope.language.startswith("es")
         parsed = {text: tokenize_date(text, spanish=spanish) for text in dict.fromkeys(texts)}
@@ -337,7 +341,7 @@ class DateShift:
             year = scope.reference_date.year if scope.reference_date else _PLAIN_YEAR
             context = _Context(offset, day_first, year, scope.reference_date, self.cap_age, self.preserve_weekday)
             best = {text: _written(text, tokens, context, originals) for text, tokens in parsed.items()}
-            if not any(_holds(new, originals) for new in best.values()):
+            if not _holds("\n".join(best.values()), originals):
                 break
         return [best[text] for text in texts]
 
@@ -355,9 +359,8 @@ def _day_first(texts: Sequence[str], spanish: bool) -> bool:
 def _holds(new: str, originals: set[str]) -> bool:
     """Tell whether a surrogate holds an original as a word."""
     low = new.casefold()
-    return any(
-        original in low and re.search(rf"(?<!\w){re.escape(original)}(?!\w)", low) is not None for original in originals
-    )
+    within = [original for original in originals if original in low]
+    return any(re.search(rf"(?<!\w){re.escape(original)}(?!\w)", low) for original in within)
 
 
 def _written(text: str, tokens: Sequence[Token] | None, context: _Context, originals: set[str]) -> str:
@@ -365,19 +368,19 @@ def _written(text: str, tokens: Sequence[Token] | None, context: _Context, origi
     if not tokens:
         return "[DATE]"
     # a name of a month, weekday, season or holiday that stands alone has other values to turn to
-    steps = range(8) if len(tokens) == 1 and tokens[0].kind in "MWSH" and not context.keep_weekdays else (0,)
+    alone = len(tokens) == 1 and tokens[0].kind in "MWSH" and not context.keep_weekdays
     new = ""
-    for step in steps:
+    for step in range(8 if alone else 1):
         try:
-            new = _shift(text, tokens, replace(context, step=step))
+            new = _shift(text, tokens, replace(context, step=step) if step else context)
         except (ValueError, OverflowError):  # a year before 1 or after 9999
             return "[DATE]"
-        if new != text and not _holds(new, originals):
-            return new
-    weekday_stays = context.keep_weekdays and all(token.kind == "W" for token in tokens)
-    if (text.casefold() in new.casefold() and not weekday_stays) or (step and _holds(new, originals)):
+        if not alone or (new != text and not _holds(new, originals)):
+            break
+    else:
         return "[DATE]"
-    return new
+    weekday_stays = context.keep_weekdays and all(token.kind == "W" for token in tokens)
+    return new if weekday_stays or text.casefold() not in new.casefold() else "[DATE]"
 
 
 def date_shift_operator(

@@ -17,7 +17,7 @@ from deid.identity import name_key, name_words
 from deid.replacement.choices import Choices
 from deid.replacement.identifiers import scramble
 from deid.replacement.names import match_case
-from deid.replacement.pools import Words, phrase_key, states, words
+from deid.replacement.pools import FIFTY, Words, phrase_key, states, words
 
 __all__ = ["TEMPLATES", "Template", "initials_of", "learn_states", "replace_by_template"]
 
@@ -90,7 +90,7 @@ def replace_by_template(
     """
     template = TEMPLATES[category]
     lists = words()
-    stays = frozenset().union(*(lists.kept[name] for name in template.kept))
+    stays = _kept(category)
     tokens = name_words(text)
     out: list[str] = []
     read = i = 0
@@ -117,6 +117,11 @@ def replace_by_template(
     return result if tokens or replaced else ""
 
 
+@functools.cache
+def _kept(category: str) -> frozenset[str]:
+    return frozenset().union(*(words().kept[name] for name in TEMPLATES[category].kept))
+
+
 def _stays(key: str, stays: frozenset[str], lists: Words, category: str) -> bool:
     if key in stays or not key:
         return True
@@ -132,7 +137,8 @@ def _phrase(
     category: str,
 ) -> tuple[int, str]:
     """Return how many words belong together here, and their surrogate, empty when they are no known phrase."""
-    for length in range(min(_LONGEST_PHRASE, len(tokens)), 0, -1):
+    longest = _LONGEST_PHRASE if tokens[0][2] in _starters(template.groups) or known else 1
+    for length in range(min(longest, len(tokens)), 0, -1):
         key = " ".join(token[2] for token in tokens[:length])
         word = text[tokens[0][0] : tokens[length - 1][1]]
         if key in known:
@@ -143,6 +149,13 @@ def _phrase(
             new = choices.claim(found[0], key, choices.others(found[0], found[1], group))
             return length, match_case(new.title() if word[0].isupper() else new, word)
     return 1, ""
+
+
+@functools.cache
+def _starters(groups: tuple[str, ...]) -> frozenset[str]:
+    """Return the first words of phrases of several words."""
+    phrases = (phrase_key(phrase).split() for name in groups for phrase in words().groups[name])
+    return frozenset(phrase[0] for phrase in phrases if len(phrase) > 1)
 
 
 def _word(choices: Choices, key: str, word: str, text: str) -> str:
@@ -174,9 +187,8 @@ def _exchange_spare(choices: Choices, text: str, template: Template, lists: Word
         found = lists.find(key, template.spare)
         if found is not None:
             group = lists.groups[found[0]]
-            options = list(choices.others(found[0], found[1], group))
             word = text[start:end]
-            new = options[(step - 1) % len(options)]
+            new = group[choices.keyed.move(found[0], found[1], len(group), step)]
             return text[:start] + match_case(new.title() if word[0].isupper() else new, word) + text[end:]
     if not tokens:
         return text
@@ -189,14 +201,21 @@ def learn_states(choices: Choices, text: str, known: dict[str, str]) -> None:
     """Add the surrogates of states that an institution is named after to ``known``."""
     index = _state_names()
     keys = [key for _, _, key in name_words(text)]
+    if _state_starters().isdisjoint(keys):
+        return
     for phrase in (*keys, *(" ".join(pair) for pair in itertools.pairwise(keys))):
         if phrase in index and phrase not in known:
-            known[phrase] = states()[choices.keyed.move("state", index[phrase], 50)].name
+            known[phrase] = states()[choices.keyed.move("state", index[phrase], FIFTY)].name
+
+
+@functools.cache
+def _state_starters() -> frozenset[str]:
+    return frozenset(name.split()[0] for name in _state_names())
 
 
 @functools.cache
 def _state_names() -> dict[str, int]:
-    return {phrase_key(state.name): i for i, state in enumerate(states()[:50])}
+    return {phrase_key(state.name): i for i, state in enumerate(states()[:FIFTY])}
 
 
 def initials_of(text: str) -> str:

@@ -18,10 +18,11 @@ hash. Decision record: docs/decisions/0003-name-surrogates.md.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from deid.errors import DetectionError
-from deid.identity import PersonName, canonical_given, link, name_key, parse_name
+from deid.identity import PersonName, canonical_given, full_names, link, name_key, parse_name
 from deid.replacement.identifiers import scramble
 from deid.replacement.permutation import Keyed
 from deid.replacement.pools import Cell, name_pool
@@ -42,6 +43,7 @@ _COMMON = 48
 _HASH_TRIES = 64
 _DIGITS = re.compile(r"\d")
 _LOGIN = re.compile(r"[^\W\d_]+|\d+|[\W_]+")
+_NO_WORDS = _KEPT_ROLES | {"initial"}
 _BETWEEN_NAMES = frozenset({"and", "the", "or", "y", "los", "las"})
 
 
@@ -76,6 +78,7 @@ class NameMap:
         self._full: dict[tuple[str, str], str] = {}
         self._initials: dict[tuple[str, str], str] = {}
         self._written: set[str] = set()
+        self._beginnings: dict[str, str] | None = None
         self.collisions = 0
         """Words whose first choice was an original of the document."""
 
@@ -106,8 +109,8 @@ class NameMap:
     def learn(self, names: Sequence[PersonName]) -> None:
         """Take note of the names of the document, so that short forms and initials find their full names."""
         for name in names:
-            self._written.update(name.keys("given", "middle", "family", "nickname", "name"))
-        if not any(canonical_given(k) != k for k in self._written):
+            self._written.update([p.key for p in name.parts if p.role not in _NO_WORDS])
+        if not any(map(_needs_person, self._written)):
             return
         groups = link(names)
         givens: dict[int, set[str]] = {}
@@ -162,7 +165,7 @@ class NameMap:
         size = min(cell.size, target.size)
         if rank >= size:
             return None
-        band = next(i for i, end in enumerate(_BANDS[1:]) if rank < end)
+        band = bisect_right(_BANDS, rank) - 1
         low, high = _BANDS[band], min(_BANDS[band + 1], size)
         what = f"{cell.kind} {cell.origin} {cell.letter} {band}"
         return self._pool.words[target.start + low + self._keyed.permute(what, rank - low, high - low)]
@@ -198,13 +201,15 @@ class NameMap:
     def spelled(self, key: str, original: str) -> str:
         """Return the surrogate of a word as it is written instead of ``original``."""
         accents = self._spanish or not original.isascii()
-        shown = "-".join(self._pool.spelled(w, accents) for w in self.word(key).split("-"))
-        return match_case(shown, original)
+        new = self.word(key)
+        if "-" in new:
+            return match_case("-".join(self._pool.spelled(w, accents) for w in new.split("-")), original)
+        return match_case(self._pool.spelled(new, accents), original)
 
     def replace(self, text: str, name: PersonName | None = None) -> str:
         """Return the surrogate of a name as written; empty when it holds neither letter nor digit."""
         name = name or self.parse(text)
-        family = (name.keys("family") or ("",))[0]
+        family = (name.keys("family") or ("",))[0] if self._full else ""
         out: list[str] = []
         read = 0
         replaced = False
@@ -296,9 +301,12 @@ class NameMap:
     def _login_word(self, piece: str) -> tuple[str | None, float]:
         if piece in self._written:
             return piece, 0.0
-        cut = [w for w in self._written if len(piece) >= 3 and w.startswith(piece)]
-        if cut:
-            return min(cut), 0.5
+        if self._beginnings is None:
+            ordered = sorted(self._written, reverse=True)
+            self._beginnings = {word[:n]: word for word in ordered for n in range(3, len(word))}
+        cut = self._beginnings.get(piece)
+        if cut is not None:
+            return cut, 0.5
         place = self._pool.place(piece)
         if place is not None and len(piece) >= 4:
             return piece, 3.0 + place[1] / 1000
@@ -322,6 +330,12 @@ class NameMap:
     def _between(self, text: str) -> str:
         """Replace digits that stand between the words of a name: they are no part of it, so they are some code."""
         return scramble(self._keyed, text, "name") if _DIGITS.search(text) else text
+
+
+def _needs_person(key: str) -> bool:
+    """Tell of a short form whether the rest of the document can say more about the full name than the form itself."""
+    full = full_names(key)
+    return len(full) > 1 or any(name[0] != key[0] for name in full)
 
 
 def _reserve_kind(cell: Cell) -> str:

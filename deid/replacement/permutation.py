@@ -47,9 +47,8 @@ class Keyed:
     def number(self, *parts: str) -> int:
         """Return a keyed 512-bit number for ``parts``; take it modulo n for a choice among n."""
         state = self._base.copy()
-        for part in parts:
-            raw = part.encode("utf-8", "surrogatepass")
-            state.update(len(raw).to_bytes(4, "big") + raw)
+        coded = [part.encode("utf-8", "surrogatepass") for part in parts]
+        state.update(b"".join([b"%d:%b" % (len(raw), raw) for raw in coded]))  # lengths: no two lists collide
         return int.from_bytes(state.digest(), "big")
 
     def permute(self, what: str, index: int, size: int, *, inverse: bool = False) -> int:

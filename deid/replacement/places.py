@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from deid.replacement.choices import Choices
 from deid.replacement.identifiers import scramble
 from deid.replacement.names import match_case
-from deid.replacement.pools import State, cities, countries, country_index, phrase_key, states, words
+from deid.replacement.pools import FIFTY, State, cities, countries, country_index, phrase_key, states, words
 
 __all__ = ["Place", "PlaceMap"]
 
@@ -86,6 +86,7 @@ class PlaceMap:
         self._choices = choices
         self._spanish = choices.language.startswith("es")
         self._area: dict[int, str] = {}
+        self._moved: dict[str, State] = {}
         self._city_area: dict[str, str] = {}
         self.known: dict[str, str] = {}
         """Key of a city, state or country of the document -> its surrogate as written, for names of institutions."""
@@ -129,11 +130,15 @@ class PlaceMap:
 
     def _state_of(self, area: str) -> State:
         """Return the surrogate of a state."""
-        index = next(i for i, s in enumerate(states()) if f"US-{s.code}" == area)
-        fifty = [s for s in states() if f"US-{s.code}" in cities()]
-        if index < len(fifty):
-            return fifty[self._choices.keyed.move("state", index, len(fifty))]
-        return fifty[self._choices.keyed.number("state", area) % len(fifty)]
+        found = self._moved.get(area)
+        if found is None:
+            index = _state_index()[area[3:].lower()]
+            if index < FIFTY:
+                index = self._choices.keyed.move("state", index, FIFTY)
+            else:  # the district and the territories
+                index = self._choices.keyed.number("state", area) % FIFTY
+            found = self._moved[area] = states()[index]
+        return found
 
     def _state(self, place: Place, step: int) -> str:
         area = self._state_area(place.text)
@@ -141,7 +146,7 @@ class PlaceMap:
             groups = ("regions_es", "provinces_canada", "regions_gb")
             found = words().find(phrase_key(place.text), groups)
             name = found[0] if found else "regions_es" if self._spanish else ""
-            group = words().groups[name] if name else [s.name for s in states()[:50]]
+            group = words().groups[name] if name else [s.name for s in states()[:FIFTY]]
             key = phrase_key(place.text)
             options = (
                 self._choices.others(name, found[1], group) if found else self._choices.hashed("state", key, group)
@@ -159,9 +164,13 @@ class PlaceMap:
                 return (".".join(state.code) if "." in bare else state.code) + stop
             return state.traditional + stop
 
-        tries = (self._choices.keyed.number("state", area, str(n)) % 50 for n in range(2, 40))
-        choice = [self._state_of(area), *(states()[i] for i in tries)][step - 1 :]
-        return self._choices.claim("states", place.text.strip(), map(written, choice), words=not short)
+        def surrogates() -> Iterator[State]:
+            yield self._state_of(area)
+            for attempt in range(2, 40):
+                yield states()[self._choices.keyed.number("state", area, str(attempt)) % FIFTY]
+
+        candidates = map(written, itertools.islice(surrogates(), step - 1, None))
+        return self._choices.claim("states", place.text.strip(), candidates, words=not short)
 
     # cities
 
@@ -183,7 +192,7 @@ class PlaceMap:
             return area
         if self._spanish:
             return "ES"
-        return f"US-{states()[self._choices.keyed.number('area', key) % 50].code}"
+        return f"US-{states()[self._choices.keyed.number('area', key) % FIFTY].code}"
 
     def _city(self, place: Place, step: int) -> str:
         key = phrase_key(place.text)

@@ -21,6 +21,7 @@ from deid.identity import name_key
 from deid.resources import resource_folder
 
 __all__ = [
+    "FIFTY",
     "Cell",
     "NamePool",
     "State",
@@ -156,6 +157,10 @@ class State:
     """The three-digit prefixes of its ZIP codes."""
 
 
+FIFTY = 50
+"""How many of `states` are states; only they are surrogates."""
+
+
 @functools.cache
 def states() -> tuple[State, ...]:
     """Return the 50 states, then the district and territories that are never a surrogate."""
@@ -214,11 +219,7 @@ class Words:
 
     def find(self, key: str, groups: tuple[str, ...]) -> tuple[str, int] | None:
         """Return the first of ``groups`` that holds the phrase with this key, and where."""
-        for name in groups:
-            index = _group_index(name).get(key)
-            if index is not None:
-                return name, index
-        return None
+        return _group_index(groups).get(key)
 
 
 @functools.cache
@@ -234,8 +235,12 @@ def words() -> Words:
 
 
 @functools.cache
-def _group_index(name: str) -> dict[str, int]:
-    return {phrase_key(phrase): i for i, phrase in enumerate(words().groups[name])}
+def _group_index(groups: tuple[str, ...]) -> dict[str, tuple[str, int]]:
+    found: dict[str, tuple[str, int]] = {}
+    for name in groups:
+        for i, phrase in enumerate(words().groups[name]):
+            found.setdefault(phrase_key(phrase), (name, i))
+    return found
 
 
 @functools.cache

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
-from deid.document import Document, Span, check_spans
+from deid.document import Document, Span
 from deid.errors import ConfigError, DeidError
 from deid.identity import name_key
 from deid.phi import canonical
-from deid.replacement.choices import Choices
+from deid.replacement.choices import Choices, require_inside
 from deid.replacement.contacts import replace_email, replace_ip, replace_phone, replace_url
 from deid.replacement.dates import DateShift, date_shift_operator
 from deid.replacement.identifiers import replace_code, replace_ssn
@@ -116,8 +116,8 @@ class SurrogateOperator:
         return self._replace(document, spans, scope)[1].choices.names.collisions
 
     def _replace(self, document: Document, spans: Sequence[Span], scope: Scope) -> tuple[list[str], _Page]:
-        check_spans(len(document.text), (*spans, *document.spans), document.name)
         text = document.text
+        require_inside(document, (*spans, *document.spans))
         keyed = Keyed(scope.key, "corpus" if self.corpus else scope.person_scope)
         originals = _original_words(
             {text[s.start : s.end] for s in (*spans, *document.spans)}.union(
@@ -167,13 +167,14 @@ def _fill(page: _Page, spans: Sequence[Span], found: Sequence[tuple[str, str]], 
             first(i, lambda _, text, __: names.replace(text, parsed[text]))
         elif category != "DATE":
             later.append(i)
+    acronyms = any(category in TEMPLATES and text.isupper() and " " not in text for category, text in found)
     # names of several words come before their initials, which follow them
     for i in sorted(later, key=lambda i: " " not in found[i][1]):
         category, text = found[i]
         if category in TEMPLATES:
             learn_states(page.choices, text, page.places.known)
         first(i, lambda category, text, step: _REPLACERS.get(category, _other)(page, category, text, step))
-        if category in TEMPLATES and (short := initials_of(text)):
+        if acronyms and category in TEMPLATES and (short := initials_of(text)):
             page.acronyms.setdefault(short, initials_of(out[i]))
     _remove_originals(page, found, out)
 
