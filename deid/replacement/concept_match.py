@@ -1,0 +1,208 @@
+"""Concept-Match: a scrubber that knows what may stay, not what must go.
+
+A text is read from left to right. The longest phrase of a nomenclature becomes its code and a fixed name of its
+concept; words of high frequency stay; everything else, known or not, becomes ``***``. No name can be missed, and much
+that is harmless is lost: high recall, low precision.
+
+Blocks are cut at white space: ``555-1234``, ``Smith,John`` and ``j.doe@x.org`` are one block each, so that no
+punctuation betrays what was inside. A single word that is a name too (*head*, *colon*, *long*) counts in lower case
+only.
+
+Source: Berman, "Concept-match medical data scrubbing", Archives of Pathology & Laboratory Medicine 127, 2003.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from deid.dictionaries import Dictionary, PhraseMatcher, fold, load_dictionary
+from deid.document import Document, Edit, Span, apply_edits
+from deid.replacement.ontology import phrase_key, shown
+from deid.replacement.ontology_files import load_ontology
+from deid.tokenization import tokenize
+
+__all__ = ["BLOCK", "Concept", "ConceptMatcher", "concept_match", "default_matcher"]
+
+BLOCK = "***"
+CATEGORY = "OTHER"
+_PUNCTUATION = frozenset(".,;:!?()[]\"'/-+=<>%&")
+# lists of clinical terms that are concepts, and the prefix of their codes
+_LISTS = {
+    "clinical/anatomy": "ANA",
+    "clinical/conditions": "CON",
+    "clinical/devices": "DEV",
+    "clinical/drugs": "DRG",
+    "clinical/instruments": "INS",
+    "clinical/procedures": "PRO",
+    "clinical/specialties": "SPE",
+    "clinical/terms": "TRM",
+}
+_NAMES = ("last_popular", "last_ambig", "last_unambig", "last_other", "male_unambig", "female_unambig", "given_other")
+_GIVEN = ("male_popular", "female_popular")
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """What a phrase of a nomenclature is replaced by."""
+
+    code: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.name}"
+
+
+class ConceptMatcher:
+    """A nomenclature and words that may stay.
+
+    Parameters
+    ----------
+    nomenclature : mapping of str to Concept
+        Phrases, in any case.
+    stop_words : iterable of str
+        Words that stay as they are.
+    lower_case_only : iterable of str
+        Words of the two that count in lower case only, because they are names too.
+    merge : bool
+        Write one block for a run of words on a line, instead of one a word: their number is hidden too.
+
+    Examples
+    --------
+    >>> matcher = ConceptMatcher(
+    ...     {"b-cell lymphoma": Concept("C0079731", "lymphoma, b-cell")}, {"with", "a", "of"}
+    ... )
+    >>> matcher.scrub(Document("1", "Jones with a history of B-cell lymphoma"))[0].text
+    '*** with a *** of C0079731 lymphoma, b-cell'
+    """
+
+    def __init__(
+        self,
+        nomenclature: Mapping[str, Concept],
+        stop_words: Iterable[str],
+        lower_case_only: Iterable[str] = (),
+        *,
+        merge: bool = False,
+    ) -> None:
+        terms = {phrase_key(phrase): concept for phrase, concept in nomenclature.items()}
+        self._concepts = {_token_key(_tokens(phrase)): concept for phrase, concept in terms.items()}
+        self._lower = frozenset(map(phrase_key, lower_case_only))
+        self._merge = merge
+        self._matcher = PhraseMatcher(
+            [
+                Dictionary("term", tuple(sorted(terms))),
+                Dictionary("stop", tuple(sorted(set(map(phrase_key, stop_words))))),
+            ],
+            _tokens,
+        )
+
+    def replacements(self, document: Document) -> list[tuple[Span, str]]:
+        """Return what to replace by what, for `deid.document.apply_edits`: concepts and blocks, in order."""
+        text = document.text
+        tokens = tokenize(text)
+        starts, ends = tokens.starts.tolist(), tokens.ends.tolist()
+        found: list[tuple[Span, str]] = []
+        block = _Blocks(text, found, self._merge)
+        place = 0
+        for first, last, name in self._matches(tokens.strings, starts, ends, text):
+            if first < place:
+                continue  # inside a longer match
+            for number in range(place, first):
+                block.add(starts[number], ends[number])
+            block.close()
+            if name == "term":
+                concept = self._concepts[_token_key(tokens.strings[first:last])]
+                found.append((Span(starts[first], ends[last - 1], CATEGORY, source="concept-match:term"), str(concept)))
+            place = last
+        for number in range(place, len(starts)):
+            block.add(starts[number], ends[number])
+        block.close()
+        return found
+
+    def scrub(self, document: Document) -> tuple[Document, tuple[Edit, ...]]:
+        """Return the scrubbed document and its edits; ids and metadata are not touched."""
+        return apply_edits(document, self.replacements(document))
+
+    def _matches(
+        self, strings: Sequence[str], starts: list[int], ends: list[int], text: str
+    ) -> list[tuple[int, int, str]]:
+        """Return whole-word matches by position; of those that start together the longest first, terms before words."""
+        matches = []
+        for first, last, name in self._matcher.match(strings):
+            start, end = starts[first], ends[last - 1]
+            inside_a_word = (start and text[start - 1].isalnum()) or text[end : end + 1].isalnum()
+            written = text[start:end]
+            if not inside_a_word and (written.islower() or phrase_key(written) not in self._lower):
+                matches.append((first, last, name))
+        return sorted(matches, key=lambda match: (match[0], -match[1], match[2] != "term"))
+
+
+class _Blocks:
+    """Collects what is not known into blocks."""
+
+    def __init__(self, text: str, found: list[tuple[Span, str]], merge: bool) -> None:
+        self._text = text
+        self._found = found
+        self._merge = merge
+        self._start = self._end = -1  # of the open block; -1: none
+
+    def add(self, start: int, end: int) -> None:
+        """Take a token that is not part of a match."""
+        token = self._text[start:end]
+        if token.isspace():
+            if not self._merge or "\n" in token or "\r" in token:
+                self.close()
+        elif token not in _PUNCTUATION:
+            # between the words of one block there is only punctuation, and blanks when they are merged
+            if self._start < 0:
+                self._start = start
+            self._end = end
+
+    def close(self) -> None:
+        """End the open block; punctuation behind its last word stays."""
+        if self._start >= 0:
+            self._found.append((Span(self._start, self._end, CATEGORY, source="concept-match:block"), BLOCK))
+        self._start = self._end = -1
+
+
+def _tokens(phrase: str) -> list[str]:
+    return tokenize(phrase).strings
+
+
+def _token_key(tokens: Iterable[str]) -> str:
+    return " ".join(fold(token) for token in tokens if not token.isspace())
+
+
+@functools.cache
+def default_matcher() -> ConceptMatcher:
+    """Return the matcher of the shipped nomenclature: ICD-10-CM, drugs, and the clinical word lists.
+
+    Conditions carry their ICD-10-CM codes, other concepts codes of our own that depend on their name alone.
+    """
+    given = frozenset().union(*(load_dictionary(f"names/{name}").words for name in _GIVEN))
+    names = given.union(*(load_dictionary(f"names/{name}").words for name in _NAMES))
+    popular = given | load_dictionary("names/last_popular").words
+    terms: dict[str, Concept] = {}
+    for list_name, prefix in _LISTS.items():
+        for phrase in load_dictionary(list_name).phrases:
+            terms[phrase] = Concept(_code(prefix, phrase), phrase)
+    for ontology, prefix in ((load_ontology("drugs"), "DRG"), (load_ontology("diseases"), "CON")):
+        for phrase, meant in ontology.senses.items():
+            name = shown(ontology, meant[0])
+            terms[phrase] = Concept(ontology.codes.get(meant[0]) or _code(prefix, name), name)
+    terms = {phrase: concept for phrase, concept in terms.items() if phrase not in given}
+    abbreviations = load_dictionary("clinical/abbreviations").words - names
+    stop = load_dictionary("ontologies/stop_words").words
+    guarded = (terms.keys() & names) | (stop & popular)
+    return ConceptMatcher(terms, stop | abbreviations, guarded)
+
+
+def _code(prefix: str, name: str) -> str:
+    return f"{prefix}-{hashlib.sha256(name.encode()).hexdigest()[:6].upper()}"
+
+
+def concept_match(document: Document) -> list[tuple[Span, str]]:
+    """Return the replacements of the default matcher, for `deid.document.apply_edits`."""
+    return default_matcher().replacements(document)
