@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from deid.document import Document
 from deid.errors import DeidError, FormatError, OutputError
-from deid.io.encoding import TextSink, encode, is_binary, misfit, strip_mark
+from deid.io.encoding import TextSink, encode, is_binary, misfit, strip_mark, text_view
 from deid.io.fields import Columns, TableFields, find_columns
 from deid.io.formats import CollectionFormat, Options, Streams
 from deid.io.span_checks import check_label, check_offsets
@@ -78,28 +78,29 @@ def _rows(stream: BinaryIO, options: Options) -> Iterator[tuple[str, list[str] |
         raise FormatError(f"this is no CSV but {kind}", "name the right format with --from")
     csv.field_size_limit(sys.maxsize)  # a note may be longer than the 128 KiB that the module allows
     # undecodable bytes become lone surrogates, which no encoding yields otherwise: so the row that has them is known
-    text = TextIOWrapper(stream, encoding=options.encoding, errors="surrogateescape", newline="")
-    try:
-        beginning = _without_mark(text)
-        first = next(beginning, "")
-        delimiter = options.delimiter or _delimiter(first)
-        reader = csv.reader(_chain(first, beginning), delimiter=delimiter, strict=True)
-        while True:
-            position = f"line {reader.line_num + 1}"
-            try:
-                row = next(reader, None)
-            except csv.Error:
-                raise FormatError(
-                    "a quotation mark is missing or too many", "the rows after it cannot be read", position=position
-                ) from None
-            if row is None:
-                return
-            if row:
-                yield position, _check_bytes(row, options.encoding, position)
-    except UnicodeError:
-        raise misfit(head, options.encoding, "beginning") from None
-    finally:
-        text.detach()
+    with text_view(stream, options.encoding, "", "surrogateescape") as text:
+        try:
+            yield from _parsed(text, options)
+        except UnicodeError:
+            raise misfit(head, options.encoding, "beginning") from None
+
+
+def _parsed(text: TextIOWrapper, options: Options) -> Iterator[tuple[str, list[str] | DeidError]]:
+    beginning = _without_mark(text)
+    first = next(beginning, "")
+    reader = csv.reader(_chain(first, beginning), delimiter=options.delimiter or _delimiter(first), strict=True)
+    while True:
+        position = f"line {reader.line_num + 1}"
+        try:
+            row = next(reader, None)
+        except csv.Error:
+            raise FormatError(
+                "a quotation mark is missing or too many", "the rows after it cannot be read", position=position
+            ) from None
+        if row is None:
+            return
+        if row:
+            yield position, _check_bytes(row, options.encoding, position)
 
 
 def _without_mark(text: TextIOWrapper) -> Iterator[str]:
@@ -192,8 +193,12 @@ def write(streams: Streams, options: Options) -> _Sink:
     return _Sink(streams, options)
 
 
-def _matches(head: bytes) -> bool:
-    return not is_binary(head)
-
-
-CSV = CollectionFormat(name="csv", suffixes=(_SUFFIX, ".tsv"), matches=_matches, read=read, write=write, layout=layout)
+CSV = CollectionFormat(
+    name="csv",
+    suffixes=(_SUFFIX, ".tsv"),
+    matches=lambda head: not is_binary(head),
+    needs_suffix=True,
+    read=read,
+    write=write,
+    layout=layout,
+)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from typing import BinaryIO
 
@@ -25,6 +26,7 @@ __all__ = [
     "looks_textual",
     "misfit",
     "strip_mark",
+    "text_view",
     "would_fit",
 ]
 
@@ -207,6 +209,17 @@ class TextSink:
         self._text.detach()
 
 
+@contextmanager
+def text_view(stream: BinaryIO, encoding: str, newline: str, errors: str = "strict") -> Iterator[TextIOWrapper]:
+    """Look at a binary stream as text, and leave it open."""
+    text = TextIOWrapper(stream, encoding=encoding, errors=errors, newline=newline)
+    try:
+        yield text
+    finally:
+        with suppress(ValueError):  # a reader that nobody finished is dropped after its file was closed
+            text.detach()
+
+
 def lines(stream: BinaryIO, encoding: str) -> Iterator[tuple[int, str | EncodingError]]:
     """Yield numbered lines, line ends included; a line of wrong bytes gives an error in its place.
 
@@ -214,20 +227,16 @@ def lines(stream: BinaryIO, encoding: str) -> Iterator[tuple[int, str | Encoding
     """
     if "\n".encode(encoding) != b"\n" or encoding == "utf-8-sig":
         # LF is more than one byte here, so lines cannot be cut before decoding, and one error ends the file
-        text = TextIOWrapper(stream, encoding=encoding, newline="\n")
         number = 0
-        try:
-            for number, line in enumerate(text, 1):
-                yield number, line
-        except UnicodeError:
-            yield (
-                number + 1,
-                EncodingError(
-                    f"the text is not {encoding}", "name the encoding with --encoding", position=f"line {number + 1}"
-                ),
-            )
-        finally:
-            text.detach()
+        with text_view(stream, encoding, "\n") as text:
+            try:
+                for number, line in enumerate(text, 1):
+                    yield number, line
+            except UnicodeError:
+                yield (
+                    number + 1,
+                    EncodingError(f"the text is not {encoding}", "name it with --encoding", "", f"line {number + 1}"),
+                )
         return
     for number, raw in enumerate(stream, 1):
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,11 @@ from deid.io.atomic import os_reason
 from deid.safe_names import safe_name
 
 __all__ = ["Listing", "check_output", "list_files", "split_suffix"]
+
+_COMMON = re.compile(
+    r"\.(ann|bak|csv|dcm|docx?|gz|html?|ini|jpe?g|json|jsonl|log|md|ndjson|odt|parquet|pdf|phi|phrase|png|pq|py|rtf"
+    r"|sgml?|spacy|tar|text|tiff?|tmp|toml|tsv|txt|xlsx?|xml|ya?ml|zip)"
+)
 
 
 @dataclass(slots=True)
@@ -105,5 +111,7 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def skipped_suffix(suffix: str) -> str:
-    """Return how files of a suffix are called in a summary."""
-    return f"{safe_name(suffix)} files" if suffix else "files without suffix"
+    """Return how files of a suffix are called in a summary; an unusual one is masked (``report.Smith``)."""
+    if not suffix:
+        return "files without suffix"
+    return f"{suffix if _COMMON.fullmatch(suffix) else safe_name(suffix)} files"

@@ -61,6 +61,8 @@ class Format:
     """Suffixes of its files in lower case; the first is the one that is written."""
     matches: Callable[[bytes], bool]
     """Whether the first kilobytes of a file look like this format."""
+    needs_suffix: bool = False
+    """Whether content alone does not tell it, so that files of other suffixes are never taken for it."""
     companions: tuple[str, ...] = ()
     """Suffixes of files that stand beside the main one."""
     label_sets: tuple[str, ...] = ()

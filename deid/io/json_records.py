@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from typing import Any, BinaryIO
 
 from deid.errors import DeidError, EncodingError, FormatError, OutputError
-from deid.io.encoding import is_binary, lines, strip_mark
+from deid.io.encoding import is_binary, lines, strip_mark, text_view
 
 __all__ = ["dump", "first_record", "records"]
 
@@ -110,13 +110,11 @@ def _constant(_: str) -> None:
 
 def _array(stream: BinaryIO, encoding: str) -> Iterator[tuple[str, dict[str, Any] | DeidError]]:
     """Read the elements of one array without holding the whole file."""
-    text = TextIOWrapper(stream, encoding=encoding, newline="")
-    try:
-        yield from _elements(text)
-    except UnicodeError:
-        yield "end", EncodingError(f"the text is not {encoding}", "name the encoding with --encoding")
-    finally:
-        text.detach()
+    with text_view(stream, encoding, "") as text:
+        try:
+            yield from _elements(text)
+        except UnicodeError:
+            yield "end", EncodingError(f"the text is not {encoding}", "name the encoding with --encoding")
 
 
 def _elements(stream: TextIOWrapper) -> Iterator[tuple[str, dict[str, Any] | DeidError]]:

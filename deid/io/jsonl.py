@@ -97,8 +97,11 @@ def _results(record: Record, position: str) -> list[Any]:
         raise FormatError(
             f"the task has {len(done)} annotations", "export one annotator's work, or merge them first", "", position
         )
+    results = (done[0].get("result") or []) if done else []
+    if not isinstance(results, list):
+        raise FormatError("the annotation's result is no list", "export as JSON again", position=position)
     values: list[Any] = []
-    for result in (done[0].get("result") or []) if done else []:
+    for result in results:
         region = result.get("value") if isinstance(result, dict) else None
         if not isinstance(region, dict):
             raise FormatError("a result has no value", "export as JSON again", position=position)

@@ -36,6 +36,8 @@ def sniff_file(
     sure : bool
         Return None rather than a format whose content does not look like it.
     """
+    if not path.is_file():
+        raise InputError("this is no regular file", "name a file or a folder")  # opening a pipe would wait for ever
     try:
         with path.open("rb") as stream:
             head = stream.read(_HEAD)
@@ -45,7 +47,7 @@ def sniff_file(
     if beside is None:
         beside = {s for f in formats.values() for s in f.companions if path.with_suffix(s).is_file()}
     known = [f for f in formats.values() if suffix in f.suffixes]
-    for candidate in known or formats.values():
+    for candidate in known or [f for f in formats.values() if not f.needs_suffix]:
         required = candidate.companions and isinstance(candidate, DocumentFormat)
         if required and not set(candidate.companions) <= set(beside):
             continue

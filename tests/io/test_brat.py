@@ -33,7 +33,11 @@ def test_annotations_attributes_and_notes() -> None:
         (
             Span(4, 8, "DATE", "T2", attributes=(("Uncertain", ""),)),
             Span(
-                0, 3, "PATIENT", "T1", attributes=(("Role", "mother of the child"), ("note.AnnotatorNotes", "check this"))
+                0,
+                3,
+                "PATIENT",
+                "T1",
+                attributes=(("Role", "mother of the child"), ("note.AnnotatorNotes", "check this")),
             ),
         ),
         {"brat": ["R1\tBornIn Arg1:T1 Arg2:T2", "#2\tAnnotatorNotes R1\tsure?", "*\tEquiv T1 T2"]},

@@ -63,13 +63,11 @@ def test_a_bad_record_stops_no_other(record: str, error: type[DeidError]) -> Non
 
 
 def test_records_before_the_end_of_a_truncated_file_are_read() -> None:
-    found = []
+    content = b'<ROOT><RECORD ID="1"><TEXT>fine</TEXT></RECORD><RECORD ID="2"><TEXT>cut'
+    reader = FORMATS["i2b2-2006"].read({".xml": BytesIO(content)}, Options())
+    assert next(reader) == Document("1", "fine")
     with pytest.raises(FormatError, match="truncated"):
-        for item in FORMATS["i2b2-2006"].read(
-            {".xml": BytesIO(b'<ROOT><RECORD ID="1"><TEXT>fine</TEXT></RECORD><RECORD ID="2"><TEXT>cut')}, Options()
-        ):
-            found.append(item)
-    assert found == [Document("1", "fine")]
+        next(reader)
 
 
 def test_records_are_streamed() -> None:

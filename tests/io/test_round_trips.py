@@ -123,10 +123,13 @@ def test_csv_carries_metadata_of_text(document: Document) -> None:
 @given(document=documents(PLAIN, MARKUP, HOSTILE))
 def test_nothing_is_ever_read_back_differently(name: str, document: Document) -> None:
     """What a format cannot carry it refuses; brat numbers its spans and inline formats sort theirs."""
+    refusal = None
     try:
         (back,) = through(FORMATS[name], [document])
     except OutputError as error:
-        assert error.position or "overlap" in error.what or "surrogate" in error.what or "spaCy" in error.what
+        refusal = error
+    if refusal is not None:
+        assert refusal.position or "surrogate" in refusal.what or "spaCy" in refusal.what
         return
     assert isinstance(back, Document)
     spans = [replace(span, id="") for span in back.spans]
@@ -153,9 +156,12 @@ def test_jsonl_carries_all_of_unicode(document: Document) -> None:
 def test_other_encodings_carry_what_they_can_express(name: str, encoding: str) -> None:
     spans = () if name == "text" else (Span(0, 4, "PATIENT", "T1" if name == "brat" else ""),)
     document = Document("n", "José\r\nß 1/2\n", spans)
-    assert through(FORMATS[name], [document, replace(document, id="m")][: 1 if name == "text" else 2], Options(encoding))[
-        0
-    ] == document
+    assert (
+        through(FORMATS[name], [document, replace(document, id="m")][: 1 if name == "text" else 2], Options(encoding))[
+            0
+        ]
+        == document
+    )
 
 
 @pytest.mark.parametrize("name", ["text", "brat", "hide", "i2b2-2006", "i2b2-2014", "csv", "physionet"])

@@ -1,0 +1,167 @@
+"""Whatever a file holds: it is read, or an error says where and what to do, and no error repeats what it holds."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import json_values
+
+from deid.document import Document, Failure, Span
+from deid.errors import DeidError
+from deid.io import FORMATS, Options, check_output, open_writer, read, scan, write
+from deid.io.formats import DocumentFormat, Format
+
+SECRET = "Zzyzxian"
+"""Planted in texts, ids, labels and fields; 'Zzyzx' is part of no word of a message."""
+
+
+def written(format: Format) -> dict[str, bytes]:
+    """Return a small valid set of files of a format, full of planted words."""
+    text = f"Mr. {SECRET} & {SECRET},\n<b> 3/4\n"
+    spans = () if format.name == "text" else (Span(4, 12, "PATIENT"), Span(15, 23, "DOCTOR"))
+    document = Document("1-1", text, spans)
+    if isinstance(format, DocumentFormat):
+        return format.write(document, Options())
+    streams = {suffix: BytesIO() for suffix in (format.suffixes[0], *format.companions)}
+    sink = format.write(streams, Options())
+    sink.add(document)
+    sink.add(replace(document, id="2-1"))
+    sink.finish()
+    return {suffix: stream.getvalue() for suffix, stream in streams.items()}
+
+
+def read_all(format: Format, parts: dict[str, bytes]) -> list[Document | DeidError]:
+    """Read with the bare verbs, so that anything but a `DeidError` comes through."""
+    try:
+        if isinstance(format, DocumentFormat):
+            return [format.read(parts, Options())]
+        return list(format.read({suffix: BytesIO(data) for suffix, data in parts.items()}, Options()))
+    except DeidError as error:
+        return [error]
+
+
+def silent(error: BaseException) -> bool:
+    """Tell whether neither the error nor its traceback's chain repeats a planted word."""
+    shown = f"{error!s} {error!r} {getattr(error, '__cause__', '')}"
+    if error.__context__ is not None and not error.__suppress_context__:
+        shown += "".join(traceback.format_exception_only(error.__context__))
+    return "Zzyzx" not in shown
+
+
+@pytest.mark.parametrize("name", list(FORMATS))
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_damaged_files_give_documents_or_silent_errors(name: str, data: st.DataObject) -> None:
+    """Cut anywhere, or with a stretch overwritten: something is read or refused, and no message quotes the file."""
+    format = FORMATS[name]
+    parts = written(format)
+    suffix = data.draw(st.sampled_from(sorted(parts)))
+    content = parts[suffix]
+    start = data.draw(st.integers(0, len(content)))
+    end = data.draw(st.integers(start, min(len(content), start + 12)))
+    filling = data.draw(
+        st.sampled_from([b"", b"\xff", b"\x00", SECRET.encode(), b"<", b"&x;", b"9", b'"', b"\n", b"[{"])
+    )
+    cut = data.draw(st.booleans())
+    parts[suffix] = content[:start] if cut else content[:start] + filling + content[end:]
+    for item in read_all(format, parts):
+        if isinstance(item, DeidError):
+            assert silent(item)
+            assert item.hint
+        else:
+            assert isinstance(item, Document)
+
+
+@pytest.mark.parametrize("name", ["jsonl", "prodigy", "doccano", "labelstudio"])
+@settings(max_examples=60, deadline=None)
+@given(
+    record=st.dictionaries(
+        st.sampled_from(["text", "id", "spans", "label", "entities", "data", "annotations", "predictions", SECRET]),
+        json_values()
+        | st.lists(
+            st.dictionaries(
+                st.sampled_from(["start", "end", "label", "text", "result", "attributes", "score", "id"]), json_values()
+            ),
+            max_size=2,
+        ),
+    )
+)
+def test_records_of_any_shape_are_documents_or_errors(name: str, record: dict[str, object]) -> None:
+    content = (json.dumps(record) + "\n").encode()
+    (item,) = read_all(FORMATS[name], {".jsonl": content})
+    assert isinstance(item, Document | DeidError)
+
+
+@pytest.mark.parametrize("name", list(FORMATS))
+@settings(max_examples=30, deadline=None)
+@given(content=st.binary(max_size=200))
+def test_any_bytes_are_documents_or_errors(name: str, content: bytes) -> None:
+    format = FORMATS[name]
+    for item in read_all(format, dict.fromkeys((format.suffixes[0], *format.companions), content)):
+        assert isinstance(item, Document | DeidError)
+
+
+def test_labels_of_files_are_masked_in_messages(tmp_path: Path) -> None:
+    """An element's name or a type comes from the file and may be anything."""
+    contents = {
+        "a.xml": f'<deIdi2b2><TEXT>abc</TEXT><TAGS><X start="0" end="1" TYPE="{SECRET}"/></TAGS></deIdi2b2>',
+        "b.sgml": f"<{SECRET} {SECRET}>",
+        "c.sgml": f"</{SECRET}>",
+        "d.jsonl": json.dumps({"text": "a", "spans": [[0, 5, SECRET]]}),
+        "e.xml": f'<ROOT><RECORD ID="{SECRET}"><TEXT><PHI TYPE="{SECRET}">x</PHI></TEXT></RECORD></ROOT>',
+        "f.csv": f"{SECRET},{SECRET}\n1,2\n",
+        "g.jsonl": json.dumps({SECRET: 1}) + "\n{" + SECRET,
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+        failures = [item for item in read(tmp_path / name) if isinstance(item, Failure)]
+        assert failures, name
+        assert all(silent(failure.error) and "Zzyzx" not in repr(failure) for failure in failures), name
+
+
+def test_file_names_ids_and_fields_are_masked_in_messages(tmp_path: Path) -> None:
+    folder = tmp_path / SECRET
+    (folder / f"{SECRET} ward").mkdir(parents=True)
+    (folder / f"{SECRET} ward" / f"{SECRET}_1960.txt").write_bytes(b"\xff\xfe\x00")
+    (folder / f"{SECRET}.txt").write_text(SECRET)
+    (folder / f"x.{SECRET}").write_text(SECRET)
+    source = scan(folder, "text")
+    shown = [*map(repr, source.documents()), repr(source), *source.remarks()]
+    failures = [item for item in source.documents() if isinstance(item, Failure)]
+    assert len(failures) == 1
+    assert failures[0].path.endswith("1960.txt")
+    hostile = [
+        Document(f"../{SECRET}", "x"),
+        Document(f"/{SECRET}", "x"),
+        Document(f".{SECRET}", "x"),
+        Document(SECRET * 40, "x"),
+        Document(SECRET, "\ud800"),
+        Document(SECRET, "x", (Span(0, 1, SECRET),)),
+        Document("", "x"),
+    ]
+    found = write(hostile, tmp_path / "out", "i2b2-2014")
+    assert found.documents == 0
+    assert not list((tmp_path / "out").rglob("*")) if (tmp_path / "out").exists() else True
+    found.failures += write(
+        [Document(SECRET, "x", (), {SECRET: object()}), Document("a", "x", (), {"text": SECRET})],
+        tmp_path / "out.jsonl",
+        "jsonl",
+    ).failures
+    assert len(found.failures) == 9
+    shown += [f"{f!r} {f.error} {f.error!r}" for f in [*failures, *found.failures]]
+    assert "Zzyzx" not in " ".join(shown)
+    with open_writer(tmp_path / "two.txt", "text") as writer:
+        writer.write(Document(SECRET, "x"))
+        with pytest.raises(DeidError) as caught:
+            writer.write(Document(f"{SECRET}2", "x"))
+    assert silent(caught.value)
+    with pytest.raises(DeidError) as caught:
+        check_output(folder, folder / "out")
+    assert silent(caught.value)
