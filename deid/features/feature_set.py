@@ -21,13 +21,13 @@ from deid.dictionaries import Dictionary, PhraseMatcher, fold, load_dictionary
 from deid.errors import ConfigError, ModelError
 from deid.features.affix import affix_features
 from deid.features.patterns import letter_patterns, pattern_features
-from deid.features.position import PositionFeatures, line_features, occurrence_share
+from deid.features.position import PositionFeatures, occurrence_share, place_features
 from deid.features.shape import shape_features
 from deid.tokenization import Tokens, tokenize
 
 __all__ = ["GROUPS", "PRESETS", "Encoded", "FeatureSet", "TypeFeature"]
 
-_LEXICAL_POSITION = ("HD_", "SE_")
+_LEXICAL_POSITION = ("HD_",)
 
 GROUPS = "racd"
 """The four groups of the dissertation: regular expressions, affixes, context, dictionaries."""
@@ -100,7 +100,7 @@ def _default_types() -> tuple[TypeFeature, ...]:
     return (
         TypeFeature("pattern", "r", lambda t: pattern_features(t, table), (0,), lexical=False),
         TypeFeature("shape", "r", shape_features, near, lexical=False),
-        TypeFeature("affix", "a", lambda t: affix_features(t, 3), near, lexical=False),
+        TypeFeature("affix", "a", lambda t: affix_features(t, 3), (0,), lexical=False),
         TypeFeature("long-affix", "a", lambda t: affix_features(t, 5, 4), (0,), lexical=True),
         TypeFeature("context", "c", _word, _AROUND, lexical=True),
         TypeFeature("lower", "c", _lower, near, lexical=True),
@@ -110,7 +110,7 @@ def _default_types() -> tuple[TypeFeature, ...]:
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
         "hide": Preset("hide", True, False, _hide_types, occurrence_share, (0,)),
-        "default": Preset("default", False, True, _default_types, line_features, (-1, 0, 1)),
+        "default": Preset("default", False, True, _default_types, place_features, (-1, 0, 1)),
     }
 )
 """``hide`` is the dissertation exactly; ``default`` is the best that was measured (docs/features.md)."""

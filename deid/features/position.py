@@ -1,13 +1,14 @@
-"""Features of a token's place in its document: occurrences, line, line header, section (group c)."""
+"""Features of a token's place in its document: occurrences, line, line header, chunk (group c)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
+from deid.features.shape import shape_features
 from deid.tokenization import Tokens
 
-__all__ = ["PositionFeatures", "line_features", "occurrence_share"]
+__all__ = ["PositionFeatures", "chunk_features", "line_features", "occurrence_share", "place_features"]
 
 PositionFeatures = list[list[tuple[str, float]]]
 """For each item of the sequence its attributes and their values."""
@@ -20,72 +21,71 @@ def occurrence_share(tokens: Tokens, items: Sequence[int]) -> PositionFeatures:
     return [[("OCC", counts[tokens.strings[i]] / total)] for i in items]
 
 
+def place_features(tokens: Tokens, items: Sequence[int]) -> PositionFeatures:
+    """Return `line_features` and `chunk_features` of each item."""
+    return [
+        line + chunk for line, chunk in zip(line_features(tokens, items), chunk_features(tokens, items), strict=True)
+    ]
+
+
 _HEADER_TOKENS = 6
-_SECTION_CHARACTERS = 60
 
 
 def line_features(tokens: Tokens, items: Sequence[int]) -> PositionFeatures:
-    """Return where each item stands in its line, the line's header, and the section that it belongs to.
+    """Return where each item stands in its line, and the line's header.
 
-    ``LP_n`` position in the line (0, 1, 2, 3 for 3 to 5, 6 for more), ``LE`` last of its line, ``LL_n`` length class
-    of the line, ``HD_x`` the words before a colon among the line's first tokens, ``SE_x`` the last line that was a
-    section heading (short, ends with a colon or is all upper case), ``BL`` first line or after an empty line.
+    ``LP_n`` position in the line (0, 1, 2, 3 for 3 to 5, 6 for more), ``LE`` last of its line, ``HD_x`` the words
+    before a colon among the line's first tokens.
     """
     features: PositionFeatures = []
-    section = ""
-    for line, after_blank in _lines(tokens, items):
+    for line in _lines(tokens, items):
         words = [tokens.strings[i] for i in line]
-        header = ""
-        for k, word in enumerate(words[:_HEADER_TOKENS]):
-            if word == ":":
-                header = " ".join(words[:k]).lower()
-                break
-        if _is_heading(words):
-            section = " ".join(words).lower().rstrip(" :")
-        size = (
-            "1"
-            if len(words) == 1
-            else "4"
-            if len(words) <= 4
-            else "10"
-            if len(words) <= 10
-            else "30"
-            if len(words) <= 30
-            else "+"
-        )
+        colon = words.index(":") if ":" in words[:_HEADER_TOKENS] else 0
+        header = [(f"HD_{' '.join(words[:colon]).lower()}", 1.0)] if colon else []
         for k in range(len(words)):
             place = str(k) if k < 3 else "3" if k < 6 else "6"
-            row = [(f"LP_{place}", 1.0), (f"LL_{size}", 1.0), (f"SE_{section}", 1.0)]
-            if k == len(words) - 1:
-                row.append(("LE", 1.0))
-            if header:
-                row.append((f"HD_{header}", 1.0))
-            if after_blank:
-                row.append(("BL", 1.0))
-            features.append(row)
+            end = [("LE", 1.0)] if k == len(words) - 1 else []
+            features.append([(f"LP_{place}", 1.0), *end, *header])
     return features
 
 
-def _lines(tokens: Tokens, items: Sequence[int]) -> list[tuple[list[int], bool]]:
-    """Group the items (token indices, white space left out) by line; tell which lines follow an empty one."""
-    lines: list[tuple[list[int], bool]] = []
+_CHUNK_CHARACTERS = 20
+
+
+def chunk_features(tokens: Tokens, items: Sequence[int]) -> PositionFeatures:
+    """Return what each item's chunk looks like: the tokens around it up to white space, such as ``22-10-04``.
+
+    ``CS_x`` short shape of the chunk without punctuation at its edges, ``CF_x`` its full shape when it holds a digit,
+    ``CP_n`` the item's place in it (3 for all later ones). A chunk of one token has none.
+    """
+    features: PositionFeatures = [[] for _ in items]
+    first = 0
+    for stop in range(1, len(items) + 1):
+        if stop < len(items) and items[stop] == items[stop - 1] + 1:
+            continue
+        if stop - first > 1:
+            chunk = "".join(tokens.strings[i] for i in items[first:stop]).strip(".,;:()[]")
+            full, short = shape_features(chunk, _CHUNK_CHARACTERS)
+            names = [f"CS_{short[3:]}"]
+            if any(map(str.isdigit, chunk)):
+                names.append(f"CF_{full[3:]}")
+            for k in range(first, stop):
+                features[k] = [(name, 1.0) for name in (*names, f"CP_{min(k - first, 3)}")]
+        first = stop
+    return features
+
+
+def _lines(tokens: Tokens, items: Sequence[int]) -> list[list[int]]:
+    """Group the items (token indices, white space left out) by line."""
+    lines: list[list[int]] = []
     current: list[int] = []
-    blank = True
-    wanted = set(items)
-    for i, string in enumerate(tokens.strings):
-        if i in wanted:
-            current.append(i)
-        elif tokens.spaces[i] and ("\n" in string or "\r" in string):
-            if current:
-                lines.append((current, blank))
-            current, blank = [], string.count("\n") > 1 or string.count("\r") > 1
+    before = 0
+    for i in items:
+        if current and any("\n" in s or "\r" in s for s in tokens.strings[before + 1 : i]):
+            lines.append(current)
+            current = []
+        current.append(i)
+        before = i
     if current:
-        lines.append((current, blank))
+        lines.append(current)
     return lines
-
-
-def _is_heading(words: Sequence[str]) -> bool:
-    if sum(map(len, words)) > _SECTION_CHARACTERS or len(words) > 8:
-        return False
-    text = "".join(words)
-    return text.endswith(":") or (text.isupper() and len(text) > 3)

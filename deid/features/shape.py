@@ -10,7 +10,7 @@ __all__ = ["shape", "shape_features"]
 _LONGEST = 12
 
 
-def shape(token: str) -> str:
+def shape(token: str, longest: int = _LONGEST) -> str:
     """Return the shape: ``X`` upper case, ``x`` lower case, ``d`` digit, ``m`` mark, `` `` space, others as they are.
 
     Examples
@@ -18,7 +18,7 @@ def shape(token: str) -> str:
     >>> shape("McNeil"), shape("2010"), shape("José")
     ('XxXxxx', 'dddd', 'Xxxx')
     """
-    return "".join(map(_kind, token[:_LONGEST])) + ("+" if len(token) > _LONGEST else "")
+    return "".join(map(_kind, token[:longest])) + ("+" if len(token) > longest else "")
 
 
 def _kind(character: str) -> str:
@@ -34,7 +34,7 @@ def _kind(character: str) -> str:
     return " " if character.isspace() else character
 
 
-def shape_features(token: str) -> tuple[str, ...]:
+def shape_features(token: str, longest: int = _LONGEST) -> tuple[str, str]:
     """Return the shape ``SH_...`` and the short shape ``SS_...`` with runs collapsed."""
-    full = shape(token)
+    full = shape(token, longest)
     return f"SH_{full}", "SS_" + "".join(kind for kind, _ in itertools.groupby(full))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
@@ -12,9 +13,9 @@ from deid.errors import ConfigError
 from deid.features import FeatureSet
 from deid.features.affix import affix_features
 from deid.features.patterns import TABLE_4_3, letter_patterns, pattern_features
-from deid.features.position import line_features
+from deid.features.position import PositionFeatures, chunk_features, line_features
 from deid.features.shape import shape, shape_features
-from deid.tokenization import tokenize
+from deid.tokenization import Tokens, tokenize
 
 SAMPLE = (
     "CLINICAL HISTORY: 56 year old female with a history of B-cell lymphoma "
@@ -126,14 +127,26 @@ def test_dictionary_words_and_phrases_fire_on_each_token() -> None:
     assert rows(features, "TEXAS")["TEXAS"] == {"IN_places/states": 1.0}
 
 
-def test_line_features_tell_place_header_and_section() -> None:
-    text = "PAST HISTORY\n\nName: Ana Ruiz\n"
+def position(extract: Callable[[Tokens, Sequence[int]], PositionFeatures], text: str) -> dict[str, set[str]]:
     tokens = tokenize(text)
     items = [i for i in range(len(tokens)) if not tokens.spaces[i]]
-    found = {tokens.strings[i]: dict(row) for i, row in zip(items, line_features(tokens, items), strict=True)}
-    assert {"LP_2", "HD_name", "SE_past history", "BL"} <= set(found["Ana"])
-    assert "LE" in found["Ruiz"]
-    assert "LE" not in found["Ana"]
+    return {tokens.strings[i]: {n for n, _ in row} for i, row in zip(items, extract(tokens, items), strict=True)}
+
+
+def test_line_features_tell_place_and_header() -> None:
+    found = position(line_features, "PAST HISTORY\r\nPat. Name: Ana Ruiz\n\nnext")
+    assert found["Ana"] == {"LP_3", "HD_pat . name"}
+    assert found["Ruiz"] == {"LP_3", "HD_pat . name", "LE"}
+    assert found["PAST"] == {"LP_0"}
+    assert found["next"] == {"LP_0", "LE"}
+
+
+def test_chunk_features_tell_what_stands_together() -> None:
+    found = position(chunk_features, "On (22-10-04), c/o Ana")
+    assert found["10"] == {"CS_d-d-d", "CF_dd-dd-dd", "CP_3"}
+    assert found["22"] == {"CS_d-d-d", "CF_dd-dd-dd", "CP_1"}
+    assert found["c"] == {"CS_x/x", "CP_0"}
+    assert found["Ana"] == set()
 
 
 @given(text=st.text(alphabet=st.sampled_from("Ab 1.\n\t-é\u0301\x00\ud800"), max_size=40))
