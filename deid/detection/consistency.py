@@ -7,7 +7,7 @@ footer. Words of clinical or ordinary language are found again only where their 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from deid.detection.lexicon import classes_of
 from deid.detection.person_words import PERSON, clear
@@ -16,7 +16,7 @@ from deid.detection.view import LOWER, MIXED, TITLE, UPPER
 from deid.document import Span
 from deid.phi import group
 
-__all__ = ["find_again"]
+__all__ = ["find_again", "settle_categories"]
 
 _ORDINARY = classes_of(
     "word", "clinical", "section", "eponym", "device", "month", "weekday", "season", "relation", "role"
@@ -109,6 +109,7 @@ def _sow(scene: Scene, span: Span, seeds: _Seeds) -> None:
     if kind == "NAME":
         if len(whole) > 1:
             seeds.add(whole, span)
+            _sow_variants(whole, span, seeds)
         for i in words:
             classes = scene.classes[i]
             if (
@@ -118,6 +119,61 @@ def _sow(scene: Scene, span: Span, seeds: _Seeds) -> None:
                 and not _function(scene, i)
             ):
                 seeds.add((view.folded[i],), span)
+
+
+def _sow_variants(whole: tuple[str, ...], span: Span, seeds: _Seeds) -> None:
+    """Add the ways to write a full name with an initial: *Smith, J*, *J. Smith*, *J Smith*."""
+    if "," in whole[1:3]:
+        comma = whole.index(",")
+        last, first = whole[:comma], whole[comma + 1 : comma + 2]
+    else:
+        letters = [w for w in whole if len(w) > 1]
+        last, first = tuple(letters[-1:]), whole[:1]
+    if len(last) != 1 or not first or len(last[0]) < 3 or not first[0].isalpha() or len(first[0]) < 2:
+        return
+    initial = first[0][0]
+    for variant in ((last[0], ",", initial), (initial, ".", last[0]), (initial, last[0]), (last[0], initial)):
+        seeds.add(variant, span)
+
+
+def settle_categories(scene: Scene, spans: list[Span]) -> list[Span]:
+    """Give a name that was found without knowing whose it is the category of the same name found with a title or label.
+
+    *Seen by Priscilla Vann* may be anybody; *PCP: Priscilla Vann, DO* further up says that she is a clinician.
+    """
+    known: dict[str, str] = {}
+    for span in sorted(spans, key=lambda s: -(s.score or 0.0)):
+        if span.category in ("PATIENT", "DOCTOR") and _tells(span.source):
+            for word in _name_words(scene, span):
+                known.setdefault(word, span.category)
+    if not known:
+        return spans
+    settled = []
+    for span in spans:
+        if span.category in ("PATIENT", "DOCTOR") and not _tells(span.source):
+            found = {known[w] for w in _name_words(scene, span) if w in known}
+            if len(found) == 1:
+                span = replace(span, category=found.pop())
+        settled.append(span)
+    return settled
+
+
+_TELLING = ("name.title", "name.credential", "name.provider_field", "name.patient_field", "name.signed_by", "name.role")
+
+
+def _tells(source: str) -> bool:
+    """Tell whether a source knows whose name it found."""
+    return not source.startswith("rule:name.") or source.removeprefix("rule:").startswith(_TELLING)
+
+
+def _name_words(scene: Scene, span: Span) -> list[str]:
+    view = scene.view
+    index, words = view.at(span.start), []
+    while index < len(view) and view.starts[index] < span.end:
+        if scene.is_word(index) and len(view.folded[index]) > 2:
+            words.append(view.folded[index])
+        index += 1
+    return words
 
 
 def _function(scene: Scene, index: int) -> bool:

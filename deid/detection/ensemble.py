@@ -22,7 +22,7 @@ from pathlib import Path
 
 import regex
 
-from deid.detection.consistency import find_again
+from deid.detection.consistency import find_again, settle_categories
 from deid.detection.fields import Scan
 from deid.detection.lexicon import classes_of, load_lexicon
 from deid.detection.normalize import normalize
@@ -101,7 +101,7 @@ class Ensemble:
         if self.consistency:
             again = find_again(scene, accepted, self.strong)
             accepted += [s for s in again if _score(s) >= self.threshold]
-        spans = _join(scene, _decide(accepted))
+        spans = _join(scene, _decide(settle_categories(scene, accepted)))
         if self.to_canonical:
             spans = [replace(s, category=canonical(s.category)) for s in spans]
         return [normal.back(s) for s in spans]

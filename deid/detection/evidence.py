@@ -35,9 +35,9 @@ def _strength(scene: Scene, index: int) -> float:
     if classes & GIVEN:
         if not clear(scene, index):
             return 0.4
-        value = 0.85 if popular or not short else 0.5
+        value = 0.85 if popular else 0.55 if not short else 0.4
         if scene.blind(index):
-            value -= 0.2 if popular else 0.35
+            value -= 0.2
         return min(value, 0.5) if classes & _PLACES and not classes & MOSTLY else value
     if classes & LAST:
         if not clear(scene, index):
@@ -130,7 +130,7 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
         found.append((0.75 if direct else 0.5, "name.relation"))
     if near and scene.has(before, "role"):
         found.append((0.6 if direct else 0.4, "name.role"))
-    for cue, value in (("naming", 0.75), ("greeting", 0.5 if scene.quiet else 0.6), ("doctor", 0.4), ("contact", 0.25)):
+    for cue, value in (("naming", 0.75), ("greeting", 0.45), ("doctor", 0.4), ("contact", 0.25)):
         if cue in cues:
             found.append((value, f"name.{cue}"))
     if _closes(scene, run):

@@ -167,14 +167,16 @@ class LabelFinder:
         self.by_label: dict[str, Field | PersonField] = {fold(label): r for r in labelled for label in r.labels}
         """Folded label -> its field, for the columns of tables."""
         phrases += [Dictionary(c.name, tuple(fold(w) for w in c.words)) for c in cues]
-        self._matcher = PhraseMatcher(phrases, words_of)
+        self._matcher = PhraseMatcher(phrases, _undotted_words)
 
     def find(self, view: View) -> Scan:
         """Scan a text."""
         scan = Scan([], [], [])
         covered = 0
-        matches = self._matcher.match(view.folded)
-        for start, end, name in sorted(matches, key=lambda m: (m[0], -m[1], m[2])):
+        places, words = _undotted(view)
+        matches = self._matcher.match(words)
+        for first, stop, name in sorted(matches, key=lambda m: (m[0], -m[1], m[2])):
+            start, end = places[first], places[stop - 1] + 1
             rule = self._rules[name]
             if isinstance(rule, Cue):
                 scan.cues.append((start, end, name))
@@ -193,3 +195,19 @@ class LabelFinder:
             if span is not None:
                 scan.spans.append(span)
         return scan
+
+
+def _undotted_words(phrase: str) -> list[str]:
+    return [w for w in words_of(phrase) if w != "."]
+
+
+def _undotted(view: View) -> tuple[list[int], list[str]]:
+    """Return the words without the full stops of abbreviations, so that *Med. Rec. No.* is *med rec no*, and their places."""
+    places: list[int] = []
+    words: list[str] = []
+    for index, word in enumerate(view.folded):
+        if word == "." and index and view.starts[index] == view.ends[index - 1] and len(view.strings[index - 1]) < 6:
+            continue
+        places.append(index)
+        words.append(word)
+    return places, words

@@ -82,7 +82,8 @@ def _labelled(scene: Scene, labels: Sequence[PersonLabel]) -> Iterator[Span]:
             run = read_last_first(scene, at, relaxed=True) or read_run(scene, at, relaxed=True)
             if run is None or vetoed(scene, run):
                 break
-            yield scene.span(run.first, run.end, category, label.field.name, _labelled_score(scene, label, run))
+            score = _labelled_score(scene, label, run)
+            yield scene.span(run.first, run.end, category, label.field.name, score)
             at = _next_in_list(scene, run.end)
 
 
@@ -102,10 +103,20 @@ def _value_of(scene: Scene, label: PersonLabel) -> int:
 
 
 def _labelled_score(scene: Scene, label: PersonLabel, run: Run) -> float:
+    """Weigh a name behind a label: *Mother: Rose* and *Mother: Rose Quimby*, not *Mother: Long history of ...*"""
     score = label.field.certainty
-    if not any(scene.classes[i] & PERSON for i in run.names):
-        return score - (0.15 if len(run.names) > 1 or run.initials else 0.3)
-    return score - (0.1 if len(run.names) == 1 and not clear(scene, run.names[0]) else 0.0)
+    known = [i for i in run.names if scene.classes[i] & PERSON]
+    if any(clear(scene, i) for i in known) and (len(run.names) > 1 or run.initials):
+        return score
+    behind = run.end
+    ends = behind >= len(scene) or bool(scene.view.breaks[behind]) or not scene.same_line(behind)
+    ends = ends or scene.word(behind) in (",", ";", "(", "|", "/") or credential_follows(scene, behind)
+    if any(clear(scene, i) for i in known):
+        return score if ends or not scene.is_word(behind) else score - 0.15
+    if not ends:
+        return 0.3 if len(run.names) < 2 else 0.55
+    several = len(run.names) > 1 or bool(run.initials)
+    return score - (0.1 if several else 0.25) - (0.1 if not known else 0.0)
 
 
 def _next_in_list(scene: Scene, index: int) -> int:

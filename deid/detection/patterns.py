@@ -100,6 +100,8 @@ class Pattern:
     anchor: str = field(default="", repr=False)
     needs: tuple[str, ...] = ()
     check: str = ""
+    unlisted: bool = False
+    """Whether a match that is an ordinary or clinical word does not count; told by whoever has the word lists."""
     context: Context | None = None
     unless: Context | None = None
     guarded: bool = False

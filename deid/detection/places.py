@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import regex
+
 from deid.detection.lexicon import CLASSES, classes_of
 from deid.detection.person_words import PERSON
 from deid.detection.scene import Scene
@@ -29,11 +31,13 @@ _GENERIC = classes_of(
     "generic", "function", "section", "institution", "occupation", "role", "nationality", "credential"
 )
 _CLINICAL = classes_of("clinical")
+_FOLLOWERS = classes_of("state", "state_code", "state_old", "country", "function", "month", "weekday")
 _JOINERS = frozenset(("of", "and", "&", "for", "the", "at"))
 _CREDENTIAL_CODES = frozenset(
     ("md", "pa", "ma", "do", "nd", "dc", "ms", "co", "la", "or", "in", "me", "hi", "ok", "oh", "al")
 )
 _MAX_NAME_WORDS = 5
+_POSTCODE = regex.compile(r"[A-Z]{1,2}[0-9][0-9A-Z]? [0-9][A-Z]{2}(?![A-Za-z0-9])")
 
 
 def find_places(scene: Scene) -> list[Span]:
@@ -43,6 +47,7 @@ def find_places(scene: Scene) -> list[Span]:
     spans += _listed(scene)
     spans += _work_places(scene)
     spans += _acronyms(scene)
+    spans += _before_codes(scene)
     return spans
 
 
@@ -217,13 +222,30 @@ def _city_and_state(scene: Scene) -> Iterator[Span]:
             continue
         if not listed and not zipped and (person or scene.blind(start) or (end - comma == 2 and sure < 0.95)):
             continue
-        if sure < 0.9 and not zipped and person and not listed:
-            continue
+        if sure < 0.9 and not zipped and person:
+            continue  # "Tyler, MD"
         if scene.quiet and not zipped and not listed:
             continue
         country = scene.classes[comma + 1] & _COUNTRY and not scene.classes[comma + 1] & (_STATE | _CODE)
         yield scene.span(start, comma, "CITY", "place.city_state", 0.95 if listed or zipped else 0.8)
         yield scene.span(comma + 1, end, "COUNTRY" if country else "STATE", "place.city_state", 0.95)
+
+
+def _before_codes(scene: Scene) -> Iterator[Span]:
+    """Unlisted places right before a postcode: *Todmorden OL14 5PX*."""
+    view = scene.view
+    for index in range(1, len(scene) - 3):
+        # a British postcode is letters, number, (letter,) number, letters: "OL14 5PX"
+        if view.kinds[index] != UPPER or len(view.strings[index]) > 2 or not scene.same_line(index):
+            continue
+        match = _POSTCODE.match(view.text, view.starts[index])
+        if match is None or not scene.capital(index - 1) or scene.blind(index - 1) or scene.word(index - 1) == ",":
+            continue
+        start = index
+        while start > 0 and index - start < 3 and view.kinds[start - 1] in (TITLE, MIXED) and scene.same_line(start):
+            start -= 1
+        if start < index and not scene.classes[start] & _GENERIC:
+            yield scene.span(start, index, "CITY", "place.postcode", 0.85)
 
 
 def _city_before(scene: Scene, comma: int) -> tuple[int, bool]:
@@ -289,6 +311,8 @@ def _best_listed(scene: Scene, index: int) -> tuple[Span | None, int]:
     behind = stop < len(scene) and scene.same_line(stop) and scene.capital(stop) and not scene.blind(index)
     if behind and scene.has(stop, "hospital_head", "org_head", "street_suffix", "eponym_head"):
         score *= 0.4
+    elif behind and category == "CITY" and scene.view.kinds[stop] == TITLE and not scene.classes[stop] & _FOLLOWERS:
+        score *= 0.65  # "Green Bay Packers"
     if scene.protected[index]:
         score *= 0.3
     if score < 0.2:
@@ -299,6 +323,8 @@ def _best_listed(scene: Scene, index: int) -> tuple[Span | None, int]:
 def _city_score(scene: Scene, index: int, classes: int, several: bool, lives: bool, where: bool) -> float:
     """Weigh a listed city."""
     blind = scene.blind(index)
+    if blind and where and not several and classes & _CITY and not scene.classes[index] & _AMBIGUOUS & ~PERSON:
+        return 0.62
     if classes & _CITY_AMBIG and not several:
         if scene.classes[index] & classes_of("clinical", "eponym", "device", "function") and not classes & _BIG:
             return 0.55 if lives and not blind else 0.1

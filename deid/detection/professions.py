@@ -1,7 +1,7 @@
 """Occupations of patients and relatives, by the words around them.
 
 A listed occupation alone is no evidence (*nurse*, *driver*): it counts behind *works as a*, *is a retired*, *Occupation:*,
-before *by trade*, or in a line about work. Behind the strongest cues words that no list has count too.
+before *by trade*. Behind the strongest cues words that no list has count too.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from deid.detection.lexicon import CLASSES, classes_of
 from deid.detection.scene import Scene
-from deid.detection.view import LOWER, NUMBER, SIGN
 from deid.document import Span
 
 __all__ = ["find_professions"]
@@ -45,7 +44,7 @@ def find_professions(scene: Scene) -> list[Span]:
         elif "occupation" in cues and scene.word(index) in (":", "-", "="):
             spans += _behind(scene, index + 1, 0.9, known_only=False)
     spans += _before_cue(scene)
-    spans += _in_line_about_work(scene)
+    spans += _at_work_place(scene)
     return spans
 
 
@@ -90,7 +89,7 @@ def _behind(scene: Scene, index: int, score: float, known_only: bool) -> Iterato
             and not any(scene.word(i) in _NOT_JOBS or scene.has(i, "institution") for i in words)
             and len(words) < 4
         ):
-            yield scene.span(start, end, "PROFESSION", "profession.unlisted", min(score, 0.62))
+            yield scene.span(start, end, "PROFESSION", "profession.unlisted", min(score, 0.45))
 
 
 def _before_cue(scene: Scene) -> Iterator[Span]:
@@ -105,19 +104,23 @@ def _before_cue(scene: Scene) -> Iterator[Span]:
                 break
 
 
-def _in_line_about_work(scene: Scene) -> Iterator[Span]:
-    """Listed occupations in a line that speaks of work or retirement."""
-    first = 0
-    for index in range(1, len(scene) + 1):
-        if index < len(scene) and not scene.view.breaks[index]:
+def _at_work_place(scene: Scene) -> Iterator[Span]:
+    """*welder at Torrance Shipyards*: the occupation, and the place when it is written with a capital."""
+    if scene.quiet:
+        return
+    for index in range(1, len(scene) - 1):
+        if scene.word(index) not in ("at", "for") or scene.view.loud[index] or not scene.same_line(index + 1):
             continue
-        if any(scene.cues_at.get(i, set()) & {"occupation", "retired"} for i in range(first, index)):
-            at = first
-            while at < index:
-                end = _occupation_at(scene, at)
-                fits = end > at and not scene.has(at, "role", "function") and scene.view.kinds[at] not in (SIGN, NUMBER)
-                # ordinary words with a second meaning ("cook", "model", "retail") need a cue right before them
-                if fits and (end - at > 1 or not scene.has(at, "name_word", "last")) and scene.view.kinds[at] == LOWER:
-                    yield scene.span(at, end, "PROFESSION", "profession.line", 0.5)
-                at = max(end, at + 1)
-        first = index
+        start = next(
+            (index - b for b in (4, 3, 2, 1) if index >= b and _occupation_at(scene, index - b) == index), index
+        )
+        if start == index or scene.has(start, "role", "relation") or scene.has(index - 1, "role", "clinical"):
+            continue
+        end = index + 1
+        while (
+            end < len(scene) and end - index < 6 and scene.capital(end) and scene.is_word(end) and scene.same_line(end)
+        ):
+            end += 1
+        if end > index + 1 and not scene.has(index + 1, "institution", "month", "weekday", "section", "title"):
+            yield scene.span(start, index, "PROFESSION", "profession.at", 0.68)
+            yield scene.span(index + 1, end, "ORGANIZATION", "place.work", 0.62)

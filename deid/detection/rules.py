@@ -10,17 +10,19 @@ from pathlib import Path
 from deid.detection.catalogue import Catalogue, load_catalogue
 from deid.detection.fields import LabelFinder
 from deid.detection.layouts import find_segments, find_tables
-from deid.detection.lexicon import Lexicon, load_lexicon
+from deid.detection.lexicon import Lexicon, classes_of, load_lexicon
 from deid.detection.names import find_names
 from deid.detection.patterns import Haystack
 from deid.detection.places import find_places
 from deid.detection.professions import find_professions
 from deid.detection.scene import Scene, scene_of
 from deid.detection.view import view_of
+from deid.dictionaries import fold
 from deid.document import Document, Span
 
 __all__ = ["RuleRecognizer"]
 
+_ORDINARY = classes_of("word", "clinical", "function", "role", "relation")
 _HOLDERS = frozenset(("rule:place.institution", "rule:street.number", "rule:street.name", "rule:place.work"))
 _ABSORBED = ("rule:place.city", "rule:place.state", "rule:name.full", "rule:name.word", "rule:name.line", "rule:name.contact",
              "rule:place.employer", "rule:department", "rule:place.country", "rule:name.verb")  # fmt: skip
@@ -103,6 +105,10 @@ class RuleRecognizer:
         """
         return self.find_in(document.text)
 
+    def _ordinary(self, text: str, span: Span) -> bool:
+        """Tell whether a match is a word of ordinary or clinical language."""
+        return bool(self.lexicon.classes(fold(text[span.start : span.end])) & _ORDINARY)
+
     def find_in(self, text: str) -> list[Span]:
         """Find PHI in a text."""
         spans, _ = self.analyse(text)
@@ -111,7 +117,10 @@ class RuleRecognizer:
     def analyse(self, text: str) -> tuple[list[Span], Scene]:
         """Find PHI in a text, and return what was learnt about its words on the way."""
         haystack = Haystack(text)
-        spans = [span for pattern in self.catalogue.patterns for span in pattern.find(haystack)]
+        spans: list[Span] = []
+        for pattern in self.catalogue.patterns:
+            found = pattern.find(haystack)
+            spans += (s for s in found if not self._ordinary(text, s)) if pattern.unlisted else found
         view = view_of(text)
         scan = self.labels.find(view)
         scene = scene_of(view, self.lexicon.of(view), scan)
