@@ -29,6 +29,7 @@ __all__ = ["BLOCK", "Concept", "ConceptMatcher", "concept_match", "default_match
 BLOCK = "***"
 CATEGORY = "OTHER"
 _PUNCTUATION = frozenset(".,;:!?()[]\"'/-+=<>%&")
+_SEPARATORS = frozenset(',;()[]"')  # between words that are not joined
 # lists of clinical terms that are concepts, and the prefix of their codes
 _LISTS = {
     "clinical/anatomy": "ANA",
@@ -40,8 +41,20 @@ _LISTS = {
     "clinical/specialties": "SPE",
     "clinical/terms": "TRM",
 }
-_NAMES = ("last_popular", "last_ambig", "last_unambig", "last_other", "male_unambig", "female_unambig", "given_other")
-_GIVEN = ("male_popular", "female_popular")
+_GIVEN = ("names/male_popular", "names/female_popular")
+_SURNAMES = ("names/last_popular",)
+_OTHER_NAMES = (
+    "names/last_ambig",
+    "names/last_unambig",
+    "names/last_other",
+    "names/male_unambig",
+    "names/female_unambig",
+    "names/given_other",
+    "places/cities_us",
+    "places/cities_world",
+    "places/countries",
+    "places/states",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +119,7 @@ class ConceptMatcher:
         found: list[tuple[Span, str]] = []
         block = _Blocks(text, found, self._merge)
         place = 0
-        for first, last, name in self._matches(tokens.strings, starts, ends, text):
-            if first < place:
-                continue  # inside a longer match
+        for first, last, name in _free(self._matches(tokens.strings, starts, ends, text), tokens.strings):
             for number in range(place, first):
                 block.add(starts[number], ends[number])
             block.close()
@@ -137,6 +148,25 @@ class ConceptMatcher:
             if not inside_a_word and (written.islower() or phrase_key(written) not in self._lower):
                 matches.append((first, last, name))
         return sorted(matches, key=lambda match: (match[0], -match[1], match[2] != "term"))
+
+
+def _free(matches: Iterable[tuple[int, int, str]], strings: Sequence[str]) -> list[tuple[int, int, str]]:
+    """Return the matches that are not inside an earlier one, nor a word joined to an unknown word."""
+    chosen: list[tuple[int, int, str]] = []
+    for match in matches:
+        if not chosen or match[0] >= chosen[-1][1]:
+            chosen.append(match)
+    known = {number for first, last, _ in chosen for number in range(first, last)}
+    joined: set[int] = set()
+    run: list[int] = []
+    for number, token in enumerate([*strings, " "]):
+        if not token.isspace() and token not in _SEPARATORS:
+            run.append(number)
+            continue
+        if any(n not in known and strings[n] not in _PUNCTUATION for n in run):
+            joined.update(run)
+        run = []
+    return [match for match in chosen if match[1] - match[0] > 1 or match[0] not in joined]
 
 
 class _Blocks:
@@ -181,9 +211,9 @@ def default_matcher() -> ConceptMatcher:
 
     Conditions carry their ICD-10-CM codes, other concepts codes of our own that depend on their name alone.
     """
-    given = frozenset().union(*(load_dictionary(f"names/{name}").words for name in _GIVEN))
-    names = given.union(*(load_dictionary(f"names/{name}").words for name in _NAMES))
-    popular = given | load_dictionary("names/last_popular").words
+    given = _words(_GIVEN)
+    popular = given | _words(_SURNAMES)
+    names = popular | _words(_OTHER_NAMES)
     terms: dict[str, Concept] = {}
     for list_name, prefix in _LISTS.items():
         for phrase in load_dictionary(list_name).phrases:
@@ -197,6 +227,10 @@ def default_matcher() -> ConceptMatcher:
     stop = load_dictionary("ontologies/stop_words").words
     guarded = (terms.keys() & names) | (stop & popular)
     return ConceptMatcher(terms, stop | abbreviations, guarded)
+
+
+def _words(lists: Iterable[str]) -> frozenset[str]:
+    return frozenset().union(*(load_dictionary(name).words for name in lists))
 
 
 def _code(prefix: str, name: str) -> str:
