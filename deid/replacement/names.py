@@ -31,7 +31,7 @@ __all__ = ["NameMap", "match_case"]
 
 _LETTERS = {
     "en": ("abcdghjklmprstw", "efinov", "quyz"),
-    "es": ("abcdfghjlmprstv", "einoquyz"),
+    "es": ("abcglmprsv", "defhijnot", "quyz"),
 }
 """Classes of initials by language; the remaining letters are too rare as initials to be given to anybody, and go to a
 letter of the last class."""
@@ -174,10 +174,13 @@ class NameMap:
         place = self._pool.place(key)
         kind = _reserve_kind(place[0]) if place else "S"
         letter = self._letters.get(key[0]) or self._letters["abcdghlmprst"[self._keyed.number("first", key) % 12]]
-        names, family = self._pool.reserve.get((kind, letter), []), self._pool.reserve["S", letter]
+        spanish = place[0].origin == "spanish" if place else self._spanish
+        origin = "spanish" if spanish else "general"
+        names = self._pool.reserve.get((kind, origin, letter), [])
+        family = self._pool.reserve["S", "general", letter]
         for attempt in range(_HASH_TRIES):
             number = self._keyed.number("reserve", key, str(attempt))
-            if attempt < 8 and len(names) > 8:
+            if attempt < 8 and len(names) > 4:
                 chosen = names[number % len(names)]
             elif attempt < 24:
                 chosen = family[number % len(family)]

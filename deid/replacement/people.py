@@ -5,43 +5,43 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from deid.identity import name_key
 from deid.replacement.choices import Choices
 from deid.replacement.identifiers import scramble
 from deid.replacement.names import match_case
 from deid.replacement.numerals import NUMERAL, read_numeral, write_numeral
 from deid.replacement.permutation import Keyed
-from deid.replacement.pools import phrase_key, professions, words
+from deid.replacement.pools import phrase_key, professions, term_index
 
 __all__ = ["replace_age", "replace_other", "replace_profession"]
 
 _OLDEST_SHOWN = 89
 _DECADES = ("twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties")
+_TERM = re.compile(r"([^\W\d_]+(?:\s+nacido)?)")
 _AGE = re.compile(
     rf"(?P<decade>(?<!\d)\d0)(?=['’]?s\b)|(?P<number>\d+)|(?P<decades>(?i:\b(?:teens|{'|'.join(_DECADES)})\b))"
     rf"|(?P<numeral>(?i:{NUMERAL.pattern.removeprefix('(?i)')}))"
 )
 
 
-def _shift(keyed: Keyed) -> int:
+def _shift(keyed: Keyed, step: int) -> int:
     """Return by how many years the ages of a person move: -2, -1, 1 or 2."""
-    return (-2, -1, 1, 2)[keyed.number("age") % 4]
+    return (-2, -1, 1, 2)[(keyed.number("age") + step) % 4]
 
 
-def _age(keyed: Keyed, age: int) -> int:
+def _age(keyed: Keyed, age: int, step: int) -> int:
     if age > _OLDEST_SHOWN:  # all ages over 89 are one class (HIPAA); a surrogate of it is any of 90 to 99
         others = [n for n in range(90, 100) if n != age]
-        return others[keyed.number("age over 89", str(age)) % len(others)]
-    shift = _shift(keyed)
+        return others[(keyed.number("age over 89", str(age)) + step) % len(others)]
+    shift = _shift(keyed, step)
     return age + shift if 1 <= age + shift <= _OLDEST_SHOWN else age - shift
 
 
-def _decade(keyed: Keyed, decade: int) -> int:
-    up = decade <= 10 or (decade < 80 and _shift(keyed) > 0)
+def _decade(keyed: Keyed, decade: int, step: int) -> int:
+    up = decade <= 10 or (decade < 80 and _shift(keyed, step) > 0)
     return decade + 10 if up else decade - 10
 
 
-def replace_age(keyed: Keyed, text: str) -> str:
+def replace_age(keyed: Keyed, text: str, step: int = 1) -> str:
     """Replace the numbers of an age: up to 89 moved by one or two years, from 90 on another one from 90 to 99.
 
     The shift is the same for all ages of a person's scope. Decades (``60s``, ``sixties``) become a neighbouring one,
@@ -56,15 +56,15 @@ def replace_age(keyed: Keyed, text: str) -> str:
     def one(match: re.Match[str]) -> str:
         word = match.group()
         if match["decade"]:
-            return str(_decade(keyed, int(word)))
+            return str(_decade(keyed, int(word), step))
         if match["number"]:
-            return str(_age(keyed, min(int(word), 120))).zfill(len(word) if word[0] == "0" else 1)
+            return str(_age(keyed, min(int(word), 120), step)).zfill(len(word) if word[0] == "0" else 1)
         if match["decades"]:
             lower = word.lower()
-            new = _decade(keyed, 10 if lower == "teens" else 20 + 10 * _DECADES.index(lower))
+            new = _decade(keyed, 10 if lower == "teens" else 20 + 10 * _DECADES.index(lower), step)
             return match_case("teens" if new == 10 else _DECADES[new // 10 - 2], word)
         value = read_numeral(word)
-        return word if value is None else write_numeral(_age(keyed, value[0]), value[1], word)
+        return word if value is None else write_numeral(_age(keyed, value[0], step), value[1], word)
 
     moved = _AGE.sub(one, text)
     return moved if moved != text else ""
@@ -119,16 +119,15 @@ def replace_other(choices: Choices, category: str, text: str, step: int = 1) -> 
     if any(c.isdigit() for c in text):
         return scramble(choices.keyed, text, category, step)
     out = []
-    for piece in re.split(r"([^\W\d_]+(?:\s+nacido)?)", text):
-        key = phrase_key(piece)
-        group = next((g for g in words().terms.values() if key and key in map(phrase_key, g)), None)
-        if group is None:
+    for piece in _TERM.split(text):
+        found = term_index().get(phrase_key(piece))
+        if found is None:
             out.append(piece)
             continue
-        index = [phrase_key(term) for term in group].index(key)
-        same_length = [t for t in group if (len(t) == 1) == (len(name_key(piece)) == 1)] or list(group)
-        options = [t for t in choices.others(f"term {group[0]}", index, group) if t in same_length]
-        new = options[(step - 1) % len(options)] if options else ""
+        group, index = found
+        options = choices.others(f"term {group[0]}", index, group)
+        alike = [t for t in options if (len(t) == 1) == (len(piece) == 1)]
+        new = alike[(step - 1) % len(alike)] if alike else ""
         out.append(match_case(new.title() if piece[0].isupper() else new, piece) if new else piece)
     result = "".join(out)
     return result if result != text else f"[{category}]"

@@ -33,6 +33,7 @@ __all__ = [
     "phrase_key",
     "professions",
     "states",
+    "term_index",
     "words",
 ]
 
@@ -74,7 +75,8 @@ class NamePool:
     cells: list[Cell] = field(repr=False)
     by_kind: dict[tuple[str, str, str], Cell] = field(repr=False)
     starts: list[int] = field(repr=False)
-    reserve: dict[tuple[str, str], list[str]] = field(repr=False)
+    reserve: dict[tuple[str, str, str], list[str]] = field(repr=False)
+    """Kind, origin (general or spanish) and letter -> names that are in no cell."""
     display: dict[str, str] = field(repr=False)
 
     def place(self, word: str) -> tuple[Cell, int] | None:
@@ -126,7 +128,7 @@ def name_pool(spanish: bool) -> NamePool:
         cells=table,
         by_kind={(c.kind, c.origin, c.letter): c for c in table},
         starts=[c.start for c in table],
-        reserve={(kind, letter): found for (kind, letter), found in _lines("names_reserve.txt")},
+        reserve={(kind, origin, letter): found for (kind, origin, letter), found in _lines("names_reserve.txt")},
         display={
             word: shown for word, _, shown in (x.partition("\t") for x in _read("names_display.txt").splitlines())
         },
@@ -240,6 +242,16 @@ def _group_index(groups: tuple[str, ...]) -> dict[str, tuple[str, int]]:
     for name in groups:
         for i, phrase in enumerate(words().groups[name]):
             found.setdefault(phrase_key(phrase), (name, i))
+    return found
+
+
+@functools.cache
+def term_index() -> Mapping[str, tuple[tuple[str, ...], int]]:
+    """Return key of a term about sex or kin -> its group and place there."""
+    found: dict[str, tuple[tuple[str, ...], int]] = {}
+    for group in words().terms.values():
+        for i, term in enumerate(group):
+            found.setdefault(phrase_key(term), (group, i))
     return found
 
 

@@ -61,11 +61,15 @@ def _code(page: _Page, category: str, text: str, step: int) -> str:
     return replace_code(page.choices.keyed, text, category, step)
 
 
+def _nothing(page: _Page, category: str, text: str, step: int) -> str:
+    return ""
+
+
 _Replacer = Callable[[_Page, str, str, int], str]
 _REPLACERS: dict[str, _Replacer] = {
     "USERNAME": lambda page, _, text, step: page.choices.names.username(text, step),
     "PROFESSION": lambda page, _, text, step: replace_profession(page.choices, text, step),
-    "AGE": lambda page, _, text, __: replace_age(page.choices.keyed, text),
+    "AGE": lambda page, _, text, step: replace_age(page.choices.keyed, text, step),
     "PHONE": lambda page, _, text, step: replace_phone(page.choices, text, step),
     "FAX": lambda page, _, text, step: replace_phone(page.choices, text, step),
     "EMAIL": lambda page, _, text, step: replace_email(page.choices, text, step),
@@ -200,8 +204,8 @@ def _remove_originals(page: _Page, found: Sequence[tuple[str, str]], out: list[s
             category, text = found[i]
             if category == "DATE" or not whole.search(new):
                 continue
-            make = _REPLACERS.get(category)
-            tries = (make(page, category, text, step) for step in range(2, _STEPS + 1)) if make else ()
+            make = _nothing if category in _NAMES | _PLACES else _REPLACERS.get(category, _other)
+            tries = (make(page, category, text, step) for step in range(2, _STEPS + 1))
             out[i] = next(
                 (
                     t
