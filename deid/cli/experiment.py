@@ -33,7 +33,11 @@ _Dictionaries = Annotated[
 _Scheme = Annotated[str, typer.Option(help="Label scheme: BIO or BIOES.")]
 _C1 = Annotated[float, typer.Option(help="L1 penalty.")]
 _C2 = Annotated[float, typer.Option(help="L2 penalty.")]
-_Iterations = Annotated[int, typer.Option(help="Iterations of L-BFGS in each training.")]
+_Algorithm = Annotated[str, typer.Option(help="lbfgs, sgd (stochastic gradient: faster) or naive-bayes.")]
+_Rate = Annotated[float, typer.Option(help="Learning rate of sgd.")]
+_Iterations = Annotated[
+    int | None, typer.Option(help="Iterations of L-BFGS (100) or epochs of sgd (10) in each training.")
+]
 _MinDocuments = Annotated[
     int, typer.Option(metavar="N", help="Drop words seen in fewer than N training documents, as deid train does.")
 ]
@@ -67,10 +71,11 @@ def _crossval(
     o_sampling: Annotated[
         float | None, typer.Option(metavar="P", help="Keep each token outside spans with probability P.")
     ] = None,
-    algorithm: Annotated[str, typer.Option(help="lbfgs or naive-bayes.")] = "lbfgs",
+    algorithm: _Algorithm = "lbfgs",
     c1: _C1 = 0.0,
     c2: _C2 = 0.1,
-    iterations: _Iterations = 100,
+    rate: _Rate = 0.05,
+    iterations: _Iterations = None,
     min_documents: _MinDocuments = 3,
     bias: Annotated[float, typer.Option(help="Recall dial: subtracted from the score of O when tagging.")] = 0.0,
     group_field: _GroupField = None,
@@ -107,7 +112,8 @@ def _crossval(
         algorithm=algorithm,
         c1=c1,
         c2=c2,
-        iterations=iterations,
+        rate=rate,
+        iterations=_iterations(iterations, algorithm),
         window=window,
         o_sampling=o_sampling,
         min_documents=min_documents,
@@ -150,9 +156,11 @@ def _experiment_features(
     dictionaries: _Dictionaries = "en",
     measure: Annotated[str, typer.Option(help="F1 of: strict, token, token_category or word.")] = "strict",
     scheme: _Scheme = "BIO",
+    algorithm: _Algorithm = "lbfgs",
     c1: _C1 = 0.0,
     c2: _C2 = 0.1,
-    iterations: _Iterations = 100,
+    rate: _Rate = 0.05,
+    iterations: _Iterations = None,
     min_documents: _MinDocuments = 3,
     group_field: _GroupField = None,
     group_pattern: _GroupPattern = None,
@@ -177,7 +185,14 @@ def _experiment_features(
 
     _check_outputs(json_file, html, plot=plot)
     options = TrainingOptions(
-        scheme=scheme, c1=c1, c2=c2, iterations=iterations, min_documents=min_documents, seed=seed
+        scheme=scheme,
+        algorithm=algorithm,
+        c1=c1,
+        c2=c2,
+        rate=rate,
+        iterations=_iterations(iterations, algorithm),
+        min_documents=min_documents,
+        seed=seed,
     )
     feature_set = _feature_set(preset, features, dictionaries)
     summary = Summary("experiment features")
@@ -223,9 +238,11 @@ def _experiment_sampling(
     features: _Features = "racd",
     dictionaries: _Dictionaries = "none",
     scheme: _Scheme = "BIO",
+    algorithm: _Algorithm = "lbfgs",
     c1: _C1 = 0.0,
     c2: _C2 = 0.1,
-    iterations: _Iterations = 100,
+    rate: _Rate = 0.05,
+    iterations: _Iterations = None,
     min_documents: _MinDocuments = 3,
     group_field: _GroupField = None,
     group_pattern: _GroupPattern = None,
@@ -258,7 +275,14 @@ def _experiment_sampling(
         naive_bayes,
     )
     options = TrainingOptions(
-        scheme=scheme, c1=c1, c2=c2, iterations=iterations, min_documents=min_documents, seed=seed
+        scheme=scheme,
+        algorithm=algorithm,
+        c1=c1,
+        c2=c2,
+        rate=rate,
+        iterations=_iterations(iterations, algorithm),
+        min_documents=min_documents,
+        seed=seed,
     )
     feature_set = _feature_set(preset, features, dictionaries)
     summary = Summary("experiment sampling")
@@ -280,6 +304,10 @@ def _experiment_sampling(
         _write_rows(json_file, frame, {**settings, "folds": folds if test is None else None, "seed": seed})
     _show("Sampling and the recall dial", frame, sampling_section(frame), plot_sampling, html, plot)
     summary.finish(summary_json)
+
+
+def _iterations(asked: int | None, algorithm: str) -> int:
+    return (10 if algorithm == "sgd" else 100) if asked is None else asked
 
 
 def _feature_set(preset: str, features: str, dictionaries: str) -> FeatureSet:

@@ -38,8 +38,10 @@ class SpanTagger(BaseEstimator):
     ----------
     preset, groups, dictionaries, skip_punct
         Features, see `deid.features.FeatureSet`.
-    scheme, algorithm, c1, c2, iterations, window, o_sampling, split_at_gaps, accepted, min_documents
+    scheme, algorithm, c1, c2, rate, window, o_sampling, split_at_gaps, accepted, min_documents
         Training, see `deid.labeling.training.TrainingOptions`.
+    iterations : int, optional
+        Iterations of L-BFGS (100 when not given) or epochs of stochastic gradient (10).
     acceptance : mapping or sequence of (str, float)
         Naive Bayes only: label -> probability that a drawn token is accepted.
     bias : float
@@ -69,7 +71,8 @@ class SpanTagger(BaseEstimator):
         algorithm: str = "lbfgs",
         c1: float = 0.0,
         c2: float = 0.1,
-        iterations: int = 100,
+        rate: float = 0.05,
+        iterations: int | None = None,
         window: int | None = None,
         o_sampling: float | None = None,
         split_at_gaps: bool = False,
@@ -87,6 +90,7 @@ class SpanTagger(BaseEstimator):
         self.algorithm = algorithm
         self.c1 = c1
         self.c2 = c2
+        self.rate = rate
         self.iterations = iterations
         self.window = window
         self.o_sampling = o_sampling
@@ -163,9 +167,9 @@ class SpanTagger(BaseEstimator):
         expected: dict[str, tuple[type, ...]] = {
             **dict.fromkeys(("preset", "groups", "scheme", "algorithm"), (str,)),
             **dict.fromkeys(("skip_punct", "split_at_gaps"), (bool,)),
-            **dict.fromkeys(("c1", "c2"), (Real,)),
-            **dict.fromkeys(("iterations", "min_documents", "random_state"), (Integral,)),
-            **dict.fromkeys(("window", "accepted"), (Integral, type(None))),
+            **dict.fromkeys(("c1", "c2", "rate"), (Real,)),
+            **dict.fromkeys(("min_documents", "random_state"), (Integral,)),
+            **dict.fromkeys(("iterations", "window", "accepted"), (Integral, type(None))),
             "o_sampling": (Real, type(None)),
         }
         for name, kinds in expected.items():
@@ -180,7 +184,8 @@ class SpanTagger(BaseEstimator):
             algorithm=self.algorithm,
             c1=float(self.c1),
             c2=float(self.c2),
-            iterations=int(self.iterations),
+            rate=float(self.rate),
+            iterations=(10 if self.algorithm == "sgd" else 100) if self.iterations is None else int(self.iterations),
             window=None if self.window is None else int(self.window),
             o_sampling=None if self.o_sampling is None else float(self.o_sampling),
             split_at_gaps=self.split_at_gaps,

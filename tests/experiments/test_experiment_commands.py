@@ -60,6 +60,13 @@ def test_crossval_prints_tables_and_writes_numbers_and_pages(
     assert "protected health information" in files["mistakes.html"].read_text()
 
 
+def test_crossval_trains_with_the_algorithm_named(corpus_file: Path, tmp_path: Path) -> None:
+    numbers = tmp_path / "n.json"
+    invoke("crossval", corpus_file, "--folds", 2, "--features", "c", "--algorithm", "sgd", "--json", numbers)
+    options = json.loads(numbers.read_text())["options"]
+    assert (options["algorithm"], options["iterations"]) == ("sgd", 10)
+
+
 def test_feature_experiment_writes_table_plot_and_page(corpus_file: Path, tmp_path: Path) -> None:
     rows_file, page, plot = tmp_path / "f.json", tmp_path / "f.html", tmp_path / "f.svg"
     result = invoke(
@@ -143,6 +150,7 @@ def test_documents_that_cannot_be_read_are_reported_and_the_rest_is_scored(corpu
         (("crossval", "--json", "nowhere/f.json"), OutputError, "there is no folder"),
         (("crossval", "--folds", 99), ConfigError, "99 folds cannot be made of 24"),
         (("crossval", "--preset", "best"), ConfigError, "unknown feature preset"),
+        (("crossval", "--iterations", 0), ConfigError, "there is no iteration"),
         (("experiment", "features", "--plot", "f.jpg"), ConfigError, "another suffix"),
         (("experiment", "features", "--dictionaries", "none"), ConfigError, "no word lists"),
         (("experiment", "sampling", "--windows", "4;16"), ConfigError, "no list of numbers"),

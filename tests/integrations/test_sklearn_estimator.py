@@ -186,7 +186,7 @@ def test_it_stands_at_the_end_of_a_pipeline(texts: list[str], spans: list) -> No
     [
         ({"preset": "best"}, "unknown feature preset"),
         ({"preset": 3}, "parameter preset is a int. Hint: allowed: str"),
-        ({"iterations": 2.5}, "parameter iterations is a float. Hint: allowed: integral"),
+        ({"iterations": 2.5}, "parameter iterations is a float. Hint: allowed: integral or None"),
         ({"iterations": True}, "parameter iterations is a bool"),
         ({"iterations": 0}, "no iteration"),
         ({"window": "4"}, "parameter window is a str. Hint: allowed: integral or None"),
@@ -226,3 +226,12 @@ def test_bad_input_is_refused_without_quoting_it(X: object, y: object, error: ty
         SpanTagger(**QUICK).fit(X, y)  # type: ignore[arg-type]
     assert message in str(caught.value)
     assert "Smith" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("algorithm", "iterations"), [("lbfgs", 100), ("sgd", 10)])
+def test_the_number_of_iterations_follows_the_algorithm(
+    algorithm: str, iterations: int, corpus: list[Document]
+) -> None:
+    estimator = SpanTagger(algorithm=algorithm, min_documents=1, groups="c").fit(corpus[:4])
+    assert estimator.tagger_.description["options"]["iterations"] == iterations
+    assert estimator.iterations is None
