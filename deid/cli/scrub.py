@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from deid.io import Source
     from deid.keys import Key
     from deid.pipeline.patients import Patients
+    from deid.replacement.vault import Vault
 
 __all__ = ["register"]
 
@@ -100,6 +102,10 @@ def _scrub(
     edits: Annotated[
         Path | None, typer.Option(metavar="F", help="Write the edit log to F: offsets and categories, no text.")
     ] = None,
+    vault: Annotated[
+        str | None,
+        typer.Option(metavar="VAULT", help="Keep the originals, encrypted, in a vault (deid vault init)."),
+    ] = None,
     failed: Failed = None,
     summary_json: SummaryJson = None,
 ) -> None:
@@ -133,6 +139,7 @@ def _scrub(
         date_field=date_field,
         as_of=_date(as_of),
         language=language or (recognizer.language if recognizer else "en"),
+        originals=vault is not None,
     )
     key, created = _key(key_file, preview)
     pipeline = Pipeline(recognizer, loaded, key, settings)
@@ -143,15 +150,17 @@ def _scrub(
     assert target is not None
     summary = Summary("scrub")
     summary.notes = [*([created] if created else []), *found.remarks()]
-    report = scrub_files(
-        found,
-        target,
-        pipeline,
-        jobs=job_count(jobs),
-        keep_filename="filename" in kept,
-        edit_log=edits,
-        watch=lambda items: progress(items, "scrubbing", _total(found)),
-    )
+    with _vault(vault, key) as opened:
+        report = scrub_files(
+            found,
+            target,
+            pipeline,
+            jobs=job_count(jobs),
+            keep_filename="filename" in kept,
+            edit_log=edits,
+            vault=opened,
+            watch=lambda items: progress(items, "scrubbing", _total(found)),
+        )
     fill_summary(summary, report)
     summary.notes += pipeline.notes
     if loaded.per_person and report.without_patient:
@@ -240,6 +249,22 @@ def _tag(
     summary.extra = {"recognizer": recognizer.name, "from": found.format.name, "format": chosen.name}
     write_failed(summary, failed)
     summary.finish(summary_json)
+
+
+def _vault(place: str | None, key: Key) -> AbstractContextManager[Vault | None]:
+    """Open the vault, if one is asked for."""
+    if place is None:
+        return nullcontext()
+    from deid.errors import ConfigError
+    from deid.replacement.vault import Vault
+    from deid.store import has_password
+
+    if has_password(place):
+        raise ConfigError(
+            "the URL of the vault holds a password, which other users can read on the command line",
+            "leave it out and use PGPASSWORD or ~/.pgpass",
+        )
+    return Vault.open(place, key)
 
 
 def _total(source: Source) -> int | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from deid.detection import Recognizer
 from deid.document import Document, Failure, Span
@@ -24,6 +24,9 @@ from deid.pipeline.edit_log import log_line
 from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.workers import process
 from deid.safe_names import safe_name
+
+if TYPE_CHECKING:
+    from deid.replacement.vault import Vault
 
 __all__ = ["Report", "keyed_documents", "scrub_files", "tag_files"]
 
@@ -58,6 +61,7 @@ def scrub_files(
     jobs: int = 1,
     keep_filename: bool = False,
     edit_log: Path | None = None,
+    vault: Vault | None = None,
     watch: Watch = iter,
 ) -> Report:
     """Scrub a file or folder into a new file or folder of the same format.
@@ -75,6 +79,8 @@ def scrub_files(
         Collections in a folder keep their names; otherwise these are pseudonyms.
     edit_log : Path, optional
         Where to write the edits; mode 0600.
+    vault : Vault, optional
+        Keeps which replacement stands for which original, before the document is written.
     watch : callable, optional
         Wraps the stream of results.
 
@@ -86,9 +92,13 @@ def scrub_files(
     ------
     ConfigError
         When annotations are to be replaced and no document carries any: its text would come out as it is.
+    StoreError
+        When the vault cannot keep what it must; the run stops there.
     DeidError
         When nothing can be read or written at all; what fails for single documents is in the report.
     """
+    if vault is not None and not pipeline.settings.originals:
+        raise ConfigError("a vault needs the originals", "make the pipeline with Settings(originals=True)")
     if pipeline.settings.gold and not any(isinstance(d, Document) and d.spans for _, d in keyed_documents(source)):
         raise ConfigError(
             "no document carries an annotation, so there is nothing to replace",
@@ -110,6 +120,10 @@ def scrub_files(
                 continue
             assert isinstance(result, Scrubbed)
             document = result.document
+            if vault is not None:
+                from deid.replacement.sealing import Entry
+
+                vault.record_all(Entry(result.person_scope, *found) for found in result.replacements())
             try:
                 report.unlabelled += output.write(origin.group, document)
             except DeidError as error:

@@ -41,11 +41,13 @@ class Settings:
     as_of: datetime.date | None = None
     """Reference day of documents without a date of their own."""
     language: str = "en"
+    originals: bool = False
+    """Whether results carry the replaced texts, for a vault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scrubbed:
-    """A scrubbed document and what was done to it. Everything here but ``spans`` may leave the house."""
+    """A scrubbed document and what was done to it. All but ``spans`` and ``originals`` may leave the house."""
 
     document: Document
     """New text, pseudonymous id and fields; its spans stand where the replacements are."""
@@ -58,6 +60,15 @@ class Scrubbed:
     ("Foley" the patient and the catheter) or missed."""
     patient_known: bool = True
     """Whether the document's patient was known; otherwise surrogates are consistent within the document only."""
+    person_scope: str = field(default="", repr=False)
+    """Within what surrogates are consistent (`Scope.person_scope`)."""
+    originals: tuple[str, ...] = field(default=(), repr=False)
+    """The replaced text of each edit, when `Settings.originals` asks for it."""
+
+    def replacements(self) -> Iterator[tuple[str, str, str]]:
+        """Yield category, original and replacement of each edit, when `Settings.originals` asked for it."""
+        for edit, original in zip(self.edits, self.originals, strict=False):
+            yield edit.category, original, self.document.text[edit.new_start : edit.new_end]
 
 
 class Pipeline:
@@ -151,6 +162,8 @@ class Pipeline:
             replaced.spans,
             _residual(document.text, replaced.edits, replaced.document.text),
             patient is not None,
+            scope.person_scope,
+            tuple(document.text[e.start : e.end] for e in replaced.edits) if self.settings.originals else (),
         )
 
     def pipe(self, documents: Iterable[Document | Failure], jobs: int = 1) -> Iterator[Scrubbed | Failure]:

@@ -1,0 +1,194 @@
+"""The commands scrub and tag as a user calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from deid.cli.main import app
+from deid.document import Document
+from deid.errors import ConfigError, DeidError, OutputError
+from deid.io import read
+from deid.keys import default_key_path
+
+TEXT = "Seen by Dr. Quartermain on 03/14/2019. Call (617) 555-0123.\n"
+
+
+def run(*arguments: object, status: int = 0) -> str:
+    """Run a command; return what it wrote on standard error and output together."""
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == status, result.output
+    return result.output
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    for name in ("n1", "sub/n2"):
+        path = tmp_path / "notes" / f"{name}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(TEXT)
+    return tmp_path / "notes"
+
+
+RULES = ("--model", "none")
+
+
+def test_scrub_writes_the_same_format_and_says_what_it_did(notes: Path, tmp_path: Path) -> None:
+    said = run("scrub", notes, tmp_path / "out", *RULES, "--policy", "redact", "--summary-json", tmp_path / "s.json")
+    assert "created a new key in" in said
+    assert default_key_path().stat().st_mode & 0o777 == 0o600
+    assert "photographs" in said
+    assert "scrub: 2 documents, 0 failed, 6 spans" in said
+    files = sorted((tmp_path / "out").rglob("*.txt"))
+    assert [f.read_text() for f in files] == ["Seen by Dr. [NAME] on [DATE]. Call [CONTACT].\n"] * 2
+    summary = json.loads((tmp_path / "s.json").read_text())
+    assert (summary["documents"], summary["failed"]) == (2, 0)
+    assert summary["categories"] == {"DATE": 2, "DOCTOR": 2, "PHONE": 2}
+    assert summary["policy"] == "redact"
+
+
+def test_the_same_key_gives_the_same_output(notes: Path, tmp_path: Path) -> None:
+    for name, key in (("a", "k1"), ("b", "k1"), ("c", "k2")):
+        run("scrub", notes, tmp_path / name, *RULES, "--key-file", tmp_path / key)
+    a, b, c = ({p.relative_to(tmp_path / n): p.read_text() for p in (tmp_path / n).rglob("*.txt")} for n in "abc")
+    assert a == b != c
+    assert not any("Quartermain" in text for text in a.values())
+
+
+def test_keep_names_and_fields(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text(json.dumps({"id": "n1", "text": TEXT, "ward": "B", "mrn": "17"}) + "\n")
+    run("scrub", tmp_path / "in.jsonl", tmp_path / "out.jsonl", *RULES, "--keep", "id", "--keep", "ward")
+    record = json.loads((tmp_path / "out.jsonl").read_text())
+    assert (record["id"], record["ward"]) == ("n1", "B")
+    assert record["mrn"] != "17"
+
+
+def test_keep_filename(notes: Path, tmp_path: Path) -> None:
+    run("scrub", notes, tmp_path / "out", *RULES, "--keep", "filename")
+    assert (tmp_path / "out" / "sub" / "n2.txt").is_file()
+
+
+def test_patients_share_surrogates(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("a1", "a2", "b1"):
+        (tmp_path / "in" / f"{name}.txt").write_text(TEXT)
+    (tmp_path / "p.csv").write_text("document,patient\na1,A\na2.txt,A\nb1,B\n")
+    for option in (("--patients", tmp_path / "p.csv"), ("--patient-pattern", "^[ab]")):
+        out = tmp_path / f"out{option[0]}"
+        said = run("scrub", tmp_path / "in", out, *RULES, "--keep", "filename", *option)
+        assert "without a patient" not in said
+        a1, a2, b1 = ((out / f"{name}.txt").read_text() for name in ("a1", "a2", "b1"))
+        assert a1 == a2 != b1
+    said = run("scrub", tmp_path / "in", tmp_path / "none", *RULES)
+    assert "3 documents without a patient" in said
+
+
+def test_gold_and_as_of(tmp_path: Path) -> None:
+    spans = [{"start": 5, "end": 13, "label": "DATE"}]
+    (tmp_path / "in.jsonl").write_text(json.dumps({"id": "1", "text": "born 3/4/1915 here", "spans": spans}) + "\n")
+    for as_of, shown in (("2003-01-01", "1915"), ("2010-01-01", "<=1920")):
+        out = tmp_path / f"{as_of}.jsonl"
+        run("scrub", tmp_path / "in.jsonl", out, "--gold", "--policy", "safe-harbor", "--as-of", as_of)
+        assert json.loads(out.read_text())["text"] == f"born {shown} here"
+
+
+def test_preview_shows_the_changes_and_writes_nothing(notes: Path, tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    said = run("scrub", notes, *RULES, "--preview", "--preview-count", "1", "--policy", "redact")
+    assert "Seen by Dr. [-Quartermain-]{+[NAME]+} on [-03/14/2019-]{+[DATE]+}." in said
+    assert said.count("changes") == 1
+    assert sorted(tmp_path.rglob("*")) == before
+    assert not default_key_path().exists()
+
+
+def test_what_fails_is_listed_for_a_second_run(notes: Path, tmp_path: Path) -> None:
+    bad = notes / "Quartermain.txt"
+    bad.write_bytes(b"caf\xe9")
+    said = run("scrub", notes, tmp_path / "out", *RULES, "--failed", tmp_path / "failed", status=1)
+    assert "2 documents, 1 failed" in said
+    assert "Quartermain" not in said
+    assert (tmp_path / "failed").read_text() == f"{bad}\n"
+    assert (tmp_path / "failed").stat().st_mode & 0o777 == 0o600
+    assert len(list((tmp_path / "out").rglob("*.txt"))) == 2
+    run("scrub", bad, tmp_path / "again.txt", *RULES, "--encoding", "latin-1")
+    assert (tmp_path / "again.txt").read_bytes() == b"caf\xe9"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["{notes}", "{notes}/out"], OutputError),
+        (["{notes}", "{notes}"], OutputError),
+        (["{notes}"], ConfigError),
+        (["{notes}", "{out}", "--policy", "safe-haven"], ConfigError),
+        (["{notes}", "{out}", "--as-of", "yesterday"], ConfigError),
+        (["{notes}", "{out}", "--patient-pattern", "("], ConfigError),
+        (["{notes}", "{out}", "--patients", "{notes}/none.csv"], ConfigError),
+        (["{notes}", "{out}", "--gold"], ConfigError),
+        (["{notes}", "{out}", "--jobs", "-1"], ConfigError),
+        (["{notes}", "{out}", "--allow", "ZIPS"], ConfigError),
+        (["{notes}/none", "{out}"], DeidError),
+        (["{notes}", "{out}", "--format", "paper"], ConfigError),
+        (["{notes}", "{out}", "--encoding", "morse"], DeidError),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_anything_is_written(
+    notes: Path, tmp_path: Path, arguments: list[str], error: type[Exception]
+) -> None:
+    filled = [a.format(notes=notes, out=tmp_path / "out") for a in arguments]
+    with pytest.raises(error):
+        run("scrub", *filled, *([] if "--gold" in filled else RULES))
+    assert not (tmp_path / "out").exists()
+    assert not (notes / "out").exists()
+
+
+def test_tag_annotates_and_forgets_other_annotations(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text(
+        json.dumps({"id": "n1", "text": TEXT, "spans": [{"start": 0, "end": 4, "label": "CITY"}]}) + "\n"
+    )
+    said = run("tag", tmp_path / "in.jsonl", tmp_path / "out", *RULES)
+    assert "tag: 1 documents, 0 failed, 3 spans" in said
+    (document,) = read(tmp_path / "out" / "n1.xml", "i2b2-2014")
+    assert isinstance(document, Document)
+    assert document.text == TEXT
+    assert [s.category for s in document.spans] == ["DOCTOR", "DATE", "PHONE"]
+
+
+def test_scrubbing_in_two_processes_gives_the_same_bytes(notes: Path, tmp_path: Path) -> None:
+    run("scrub", notes, tmp_path / "one", *RULES, "--edits", tmp_path / "e1")
+    run("scrub", notes, tmp_path / "two", *RULES, "--edits", tmp_path / "e2", "--jobs", "2")
+    one, two = ({p.name: p.read_bytes() for p in (tmp_path / n).rglob("*.txt")} for n in ("one", "two"))
+    assert one == two
+    assert (tmp_path / "e1").read_bytes() == (tmp_path / "e2").read_bytes()
+
+
+def test_a_pipe_hears_nothing_and_ctrl_c_leaves_no_torn_file(tmp_path: Path) -> None:
+    """Standard error is no terminal, so there is no progress bar; after an interruption every file is whole."""
+    (tmp_path / "in").mkdir()
+    for n in range(1500):
+        (tmp_path / "in" / f"n{n}.txt").write_text(TEXT * 4)
+    command = [sys.executable, "-m", "deid", "scrub", "in", "out", *RULES, "--policy", "redact", "--jobs", "2"]
+    run_ = subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True, env=dict(os.environ)
+    )
+    deadline = time.monotonic() + 30
+    while not list((tmp_path / "out").glob("*.txt")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(run_.pid, signal.SIGINT)
+    _, said = run_.communicate(timeout=20)
+    assert run_.returncode == 130
+    assert said == ""
+    files = list((tmp_path / "out").iterdir())
+    assert 0 < len(files) < 1500
+    assert {f.suffix for f in files} == {".txt"}
+    assert {f.read_text() for f in files} == {"Seen by Dr. [NAME] on [DATE]. Call [CONTACT].\n" * 4}

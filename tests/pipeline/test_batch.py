@@ -1,0 +1,205 @@
+"""Scrubbing and tagging files and folders: what is written where, and what never is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fakes import WordRecognizer
+
+from deid.document import Document
+from deid.errors import ConfigError
+from deid.io import FORMATS, read, scan
+from deid.keys import Key
+from deid.pipeline import Pipeline, Report, Settings, scrub_files, tag_files
+from deid.pipeline.edit_log import read_edit_log
+from deid.pipeline.naming import pseudonym_of_id
+from deid.replacement.policy import load_policy
+
+KEY = Key(b"k" * 32)
+TEXT = "Zebulon Quartermain of Ulan Bator was seen on 1/2/2003.\n"
+CLEAN = "[NAME] of [LOCATION] was seen on [DATE].\n"
+
+
+def scrub(source: Path, target: Path, *, policy: str = "redact", jobs: int = 1, **settings: object) -> Report:
+    gold = bool(settings.get("gold"))
+    keep_filename = bool(settings.pop("keep_filename", False))
+    pipeline = Pipeline(None if gold else WordRecognizer(), load_policy(policy), KEY, Settings(**settings))  # type: ignore[arg-type]
+    log = target.parent / "edits.jsonl"
+    return scrub_files(scan(source), target, pipeline, jobs=jobs, edit_log=log, keep_filename=keep_filename)
+
+
+def everything(folder: Path) -> str:
+    """Return all names and contents below a folder, and a file beside it."""
+    parts = []
+    for path in sorted(folder.rglob("*")) if folder.is_dir() else [folder]:
+        parts.append(path.name)
+        if path.is_file():
+            parts.append(path.read_bytes().decode("utf-8", "replace"))
+    return "\n".join(parts)
+
+
+PLANTED = ("Zebulon", "Quartermain", "Ulan", "Bator", "1/2/2003")
+
+
+def assert_clean(place: Path) -> None:
+    text = everything(place)
+    assert not [word for word in PLANTED if word in text]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_folder_keeps_its_structure_under_other_names(tmp_path: Path, jobs: int) -> None:
+    for name in ("Quartermain/n1", "Quartermain/n2", "n1"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / f"{name}.txt").write_text(TEXT)
+    report = scrub(tmp_path / "in", tmp_path / "out", jobs=jobs)
+    assert (report.documents, report.failures) == (3, [])
+    assert report.categories == {"PATIENT": 3, "CITY": 3, "DATE": 3}
+    written = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.txt")}
+    assert written == {f"{pseudonym_of_id(KEY, n)}.txt" for n in ("Quartermain/n1", "Quartermain/n2", "n1")}
+    assert all(path.read_text() == CLEAN for path in (tmp_path / "out").rglob("*.txt"))
+    assert_clean(tmp_path / "out")
+    assert_clean(tmp_path / "edits.jsonl")
+    assert (tmp_path / "edits.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_fails_is_left_out_and_told(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name, text in (("a", TEXT), ("Zebulon", f"FAIL {TEXT}"), ("c", TEXT)):
+        (tmp_path / "in" / f"{name}.txt").write_text(text)
+    (tmp_path / "in" / "d.txt").write_bytes(b"\xff\xfe\xff")
+    report = scrub(tmp_path / "in", tmp_path / "out")
+    assert report.documents == 2
+    assert len(report.failures) == 2
+    assert len(list((tmp_path / "out").rglob("*.txt"))) == 2
+    assert_clean(tmp_path / "out")
+    assert not any(word in str(f.error) + f.name for f in report.failures for word in PLANTED)
+    assert {Path(f.path) for f in report.failures} == {tmp_path / "in" / "Zebulon.txt", tmp_path / "in" / "d.txt"}
+    assert len(list(read_edit_log(tmp_path / "edits.jsonl"))) == 2
+
+
+def test_records_lose_ids_fields_and_annotations_of_the_original(tmp_path: Path) -> None:
+    row = {
+        "mrn": "Zebulon-1",
+        "text": TEXT,
+        "author": "Quartermain",
+        "nested": {"who": "Ulan"},
+        "spans": [{"start": 23, "end": 33, "label": "CITY", "text": "Ulan Bator", "id": "Bator", "note": "Ulan"}],
+    }
+    (tmp_path / "in.jsonl").write_text(json.dumps({"id": "Zebulon", **row}) + "\n")
+    for gold in (True, False):
+        scrub(tmp_path / "in.jsonl", tmp_path / f"out-{gold}.jsonl", gold=gold)
+        record = json.loads((tmp_path / f"out-{gold}.jsonl").read_text())
+        assert list(record) == ["id", "mrn", "text", "author", "nested", "spans"]
+        assert record["nested"] is None
+    assert record["text"] == CLEAN
+    assert [CLEAN[s["start"] : s["end"]] for s in record["spans"]] == ["[NAME]", "[LOCATION]", "[DATE]"]
+    assert_clean(tmp_path / "out-False.jsonl")
+    assert "Ulan" not in (tmp_path / "out-True.jsonl").read_text()
+
+
+def test_columns_stay_and_rows_that_fail_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text(f'ward;text;mrn\nB;"{TEXT}";17\nB;"FAIL {TEXT}";18\n')
+    report = scrub(tmp_path / "in.csv", tmp_path / "out.csv", keep_fields=frozenset({"ward"}))
+    assert (report.documents, len(report.failures)) == (1, 1)
+    documents = list(read(tmp_path / "out.csv"))
+    assert len(documents) == 1
+    assert isinstance(documents[0], Document)
+    assert documents[0].text == CLEAN
+    assert documents[0].metadata["ward"] == "B"
+    assert documents[0].metadata["mrn"].startswith("value-")
+    assert report.failures[0].path == f"{tmp_path / 'in.csv'}\t2"
+    assert_clean(tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize("keep_filename", [False, True])
+def test_collections_in_a_folder_stay_apart(tmp_path: Path, keep_filename: bool) -> None:
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    for name in ("ward", "sub/Quartermain"):
+        (tmp_path / "in" / f"{name}.jsonl").write_text(json.dumps({"id": "1", "text": TEXT}) + "\n")
+    report = scrub(tmp_path / "in", tmp_path / "out", keep_filename=keep_filename)
+    assert (report.documents, report.failures) == (2, [])
+    written = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.jsonl")}
+    names = ("ward", "sub/Quartermain")
+    assert written == {f"{n if keep_filename else pseudonym_of_id(KEY, n)}.jsonl" for n in names}
+    assert len({log.document for log in read_edit_log(tmp_path / "edits.jsonl")}) == 2
+
+
+def test_gold_without_any_annotation_is_refused(tmp_path: Path) -> None:
+    """Otherwise the notes would come out as they went in."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "n.txt").write_text(TEXT)
+    with pytest.raises(ConfigError, match="nothing to replace"):
+        scrub(tmp_path / "in", tmp_path / "out", gold=True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_annotations_without_a_place_in_the_format_are_counted(tmp_path: Path) -> None:
+    """i2b2-2006 knows no e-mail addresses; the text is replaced all the same."""
+    (tmp_path / "in.xml").write_text(
+        '<ROOT><RECORD ID="1"><TEXT>Ask <PHI TYPE="DOCTOR">Quartermain</PHI> or write z@ulan.org.</TEXT>'
+        "</RECORD></ROOT>"
+    )
+    recognizer = WordRecognizer(words=(("Quartermain", "DOCTOR"), (r"z@ulan.org", "EMAIL")))
+    pipeline = Pipeline(recognizer, load_policy("tag"), KEY)
+    report = scrub_files(scan(tmp_path / "in.xml"), tmp_path / "out.xml", pipeline)
+    assert (report.documents, report.unlabelled) == (1, 1)
+    text = (tmp_path / "out.xml").read_text()
+    assert '<PHI TYPE="DOCTOR">[DOCTOR]</PHI> or write [EMAIL].' in text
+
+
+def test_tagged_documents_have_the_same_names_and_text(tmp_path: Path) -> None:
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    text = f"\ufeffé\r\n{TEXT}\t𝔸 end"
+    (tmp_path / "in" / "sub" / "n.1.txt").write_bytes(text.encode())
+    report = tag_files(scan(tmp_path / "in"), tmp_path / "out", WordRecognizer(), FORMATS["i2b2-2014"])
+    assert (report.documents, report.failures) == (1, [])
+    (document,) = read(tmp_path / "out")
+    assert isinstance(document, Document)
+    assert document.id == "sub/n.1"
+    assert document.text == text
+    assert [text[s.start : s.end] for s in document.spans] == ["Zebulon Quartermain", "Ulan Bator", "1/2/2003"]
+
+
+def test_records_can_be_tagged_into_files(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"id": f"n{i}", "text": TEXT}) + "\n" for i in range(3)))
+    tag_files(scan(tmp_path / "in.jsonl"), tmp_path / "out", WordRecognizer(), FORMATS["i2b2-2014"])
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["n0.xml", "n1.xml", "n2.xml"]
+    tag_files(scan(tmp_path / "out"), tmp_path / "back.jsonl", WordRecognizer(), FORMATS["jsonl"])
+    assert len((tmp_path / "back.jsonl").read_text().splitlines()) == 3
+
+
+def test_a_vault_keeps_what_was_replaced(tmp_path: Path) -> None:
+    from deid.replacement.vault import Vault
+
+    (tmp_path / "n.txt").write_text(TEXT)
+    pipeline = Pipeline(WordRecognizer(), load_policy("surrogate"), KEY, Settings(originals=True))
+    with Vault.create(tmp_path / "vault.db", KEY, who="test") as vault:
+        scrub_files(scan(tmp_path / "n.txt"), tmp_path / "out.txt", pipeline, vault=vault)
+        assert vault.originals_among(["Ulan Bator", "Boston"]) == {"Ulan Bator"}
+        pipeline = Pipeline(WordRecognizer(), load_policy("surrogate"), KEY)
+        with pytest.raises(ConfigError, match="originals=True"):
+            scrub_files(scan(tmp_path / "n.txt"), tmp_path / "other.txt", pipeline, vault=vault)
+    assert not any(word.encode() in (tmp_path / "vault.db").read_bytes() for word in PLANTED)
+
+
+@pytest.mark.parametrize("policy", ["redact", "safe-harbor", "full", "surrogate", "tag"])
+def test_originals_of_the_development_notes_are_gone(shared_data: Path, tmp_path: Path, policy: str) -> None:
+    """No original of five and more characters is left as a word, unless it also stands outside the annotations."""
+    source = shared_data / "english" / "inline-sgml"
+    scrub(source, tmp_path / "out", policy=policy, gold=True, keep_id=True)
+    scrubbed = {d.id: d for d in read(tmp_path / "out") if isinstance(d, Document)}
+    checked = 0
+    for document in read(source):
+        assert isinstance(document, Document)
+        outside = list(document.text)
+        for span in document.spans:
+            outside[span.start : span.end] = "\0" * len(span)
+        rest = "".join(outside)
+        for span in document.spans:
+            original = document.text[span.start : span.end]
+            if len(original) >= 5 and original not in rest and not (policy == "safe-harbor" and span.category == "age"):
+                assert original not in scrubbed[document.id].text
+                checked += 1
+    assert checked > 200
