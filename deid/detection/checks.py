@@ -140,11 +140,16 @@ def three_digits(text: str) -> bool:
     return sum(c.isdigit() for c in text) >= 3
 
 
+def four_digits(text: str) -> bool:
+    """At least four digits."""
+    return sum(c.isdigit() for c in text) >= 4
+
+
 CHECKS: MappingProxyType[str, Callable[[str], bool]] = MappingProxyType(
     {
         check.__name__: check
         for check in (
-            date, dea, ip, luhn, mixed, month_day, nhs, npi, phone, ssn, three_digits, timestamp, vin,
+            date, dea, four_digits, ip, luhn, mixed, month_day, nhs, npi, phone, ssn, three_digits, timestamp, vin,
         )
     }
 )  # fmt: skip

@@ -21,7 +21,7 @@ _STRICT = regex.compile(r"[:#=|\t^]")
 _SECONDS = 20.0
 
 CUES = [
-    *("naming", "greeting", "closing", "contact", "doctor", "lives", "where", "hospital_at", "work_at"),
+    *("naming", "greeting", "closing", "contact", "doctor", "signer", "lives", "where", "hospital_at", "work_at"),
     *("works_as", "is_a", "retired", "works_in", "by_trade", "occupation", "article"),
 ]
 """Names of cues that the grammars ask for."""

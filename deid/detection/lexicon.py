@@ -25,7 +25,7 @@ _NAMES = (
     "city city_ambig city_big state state_code state_old county country nationality region",
     "street_suffix street_direction place_head",
     "hospital_head hospital_modifier hospital_name org_head institution employer",
-    "occupation",
+    "occupation occupation_ending",
 )
 CLASSES: dict[str, int] = {name: 1 << i for i, name in enumerate(" ".join(_NAMES).split())}
 """Class of a list -> bit."""

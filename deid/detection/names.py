@@ -7,6 +7,7 @@ names in HL7 messages, initials. `deid.detection.evidence` weighs the free ones;
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from deid.detection.evidence import (
@@ -42,6 +43,8 @@ _WORDY = classes_of("word", "relation", "clinical")
 _HEADING = classes_of("clinical", "section")
 _SEPARATORS = frozenset(":#=-\u2013|.")
 _LISTING = frozenset((",", ";", "&", "/", "and", "|"))
+_TURNS = 4
+"""A label that begins so many lines marks the turns of a dialogue."""
 _LEAST = 0.2
 """Certainty below which a candidate is not posted."""
 
@@ -70,7 +73,10 @@ def find_names(scene: Scene, labels: Sequence[PersonLabel]) -> list[Span]:
 
 def _labelled(scene: Scene, labels: Sequence[PersonLabel]) -> Iterator[Span]:
     """Names behind labels, lists of them included."""
+    speakers = _speakers(scene, labels)
     for label in labels:
+        if _text_of(scene, label) in speakers:
+            continue
         at = _value_of(scene, label)
         category = label.field.category
         for _ in range(8):
@@ -81,10 +87,29 @@ def _labelled(scene: Scene, labels: Sequence[PersonLabel]) -> Iterator[Span]:
                 at += 2 if scene.word(at + 1) == "." else 1
             run = read_last_first(scene, at, relaxed=True) or read_run(scene, at, relaxed=True)
             if run is None or vetoed(scene, run):
+                if run is None and at == _value_of(scene, label):
+                    yield from _labelled_initials(scene, at, category, label)
                 break
             score = _labelled_score(scene, label, run)
             yield scene.span(run.first, run.end, category, label.field.name, score)
             at = _next_in_list(scene, run.end)
+
+
+def _text_of(scene: Scene, label: PersonLabel) -> str:
+    return " ".join(scene.view.folded[label.first : label.end])
+
+
+def _speakers(scene: Scene, labels: Sequence[PersonLabel]) -> frozenset[str]:
+    """Return the labels that mark the turns of a dialogue (*Patient: ...*): those that begin many lines."""
+    counts = Counter(_text_of(scene, b) for b in labels if scene.view.breaks[b.first] and scene.word(b.end) == ":")
+    return frozenset(text for text, count in counts.items() if count >= _TURNS)
+
+
+def _labelled_initials(scene: Scene, index: int, category: str, label: PersonLabel) -> Iterator[Span]:
+    """Initials behind a label: *RN: TK*."""
+    end, _ = _initials_at(scene, index)
+    if end > index and not scene.view.loud[index]:
+        yield scene.span(index, end, category, label.field.name, 0.8)
 
 
 def _value_of(scene: Scene, label: PersonLabel) -> int:
@@ -256,12 +281,24 @@ def _initials_at(scene: Scene, index: int) -> tuple[int, bool]:
 
 
 def _weigh_initials(scene: Scene, index: int, end: int, dotted: bool) -> tuple[float, str]:
+    """Weigh initials by what stands around them."""
     if credential_follows(scene, end):
         return 0.8, "DOCTOR"
-    if scene.has(index - 1, "title", "title_doctor", "relation") and scene.same_line(index):
+    before = scene.word(index - 1)
+    near = scene.same_line(index)
+    if near and scene.has(index - 1, "title", "title_doctor", "relation"):
         return 0.75, "PATIENT"
-    if dotted and (person_verb_follows(scene, end) or scene.has(index - 1, "patient_word")):
-        return 0.75, "PATIENT"
-    last = end >= len(scene) or bool(scene.view.breaks[end]) or scene.word(end) == "."
-    signed = scene.word(index - 1) in ("-", "/", "\u2013", "\u2014", "~", "by") and scene.view.gap(index - 1)
-    return (0.6, "DOCTOR") if not dotted and last and signed else (0.0, "")
+    if scene.has(index - 1, "patient_word") and near and (dotted or scene.view.kinds[index - 1] != UPPER):
+        return (0.75 if dotted else 0.6), "PATIENT"
+    if dotted:
+        return (0.75, "PATIENT") if person_verb_follows(scene, end) else (0.0, "")
+    if near and scene.has(index - 1, "role", "credential"):
+        return 0.62, "DOCTOR"
+    if near and "signer" in scene.cues_before.get(index, ()):
+        return 0.62, "DOCTOR"
+    last = end >= len(scene) or bool(scene.view.breaks[end])
+    signed = before in ("-", "/", "\u2013", "\u2014", "~") and bool(scene.view.gap(index - 1))
+    if signed and (last or scene.word(end) == "."):
+        return 0.6, "DOCTOR"
+    closes = before in (".", ")", ";") or (index > 0 and scene.view.kinds[index - 1] == NUMBER)
+    return (0.56, "DOCTOR") if last and closes and near and len(scene.view.strings[index]) < 4 else (0.0, "")

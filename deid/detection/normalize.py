@@ -1,7 +1,8 @@
 """Texts as recognizers should see them, with the way back to the text as it is.
 
 Zero-width characters inside words and letters that only look Latin (a Cyrillic *а*) hide names from every pattern and
-list. They are taken out, or replaced by what they look like, before detection; offsets are mapped back afterwards.
+list. They are taken out, or replaced by what they look like, before detection, as are curly quotes and odd blanks;
+offsets are mapped back afterwards.
 """
 
 from __future__ import annotations
@@ -16,6 +17,24 @@ from deid.document import Span
 
 __all__ = ["Normalized", "normalize"]
 
+_PLAIN = str.maketrans(
+    {
+        **dict.fromkeys(
+            "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "
+        )
+    }
+    | {
+        "\u2018": "'",
+        "\u2019": "'",
+        "\u02bc": "'",
+        "\u2032": "'",
+        "\u201c": '"',
+        "\u201d": '"',
+        "\u2010": "-",
+        "\u2011": "-",
+    }
+)
+"""Blanks, apostrophes, quotes and hyphens that patterns need not know; one character each."""
 _INVISIBLE = regex.compile(r"[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]")
 _LOOK_ALIKES = dict(
     zip(
@@ -49,7 +68,7 @@ def normalize(text: str) -> Normalized:
     """Return the text without invisible characters and look-alikes; ASCII texts are returned as they are."""
     if text.isascii():
         return Normalized(text)
-    plain = _fold_width(text)
+    plain = _fold_width(text).translate(_PLAIN)
     if _FOREIGN.search(plain):
         plain = _MIXED_WORD.sub(_latin, plain)
     if not _INVISIBLE.search(plain):

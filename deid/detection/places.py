@@ -37,6 +37,9 @@ _CREDENTIAL_CODES = frozenset(
     ("md", "pa", "ma", "do", "nd", "dc", "ms", "co", "la", "or", "in", "me", "hi", "ok", "oh", "al")
 )
 _MAX_NAME_WORDS = 5
+_ZIP = regex.compile(
+    r"[0-9]{5}(?:-[0-9]{4})?(?![0-9A-Za-z%]|[,.:/-][0-9]| ?(?:mg|ml|mcg|units|people|patients|cells|steps)\b)"
+)
 _POSTCODE = regex.compile(r"[A-Z]{1,2}[0-9][0-9A-Z]? [0-9][A-Z]{2}(?![A-Za-z0-9])")
 
 
@@ -68,7 +71,8 @@ def _proper(scene: Scene, index: int) -> bool:
         return False
     kind = scene.view.kinds[index]
     if scene.quiet:
-        return bool(scene.classes[index] & (_ANY_CITY | PERSON | CLASSES["hospital_modifier"] | _STATE))
+        classes = scene.classes[index]
+        return not classes & (_GENERIC | _CLINICAL | CLASSES["person_verb"]) and len(scene.word(index)) > 3
     return kind in (TITLE, UPPER, MIXED)
 
 
@@ -151,6 +155,8 @@ def _specific(scene: Scene, start: int, head: int, kind: int) -> int:
         if not scene.is_word(i) or scene.word(i) in _JOINERS or len(scene.word(i)) < 2:
             continue
         if classes & _GENERIC or (classes & _CLINICAL and not classes & PERSON):
+            continue
+        if scene.quiet and classes & CLASSES["word"] and not classes & CLASSES["hospital_modifier"]:
             continue
         ordinary = classes & CLASSES["word"] and not classes & (PERSON | CLASSES["hospital_modifier"] | _ANY_CITY)
         if ordinary and (kind == LOWER or (i == start and scene.view.starts_sentence(i) and head - start == 1)):
@@ -281,7 +287,18 @@ def _listed(scene: Scene) -> Iterator[Span]:
         span, stop = _best_listed(scene, index)
         if span is not None:
             yield span
+            code = stop + (scene.word(stop) == ",")
+            if span.category == "CITY" and _is_zip(scene, code):
+                yield scene.span(index, stop, "CITY", "place.city", 0.9)
+                yield scene.span(code, code + 1, "ZIP", "place.zip", 0.85)
         index = max(stop, index + 1)
+
+
+def _is_zip(scene: Scene, index: int) -> bool:
+    """Tell whether a number of five digits, and no quantity, stands at a word."""
+    if index >= len(scene) or scene.view.kinds[index] != NUMBER or not scene.same_line(index):
+        return False
+    return _ZIP.match(scene.view.text, scene.view.starts[index]) is not None
 
 
 def _best_listed(scene: Scene, index: int) -> tuple[Span | None, int]:

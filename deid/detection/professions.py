@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deid.detection.lexicon import CLASSES, classes_of
+from deid.detection.lexicon import CLASSES, Lexicon, classes_of
 from deid.detection.scene import Scene
 from deid.document import Span
 
 __all__ = ["find_professions"]
 
 _OCCUPATION = CLASSES["occupation"]
+_ENDING = CLASSES["occupation_ending"]
 _STOP = classes_of("function", "relation", "credential", "month", "weekday", "clinical", "person_verb")
 _NOT_JOBS = frozenset(
     (
@@ -28,7 +29,7 @@ _RETIRED_SKIP = frozenset(("retired", "former", "formerly", "previously", "curre
                            "part", "time", "-", "a", "an", "the", "freelance", "local", "long", "unemployed", "disabled"))  # fmt: skip
 
 
-def find_professions(scene: Scene) -> list[Span]:
+def find_professions(scene: Scene, lexicon: Lexicon) -> list[Span]:
     """Find occupations; candidates with their certainty, which may overlap."""
     spans: list[Span] = []
     for index in sorted(scene.cues_before):
@@ -36,13 +37,13 @@ def find_professions(scene: Scene) -> list[Span]:
         if index >= len(scene):
             continue
         if "works_as" in cues:
-            spans += _behind(scene, index, 0.85, known_only=False)
+            spans += _behind(scene, lexicon, index, 0.85, known_only=False)
         elif "works_in" in cues or "retired" in cues:
-            spans += _behind(scene, index, 0.75, known_only=True)
+            spans += _behind(scene, lexicon, index, 0.75, known_only=True)
         elif "is_a" in cues:
-            spans += _behind(scene, index, 0.68, known_only=True)
+            spans += _behind(scene, lexicon, index, 0.68, known_only=True)
         elif "occupation" in cues and scene.word(index) in (":", "-", "="):
-            spans += _behind(scene, index + 1, 0.9, known_only=False)
+            spans += _behind(scene, lexicon, index + 1, 0.9, known_only=False)
     spans += _before_cue(scene)
     spans += _at_work_place(scene)
     return spans
@@ -57,7 +58,7 @@ def _occupation_at(scene: Scene, index: int) -> int:
     return end
 
 
-def _behind(scene: Scene, index: int, score: float, known_only: bool) -> Iterator[Span]:
+def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only: bool) -> Iterator[Span]:
     """Read the occupation behind a cue: *retired high school math teacher*."""
     start = index
     while start < len(scene) and start - index < 6 and scene.word(start) in _RETIRED_SKIP:
@@ -84,12 +85,11 @@ def _behind(scene: Scene, index: int, score: float, known_only: bool) -> Iterato
         while end > start and not scene.is_word(end - 1):
             end -= 1
         words = [i for i in range(start, end) if scene.is_word(i)]
-        if (
-            words
-            and not any(scene.word(i) in _NOT_JOBS or scene.has(i, "institution") for i in words)
-            and len(words) < 4
-        ):
-            yield scene.span(start, end, "PROFESSION", "profession.unlisted", min(score, 0.45))
+        if not words or len(words) > 3 or any(scene.word(i) in _NOT_JOBS or scene.has(i, "institution") for i in words):
+            return
+        last = scene.word(words[-1])
+        likely = any(lexicon.words.get(last[-n:], 0) & _ENDING for n in range(2, 8))
+        yield scene.span(start, end, "PROFESSION", "profession.unlisted", 0.66 if likely else min(score, 0.45))
 
 
 def _before_cue(scene: Scene) -> Iterator[Span]:

@@ -16,13 +16,14 @@ from deid.detection.patterns import Haystack
 from deid.detection.places import find_places
 from deid.detection.professions import find_professions
 from deid.detection.scene import Scene, scene_of
-from deid.detection.view import view_of
+from deid.detection.view import LOWER, view_of
 from deid.dictionaries import fold
 from deid.document import Document, Span
 
 __all__ = ["RuleRecognizer"]
 
 _ORDINARY = classes_of("word", "clinical", "function", "role", "relation")
+_LAST_POPULAR = classes_of("last", "popular")
 _HOLDERS = frozenset(("rule:place.institution", "rule:street.number", "rule:street.name", "rule:place.work"))
 _ABSORBED = ("rule:place.city", "rule:place.state", "rule:name.full", "rule:name.word", "rule:name.line", "rule:name.contact",
              "rule:place.employer", "rule:department", "rule:place.country", "rule:name.verb")  # fmt: skip
@@ -107,7 +108,8 @@ class RuleRecognizer:
 
     def _ordinary(self, text: str, span: Span) -> bool:
         """Tell whether a match is a word of ordinary or clinical language."""
-        return bool(self.lexicon.classes(fold(text[span.start : span.end])) & _ORDINARY)
+        letters = "".join(c if c.isalpha() else " " for c in fold(text[span.start : span.end])).split()
+        return any(self.lexicon.classes(word) & _ORDINARY for word in letters)
 
     def find_in(self, text: str) -> list[Span]:
         """Find PHI in a text."""
@@ -129,7 +131,8 @@ class RuleRecognizer:
         spans += find_tables(scene, self.labels.by_label)
         spans += find_names(scene, scan.labels)
         spans += find_places(scene)
-        spans += find_professions(scene)
+        spans += find_professions(scene, self.lexicon)
+        spans += _logins(scene, self.lexicon)
         spans += _ages_behind_names(scene, spans)
         kept = [s for s in _absorb(spans) if (s.score or 0.0) >= self.threshold]
         return sorted(kept), scene
@@ -150,6 +153,19 @@ def _absorb(spans: Sequence[Span]) -> list[Span]:
                 continue
         kept.append(span)
     return kept
+
+
+def _logins(scene: Scene, lexicon: Lexicon) -> list[Span]:
+    """Find logins made of an initial and a frequent family name: *kpatel*."""
+    if scene.quiet:
+        return []
+    words, view = lexicon.words, scene.view
+    return [
+        scene.span(i, i + 1, "USERNAME", "username.name", 0.6)
+        for i, word in enumerate(view.folded)
+        if not scene.classes[i] and len(word) > 5 and view.kinds[i] == LOWER
+        if words.get(word[1:], 0) & _LAST_POPULAR == _LAST_POPULAR and word.isalpha()
+    ]
 
 
 def _ages_behind_names(scene: Scene, spans: Sequence[Span]) -> list[Span]:
