@@ -80,7 +80,8 @@ def _nicknames() -> dict[str, tuple[str, ...]]:
                     found.setdefault(name_key(form), []).append(name.strip())
     except OSError:
         raise ConfigError("this installation has no list of nicknames", "install the package again") from None
-    return {form: tuple(names) for form, names in found.items()}
+    # a full name with the same first letter comes first: initials in other documents agree with it
+    return {form: tuple(sorted(names, key=lambda name: name[0] != form[0])) for form, names in found.items()}
 
 
 def full_names(key: str) -> tuple[str, ...]:
@@ -165,11 +166,11 @@ def name_words(text: str) -> list[tuple[int, int, str]]:
     return tokens
 
 
-def _pronounceable(key: str) -> bool:
-    return any(c in "aeiouy" for c in key)
+def _pronounceable(key: str, alone: bool) -> bool:
+    return any(c in "aeiouy" for c in key) and not (alone and len(key) == 2)
 
 
-def _is_initials(word: str, key: str, text: str, is_word: Callable[[str], bool]) -> bool:
+def _is_initials(word: str, key: str, text: str, is_word: Callable[[str, bool], bool]) -> bool:
     """Tell whether a word stands for initials: one letter, or two or three letters of one case that are no name."""
     if len(key) == 1:
         return True
@@ -177,10 +178,13 @@ def _is_initials(word: str, key: str, text: str, is_word: Callable[[str], bool])
         return False
     if word.isupper() and not text.isupper():
         return True  # "JM Smith"
-    return (word.isupper() or len(word) == len(text)) and not is_word(key)
+    alone = len(word) == len(text)
+    return (word.isupper() or alone) and not is_word(key, alone)
 
 
-def parse_name(text: str, *, family_names: int = 1, is_word: Callable[[str], bool] = _pronounceable) -> PersonName:
+def parse_name(
+    text: str, *, family_names: int = 1, is_word: Callable[[str, bool], bool] = _pronounceable
+) -> PersonName:
     """Split a name into parts.
 
     Parameters
@@ -190,8 +194,8 @@ def parse_name(text: str, *, family_names: int = 1, is_word: Callable[[str], boo
     family_names : int
         How many family names a person usually carries (2 in Spanish).
     is_word : callable
-        Tells of two or three letters in one case whether they are a name (``LEE``) rather than initials (``JRM``);
-        without it, whether they hold a vowel.
+        Tells of two or three letters in one case, and whether they stand alone, whether they are a name (``LEE``)
+        rather than initials (``JRM``); without it, whether they hold a vowel (two letters alone: never).
 
     Returns
     -------
@@ -220,8 +224,9 @@ def parse_name(text: str, *, family_names: int = 1, is_word: Callable[[str], boo
             roles[i] = "initial"
         elif key in _TITLES and i == 0 and len(tokens) > 1 and (after == "." or key not in ("fr", "don", "miss")):
             roles[i] = "title"
-        elif key in _PARTICLES and i + 1 < len(tokens) and (i > 0 or word.islower() or len(tokens) > 2):
-            roles[i] = "particle"
+        elif key in _PARTICLES and i + 1 < len(tokens) and text[end : tokens[i + 1][0]].strip() in ("", "-", "."):
+            if i > 0 or word.islower() or len(tokens) > 2:
+                roles[i] = "particle"
     caret = "^" in text
     comma = -1 if caret else _family_comma(text, tokens, roles)
     names = [i for i, role in enumerate(roles) if not role]

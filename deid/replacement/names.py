@@ -35,10 +35,10 @@ _LETTERS = {
 }
 """Classes of initials by language; the remaining letters are too rare as initials to be given to anybody, and go to a
 letter of the last class."""
-_BANDS = (0, 6, 24, 96, 384, 1536, 6144, 1 << 40)
+_BANDS = (0, 24, 96, 384, 1536, 6144, 1 << 40)
 """Ranks between which words of a cell are exchanged: a common name becomes a common name."""
 _KEPT_ROLES = frozenset({"particle", "suffix", "title", "credential"})
-_COMMON = 48
+_COMMON = 24
 """Ranks in its cell up to which two or three capital letters are read as a name."""
 _HASH_TRIES = 64
 _DIGITS = re.compile(r"\d")
@@ -99,10 +99,14 @@ class NameMap:
         """Split a name; short words count as names when the pool knows them as common."""
         return parse_name(text, family_names=2 if self._spanish else 1, is_word=self.is_name)
 
-    def is_name(self, key: str) -> bool:
-        """Tell whether a word is a common name, or a name of the document."""
+    def is_name(self, key: str, alone: bool = False) -> bool:
+        """Tell whether a word is a name of the document or of the pool; alone, only common names of three letters are."""
         if key in self._written:
             return True
+        if alone and len(key) == 2:
+            return False
+        if not alone:
+            return self._pool.place(key) is not None
         place = self._pool.place(key)
         return place is not None and place[1] < _COMMON
 
