@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
@@ -89,7 +90,7 @@ def _table(name: str) -> dict[str, list[str]]:
     table: dict[str, list[str]] = {}
     for line in _lines(name):
         kind, items = line.split("|", 1)
-        table[kind] = items.split(";")
+        table[kind] = [item.replace("\\;", ";") for item in re.split(r"(?<!\\);", items)]
     return table
 
 

@@ -66,6 +66,8 @@ class Story:
         self.uk = "uk" in body.options
         self.options = {o.split("=")[0]: o.split("=")[1] for o in body.options if "=" in o}
         draw = self.draw("story")
+        for spouse in re.findall(r"\{\{(r[0-9])\.(?:sp|bf)\}\}", body.text):
+            self.options.setdefault(spouse, "X" if self.draw(spouse, "sex").chance(0.95) else "S")
         first, last = (int(y) for y in self.options.get("era", "1994-2026").split("-"))
         if draw.chance(0.5) and "era" not in self.options:
             first = 2012
@@ -75,6 +77,7 @@ class Story:
         self.ages = {"p": draw.between(low, high)}
         self.made: dict[str, object] = {}
         self.count = 0
+        self.last = ""
         self.choices = self.draw("choices")
 
     def draw(self, *key: object) -> Draw:
@@ -101,7 +104,18 @@ class Story:
                 if label and text.startswith("the "):  # the article stands outside of the span
                     out.append(("the ", None))
                     text = text[4:]
-                out.append((text.upper() if node.case == "!" else text.lower() if node.case == "~" else text, label))
+                text = text.upper() if node.case == "!" else text.lower() if node.case == "~" else text
+                self._append(out, text, label, node.entity)
+
+    def _append(self, out: list[Piece], text: str, label: str | None, entity: str) -> None:
+        """Append a slot's text; given and family name of one person that stand side by side are one span."""
+        same = label in ("PATIENT", "DOCTOR") and self.last == entity and len(out) > 1
+        if same and out[-1] in ((" ", None), (", ", None)) and out[-2][1] == label:
+            between, _ = out.pop()
+            out[-1] = (out[-1][0] + between + text, label)
+        else:
+            out.append((text, label))
+        self.last = entity
 
     def _slot(self, slot: Slot, where: str) -> tuple[str, str | None]:
         if slot.literal:
