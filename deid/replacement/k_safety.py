@@ -18,9 +18,15 @@ import heapq
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from deid.dictionaries import Dictionary, PhraseMatcher
+from deid.document import Document, Span
 from deid.errors import ConfigError
+from deid.replacement.ontology import phrase_key
+from deid.tokenization import tokenize
 
-__all__ = ["METHODS", "Knowledge", "is_k_safe", "k_safe", "violations"]
+__all__ = ["METHODS", "Knowledge", "erase", "is_k_safe", "k_safe", "violations"]
+
+ERASED = "***"
 
 
 @dataclass(frozen=True)
@@ -192,3 +198,38 @@ def k_safe(
     given = frozenset(terms)
     telling = given & knowledge.telling
     return (given - telling) | METHODS[method](tuple(sorted(telling)), knowledge, k, limit)
+
+
+def erase(document: Document, knowledge: Knowledge, k: int, method: str = "best-first") -> list[tuple[Span, str]]:
+    """Return what to erase from a document so that the terms that are left in it are K-safe.
+
+    Parameters
+    ----------
+    document : Document
+    knowledge : Knowledge
+        Its terms are searched for as phrases, in any case; every occurrence of a term is erased or none.
+    k, method
+        See `k_safe`.
+
+    Returns
+    -------
+    list of (Span, str)
+        For `deid.document.apply_edits`, in order of position.
+    """
+    terms: dict[str, set[str]] = {}
+    for context in knowledge.contexts.values():
+        for term in context:
+            terms.setdefault(phrase_key(term), set()).add(term)
+    tokens = tokenize(document.text)
+    matcher = PhraseMatcher([Dictionary(key, (key,)) for key in sorted(terms)], lambda phrase: tokenize(phrase).strings)
+    found = matcher.match(tokens.strings)  # a list of its own for each term: terms inside longer terms are found too
+    kept = k_safe((term for _, _, key in found for term in terms[key]), knowledge, k, method)
+    places = sorted(
+        (int(tokens.starts[first]), int(tokens.ends[last - 1])) for first, last, key in found if not terms[key] <= kept
+    )
+    erased: list[tuple[Span, str]] = []
+    for start, end in places:
+        if erased and start < erased[-1][0].end:
+            start, end = erased[-1][0].start, max(end, erased.pop()[0].end)
+        erased.append((Span(start, end, "OTHER", source="k-safety"), ERASED))
+    return erased

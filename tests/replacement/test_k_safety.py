@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid.document import Document, apply_edits
 from deid.errors import ConfigError
-from deid.replacement.k_safety import Knowledge, is_k_safe, k_safe, violations
+from deid.replacement.k_safety import Knowledge, erase, is_k_safe, k_safe, violations
 
 FOUR = Knowledge(
     {"e1": frozenset("ab"), "e2": frozenset("a"), "e3": frozenset("ab"), "e4": frozenset("b")}, frozenset({"e1"})
@@ -86,6 +87,37 @@ def test_safety_is_anti_monotone(world: tuple[frozenset[str], Knowledge, int]) -
     terms, knowledge, k = world
     if is_k_safe(terms, knowledge, k):
         assert all(is_k_safe(terms - {term}, knowledge, k) for term in terms)
+
+
+DISEASES = Knowledge(
+    {
+        "tuberculosis": frozenset({"blood clot", "shortness of breath", "night sweats"}),
+        "embolism": frozenset({"blood clot", "shortness of breath"}),
+        "asthma": frozenset({"shortness of breath", "wheezing"}),
+        "lymphoma": frozenset({"night sweats", "swelling"}),
+        "heart failure": frozenset({"shortness of breath", "swelling", "breath"}),
+    },
+    frozenset({"tuberculosis"}),
+)
+
+
+def erased(text: str, k: int) -> str:
+    document = Document("d", text)
+    return apply_edits(document, erase(document, DISEASES, k))[0].text
+
+
+def test_erase_leaves_a_document_that_points_at_nobody() -> None:
+    """Shortness of breath alone fits three other diseases, with a blood clot one, with night sweats none."""
+    text = "Night  sweats, Shortness of\nbreath and a blood clot. NIGHT SWEATS again; swelling."
+    assert erased(text, 1) == "***, Shortness of\nbreath and a blood clot. *** again; swelling."
+    assert erased(text, 2) == "***, Shortness of\nbreath and a ***. *** again; swelling."
+    assert erased("Nothing known here.", 2) == "Nothing known here."
+
+
+def test_erase_joins_terms_that_overlap() -> None:
+    world = Knowledge({"e": frozenset({"a b", "b c"}), "f": frozenset(), "g": frozenset()}, frozenset({"e"}))
+    document = Document("d", "x a b c y")
+    assert apply_edits(document, erase(document, world, 2))[0].text == "x *** y"
 
 
 def test_what_cannot_be_done_is_refused() -> None:
