@@ -16,7 +16,7 @@ def _convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="File or folder of any readable format.")],
     target: Annotated[
         Path,
-        typer.Argument(metavar="OUT", help="New file (a name with a suffix) or new or empty folder (one without)."),
+        typer.Argument(metavar="OUT", help="New file (a name with the format's suffix) or else a new or empty folder."),
     ],
     format: Annotated[str, typer.Option("--format", metavar="F", help="Format to write (docs/formats.md lists them).")],
     from_format: Annotated[

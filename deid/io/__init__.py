@@ -140,7 +140,7 @@ def open_writer(
     private : bool
         Files with mode 0600, for PHI; otherwise as the umask says.
     single : bool, optional
-        Whether ``path`` is a file; by default when its name has a suffix.
+        Whether ``path`` is a file; by default when its name ends in a suffix of the format.
 
     Raises
     ------

@@ -33,9 +33,11 @@ def output_error(error: OSError) -> OutputError:
 
 
 def make_folder(path: Path, *, private: bool = True) -> None:
-    """Create a folder and its parents where they are missing."""
+    """Create a folder and its parents where they are missing; private ones with mode 0700."""
     try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700 if private else 0o777)
+        for folder in (*reversed(path.parents), path):
+            if not folder.is_dir():
+                folder.mkdir(exist_ok=True, mode=0o700 if private else 0o777)
     except OSError as error:
         raise output_error(error) from None
 

@@ -81,8 +81,8 @@ def convert(
     result = Conversion(source.format.name, target.name, remarks=source.remarks())
     mapping = _mapping(source, target, options, map_to, map_from, result)
     same = source.format.name == target.name
-    writing = replace(source.layout() if same else Options(any_label=options.any_label), encoding="utf-8")
     for place, part, single in _parts(source, target, out_path):
+        writing = replace(part.layout() if same else Options(any_label=options.any_label), encoding="utf-8")
         done = result.documents + len(result.failures)
         with open_writer(place, target.name, writing, single=single) as writer:
             for item in watch(part.documents(done + 1)):
@@ -107,8 +107,10 @@ def _parts(source: Source, target: Format, out_path: Path) -> Iterator[tuple[Pat
     """Yield where to write what: file by file from a folder of collections to such a folder, else all at once."""
     collections = isinstance(source.format, CollectionFormat) and isinstance(target, CollectionFormat)
     if source.single or not collections:
-        yield out_path, source, None
+        # a folder of documents stays one, even when its name looks like a file's
+        yield out_path, source, None if source.single or isinstance(target, CollectionFormat) else False
         return
+    yield out_path, replace(source, names=()), False  # the folders that could not be opened
     for stem, part in source.files():
         yield out_path / f"{stem}{target.suffixes[0]}", part, True
 

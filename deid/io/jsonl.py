@@ -197,12 +197,15 @@ def _format(
     )
 
 
-LABELSTUDIO = _format(
-    "labelstudio",
-    lambda r: "data" in r and ("annotations" in r or "predictions" in r),
-    _read_labelstudio,
-    _write_labelstudio,
-)
+def _is_task(record: Record) -> bool:
+    """Tell whether a record, or what a cut one shows of its fields, is a Label Studio task: its text is inside data."""
+    if record.get("data") is None:
+        names = list(record)
+        return "data" in names and names.index("data") < (names.index(find_text(names)) if find_text(names) else 0)
+    return isinstance(record["data"], dict) and not find_text(record)
+
+
+LABELSTUDIO = _format("labelstudio", _is_task, _read_labelstudio, _write_labelstudio)
 PRODIGY = _format(
     "prodigy", lambda r: not {"_input_hash", "_task_hash", "answer"}.isdisjoint(r), _read_plain, _write_plain
 )

@@ -131,8 +131,8 @@ class _Sink:
         check_offsets(len(document.text), document.spans)
         fields = self._fields or TableFields.of(document, self._options)
         record = fields.record(document)
-        for value in record.values():
-            _check_strings(value)
+        for name in fields.names:
+            _check_strings([name, record.get(name)])
         if fields.spans:
             record[fields.spans] = [_struct(span) for span in document.spans]
         if self._schema is not None:

@@ -98,11 +98,8 @@ def _texts(stream: BinaryIO, encoding: str) -> Iterator[tuple[Key, str | DeidErr
             pieces.append(line)
         elif line.strip() and not outside:
             outside = True  # told once for each such stretch
-            position = f"line {number}"
-            yield (
-                _NOWHERE,
-                FormatError("text outside the records", "see docs/formats.md", "", position),
-            )
+            error = FormatError("text outside the records", "see docs/formats.md", position=f"line {number}")
+            yield _NOWHERE, error
     if key:
         yield key, problem or FormatError("a record without an end", "the file may be truncated", position=begun)
     elif not number:
@@ -287,6 +284,7 @@ def _check_writable(document: Document, options: Options) -> None:
         check_label(span.category, _LABEL_SETS, options.any_label, position)
         if re.search(r"\s", span.category):
             raise OutputError("a label with white space", "rename the label", position=position)
+        encode(span.category, options.encoding, whole=False)
 
 
 def write(streams: Streams, options: Options) -> _Sink:

@@ -55,12 +55,10 @@ class Source:
     def files(self) -> Iterator[tuple[str, Source]]:
         """Yield each file as a source of its own, with its relative path without suffix.
 
-        Folders that could not be opened come with the first.
+        Folders that could not be opened belong to no file: ``replace(source, names=())`` tells them.
         """
-        unreadable = self.unreadable
         for name in self.names:
-            yield split_suffix(name)[0], replace(self, names=(name,), skipped={}, unreadable=unreadable)
-            unreadable = ()
+            yield split_suffix(name)[0], replace(self, names=(name,), skipped={}, unreadable=())
 
     def remarks(self) -> list[str]:
         """Return sentences for the user about files that are not read, because nobody else will look at them."""
@@ -171,6 +169,11 @@ def get_format(name: str, formats: Mapping[str, Format]) -> Format:
 def _single(path: Path, named: Format | None, formats: Mapping[str, Format], options: Options) -> Source:
     if not path.is_file():
         raise InputError("this is neither a file nor a folder", "name a regular file", str(path))
+    suffix = split_suffix(path.name)[1]
+    for format in [named] if named else formats.values():
+        main = path.with_suffix(format.suffixes[0])
+        if suffix in format.companions and main.is_file():
+            path = main  # the annotations were named; their text stands beside them
     found = named or sniff_file(path, formats)
     if found is None:
         raise FormatError(

@@ -67,11 +67,14 @@ def write_all(items: Iterable[Document | Failure], writer: Writer) -> Written:
 def make_writer(path: Path, format: Format, options: Options, *, private: bool, single: bool | None) -> Writer:
     """Return the writer for a format and a place.
 
-    A place is a file when its name has a suffix, and a folder otherwise, unless ``single`` says which.
+    A place is a file when its name ends in a suffix of the format, and a folder otherwise, unless ``single`` says
+    which.
     """
     options = replace(options, encoding=check_encoding(options.encoding))
     if single is None:
-        single = bool(path.suffix) and not path.is_dir()
+        single = path.suffix.lower() in format.suffixes and not path.is_dir()
+    if path.suffix.lower() == ".tsv" and options.delimiter is None:
+        options = replace(options, delimiter="\t")
     if isinstance(format, CollectionFormat):
         target = path if single else path / f"{_COLLECTION}{format.suffixes[0]}"
         return _CollectionWriter(target, format, options, private)
@@ -120,7 +123,7 @@ class _FolderWriter(_DocumentWriter):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._ids:
+        if self._ids and hasattr(os, "sync"):
             os.sync()
 
 
@@ -131,7 +134,7 @@ class _FileWriter(_DocumentWriter):
         if self._ids:
             raise OutputError(
                 f"a {self._format.name} file holds one document",
-                "name a folder (a path without suffix), or a format that holds many",
+                f"name a folder (a path that does not end in {self._format.suffixes[0]}), or a format that holds many",
                 document.name,
             )
         self._put(self._path.stem, self._path.parent, document, durable=True)

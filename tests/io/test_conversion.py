@@ -102,6 +102,15 @@ def test_the_same_format_keeps_the_names_of_its_fields(tmp_path: Path) -> None:
     assert (tmp_path / "out.csv").read_text() == '"ward","note"\n"3","x"\n'
 
 
+def test_each_table_of_a_folder_keeps_its_own_columns(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    contents = {"a.csv": '"ward","note"\n"3","x"\n', "b.csv": '"text";"key"\n"y";"5"\n'}
+    for name, content in contents.items():
+        (tmp_path / "in" / name).write_text(content)
+    convert(tmp_path / "in", tmp_path / "out", "csv")
+    assert {name: (tmp_path / "out" / name).read_text() for name in contents} == contents
+
+
 def test_output_is_utf_8_whatever_the_input(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_bytes("José".encode("cp1252"))
     convert(tmp_path / "in.txt", tmp_path / "out.jsonl", "jsonl", options=Options(encoding="cp1252"))
@@ -123,3 +132,9 @@ def test_many_documents_do_not_fit_one_file_of_one(tmp_path: Path) -> None:
     done = convert(tmp_path / "in.jsonl", tmp_path / "out.xml", "i2b2-2014")
     assert (done.documents, len(done.failures)) == (1, 2)
     assert all(isinstance(f.error, DeidError) and "name a folder" in str(f.error) for f in done.failures)
+
+
+def test_a_folder_of_documents_stays_a_folder(tmp_path: Path) -> None:
+    write(NOTES, tmp_path / "in", "i2b2-2014")
+    assert convert(tmp_path / "in", tmp_path / "out.txt", "text").documents == 3
+    assert len(documents(tmp_path / "out.txt")) == 3

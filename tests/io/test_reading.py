@@ -142,7 +142,8 @@ def test_one_bad_file_stops_no_other(tmp_path: Path) -> None:
         ("a.jsonl", '{"text": "a", "entities": []}', "doccano"),
         ("a.json", '[{"data": {"text": "a"}, "annotations": []}]', "labelstudio"),
         ("a.jsonl", '{"text": "' + "x" * 100_000 + '"}', "jsonl"),
-        ("a.jsonl", '{"data": {"text": "a"}, "annotations": [{"x": "' + "x" * 100_000 + '"}]}', "labelstudio"),
+        ("a.jsonl", '{"id": 1, "data": {"text": "' + "x" * 100_000 + '"}, "annotations": []}', "labelstudio"),
+        ("a.jsonl", '{"data": "x", "text": "a"}', "jsonl"),
     ],
 )
 def test_sniffing_a_file(tmp_path: Path, name: str, content: str | bytes, format: str) -> None:
@@ -166,7 +167,8 @@ def test_sniffing_refuses_to_choose_between_equals(tmp_path: Path) -> None:
 def test_text_beside_annotations_is_brat(tmp_path: Path) -> None:
     put(tmp_path, a_dot_txt="Ann", a_dot_ann="T1\tPATIENT 0 3\tAnn\n", sub__b_dot_txt="x", sub__b_dot_ann="")
     assert sniff(tmp_path) == "brat"
-    assert sniff(tmp_path / "a.txt") == "brat"
+    assert sniff(tmp_path / "a.txt") == sniff(tmp_path / "a.ann") == "brat"
+    assert [d.id for d in read(tmp_path / "a.ann", "brat") if isinstance(d, Document)] == ["a"]
     assert scan(tmp_path).skipped == {}
     assert [(d.id, len(d.spans)) for d in read(tmp_path) if isinstance(d, Document)] == [("a", 1), ("sub/b", 0)]
 

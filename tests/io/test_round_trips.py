@@ -93,13 +93,7 @@ def test_i2b2_2006_carries_ids_and_attributes_of_spans(document: Document) -> No
     )
 )
 def test_metadata_of_any_json_value_is_carried(name: str, document: Document) -> None:
-    """Parquet has no value for a lone surrogate in a field of text, and says so."""
-    try:
-        back = through(FORMATS[name], [document])
-    except OutputError:
-        assert any("\ud800" <= c <= "\udfff" for c in str(document.metadata)) or "\\ud" in repr(document.metadata)
-        return
-    assert back == [document]
+    assert through(FORMATS[name], [document]) == [document]
 
 
 @settings(max_examples=100, deadline=None)
@@ -109,13 +103,7 @@ def test_metadata_of_any_json_value_is_carried(name: str, document: Document) ->
     )
 )
 def test_csv_carries_metadata_of_text(document: Document) -> None:
-    try:
-        back = through(FORMATS["csv"], [document])
-    except OutputError:
-        everything = "".join([*document.metadata, *document.metadata.values()])
-        assert any("\ud800" <= c <= "\udfff" for c in everything)
-        return
-    assert back == [document]
+    assert through(FORMATS["csv"], [document]) == [document]
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if name != "text"])

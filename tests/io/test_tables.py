@@ -182,3 +182,11 @@ def test_parquet_columns_change_no_type_between_batches() -> None:
         sink.add(Document(str(number), "a", (), {"x": number}))
     with pytest.raises(OutputError, match="another type"):
         sink.add(Document("300", "a", (), {"x": "three hundred"}))
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet"])
+@pytest.mark.parametrize("metadata", [{"\ud800": "x"}, {"x": "\ud800"}])
+def test_lone_surrogates_in_fields_are_refused(name: str, metadata: dict[str, str]) -> None:
+    sink = FORMATS[name].write({FORMATS[name].suffixes[0]: BytesIO()}, Options())
+    with pytest.raises(OutputError):
+        sink.add(Document("1", "a", (), metadata))

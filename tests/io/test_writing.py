@@ -35,6 +35,10 @@ def test_folders_in_ids_are_folders(tmp_path: Path) -> None:
     [
         ("out.xml", "i2b2-2014", ["out.xml"]),
         ("out", "i2b2-2014", ["out/a.xml"]),
+        ("out.2024", "i2b2-2014", ["out.2024/a.xml"]),
+        ("out.2024", "jsonl", ["out.2024/documents.jsonl"]),
+        ("out.json", "labelstudio", ["out.json"]),
+        ("out.TSV", "csv", ["out.TSV"]),
         ("out.jsonl", "jsonl", ["out.jsonl"]),
         ("out", "jsonl", ["out/documents.jsonl"]),
         ("out", "physionet", ["out/documents.phi", "out/documents.phrase", "out/documents.txt"]),
@@ -42,7 +46,9 @@ def test_folders_in_ids_are_folders(tmp_path: Path) -> None:
         ("out.txt", "brat", ["out.ann", "out.txt"]),
     ],
 )
-def test_a_place_with_a_suffix_is_a_file(tmp_path: Path, place: str, format: str, expected: list[str]) -> None:
+def test_a_place_with_a_suffix_of_the_format_is_a_file(
+    tmp_path: Path, place: str, format: str, expected: list[str]
+) -> None:
     write([ANN], tmp_path / place, format)
     assert files(tmp_path) == expected
 
@@ -58,6 +64,19 @@ def test_files_with_phi_are_for_their_owner_only(tmp_path: Path) -> None:
     modes = {name: stat.S_IMODE((tmp_path / name).stat().st_mode) for name in files(tmp_path)}
     assert modes == {"private/a.xml": 0o600, "open/a.xml": 0o644, "open.jsonl": 0o644}
     assert stat.S_IMODE((tmp_path / "private").stat().st_mode) == 0o700
+
+
+def test_all_new_folders_are_for_their_owner_only(tmp_path: Path) -> None:
+    """Their names can carry PHI."""
+    write([replace(ANN, id="x/y/a")], tmp_path / "new" / "out", "i2b2-2014")
+    for folder in ("new", "new/out", "new/out/x", "new/out/x/y"):
+        assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700
+
+
+def test_a_tsv_file_has_tabs(tmp_path: Path) -> None:
+    write([ANN], tmp_path / "out.tsv", "csv")
+    assert (tmp_path / "out.tsv").read_text().startswith('"id"\t"text"\t"spans"\n')
+    assert list(read(tmp_path / "out.tsv")) == [ANN]
 
 
 @pytest.mark.parametrize("identifier", ["", "../a", "/a", "a//b", ".a", "a/.b", "a/..", "x" * 300, "a\0b", "\ud800"])
