@@ -5,9 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
 
 from deid import __version__
@@ -61,6 +60,10 @@ def _register() -> None:
 _register()
 
 
+# typer carries its own copy of click in some versions and imports it in others; this is the class that it raises
+_ClickException: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+
 def main() -> None:
     """Run the command line; exit 0 done, 1 something failed, 2 cannot be done as asked, 130 interrupted."""
     try:
@@ -68,9 +71,9 @@ def main() -> None:
     except DeidError as error:
         sys.stderr.write(f"error: {error}\n")
         status = EXIT_USAGE
-    except click.exceptions.Abort:
+    except typer.Abort:
         status = 130
-    except click.ClickException as error:
+    except _ClickException as error:
         error.show()
         status = EXIT_USAGE
     except BrokenPipeError:

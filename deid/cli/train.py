@@ -42,7 +42,10 @@ def _train(
         int | None, typer.Option(metavar="N", help="Naive Bayes: tokens to accept in rejection sampling.")
     ] = None,
     c1: Annotated[float, typer.Option(help="L1 penalty.")] = 0.0,
-    c2: Annotated[float, typer.Option(help="L2 penalty.")] = 0.1,
+    c2: Annotated[float, typer.Option(help="L2 penalty.")] = 0.3,
+    all_pairs: Annotated[
+        bool, typer.Option(help="lbfgs: weights for attribute and label pairs that do not occur, too.")
+    ] = True,
     rate: Annotated[float, typer.Option(help="Learning rate of sgd.")] = 0.05,
     iterations: Annotated[
         int | None, typer.Option(help="Iterations of lbfgs (100) or epochs of sgd (10) when not given.")
@@ -80,6 +83,7 @@ def _train(
         algorithm=algorithm,
         c1=c1,
         c2=c2,
+        all_pairs=all_pairs,
         rate=rate,
         iterations=iterations or (10 if algorithm == "sgd" else 100),
         window=window,

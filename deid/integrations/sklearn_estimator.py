@@ -70,7 +70,7 @@ class SpanTagger(BaseEstimator):
         scheme: str = "BIO",
         algorithm: str = "lbfgs",
         c1: float = 0.0,
-        c2: float = 0.1,
+        c2: float = 0.3,
         rate: float = 0.05,
         iterations: int | None = None,
         window: int | None = None,

@@ -56,6 +56,8 @@ def train_crf(data: TrainingData, report: Callable[[int, float], None] | None = 
             c1=options.c1,
             c2=options.c2,
             max_iterations=options.iterations,
+            all_possible_states=options.all_pairs,
+            all_possible_transitions=options.all_pairs,
             model_filename=str(path),
             trainer_cls=Trainer,
         )

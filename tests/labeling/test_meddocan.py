@@ -1,0 +1,65 @@
+"""Training and decoding on a real corpus; minutes of CPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pycrfsuite
+import pytest
+
+from deid import io
+from deid.document import Document
+from deid.evaluation import Settings, evaluate
+from deid.features import FeatureSet
+from deid.labeling.tagger import Tagger, train
+from deid.labeling.training import TrainingOptions
+
+pytestmark = pytest.mark.slow
+
+
+def documents(folder: Path) -> list[Document]:
+    found = list(io.read(folder, "meddocan"))
+    assert all(isinstance(item, Document) for item in found)
+    return found  # type: ignore[return-value]
+
+
+@pytest.fixture(scope="session")
+def parts(shared_data: Path) -> tuple[list[Document], list[Document]]:
+    """The training and the development part of MEDDOCAN."""
+    root = shared_data / "meddocan"
+    return documents(root / "train" / "xml"), documents(root / "dev" / "xml")
+
+
+def strict_f1(tagger: Tagger, gold: list[Document]) -> float:
+    found = [document.with_spans(tagger.find(document)) for document in gold]
+    return evaluate(gold, found, settings=Settings(resamples=0)).tables["strict"].micro().f1
+
+
+def assert_crfsuite_agrees(tagger: Tagger, gold: list[Document]) -> None:
+    """CRFsuite, fed by hand with the expanded features, gives the same label to every token."""
+    reference = pycrfsuite.Tagger()
+    reference.open_inmemory(tagger.crfsuite)
+    features = tagger.decoder.features
+    for document in gold:
+        assert tagger.label(document.text)[0] == reference.tag(features.expand(features.encode(document.text)))
+
+
+def test_hide_preset(parts: tuple[list[Document], list[Document]]) -> None:
+    training, development = parts
+    tagger = train(training, FeatureSet("hide", "rac"), TrainingOptions(c2=0.1, all_pairs=False))
+    assert strict_f1(tagger, development) >= 0.940
+    assert_crfsuite_agrees(tagger, development)
+
+
+def test_default_preset(parts: tuple[list[Document], list[Document]]) -> None:
+    training, development = parts
+    tagger = train(training, FeatureSet("default", "rac"), TrainingOptions(iterations=80))
+    assert tagger.description["corpus"]["spans_off_token_borders"] == 7
+    assert strict_f1(tagger, development) >= 0.958
+    assert_crfsuite_agrees(tagger, development)
+
+
+def test_stochastic_gradient_is_no_worse_than_hide_with_crfsuite(parts: tuple[list[Document], list[Document]]) -> None:
+    training, development = parts
+    options = TrainingOptions(algorithm="sgd", iterations=10)
+    assert strict_f1(train(training, FeatureSet("default", "rac"), options), development) >= 0.95
