@@ -33,9 +33,12 @@ def records(stream: BinaryIO, encoding: str) -> Iterator[tuple[str, dict[str, An
         raise FormatError("the file is empty", "a JSON Lines file holds one object a line")
     if kind := is_binary(head):
         raise FormatError(f"this is no JSON but {kind}", "name the right format with --from")
-    if strip_mark(head.decode(encoding, errors="ignore")).lstrip(_SPACE).startswith("["):
+    beginning = strip_mark(head.decode(encoding, errors="ignore")).lstrip(_SPACE)
+    if beginning.startswith("["):
         yield from _array(stream, encoding)
         return
+    if beginning.partition("\n")[0].rstrip(_SPACE) == "{":
+        raise FormatError("one JSON object over many lines", "write each document's object on one line, or an array")
     for number, line in lines(stream, encoding):
         position = f"line {number}"
         if isinstance(line, DeidError):

@@ -104,7 +104,7 @@ def test_lines_end_at_line_feeds_only() -> None:
     assert [d.text for d in parse(content)] == ["a\u2028b\u0085c", "d"]
 
 
-@pytest.mark.parametrize("content", [b"", b"\n \n", b"\x1f\x8b\x08", b"PAR1"])
+@pytest.mark.parametrize("content", [b"", b"\n \n", b"\x1f\x8b\x08", b"PAR1", b'{\n  "text": "a"\n}\n'])
 def test_empty_and_binary_files_are_refused(content: bytes) -> None:
     with pytest.raises(FormatError):
         parse(content)
