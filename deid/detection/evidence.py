@@ -9,7 +9,7 @@ from __future__ import annotations
 from deid.detection.lexicon import CLASSES, classes_of
 from deid.detection.person_words import GIVEN, LAST, MOSTLY, PERSON, Run, clear, credential_follows
 from deid.detection.scene import Scene
-from deid.detection.view import LOWER, TITLE, UPPER
+from deid.detection.view import LOWER, NUMBER, TITLE, UPPER
 
 __all__ = [
     "category_of",
@@ -23,7 +23,7 @@ __all__ = [
 
 _POPULAR = CLASSES["popular"]
 _ORDINARY = classes_of("word", "clinical")
-_HEADS = classes_of("hospital_head", "org_head", "street_suffix", "place_head")
+_HEADS = classes_of("hospital_head", "hospital_head_weak", "org_head", "org_head_weak", "street_suffix", "place_head")
 _PLACES = classes_of("city", "city_ambig", "city_big", "state", "country")
 
 
@@ -127,7 +127,8 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
     if credential_follows(scene, run.end):
         found.append((0.93, "name.credential"))
     if near and scene.has(before, "relation") and (scene.view.kinds[before] == LOWER or scene.same_line(run.first)):
-        found.append((0.75 if direct else 0.5, "name.relation"))
+        likely = direct or clear(scene, run.names[0]) or bool(scene.classes[run.names[0]] & GIVEN)
+        found.append((0.75 if direct else 0.5 if likely else 0.2, "name.relation"))
     if near and scene.has(before, "role"):
         found.append((0.6 if direct else 0.4, "name.role"))
     for cue, value in (("naming", 0.75), ("greeting", 0.45), ("doctor", 0.4), ("contact", 0.25)):
@@ -137,8 +138,16 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
         found.append((0.75, "name.signature"))
     elif _alone(scene, run) and len(run.names) > 1:
         found.append((0.4, "name.line"))
-    if person_verb_follows(scene, run.end):
-        found.append((0.35, "name.verb"))
+    if _aged_follows(scene, run.end):
+        found.append((0.75, "name.aged"))
+    elif person_verb_follows(scene, run.end):
+        known = len(run.names) > 1 or scene.classes[run.names[0]] & PERSON
+        strong = scene.has(run.end, "person_verb_strong") and known
+        found.append((0.55 if strong else 0.35, "name.verb"))
+    if near and len(run.names) > 1 and scene.has(before, "patient_word") and direct:
+        found.append((0.5, "name.patient"))
+    if scene.word(run.end) in ("'", "\u2019") and scene.word(run.end + 1) == "s" and scene.has(run.end + 2, "relation"):
+        found.append((0.5, "name.relation"))
     if scene.word(run.end) == "(" and scene.has(run.end + 1, "relation", "role"):
         found.append((0.7, "name.relation"))
     if scene.word(run.end) == "," and scene.has(run.end + 1, "function") and scene.has(run.end + 2, "relation"):
@@ -152,6 +161,17 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
 def person_verb_follows(scene: Scene, index: int) -> bool:
     """Tell whether a verb of persons stands at a word: *reports*, *denies*."""
     return scene.has(index, "person_verb") and not scene.view.breaks[index] and scene.view.kinds[index] == LOWER
+
+
+def _aged_follows(scene: Scene, index: int) -> bool:
+    """Tell whether *is a 45* or *, a 45-year-old* stands behind a name."""
+    at = index + 1 if scene.word(index) == "," else index
+    if "aged" in scene.cues_at.get(at, ()):
+        at += 1
+    elif at == index:
+        return False
+    at += scene.word(at) in ("a", "an")
+    return at > index + 1 and at < len(scene) and scene.view.kinds[at] == NUMBER and len(scene.view.strings[at]) < 4
 
 
 def _alone(scene: Scene, run: Run) -> bool:

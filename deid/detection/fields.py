@@ -22,6 +22,7 @@ _SECONDS = 20.0
 
 CUES = [
     *("naming", "greeting", "closing", "contact", "doctor", "signer", "lives", "where", "hospital_at", "work_at"),
+    *("aged", "hospital_verb", "hospital_unit", "hospital_field"),
     *("works_as", "is_a", "retired", "works_in", "by_trade", "occupation", "article"),
 ]
 """Names of cues that the grammars ask for."""

@@ -39,7 +39,7 @@ __all__ = ["find_names"]
 _DOCTOR = CLASSES["title_doctor"]
 _TITLE = CLASSES["title"] | _DOCTOR
 _ORDINARY = classes_of("word", "clinical")
-_WORDY = classes_of("word", "relation", "clinical")
+_WORDY = classes_of("word", "relation")
 _HEADING = classes_of("clinical", "section")
 _SEPARATORS = frozenset(":#=-\u2013|.")
 _LISTING = frozenset((",", ";", "&", "/", "and", "|"))
@@ -178,7 +178,7 @@ def _titled(scene: Scene) -> Iterator[Span]:
         elif scene.view.kinds[run.names[0]] == LOWER and not scene.quiet and not clear(scene, run.names[0]):
             continue
         score = 0.97
-        if classes & _WORDY and not classes & _DOCTOR and not dot:
+        if classes & _WORDY and len(scene.word(index)) > 3 and not classes & _DOCTOR and not dot:
             # "Sister Mary", but "Major depression", "miss doses"
             if scene.view.kinds[index] == LOWER or not any(scene.classes[i] & PERSON for i in run.names):
                 continue

@@ -35,11 +35,12 @@ _AMBIGUOUS = classes_of(
 # a capitalized word of these classes is no name unless a list says that it can be one
 _STOP = classes_of(
     "word", "clinical", "section", "month", "weekday", "season", "holiday", "title", "title_doctor", "credential", "role",
-    "relation", "state", "country", "nationality", "street_suffix", "hospital_head", "org_head", "institution", "occupation",
+    "relation", "state", "country", "nationality", "street_suffix", "hospital_head", "hospital_head_weak", "org_head", "institution", "occupation",
     "region", "device", "eponym", "hospital_name",
 )  # fmt: skip
 _NEVER = classes_of("credential", "section")
-_RELATION = classes_of("relation")
+_POPULAR = classes_of("popular")
+_RELATION = classes_of("relation", "patient_word", "role")
 _CREDENTIAL = classes_of("credential")
 _QUOTES = {'"': '"', "\u201c": "\u201d", "'": "'", "\u2018": "\u2019", "(": ")"}
 _MAX_WORDS = 6
@@ -94,9 +95,25 @@ def name_word(scene: Scene, index: int, relaxed: bool = False) -> bool:
         return relaxed and bool(classes & PERSON) and not classes & (_ORDINARY | _STOP)
     if kind == UPPER:
         if classes & PERSON and length > 2:
-            return relaxed or not classes & _ORDINARY
+            return (
+                relaxed or not classes & _ORDINARY or bool(classes & _POPULAR and length > 3 and _paired(scene, index))
+            )
         return relaxed and not classes and length > 3
     return bool(classes & PERSON) or not classes & _STOP
+
+
+def _paired(scene: Scene, index: int) -> bool:
+    """Tell whether the word in capitals has another name in capitals beside it: *SMITH, JOHN*."""
+    if len(scene.view.strings[index]) < 4:
+        return False
+    for step in (1, -1):
+        at = index + step
+        if scene.word(at) == ",":
+            at += step
+        shouted = scene.is_word(at) and scene.view.kinds[at] == UPPER and len(scene.view.strings[at]) > 2
+        if shouted and scene.classes[at] & PERSON and clear(scene, at):
+            return True
+    return False
 
 
 def _suffix(scene: Scene, index: int) -> int:

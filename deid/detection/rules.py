@@ -9,6 +9,7 @@ from pathlib import Path
 
 from deid.detection.catalogue import Catalogue, load_catalogue
 from deid.detection.fields import LabelFinder
+from deid.detection.institutions import find_institutions
 from deid.detection.layouts import find_segments, find_tables
 from deid.detection.lexicon import Lexicon, classes_of, load_lexicon
 from deid.detection.names import find_names
@@ -130,6 +131,7 @@ class RuleRecognizer:
         spans += find_segments(text, {s.name: s for s in self.catalogue.segments})
         spans += find_tables(scene, self.labels.by_label)
         spans += find_names(scene, scan.labels)
+        spans += find_institutions(scene)
         spans += find_places(scene)
         spans += find_professions(scene, self.lexicon)
         spans += _logins(scene, self.lexicon)

@@ -1,0 +1,321 @@
+"""Names of institutions: hospitals, practices, companies, schools, churches.
+
+An institution is recognized by a head word (*Hospital*, *Inc*, *Elementary School*) with a proper name before or behind
+it, by a list of widely known ones, or by what stands before it (*admitted to*, *works for*, *Facility:*).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from deid.detection.lexicon import CLASSES, classes_of
+from deid.detection.person_words import PERSON, credential_follows
+from deid.detection.scene import Scene
+from deid.detection.view import LOWER, MIXED, NUMBER, SIGN, TITLE, UPPER
+from deid.document import Span
+
+__all__ = ["find_institutions", "proper_run"]
+
+_CITY = classes_of("city", "city_ambig", "city_big")
+_STATE = CLASSES["state"]
+_HOSPITAL = classes_of("hospital_head", "hospital_head_weak")
+_ORG = classes_of("org_head", "org_head_weak")
+_STRONG = classes_of("hospital_head", "org_head")
+_MODIFIER = CLASSES["hospital_modifier"]
+_HOSPITAL_NAME, _EMPLOYER = CLASSES["hospital_name"], CLASSES["employer"]
+_AMBIGUOUS = classes_of("word", "name_word", "clinical", "given", "last", "eponym", "device", "function", "section")
+_WORD, _CLINICAL, _FUNCTION = CLASSES["word"], CLASSES["clinical"], CLASSES["function"]
+_GENERIC = classes_of(
+    "generic", "function", "section", "institution", "occupation", "role", "nationality", "credential"
+)
+_NO_PART = classes_of("title", "title_doctor", "credential", "section", "weekday", "month")
+_UNPLACED = classes_of(
+    *("clinical", "function", "section", "title", "title_doctor", "credential", "role", "relation", "month"),
+    *("weekday", "device", "eponym", "institution", "generic", "nationality", "season", "holiday", "occupation"),
+)
+_PROPER_TOO = PERSON | _CITY | _STATE | _MODIFIER | CLASSES["country"]
+_SAINTS = frozenset(("st", "saint", "mt", "mount"))
+_JOINERS = frozenset(("of", "and", "&", "for", "the", "at"))
+_ACRONYMS = ("mc", "gh", "mh", "ch", "rh", "uh", "bh", "vamc", "h")
+_APOSTROPHES = ("'", "\u2019")
+_MAX_NAME_WORDS = 5
+
+
+def find_institutions(scene: Scene) -> list[Span]:
+    """Find hospitals and organizations; candidates with their certainty, which may overlap."""
+    spans = list(_institutions(scene))
+    spans += _known(scene)
+    spans += _acronyms(scene)
+    if not scene.quiet:
+        spans += _work_places(scene)
+        spans += _behind_cues(scene)
+        spans += _saints(scene)
+    return spans
+
+
+def _institutions(scene: Scene) -> Iterator[Span]:
+    """Head words with a proper name before them, or behind them (*Hospital of Saint Raphael*)."""
+    last: Span | None = None
+    for first, end, classes in _heads(scene):
+        span = _institution(scene, first, end, classes)
+        if span is None:
+            continue
+        if last is not None and last.overlaps(span):
+            # "University of Dunmore" is no name of its own inside "University of Dunmore Medical Center"
+            longest = max(last, span, key=len)
+            span = replace(longest, start=min(last.start, span.start), end=max(last.end, span.end))
+        elif last is not None:
+            yield last
+        last = span
+    if last is not None:
+        yield last
+
+
+def _institution(scene: Scene, first: int, end: int, classes: int) -> Span | None:
+    """Read the name around the head ``first`` to ``end``; None when nothing makes it a name."""
+    kind = scene.view.kinds[first]
+    if kind == LOWER and not scene.quiet and not classes & _HOSPITAL:
+        return None
+    if classes & PERSON and end == first + 1 and (_title_before(scene, first) or credential_follows(scene, end)):
+        return None  # "Dr. Church", "Ann Temple, RN"
+    start = _name_before(scene, first)
+    specific = _specific(scene, start, first, kind)
+    end = _grow(scene, end, kind)
+    behind = _name_behind(scene, end) if kind != LOWER else end
+    if not specific and behind > end and scene.has(first - 1, "institution") and scene.same_line(first):
+        start = first - 1  # "Nephrology Associates of Pioneer Valley"
+    if behind == end and (not specific or (not classes & _STRONG and _clinical_inside(scene, start, first))):
+        return None
+    hospital = classes & _HOSPITAL or any(scene.classes[i] & _HOSPITAL for i in range(start, end))
+    score = 0.86 if specific > 1 or behind > end else 0.72
+    score -= 0.2 * (kind == LOWER) + 0.15 * scene.blind(first)
+    if scene.cues_before.get(start, set()) & {"hospital_at", "work_at"}:
+        score = 1.0 - (1.0 - score) * 0.6
+    elif start > 0 and scene.view.breaks[start] and not scene.blind(start) and specific == 1:
+        score -= 0.1
+    return scene.span(start, behind, "HOSPITAL" if hospital else "ORGANIZATION", "place.institution", score)
+
+
+def _title_before(scene: Scene, index: int) -> bool:
+    return scene.has(index - 1 - (scene.word(index - 1) == "."), "title", "title_doctor")
+
+
+def _heads(scene: Scene) -> Iterator[tuple[int, int, int]]:
+    """Yield head words and head phrases of institutions: first word, one past the last, class; the longest first."""
+    for index, classes in enumerate(scene.classes):
+        best = (index + 1, classes) if classes & (_HOSPITAL | _ORG) else (index, 0)
+        for end, phrase in scene.phrases.get(index, ()):
+            if phrase & (_HOSPITAL | _ORG) and end > best[0]:
+                best = (end, phrase)
+        if best[0] > index:
+            yield index, best[0], best[1]
+
+
+def _proper(scene: Scene, index: int) -> bool:
+    """Tell whether a word before a head can be a part of an institution's name."""
+    if not scene.is_word(index):
+        return False
+    kind = scene.view.kinds[index]
+    if scene.quiet:
+        classes = scene.classes[index]
+        return not classes & (_GENERIC | _CLINICAL | CLASSES["person_verb"]) and len(scene.word(index)) > 3
+    return kind in (TITLE, UPPER, MIXED)
+
+
+def _name_before(scene: Scene, head: int) -> int:
+    """Return the first word of the proper name that leads to a head."""
+    start, words = head, 0
+    while start > 0 and words < _MAX_NAME_WORDS and scene.same_line(start):
+        at = start - 1
+        classes = scene.classes[at]
+        if _proper(scene, at) and not classes & (_NO_PART | _FUNCTION):
+            if scene.blind(at) and classes & _WORD and not classes & _PROPER_TOO and start < head:
+                break  # "SEEN TODAY LAKESIDE HOSPITAL": case does not tell where the name begins
+            words += 1
+        elif scene.word(at) in (".", "'", "\u2019", "-", "&") and _proper(scene, at - 1):
+            if scene.word(at) == "." and len(scene.word(at - 1)) > 3:
+                break
+        elif not (scene.word(at) == "s" and scene.word(at - 1) in _APOSTROPHES) and not (
+            scene.word(at) in ("of", "and", "the") and words and _proper(scene, at - 1)
+        ):
+            break
+        start = at
+    # words of the sentence, of a heading or of a label in front are no part: "Referring Clinic", "The Mercy Clinic"
+    while start < head and (not scene.is_word(start) or scene.classes[start] & (_GENERIC | _FUNCTION)):
+        start += 1
+    return start
+
+
+def _specific(scene: Scene, start: int, head: int, kind: int) -> int:
+    """Count the words before a head that make it the name of one institution."""
+    count = 0
+    for i in range(start, head):
+        classes = scene.classes[i]
+        if not scene.is_word(i) or scene.word(i) in _JOINERS or len(scene.word(i)) < 2:
+            continue
+        if classes & _GENERIC or (classes & _CLINICAL and not classes & PERSON):
+            continue
+        if scene.quiet and classes & _WORD and not classes & _MODIFIER:
+            continue
+        ordinary = classes & _WORD and not classes & (PERSON | _MODIFIER | _CITY)
+        if ordinary and (kind == LOWER or (i == start and scene.view.starts_sentence(i) and head - start == 1)):
+            continue
+        if ordinary and scene.blind(i):
+            continue
+        count += 1
+    return count
+
+
+def _name_behind(scene: Scene, end: int) -> int:
+    """Return the end of *of Saint Raphael*, *at Mercy*, *of Boston* behind a head."""
+    if scene.word(end) not in ("of", "at", "for") or not scene.same_line(end):
+        return end
+    at = end + 1
+    if scene.word(at) == "the":
+        at += 1
+    last = end
+    while at < len(scene) and at - end < 6 and scene.same_line(at):
+        if scene.classes[at] & _CLINICAL and not scene.classes[at] & (PERSON | _CITY | _HOSPITAL):
+            break
+        if last == end and scene.classes[at] & _WORD and not scene.classes[at] & _PROPER_TOO:
+            break
+        if _proper(scene, at) and not scene.blind(at) and not scene.classes[at] & _GENERIC:
+            last = at + 1
+        elif not (scene.word(at) in (".", "'", "\u2019", "of", "and", "s") and last == at):
+            break
+        at += 1
+    return last
+
+
+def _grow(scene: Scene, end: int, kind: int) -> int:
+    """Take further head words along: *Medical Center*, *Clinic Pharmacy*."""
+    while (
+        end < len(scene)
+        and scene.same_line(end)
+        and scene.classes[end] & (_HOSPITAL | _ORG)
+        and (scene.view.kinds[end] == kind)
+        and kind != LOWER
+    ):
+        end += 1
+    return end
+
+
+def _clinical_inside(scene: Scene, start: int, end: int) -> bool:
+    """Tell whether clinical or ordinary language leads to a head that is an ordinary word: *Muscle Group*.
+
+    Ordinary words are a name only where they stand like one: alone in a line, or behind *seen at*.
+    """
+    letters = [i for i in range(start, end) if scene.is_word(i) and scene.word(i) not in _JOINERS]
+    if any(scene.classes[i] & (_CLINICAL | _FUNCTION) and not scene.classes[i] & PERSON for i in letters):
+        return True
+    if any(not scene.classes[i] or scene.classes[i] & (PERSON | _CITY | _STATE) for i in letters):
+        return False
+    before = start - 1 if scene.word(start - 1) == "the" else start
+    cued = bool(scene.cues_before.get(before, set()) & {"hospital_at", "work_at"})
+    return scene.blind(start) or not (cued or (scene.view.breaks[before] and _ends_line(scene, end + 1)))
+
+
+def _ends_line(scene: Scene, index: int) -> bool:
+    return index >= len(scene) or bool(scene.view.breaks[index])
+
+
+def _known(scene: Scene) -> Iterator[Span]:
+    """Listed hospitals and employers."""
+    for index in range(len(scene)):
+        single = (index + 1, scene.classes[index])
+        for stop, classes in (single, *scene.phrases.get(index, ())):
+            if not classes & (_HOSPITAL_NAME | _EMPLOYER) or not scene.capital(index):
+                continue
+            cues = scene.cues_before.get(index, set())
+            if classes & _HOSPITAL_NAME:
+                acronym = stop == index + 1 and scene.view.kinds[index] != UPPER
+                sure = 0.3 if acronym else 0.88
+                yield scene.span(index, stop, "HOSPITAL", "place.hospital", sure - 0.3 * scene.quiet)
+            elif not scene.blind(index):
+                ambiguous = stop == index + 1 and scene.classes[index] & _AMBIGUOUS
+                sure = 0.85 if "work_at" in cues else 0.3 if ambiguous else 0.6
+                yield scene.span(index, stop, "ORGANIZATION", "place.employer", sure)
+
+
+def _work_places(scene: Scene) -> Iterator[Span]:
+    """Proper names behind *works at*, *employed by*, *attends*."""
+    for index in sorted(scene.cues_before):
+        if "work_at" not in scene.cues_before[index] or index >= len(scene):
+            continue
+        start = index + (scene.word(index) in ("the", "a", "an"))
+        end = start
+        while end < len(scene) and end - start < 6 and (end == start or scene.same_line(end)):
+            if (
+                scene.capital(end) and scene.is_word(end) and not scene.has(end, "title", "title_doctor", "section")
+            ) or (
+                end > start
+                and scene.word(end) in ("of", "and", "&", "'", "\u2019", "s", "-")
+                and scene.capital(end + 1)
+            ):
+                end += 1
+            else:
+                break
+        if end > start and not scene.view.loud[start]:
+            plain = end == start + 1 and scene.classes[start] & _GENERIC
+            if not plain:
+                yield scene.span(start, end, "ORGANIZATION", "place.work", 0.72)
+
+
+def proper_run(scene: Scene, index: int) -> int:
+    """Return the end of the words with capitals that start at a word and can name a place; ``index`` when none can."""
+    end = index
+    while end < len(scene) and end - index < 4 and (end == index or scene.same_line(end)):
+        classes = scene.classes[end]
+        if not (scene.is_word(end) and scene.view.kinds[end] in (TITLE, MIXED)) or classes & _UNPLACED:
+            break
+        end += 1
+    return end
+
+
+def _behind_cues(scene: Scene) -> Iterator[Span]:
+    """Unlisted proper names behind *admitted to*, *Facility:*."""
+    for index, cues in scene.cues_before.items():
+        field = "hospital_field" in cues and scene.word(index) == ":"
+        if not (field or "hospital_verb" in cues):
+            continue
+        start = index + 1 if field else index + (scene.word(index) == "the")
+        if start >= len(scene) or scene.blind(start) or not scene.same_line(start):
+            continue
+        end = proper_run(scene, start)
+        named = any(not scene.classes[i] & _WORD or scene.classes[i] & PERSON for i in range(start, end))
+        unit = "hospital_unit" in scene.cues_at.get(end, ())
+        if end > start and (named or field) and (field or unit or not scene.classes[start] & PERSON):
+            yield scene.span(start, end, "HOSPITAL", "place.cue", 0.72 if field or unit else 0.6)
+
+
+def _saints(scene: Scene) -> Iterator[Span]:
+    """*St. Vincent's*, *Mount Carmel*, *Mercy* where a hospital is meant."""
+    for index in range(len(scene) - 1):
+        if scene.blind(index) or not scene.capital(index):
+            continue
+        cued = bool(scene.cues_before.get(index, set()) & {"hospital_verb", "hospital_at"})
+        if scene.word(index) in _SAINTS:
+            name = index + 1 + (scene.word(index + 1) == ".")
+            if name >= len(scene) or not scene.same_line(name) or scene.view.kinds[name] not in (TITLE, MIXED):
+                continue
+            end = name + 1
+            owned = scene.word(end) in _APOSTROPHES and scene.word(end + 1) == "s"
+            end += 2 * owned
+            if (cued or owned) and not scene.protected[name]:
+                yield scene.span(index, end, "HOSPITAL", "place.saint", 0.75 if cued else 0.55)
+        elif cued and scene.has(index, "hospital_modifier") and not scene.has(index, "generic", "street_direction"):
+            yield scene.span(index, proper_run(scene, index) or index + 1, "HOSPITAL", "place.modifier", 0.6)
+
+
+def _acronyms(scene: Scene) -> Iterator[Span]:
+    """Acronyms of hospitals behind *transferred from*, *seen at*: *MCMC*, *KBH*."""
+    for index, cues in scene.cues_before.items():
+        if "hospital_at" not in cues or index >= len(scene):
+            continue
+        at = index + (scene.word(index) == "the")
+        if at >= len(scene) or scene.view.kinds[at] != UPPER or scene.blind(at):
+            continue
+        word = scene.word(at)
+        if 3 <= len(word) <= 6 and not scene.classes[at] & ~PERSON and word.endswith(_ACRONYMS):
+            yield scene.span(at, at + 1, "HOSPITAL", "place.acronym", 0.65)
