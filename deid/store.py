@@ -177,11 +177,11 @@ class Store:
         ):
             yield connection
 
-    def compact(self) -> bool:
-        """Remove what deleted and overwritten rows left in the files; tell whether the database allowed it."""
+    def compact(self, tables: sql.MetaData) -> bool:
+        """Remove what deleted and overwritten rows of ``tables`` left in the files; tell whether that worked."""
         statements = {
             "sqlite": ("PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"),
-            "postgresql": ("VACUUM FULL",),
+            "postgresql": (f"VACUUM FULL {', '.join(tables.tables)}",),
         }[self.dialect]
         try:
             with self._own_engine().connect().execution_options(isolation_level="AUTOCOMMIT") as connection:

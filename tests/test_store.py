@@ -83,7 +83,7 @@ def test_compacting_removes_what_was_overwritten(tmp_path: Path) -> None:
         connection.execute(NAMES.insert(), [{"name": f"OLDCONTENT{n}" * 50} for n in range(200)])
     with store.writing() as connection:
         connection.execute(NAMES.delete())
-    assert store.compact()
+    assert store.compact(TABLES)
     assert not any(b"OLDCONTENT" in f.read_bytes() for f in tmp_path.iterdir())
     store.close()
 

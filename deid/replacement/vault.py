@@ -286,7 +286,7 @@ class Vault:
             changed = rows.append(connection, new, changed, "rotate", who, why)
             changed.save(connection, new)
         self._sealer = new
-        return self._store.compact()
+        return self._store.compact(rows.TABLES)
 
 
 def _overwrite(connection: sql.Connection, batch: list[dict[str, Any]], state: State, sealer: Sealer) -> State:

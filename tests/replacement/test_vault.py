@@ -87,6 +87,15 @@ def test_vault_opens_again_with_its_key_only(vault: Vault, place: str) -> None:
     assert vault.lookup("MRN 41-55342", **ASK) == [MRN]
 
 
+def test_creation_that_failed_can_be_repeated(place: str) -> None:
+    with pytest.raises(ConfigError, match="who and why"):
+        Vault.create(place, KEY, who=" ")
+    with pytest.raises(StoreError, match="no vault"):
+        Vault.open(place, KEY)
+    with Vault.create(place, KEY, who="tester") as vault:
+        assert vault.verify().entries == 0
+
+
 def test_vault_of_the_same_key_has_other_indexes(tmp_path: Path) -> None:
     """Two stolen vaults cannot be joined on their indexes."""
     assert Sealer(KEY, "a").original_index("x") != Sealer(KEY, "b").original_index("x")
