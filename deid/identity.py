@@ -162,7 +162,9 @@ def name_words(text: str) -> list[tuple[int, int, str]]:
         if len(word) > 2 and word[-2] in "'’" and word[-1] in "sS":
             end -= 2
             word = word[:-2]
-        tokens.append((start, end, name_key(word)))
+        key = name_key(word)
+        if key:  # a lone superscript or fraction counts as a letter for the pattern
+            tokens.append((start, end, key))
     return tokens
 
 
@@ -220,13 +222,17 @@ def parse_name(
             roles[i] = "suffix"
         elif i > 0 and key in _CREDENTIALS and word.isupper() and text[:start].rstrip()[-1:] in (",", "."):
             roles[i] = "credential"
-        elif key and _is_initials(word, key, text, is_word):
+        elif _is_initials(word, key, text, is_word):
             roles[i] = "initial"
         elif key in _TITLES and i == 0 and len(tokens) > 1 and (after == "." or key not in ("fr", "don", "miss")):
             roles[i] = "title"
-        elif key in _PARTICLES and i + 1 < len(tokens) and text[end : tokens[i + 1][0]].strip() in ("", "-", "."):
-            if i > 0 or word.islower() or len(tokens) > 2:
-                roles[i] = "particle"
+        elif (
+            key in _PARTICLES
+            and i + 1 < len(tokens)
+            and text[end : tokens[i + 1][0]].strip() in ("", "-", ".")
+            and (i > 0 or word.islower() or len(tokens) > 2)
+        ):
+            roles[i] = "particle"
     caret = "^" in text
     comma = -1 if caret else _family_comma(text, tokens, roles)
     names = [i for i, role in enumerate(roles) if not role]
@@ -244,7 +250,7 @@ def parse_name(
                 seen_given = True
     else:
         _given_first(text, tokens, roles, names, family_names)
-    parts = tuple(Part(s, e, role, key) for (s, e, key), role in zip(tokens, roles, strict=True) if key)
+    parts = tuple(Part(s, e, role, key) for (s, e, key), role in zip(tokens, roles, strict=True))
     return PersonName(parts, caret or comma >= 0)
 
 

@@ -64,16 +64,26 @@ class Choices:
         words : bool
             Whether candidates have words that could be originals.
 
+        Returns
+        -------
+        str
+            Empty when every candidate holds an original, so that nothing can stand for this one.
+
         Raises
         ------
         DetectionError
-            When no candidate is left.
+            When candidates would do, but other originals have them all.
         """
+        taken = False
         for candidate in candidates:
-            allowed = self.allowed(original, candidate) if words else original not in candidate
-            if allowed and self._taken.get((kind, candidate), original) == original:
+            if not (self.allowed(original, candidate) if words else original not in candidate):
+                continue
+            if self._taken.get((kind, candidate), original) == original:
                 self._taken[kind, candidate] = original
                 return candidate
+            taken = True
+        if not taken:
+            return ""
         raise DetectionError(
             f"the surrogates for {kind} in one document are used up",
             "split the document, or give this category another operator in the policy",

@@ -55,7 +55,7 @@ def replace_phone(choices: Choices, text: str, step: int = 1) -> str:
     if not digits:
         return main + rest
     surrogate = choices.claim("telephone numbers", digits, _numbers(choices, main, digits, step), words=False)
-    return _put_digits(main, surrogate) + rest
+    return _put_digits(main, surrogate) + rest if surrogate else ""
 
 
 def _numbers(choices: Choices, main: str, digits: str, step: int) -> Iterator[str]:
@@ -73,7 +73,9 @@ def _numbers(choices: Choices, main: str, digits: str, step: int) -> Iterator[st
             yield from _permuted(choices, digits, min(3 + len(digits) - len(national), len(digits) - 4), step)
             return
         if prefix.endswith("44"):
-            yield from (prefix + n[1:] for n in _british(choices, "0" + national.lstrip("0"), step))
+            bare = national.lstrip("0")  # "+44 (0)20 ..." has the zero that others leave out
+            zeros = national[: len(national) - len(bare)]
+            yield from (prefix + zeros + n[1:] for n in _british(choices, "0" + bare, step))
         elif prefix.endswith("34"):
             yield from (prefix + n for n in _permuted(choices, national, 1, step))
         else:
@@ -89,6 +91,8 @@ def _numbers(choices: Choices, main: str, digits: str, step: int) -> Iterator[st
 
 
 def _permuted(choices: Choices, digits: str, kept: int, step: int) -> Iterator[str]:
+    if not digits:
+        return
     kept = max(0, min(kept, len(digits) - 1))
     head, tail = digits[:kept], digits[kept:]
     for attempt in range(step, step + 64):
@@ -154,7 +158,7 @@ def _domain(choices: Choices, domain: str) -> str:
             extra = "" if attempt < 24 else f"s{number % 1000}."
             yield f"{_HOSTS[host]}{extra}example.{_ENDINGS[ending]}"
 
-    found = choices.claim("domains", domain.lower(), candidates(), words=False)
+    found = choices.claim("domains", f"@{domain.lower()}", candidates(), words=False)
     return found.upper() if domain.isupper() else found
 
 

@@ -73,7 +73,7 @@ _DMY = re.compile(r"(?<!\d)(\d{1,2})(\s?[-/.]\s?|\s)(\d{1,2})(\s?[-/.]\s?|\s)(\d
 _COMPACT = re.compile(r"(?<!\d)(\d{2})()(\d{2})()(\d{4}|\d{2})(?!\d)")
 _YM = re.compile(r"(?<!\d)(\d{4})([-/.])(\d{1,2})(?!\d)")
 _MY = re.compile(r"(?<!\d)(\d{1,2})(\s?[-/.]\s?)(\d{4})(?!\d)")
-_PAIR = re.compile(r"(?<!\d)(\d{1,2})([/.-])(\d{1,2})(?!\d)")
+_PAIR = re.compile(r"(?<![\d/])(\d{1,2})([/.-])(\d{1,2})(?![\d/])")
 _DECADE = re.compile(r"(?<!\w)(?P<mark>['’]?)(?P<years>\d{3}0|\d0)(?P<s>['’]?[sS])\b")
 _ORDINAL = re.compile(r"(?<!\d)(\d{1,2})(\s?(?:st|nd|rd|th)\b|[º°ª])", re.IGNORECASE)
 _SHORT_YEAR = re.compile(r"(?<!\w)['’](\d{2})(?!\d)")
@@ -82,7 +82,7 @@ _DIGIT = re.compile(r"\d")
 _EIGHT = re.compile(r"\d{8}")
 _CLOCK_WORDS = frozenset({"am", "pm", "a", "p", "h", "hr", "hrs", "hours", "horas"})
 _ENDINGS = frozenset({"s", "st", "nd", "rd", "th"})
-_NUMBER = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
+_NUMBER = re.compile(r"(?<!\d)(?<!\d/)\d{1,2}(?!\d|/\d)")
 _CENTURY = re.compile(
     r"(?i)\b(?:(?P<century>nineteen|twenty)[\s-]+(?:(?:oh|o)[\s-]+)?(?P<rest>[a-z]+(?:[\s-]+[a-z]+)?)|two\s+thousand(?:\s+and)?(?:\s+(?P<more>[a-z]+(?:[\s-][a-z]+)?))?)\b"
 )
@@ -279,7 +279,8 @@ def _year_in_words(match: re.Match[str]) -> Token | None:
             words = "two thousand" + (f"{joint} {write_numeral(tail, 'en', 'a b')}" if tail else "")
         else:
             head = "nineteen" if year < 2000 else "twenty"
-            words = f"{head} {'oh ' if 0 < tail < 10 else ''}{write_numeral(tail, 'en', 'a b') if tail else 'hundred'}"
+            spoken = ("oh " if tail < 10 else "") + write_numeral(tail or 1, "en", rest or "a b")
+            words = f"{head} {spoken if tail else 'hundred'}"
         return _like(words, old)
 
     return Token("Y", *match.span(), (century + found[0],), write)

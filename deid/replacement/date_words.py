@@ -56,7 +56,10 @@ ene feb mar abr may jun jul ago sep oct nov dic
 ene febr mzo abr may jun jul agto sept oct nov dic
 enero febrero marzo abril mayo junio julio agosto setiembre octubre noviembre diciembre
 """
-MONTHS = {"en": _table(_MONTHS_EN + _MONTHS_ES.lstrip()), "es": _table(_MONTHS_ES + _MONTHS_EN.lstrip())}
+MONTHS = {
+    "en": _table(_MONTHS_EN + _MONTHS_ES.lstrip(), skip=frozenset({"ago"})),
+    "es": _table(_MONTHS_ES + _MONTHS_EN.lstrip()),
+}
 """Months by language; the language decides words that both have (feb, mar, may)."""
 WEEKDAYS = _table(
     """
@@ -84,14 +87,14 @@ FILLERS = frozenset(
     name_key(word)
     for word in """
         of the in on at to and or thru through until till from between since late early mid middle end beginning start
-        last next this past coming previous following day days date week weekend month year years season night morning
-        afternoon evening eve noon midnight about around approximately circa ca uh um er a an s st nd rd th yr mo anno
-        ad T Z am pm hrs hours h by before after during as de del el la los las en al a y o e hasta desde día días mes
-        año años finales principios mediados pasado pasada próximo próxima último última fin semana fecha horas hora
-        noche tarde mañana entre sobre hacia primeros durante antes después
+        last next this past coming previous following day date week weekend month year season night morning afternoon
+        evening eve noon midnight about around approximately circa ca uh um er a an s st nd rd th anno ad T Z am pm h by
+        before after during as de del el la los las en al a y o e hasta desde día mes año finales principios mediados
+        pasado pasada próximo próxima último última fin semana fecha hora noche tarde mañana entre sobre hacia primeros
+        durante antes después
     """.split()  # noqa: SIM905
 )
-"""Words that say nothing about which day it was; they stay."""
+"""Words that say nothing about which day it was; they stay. No plurals: "3 days" is no date."""
 
 
 # holidays

@@ -100,7 +100,7 @@ class NameMap:
         return parse_name(text, family_names=2 if self._spanish else 1, is_word=self.is_name)
 
     def is_name(self, key: str, alone: bool = False) -> bool:
-        """Tell whether a word is a name of the document or of the pool; alone, only common names of three letters are."""
+        """Tell whether a short word is a name of the document or the pool; alone, only a common one counts."""
         if key in self._written:
             return True
         if alone and len(key) == 2:
@@ -233,11 +233,12 @@ class NameMap:
                 replaced = True
             read = part.end
         out.append(self._between(text[read:]))
-        if not replaced:  # nothing but titles and particles: they are its name
+        if not replaced and name.parts:  # nothing but titles and particles: they are its name
+            ends = [*(part.start for part in name.parts[1:]), len(text)]
             return "".join(
-                self.spelled(p.key, text[p.start : p.end]) + self._between(text[p.end : e])
-                for p, e in zip(name.parts, [q.start for q in name.parts[1:]] + [len(text)], strict=True)
-            ) or self._between(text)
+                self.spelled(p.key, text[p.start : p.end]) + self._between(text[p.end : end])
+                for p, end in zip(name.parts, ends, strict=True)
+            )
         return "".join(out)
 
     # logins

@@ -99,9 +99,9 @@ def replace_profession(choices: Choices, text: str, step: int = 1) -> str:
         yield from choices.hashed("any profession", key, _any_group(choices.language.startswith("es")))
 
     new = choices.claim("professions", key, list(candidates())[step - 1 :] if step > 1 else candidates())
-    if plural:
+    if plural and new:
         new += "es" if new.endswith(("s", "ch", "sh")) else "s"
-    return match_case(new[0].upper() + new[1:] if text[0].isupper() else new, text)
+    return match_case(new[:1].upper() + new[1:] if text[0].isupper() else new, text)
 
 
 def _any_group(spanish: bool) -> tuple[str, ...]:

@@ -121,9 +121,12 @@ class PlaceMap:
         """Return the surrogate of a city, state, ZIP code or country."""
         if place.category == "ZIP" or (place.category == "CITY" and any(c.isdigit() for c in place.text)):
             return self._zip(place, step)
+        if not phrase_key(place.text):
+            return scramble(self._choices.keyed, place.text, place.category, step)
         find = {"CITY": self._city, "STATE": self._state, "COUNTRY": self._country}[place.category]
         found = find(place, step)
-        self.known.setdefault(phrase_key(place.text), found)
+        if found:
+            self.known.setdefault(phrase_key(place.text), found)
         return match_case(found, place.text)
 
     # states

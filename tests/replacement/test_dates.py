@@ -1,0 +1,252 @@
+"""Shifted dates: same form, same distances, nothing invented, nothing left in the clear."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from deid.document import Document, Span
+from deid.errors import ConfigError, OffsetError
+from deid.keys import Key
+from deid.replacement.dates import MAX_DAYS, MIN_DAYS, date_shift_operator, offset_of
+from deid.replacement.scope import Scope
+
+KEY = Key(b"a key of the tests")
+
+
+def scope(patient: str | None = "1", key: Key = KEY, **more: object) -> Scope:
+    return Scope(key, "document", patient, **more)  # type: ignore[arg-type]
+
+
+def shift(*texts: str, at: Scope | None = None, **options: object) -> list[str]:
+    """Shift the dates of one document."""
+    text, spans = "", []
+    for piece in texts:
+        spans.append(Span(len(text), len(text) + len(piece), "DATE"))
+        text += piece + " | "
+    return date_shift_operator(**options)(Document("d", text, tuple(spans)), spans, at or scope())  # type: ignore[arg-type]
+
+
+def scope_with(days: int) -> Scope:
+    """Return a scope whose offset is exactly ``days``."""
+    return next(s for s in (scope(str(n)) for n in range(20_000)) if offset_of(s) == days)
+
+
+FORWARD, BACK = scope_with(100), scope_with(-45)
+
+
+@pytest.mark.parametrize(
+    ("text", "forward", "back"),
+    [
+        # full dates
+        ("03/14/2019", "06/22/2019", "01/28/2019"),
+        ("3/14/2019", "6/22/2019", "1/28/2019"),
+        ("3/14/19", "6/22/19", "1/28/19"),
+        ("14/03/2019", "22/06/2019", "28/01/2019"),
+        ("14.03.2019", "22.06.2019", "28.01.2019"),
+        ("14-3-19", "22-6-19", "28-1-19"),
+        ("2019-03-14", "2019-06-22", "2019-01-28"),
+        ("2019/3/14", "2019/6/22", "2019/1/28"),
+        ("20190314", "20190622", "20190128"),
+        ("201903141022", "201906221022", "201901281022"),
+        ("20190314102233.123+0100", "20190622102233.123+0100", "20190128102233.123+0100"),
+        ("2019-03-14T10:22:33Z", "2019-06-22T10:22:33Z", "2019-01-28T10:22:33Z"),
+        ("03/14/2019 10:30 PM", "06/22/2019 10:30 PM", "01/28/2019 10:30 PM"),
+        ("031419", "062219", "012819"),
+        ("March 14, 2019", "June 22, 2019", "January 28, 2019"),
+        ("MARCH 14TH, 2019", "JUNE 22ND, 2019", "JANUARY 28TH, 2019"),
+        ("Mar. 14th 2019", "Jun. 22nd 2019", "Jan. 28th 2019"),
+        ("14 march 2019", "22 june 2019", "28 january 2019"),
+        ("14-Mar-2019", "22-Jun-2019", "28-Jan-2019"),
+        ("14MAR2019", "22JUN2019", "28JAN2019"),
+        ("Mar-14-19", "Jun-22-19", "Jan-28-19"),
+        ("the 14th of March, 2019", "the 22nd of June, 2019", "the 28th of January, 2019"),
+        ("Thursday, March 14, 2019", "Saturday, June 22, 2019", "Monday, January 28, 2019"),
+        ("14 de marzo de 2019", "22 de junio de 2019", "28 de enero de 2019"),
+        ("fourteenth of March, nineteen eighty-eight", "twenty-second of June, nineteen eighty-eight", None),
+        # without a year
+        ("3/14", "6/22", "1/28"),
+        ("March 14", "June 22", "January 28"),
+        ("14 marzo", "22 junio", "28 enero"),
+        # ranges
+        ("3/14-3/18", "6/22-6/26", "1/28-2/1"),
+        ("March 3-7, 2019", "June 11-15, 2019", "January 17-21, 2019"),
+        ("March 16-20", "June 24-28", "January 30-February 3"),
+        ("14-18 March 2019", "22-26 June 2019", "28 January-1 February 2019"),
+        ("2018-2019", "2019-2020", "2017-2018"),
+        # month and year
+        ("March 2019", "June 2019", "January 2019"),
+        ("03/2019", "06/2019", "01/2019"),
+        ("2019-03", "2019-06", "2019-01"),
+        ("marzo de 2019", "junio de 2019", "enero de 2019"),
+        ("Nov 2019", "Feb 2020", "Oct 2019"),
+        # less than that
+        ("March", "June", "January"),
+        ("mid-March", "mid-June", "mid-January"),
+        ("2019", "2020", "2018"),
+        ("'19", "'20", "'18"),
+        ("1990s", "2000s", "1980s"),
+        ("the '90s", "the '00s", "the '80s"),
+        ("Tuesday", "Thursday", "Saturday"),
+        ("last Tuesday", "last Thursday", "last Saturday"),
+        ("Tues", "Thurs", "Sat"),
+        ("martes", "jueves", "sábado"),
+        ("spring", "summer", "winter"),
+        ("fall of 2019", "winter of 2020", "summer of 2019"),
+        ("Christmas", "Easter", "Veterans Day"),
+        ("the 14th", "the 2nd", "the 25th"),
+        # dates that do not exist
+        ("31/02/2010", "08/06/2010", "14/01/2010"),
+        ("02/30/2010", "06/08/2010", "01/14/2010"),
+        ("00/03/2019", "00/06/2019", "00/01/2019"),
+        ("99/99/2019", "09/04/2020", "16/11/2019"),
+    ],
+)
+def test_forms(text: str, forward: str, back: str | None) -> None:
+    """Offsets of +100 and -45 days; the expected values are worked out by hand."""
+    assert shift(text, at=FORWARD) == [forward]
+    assert back is None or shift(text, at=BACK) == [back]
+
+
+FORMATS = [
+    "%m/%d/%Y",
+    "%d.%m.%Y",
+    "%Y-%m-%d",
+    "%Y%m%d",
+    "%B %d, %Y",
+    "%b %d %Y",
+    "%d-%b-%Y",
+    "%d %B %Y",
+    "%A, %B %d, %Y",
+    "%d%b%Y",
+]
+DATES = st.dates(datetime.date(1905, 1, 1), datetime.date(2095, 12, 31))
+
+
+@given(DATES, st.sampled_from(FORMATS), st.integers(0, 50))
+def test_every_full_date_moves_by_the_offset_and_keeps_its_form(date: datetime.date, form: str, patient: int) -> None:
+    at = scope(str(patient))
+    assume(date.month != 5 or "%b" not in form)  # "May" does not tell whether it is abbreviated
+    new = shift(date.strftime(form), at=at, day_first="%d" in form[:2])[0]
+    assert datetime.datetime.strptime(new, form).date() - date == datetime.timedelta(offset_of(at))
+
+
+@given(st.lists(DATES, min_size=2, max_size=6, unique=True), st.data())
+def test_distances_stay_over_documents_and_forms(dates: list[datetime.date], data: st.DataObject) -> None:
+    """Each date stands in a document of its own, in a form of its own."""
+    found = []
+    for date in dates:
+        form = data.draw(st.sampled_from(FORMATS[2:] if date.month != 5 else FORMATS[2:5]))
+        at = Scope(KEY, f"document {len(found)}", "7")
+        found.append(datetime.datetime.strptime(shift(date.strftime(form), at=at)[0], form).date())
+    assert [b - a for a, b in pairwise(found)] == [b - a for a, b in pairwise(dates)]
+
+
+@given(st.integers(0, 2000), st.booleans())
+def test_offsets_are_never_zero_and_within_their_limits(patient: int, weeks: bool) -> None:
+    days = offset_of(scope(str(patient)), preserve_weekday=weeks)
+    assert MIN_DAYS <= abs(days) <= MAX_DAYS
+    assert (days % 7 == 0) == weeks
+
+
+def test_offsets_depend_on_person_and_key() -> None:
+    assert len({offset_of(scope(str(n))) for n in range(200)}) > 100
+    assert offset_of(scope("1")) != offset_of(scope("1", Key(b"another key, as long")))
+    assert offset_of(Scope(KEY, "document 1", "9")) == offset_of(Scope(KEY, "document 2", "9"))
+
+
+WORDS = [
+    "Tuesday",
+    "March",
+    "spring",
+    "Christmas",
+    "2019",
+    "'07",
+    "the 3rd",
+    "3/4",
+    "June 2011",
+    "1980s",
+    "abril",
+    "Dec 25",
+]
+
+
+@pytest.mark.parametrize("text", WORDS)
+def test_no_date_stays_as_it_is(text: str) -> None:
+    assert not [n for n in range(150) if text.casefold() in shift(text, at=scope(str(n)))[0].casefold()]
+
+
+@pytest.mark.parametrize(
+    "text", ["yesterday", "John Smith", "3 days ago", "1/2/3/4", "12345", "March Smith", "10:30", ""][:-1]
+)
+def test_what_is_no_date_becomes_a_tag(text: str) -> None:
+    assert shift(text) == ["[DATE]"]
+
+
+def test_nothing_is_invented() -> None:
+    """No year is added, no clock time turned into a date."""
+    assert re.fullmatch(r"[A-Z][a-z]+ \d{1,2}", shift("March 14")[0])
+    assert re.fullmatch(
+        r"[A-Z][a-z]+ \d{1,2} at 3/?:?14 pm|[A-Z][a-z]+ \d{1,2} at 3:14 pm", shift("March 14 at 3:14 pm")[0]
+    )
+
+
+def test_ambiguous_dates_are_read_as_the_document_is_written() -> None:
+    """3/4/2019 is 3 April where another date of the document has its day first, else 4 March; options go first."""
+    assert shift("25/12/2018", "3/4/2019", at=FORWARD)[1] == "12/7/2019"
+    assert shift("12/25/2018", "3/4/2019", at=FORWARD)[1] == "6/12/2019"
+    assert shift("3/4/2019", at=FORWARD) == ["6/12/2019"]
+    assert shift("3/4/2019", at=FORWARD, day_first=True) == ["12/7/2019"]
+    spanish = Scope(KEY, "document", FORWARD.patient_id, language="es")
+    assert shift("3/4/2019", at=spanish) == ["12/7/2019"]
+
+
+def test_years_of_two_digits_follow_the_reference_day() -> None:
+    """29 February exists in 2000, not in 1900: the century shows in the result."""
+    late = scope(FORWARD.patient_id, reference_date=datetime.date(2019, 6, 1))
+    assert shift("02/28/00", at=late) == ["06/07/00"]
+    early = scope(FORWARD.patient_id, reference_date=datetime.date(1950, 6, 1))
+    assert shift("02/28/00", at=early) == ["06/08/00"]
+
+
+def test_whole_weeks_keep_weekdays() -> None:
+    new = shift("Thursday, March 14, 2019", "Thursday", "March 14, 2019", preserve_weekday=True)
+    assert new[0].startswith("Thursday, ")
+    assert new[1] == "Thursday"
+    assert datetime.datetime.strptime(new[2], "%B %d, %Y").weekday() == 3
+
+
+def test_birth_dates_over_89_are_capped_on_request() -> None:
+    """On 1 June 2019 somebody born in 1922 is 97: the shifted birth date says 90; at 89 nothing happens."""
+    at = scope(FORWARD.patient_id, reference_date=datetime.date(2019, 6, 1))
+    assert shift("03/14/1922", at=at) == ["06/22/1922"]
+    assert shift("03/14/1922", "1922", at=at, cap_age=89) == ["06/22/1929", "1930"]
+    assert shift("06/02/1929", at=at, cap_age=89) == ["09/10/1929"]
+    with pytest.raises(ConfigError):
+        date_shift_operator(cap_age=0)
+
+
+def test_no_original_comes_back_elsewhere_in_the_document() -> None:
+    """With an unknown patient another offset is taken; a month that stands alone moves on by itself."""
+    first = datetime.date(2019, 3, 14)
+    second = first + datetime.timedelta(offset_of(scope(None)))
+    texts = [first.isoformat(), second.isoformat()]
+    new = shift(*texts, at=scope(None))
+    assert not set(new) & set(texts)
+    assert datetime.date.fromisoformat(new[1]) - datetime.date.fromisoformat(new[0]) == second - first
+    months = ["October", "January", "April"]
+    assert not set(shift(*months, at=FORWARD)) & set(months)
+
+
+def test_dates_beyond_the_calendar_become_a_tag() -> None:
+    assert shift("9999-12-31", at=FORWARD) == ["[DATE]"]
+
+
+def test_a_span_outside_the_text_is_refused() -> None:
+    with pytest.raises(OffsetError):
+        date_shift_operator()(Document("d", "March"), [Span(0, 9, "DATE")], scope())

@@ -1,0 +1,260 @@
+"""Surrogate names: one person stays one person, and nobody shares a name."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deid.errors import DetectionError
+from deid.identity import name_key
+from deid.keys import Key
+from deid.replacement.names import NameMap, match_case
+from deid.replacement.permutation import Keyed
+from deid.replacement.pools import name_pool
+
+KEY = Key(b"a key of the tests")
+
+
+def name_map(scope: str = "patient:1", *texts: str, language: str = "en", originals: tuple[str, ...] = ()) -> NameMap:
+    names = NameMap(Keyed(KEY, scope), language, originals)
+    names.learn([names.parse(text) for text in texts])
+    return names
+
+
+@pytest.mark.parametrize("scope", [f"patient:{n}" for n in range(8)])
+def test_all_forms_of_a_name_become_forms_of_one_name(scope: str) -> None:
+    """Every form is replaced by a map of its own, as if it stood alone in its document."""
+    full = name_map(scope).replace("John Smith")
+    given, family = full.split(" ")
+    forms = {
+        "Smith, John": f"{family}, {given}",
+        "Mr Smith": f"Mr {family}",
+        "JOHN": given.upper(),
+        "john smith": full.lower(),
+        "Johnny": given,
+        "Smith's": f"{family}'s",
+        "J. Smith": f"{given[0]}. {family}",
+        "JS": given[0] + family[0],
+        "J.S.": f"{given[0]}.{family[0]}.",
+        "SMITH^JOHN": f"{family}^{given}".upper(),
+        "Smith-Smith, John": f"{family}-{family}, {given}",
+        "Dr. John Smith, MD": f"Dr. {full}, MD",
+        'John "Johnny" Smith Jr.': f'{given} "{given}" {family} Jr.',
+    }
+    assert {form: name_map(scope).replace(form) for form in forms} == forms
+    logins = {
+        "jsmith": (given[0] + family).lower(),
+        "john.smith": f"{given}.{family}".lower(),
+        "smithj": (family + given[0]).lower(),
+        "JSmith": given[0] + family.title(),
+    }
+    assert {login: name_map(scope).username(login) for login in logins} == logins
+
+
+def test_digits_of_a_login_change() -> None:
+    new = name_map().username("jsmith22")
+    assert re.fullmatch(r"[a-z]+\d\d", new)
+    assert not new.endswith("22")
+
+
+def test_a_short_form_follows_the_full_name_of_its_document() -> None:
+    """Alex is Alexander unless the document names Alexandra; Bob's initial in a document that knows Robert is R."""
+    alone = name_map().replace("Alex")
+    assert alone == name_map().replace("Alexander")
+    texts = ("Alexandra Jones", "Alex Jones")
+    names = name_map("patient:1", *texts)
+    assert names.replace("Alex Jones").split()[0] == names.replace("Alexandra Jones").split()[0] != alone
+    names = name_map("patient:1", "Robert Jones", "Bob Jones", "B. Jones")
+    assert names.replace("B. Jones")[0] == names.replace("Robert Jones")[0]
+
+
+def test_plurals_particles_and_connecting_words() -> None:
+    names = name_map("patient:1", "John Smith", "the Smiths")
+    family = names.replace("John Smith").split()[1]
+    assert names.replace("the Smiths") in (f"the {family}s", f"the {family}es")
+    assert re.fullmatch(r"\w+ van der \w+", names.replace("Anna van der Berg"))
+
+
+def test_digits_inside_a_name_do_not_stay() -> None:
+    assert not set("4512") & set(re.findall(r"\d+", name_map().replace("John Smith 4512")))
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+def test_no_two_words_of_the_pool_share_a_surrogate(language: str) -> None:
+    names = name_map(language=language)
+    words = name_pool(language == "es").words[::17]
+    found = {word: names.word(word) for word in words}
+    assert len(set(found.values())) == len(words) > 3000
+    assert not any(word == new for word, new in found.items())
+
+
+def test_invented_words_share_no_surrogate_within_a_document() -> None:
+    names = name_map()
+    words = [f"{a}{b}{c}okwu" for a in "bdgkmnprst" for b in "aeiou" for c in "lmnrz"]
+    assert not any(w in name_pool(False).index for w in words)
+    assert len({names.word(w) for w in words}) == len(words)
+
+
+def test_initials_follow_the_name() -> None:
+    names = name_map()
+    words = [w for w in name_pool(False).words[::101] if w[0] != "x"]
+    assert all(names.word(w)[0] == names.letter(w[0]) for w in words)
+    letters = {letter: names.letter(letter) for letter in "abcdefghijklmnopqrstuvwyz"}
+    assert len(set(letters.values())) == 25
+    assert not any(a == b for a, b in letters.items())
+
+
+def census(file: str) -> dict[str, float]:
+
+    names = pytest.importorskip("names", reason="the package names is not installed")
+    rows = (line.split() for line in (Path(names.__file__).parent / file).read_text().splitlines())
+    return {row[0].lower(): float(row[1]) for row in rows}
+
+
+def test_gender_stays() -> None:
+    """By the US Census: names borne ten times more often by one sex become names of the same sex."""
+    male, female = census("dist.male.first"), census("dist.female.first")
+    names = name_map()
+    for own, other in ((male, female), (female, male)):
+        words = [w for w in list(own)[:300] if own[w] > 10 * other.get(w, 0)]
+        new = [names.word(w) for w in words]
+        kept = sum(own.get(w, 0) >= other.get(w, 0) for w in new)
+        assert kept > 0.97 * len(words)
+
+
+@pytest.mark.parametrize(
+    ("original", "pattern"),
+    [
+        ("Anne-Marie O'Hara", r"[A-Z][a-z]+-[A-Z]\w+ [A-Z]\w+"),
+        ("  Smith ,\tJOHN (Q.)", r"  [A-Z]\w+ ,\t[A-Z]+ \([A-Z]\.\)"),
+        ("mcdonald", r"[a-z]+"),
+        ("McDONALD", r"[A-Z]\w+"),
+    ],
+)
+def test_case_and_punctuation_stay(original: str, pattern: str) -> None:
+    assert re.fullmatch(pattern, name_map().replace(original))
+
+
+def test_accents_as_in_the_original() -> None:
+    """Spanish documents get accents; English ones where the original has some."""
+    plain = [name_map(f"p{n}").replace("Garcia") for n in range(30)]
+    accented = [name_map(f"p{n}", language="es").replace("Garcia") for n in range(30)]
+    assert all(name.isascii() for name in plain)
+    assert not all(name.isascii() for name in accented)
+    marked = name_map("p1").replace("García")
+    assert "".join(c for c in unicodedata.normalize("NFKD", marked) if not unicodedata.combining(c)) == plain[1]
+
+
+def test_spanish_names_become_spanish_names() -> None:
+    pool = name_pool(True)
+    words = ["garcia", "fernandez", "rodriguez", "lopez", "sanchez", "perez", "gomez", "martin", "jimenez", "ruiz"]
+    new = [name_map(f"p{n}", language="es").word(w) for n in range(10) for w in words]
+    cells = [pool.place(w) for w in new]
+    assert sum(cell is not None and cell[0].origin == "spanish" for cell in cells) > 0.8 * len(new)
+
+
+def test_no_surrogate_is_an_original_of_the_document() -> None:
+    """A surrogate that would be an original gives way to another one, and the collision is counted."""
+    usual = name_map().word("smith")
+    names = name_map(originals=("smith", usual))
+    assert names.word("smith") not in ("smith", usual)
+    assert names.word("smith")[0] == usual[0]
+    assert names.collisions == 1
+
+
+def test_no_surrogate_holds_its_own_original() -> None:
+    for scope in range(40):
+        names = name_map(f"p{scope}")
+        for word in ("li", "an", "lee", "ann", "son", "ed"):
+            assert word not in names.word(word)
+
+
+def test_another_scope_or_key_gives_other_names() -> None:
+    words = ("smith", "johnson", "mary", "robert", "nguyen")
+    maps = [
+        name_map("patient:1"),
+        name_map("patient:2"),
+        NameMap(Keyed(Key(b"another key, longer"), "patient:1"), "en", ()),
+    ]
+    found = [tuple(m.word(w) for w in words) for m in maps]
+    assert len(set(found)) == 3
+
+
+def test_when_names_run_out_the_error_says_so_without_a_name() -> None:
+    class Everything(frozenset[str]):
+        def __contains__(self, item: object) -> bool:
+            return True
+
+    names = name_map()
+    names._originals = Everything()
+    with pytest.raises(DetectionError, match="used up") as caught:
+        names.word("smith")
+    assert "smith" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "expected"),
+    [
+        ("Ruiz", "SMITH", "RUIZ"),
+        ("Ruiz", "smith", "ruiz"),
+        ("Ruiz", "Smith", "Ruiz"),
+        ("Ruiz", "deShawn", "Ruiz"),
+        ("R", "S", "R"),
+    ],
+)
+def test_match_case(new: str, old: str, expected: str) -> None:
+    assert match_case(new, old) == expected
+
+
+def separability(originals: list[str], surrogates: list[str]) -> float:
+    """Return the AUC of a classifier by letters that tells originals from surrogates, on names it has not seen."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+
+    texts = originals + surrogates
+    labels = np.r_[np.zeros(len(originals)), np.ones(len(surrogates))]
+    model = make_pipeline(
+        TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 4), min_df=2, sublinear_tf=True),
+        LogisticRegression(max_iter=300),
+    )
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    scores = cross_val_predict(model, texts, labels, cv=folds, method="predict_proba")[:, 1]
+    return float(roc_auc_score(labels, scores))
+
+
+def test_a_classifier_cannot_tell_surrogates_from_names_of_the_census() -> None:
+    """Names drawn as often as they are borne; each word counts once, since repetition would tell the drawing apart."""
+    rng = np.random.default_rng(7)
+    originals: set[str] = set()
+    surrogates: set[str] = set()
+    for file in ("dist.all.last", "dist.male.first", "dist.female.first"):
+        table = census(file)
+        weights = np.array(list(table.values()))
+        drawn = rng.choice(list(table), 700, p=weights / weights.sum())
+        originals.update(drawn)
+        surrogates.update(name_map(f"{file} {n}").word(str(w)) for n, w in enumerate(drawn))
+    assert 0.4 < separability(sorted(originals), sorted(surrogates)) < 0.6
+
+
+def test_a_classifier_cannot_tell_surrogates_from_names_of_notes(shared_data: Path) -> None:
+
+    originals: set[str] = set()
+    surrogates: set[str] = set()
+    for line in (shared_data / "english" / "standoff.jsonl").read_text(encoding="utf-8").splitlines():
+        document = json.loads(line)
+        names = name_map(document["id"])
+        for span in document["spans"]:
+            if span.get("type", span.get("label")) in ("PATIENT", "DOCTOR"):
+                for word in re.findall(r"[^\W\d_]{4,}", document["text"][span["start"] : span["end"]]):
+                    originals.add(word.lower())
+                    surrogates.add(names.spelled(name_key(word), word).lower())
+    assert len(originals) > 500
+    assert 0.4 < separability(sorted(originals), sorted(surrogates)) < 0.6
