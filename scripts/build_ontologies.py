@@ -171,7 +171,8 @@ class Readable:
         for label in labels:
             for word in re.findall(r"[^\W\d_]+", label)[1:]:
                 (self._upper if word[0].isupper() else self._lower).add(word.lower())
-        self._eponyms = {word for name in load_dictionary("clinical/eponyms").phrases for word in name.split("-")}
+        eponyms = load_dictionary("clinical/eponyms").words | load_dictionary("places/countries").words
+        self._eponyms = {word for name in eponyms for word in name.split("-")}
 
     def __call__(self, label: str) -> tuple[str, list[str]]:
         """Return the readable label (empty when there is none) and other names."""
