@@ -59,6 +59,9 @@ def _scrub(
     rules: Rules = None,
     bias: Bias = None,
     language: Language = None,
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="policy, or concept-match: block all that no nomenclature knows.")
+    ] = "policy",
     gold: Annotated[
         bool, typer.Option("--gold", help="Replace the annotations that IN carries, instead of detecting.")
     ] = False,
@@ -106,6 +109,9 @@ def _scrub(
         str | None,
         typer.Option(metavar="VAULT", help="Keep the originals, encrypted, in a vault (deid vault init)."),
     ] = None,
+    vault_key_file: Annotated[
+        Path | None, typer.Option(metavar="F", help="Key of the vault, if it is another one.")
+    ] = None,
     failed: Failed = None,
     summary_json: SummaryJson = None,
 ) -> None:
@@ -122,6 +128,8 @@ def _scrub(
     from deid.pipeline import Pipeline, Settings, build_recognizer, scrub_files
     from deid.replacement.policy import DEFAULT_POLICY, load_policy
 
+    if vault_key_file is not None and vault is None:
+        raise ConfigError("--vault-key-file without --vault", "name the vault")
     if target is None and not preview:
         raise ConfigError("OUT is missing", "name a new file or folder, or look first with --preview")
     kept = frozenset(keep or ())
@@ -129,7 +137,10 @@ def _scrub(
     if target is not None:
         check_output(source, target)
     collection = isinstance(found.format, CollectionFormat)
-    recognizer = None if gold else build_recognizer(model, rules=rules, bias=bias, language=language)
+    whole = method != "policy"
+    if whole and (gold or any(option is not None for option in (policy, model, rules, bias))):
+        raise ConfigError(f"--method {method} uses no annotations, policy or model", "leave out their options")
+    recognizer = None if gold or whole else build_recognizer(model, rules=rules, bias=bias, language=language)
     loaded = load_policy(policy or DEFAULT_POLICY, allow or ())
     settings = Settings(
         gold=gold,
@@ -138,8 +149,9 @@ def _scrub(
         patients=_patients(patients, patient_field, patient_pattern),
         date_field=date_field,
         as_of=_date(as_of),
-        language=language or (recognizer.language if recognizer else "en"),
+        language=language or (recognizer.language if recognizer else "es" if found.format.name == "meddocan" else "en"),
         originals=vault is not None,
+        method=method,
     )
     key, created = _key(key_file, preview)
     pipeline = Pipeline(recognizer, loaded, key, settings)
@@ -150,7 +162,7 @@ def _scrub(
     assert target is not None
     summary = Summary("scrub")
     summary.notes = [*([created] if created else []), *found.remarks()]
-    with _vault(vault, key) as opened:
+    with _vault(vault, vault_key_file, key) as opened:
         report = scrub_files(
             found,
             target,
@@ -163,7 +175,7 @@ def _scrub(
         )
     fill_summary(summary, report)
     summary.notes += pipeline.notes
-    if loaded.per_person and report.without_patient:
+    if loaded.per_person and not whole and report.without_patient:
         summary.notes.append(
             f"{report.without_patient} documents without a patient: their replacements are consistent within each "
             "document only (--patients, --patient-field, --patient-pattern)"
@@ -176,7 +188,8 @@ def _scrub(
     if report.unlabelled:
         summary.notes.append(f"{report.unlabelled} annotations were not written: the format has no label for them")
     summary.extra = {
-        "policy": loaded.name,
+        "policy": "" if whole else loaded.name,
+        "method": method,
         "format": found.format.name,
         "residual": report.residual,
         "residual_documents": report.residual_documents,
@@ -251,11 +264,12 @@ def _tag(
     summary.finish(summary_json)
 
 
-def _vault(place: str | None, key: Key) -> AbstractContextManager[Vault | None]:
+def _vault(place: str | None, key_file: Path | None, key: Key) -> AbstractContextManager[Vault | None]:
     """Open the vault, if one is asked for."""
     if place is None:
         return nullcontext()
     from deid.errors import ConfigError
+    from deid.keys import load_key
     from deid.replacement.vault import Vault
     from deid.store import has_password
 
@@ -264,7 +278,7 @@ def _vault(place: str | None, key: Key) -> AbstractContextManager[Vault | None]:
             "the URL of the vault holds a password, which other users can read on the command line",
             "leave it out and use PGPASSWORD or ~/.pgpass",
         )
-    return Vault.open(place, key)
+    return Vault.open(place, load_key(key_file, create=False)[0] if key_file else key)
 
 
 def _total(source: Source) -> int | None:

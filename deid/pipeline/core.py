@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from deid.detection import Recognizer
-from deid.document import Document, Edit, Failure, Span
+from deid.document import Document, Edit, Failure, Span, apply_edits
 from deid.errors import ConfigError
 from deid.keys import Key
 from deid.pipeline.naming import Naming
@@ -17,10 +17,13 @@ from deid.pipeline.patients import Patients
 from deid.pipeline.workers import process
 from deid.replacement.containment import holds
 from deid.replacement.policy import Policy
-from deid.replacement.replacer import Replacer
+from deid.replacement.replacer import Replaced, Replacer
 from deid.replacement.scope import Scope
 
-__all__ = ["Pipeline", "Scrubbed", "Settings"]
+__all__ = ["METHODS", "Pipeline", "Scrubbed", "Settings"]
+
+METHODS = ("policy", "concept-match")
+"""How a note can be scrubbed."""
 
 _RESIDUAL_LENGTH = 5
 
@@ -43,6 +46,9 @@ class Settings:
     language: str = "en"
     originals: bool = False
     """Whether results carry the replaced texts, for a vault."""
+    method: str = "policy"
+    """One of `METHODS`: replace spans by the policy, or block all that no nomenclature knows
+    (`deid.replacement.concept_match`); then neither recognizer nor policy decide anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +113,13 @@ class Pipeline:
         self.policy = policy
         self.key = key
         self.settings = settings or Settings()
-        if not self.settings.gold:
+        self._undetected: list[str] = []
+        if self.settings.method not in METHODS:
+            raise ConfigError("there is no such method of scrubbing", f"methods: {', '.join(METHODS)}")
+        if self.settings.method == "policy" and not self.settings.gold:
             if recognizer is None:
                 raise ConfigError("the pipeline has no recognizer", "give one, or replace annotations with gold=True")
             self._undetected = policy.check_detectable(recognizer.categories)
-        else:
-            self._undetected = []
         self._naming = Naming(key, self.settings.keep_id, self.settings.keep_fields, self.settings.patients.field_name)
         self._replacer  # noqa: B018  (operators that cannot be made are an error of now, not of the first document)
 
@@ -142,12 +149,14 @@ class Pipeline:
         DeidError
             When it cannot be processed; nothing of it is returned then.
         """
-        spans = self._spans(document)
         patient = self.settings.patients.of(document)
         scope = Scope(
             self.key, document.id, patient, self._reference_date(document), self.settings.language, document.metadata
         )
-        replaced = self._replacer(document, spans, scope)
+        if self.settings.method == "concept-match":
+            replaced = _block(document)
+        else:
+            replaced = self._replacer(document, self._spans(document), scope)
         anonymous = Document(
             self._naming.id(document.id),
             replaced.document.text,
@@ -160,7 +169,7 @@ class Pipeline:
             anonymous,
             replaced.edits,
             replaced.spans,
-            _residual(document.text, replaced.edits, replaced.document.text),
+            0 if self.settings.method == "concept-match" else _residual(document, replaced),
             patient is not None,
             scope.person_scope,
             tuple(document.text[e.start : e.end] for e in replaced.edits) if self.settings.originals else (),
@@ -202,7 +211,15 @@ class Pipeline:
             ) from None
 
 
-def _residual(original: str, edits: Iterable[Edit], scrubbed: str) -> int:
-    texts = {original[edit.start : edit.end].strip().casefold() for edit in edits}
-    folded = scrubbed.casefold()
+def _block(document: Document) -> Replaced:
+    """Scrub a whole note by Concept-Match; its blocks are no annotations."""
+    from deid.replacement.concept_match import concept_match
+
+    scrubbed, edits = apply_edits(document, concept_match(document))
+    return Replaced(scrubbed.with_spans(()), (), edits)
+
+
+def _residual(original: Document, replaced: Replaced) -> int:
+    texts = {original.text[edit.start : edit.end].strip().casefold() for edit in replaced.edits}
+    folded = replaced.document.text.casefold()
     return sum(len(t) >= _RESIDUAL_LENGTH and t in folded and holds(folded, t) for t in texts)

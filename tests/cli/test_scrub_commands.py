@@ -111,6 +111,25 @@ def test_preview_shows_the_changes_and_writes_nothing(notes: Path, tmp_path: Pat
     assert not default_key_path().exists()
 
 
+def test_concept_match_blocks_what_it_does_not_know(notes: Path, tmp_path: Path) -> None:
+    run("scrub", notes, tmp_path / "out", "--method", "concept-match", "--edits", tmp_path / "e.jsonl")
+    texts = {f.read_text() for f in (tmp_path / "out").rglob("*.txt")}
+    assert len(texts) == 1
+    assert not any(word in texts.copy().pop() for word in ("Quartermain", "2019", "555"))
+    assert (tmp_path / "e.jsonl").stat().st_size > 0
+
+
+def test_a_vault_can_be_filled_and_asked(notes: Path, tmp_path: Path) -> None:
+    keys = ("--key-file", tmp_path / "vault.key")
+    run("vault", "init", tmp_path / "v.db", *keys, "--why", "test")
+    vault = ("--vault", tmp_path / "v.db", "--vault-key-file", tmp_path / "vault.key")
+    run("scrub", notes / "n1.txt", tmp_path / "out.txt", *RULES, *vault)
+    surrogate = (tmp_path / "out.txt").read_text().removeprefix("Seen by Dr. ").split(" on ")[0]
+    assert '"original": "Quartermain"' in run(
+        "vault", "reidentify", tmp_path / "v.db", surrogate, *keys, "--why", "test"
+    )
+
+
 def test_what_fails_is_listed_for_a_second_run(notes: Path, tmp_path: Path) -> None:
     bad = notes / "Quartermain.txt"
     bad.write_bytes(b"caf\xe9")
@@ -135,6 +154,11 @@ def test_what_fails_is_listed_for_a_second_run(notes: Path, tmp_path: Path) -> N
         (["{notes}", "{out}", "--patient-pattern", "("], ConfigError),
         (["{notes}", "{out}", "--patients", "{notes}/none.csv"], ConfigError),
         (["{notes}", "{out}", "--gold"], ConfigError),
+        (["{notes}", "{out}", "--method", "magic"], ConfigError),
+        (["{notes}", "{out}", "--method", "concept-match", "--policy", "tag"], ConfigError),
+        (["{notes}", "{out}", "--vault", "{notes}/none.db"], DeidError),
+        (["{notes}", "{out}", "--vault", "postgresql://me:secret@host/db"], ConfigError),
+        (["{notes}", "{out}", "--vault-key-file", "{notes}/key"], ConfigError),
         (["{notes}", "{out}", "--jobs", "-1"], ConfigError),
         (["{notes}", "{out}", "--allow", "ZIPS"], ConfigError),
         (["{notes}/none", "{out}"], DeidError),
@@ -147,7 +171,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(
 ) -> None:
     filled = [a.format(notes=notes, out=tmp_path / "out") for a in arguments]
     with pytest.raises(error):
-        run("scrub", *filled, *([] if "--gold" in filled else RULES))
+        run("scrub", *filled, *([] if {"--gold", "--method"} & set(filled) else RULES))
     assert not (tmp_path / "out").exists()
     assert not (notes / "out").exists()
 
