@@ -183,6 +183,8 @@ class LabelFinder:
                 scan.cues.append((start, end, name))
                 continue
             extent = (view.starts[start], view.ends[end - 1])
+            if end == start + 1 and start and view.strings[start - 1] == "/" and not view.gap(start):
+                continue  # "mg/dL"
             if isinstance(rule, ListRule):
                 span = rule.judge(view.text, *extent)
             elif end < covered:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from deid.detection.lexicon import CLASSES, classes_of
 from deid.detection.person_words import PERSON, credential_follows
 from deid.detection.scene import Scene
-from deid.detection.view import LOWER, MIXED, NUMBER, SIGN, TITLE, UPPER
+from deid.detection.view import LOWER, MIXED, TITLE, UPPER
 from deid.document import Span
 
 __all__ = ["find_institutions", "proper_run"]
@@ -35,6 +35,7 @@ _UNPLACED = classes_of(
     *("weekday", "device", "eponym", "institution", "generic", "nationality", "season", "holiday", "occupation"),
 )
 _PROPER_TOO = PERSON | _CITY | _STATE | _MODIFIER | CLASSES["country"]
+_BEFORE_NAMES = frozenset(("hospital_at", "hospital_verb", "work_at", "where", "lives"))
 _SAINTS = frozenset(("st", "saint", "mt", "mount"))
 _JOINERS = frozenset(("of", "and", "&", "for", "the", "at"))
 _ACRONYMS = ("mc", "gh", "mh", "ch", "rh", "uh", "bh", "vamc", "h")
@@ -89,7 +90,7 @@ def _institution(scene: Scene, first: int, end: int, classes: int) -> Span | Non
         return None
     hospital = classes & _HOSPITAL or any(scene.classes[i] & _HOSPITAL for i in range(start, end))
     score = 0.86 if specific > 1 or behind > end else 0.72
-    score -= 0.2 * (kind == LOWER) + 0.15 * scene.blind(first)
+    score -= 0.15 if scene.blind(first) else 0.2 * (kind == LOWER)
     if scene.cues_before.get(start, set()) & {"hospital_at", "work_at"}:
         score = 1.0 - (1.0 - score) * 0.6
     elif start > 0 and scene.view.breaks[start] and not scene.blind(start) and specific == 1:
@@ -119,7 +120,10 @@ def _proper(scene: Scene, index: int) -> bool:
     kind = scene.view.kinds[index]
     if scene.quiet:
         classes = scene.classes[index]
-        return not classes & (_GENERIC | _CLINICAL | CLASSES["person_verb"]) and len(scene.word(index)) > 3
+        return (
+            not classes & (_GENERIC | _CLINICAL | CLASSES["person_verb"] | CLASSES["relation"])
+            and len(scene.word(index)) > 3
+        )
     return kind in (TITLE, UPPER, MIXED)
 
 
@@ -130,8 +134,6 @@ def _name_before(scene: Scene, head: int) -> int:
         at = start - 1
         classes = scene.classes[at]
         if _proper(scene, at) and not classes & (_NO_PART | _FUNCTION):
-            if scene.blind(at) and classes & _WORD and not classes & _PROPER_TOO and start < head:
-                break  # "SEEN TODAY LAKESIDE HOSPITAL": case does not tell where the name begins
             words += 1
         elif scene.word(at) in (".", "'", "\u2019", "-", "&") and _proper(scene, at - 1):
             if scene.word(at) == "." and len(scene.word(at - 1)) > 3:
@@ -150,18 +152,20 @@ def _name_before(scene: Scene, head: int) -> int:
 def _specific(scene: Scene, start: int, head: int, kind: int) -> int:
     """Count the words before a head that make it the name of one institution."""
     count = 0
+    # where case is silent, ordinary words are a name only between a preposition, or the line's start, and the head
+    bounded = head - start < 4 and bool(scene.view.breaks[start] or scene.cues_before.get(start, set()) & _BEFORE_NAMES)
     for i in range(start, head):
         classes = scene.classes[i]
         if not scene.is_word(i) or scene.word(i) in _JOINERS or len(scene.word(i)) < 2:
             continue
         if classes & _GENERIC or (classes & _CLINICAL and not classes & PERSON):
             continue
-        if scene.quiet and classes & _WORD and not classes & _MODIFIER:
-            continue
         ordinary = classes & _WORD and not classes & (PERSON | _MODIFIER | _CITY)
-        if ordinary and (kind == LOWER or (i == start and scene.view.starts_sentence(i) and head - start == 1)):
+        if ordinary and (
+            (kind == LOWER and not scene.quiet) or (i == start and scene.view.starts_sentence(i) and head - start == 1)
+        ):
             continue
-        if ordinary and scene.blind(i):
+        if ordinary and scene.blind(i) and not bounded:
             continue
         count += 1
     return count
@@ -232,9 +236,10 @@ def _known(scene: Scene) -> Iterator[Span]:
                 acronym = stop == index + 1 and scene.view.kinds[index] != UPPER
                 sure = 0.3 if acronym else 0.88
                 yield scene.span(index, stop, "HOSPITAL", "place.hospital", sure - 0.3 * scene.quiet)
-            elif not scene.blind(index):
+            else:
                 ambiguous = stop == index + 1 and scene.classes[index] & _AMBIGUOUS
                 sure = 0.85 if "work_at" in cues else 0.3 if ambiguous else 0.6
+                sure -= 0.1 * scene.blind(index)
                 yield scene.span(index, stop, "ORGANIZATION", "place.employer", sure)
 
 

@@ -27,7 +27,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 }
 """Composite fields: category of each component between carets; ``name`` takes the rest as one name of a clinician."""
 
-_SEGMENT = regex.compile(r"(?m)^[ \t\x0b]*([A-Z][A-Z0-9]{2})\|[^\r\n]*")
+_SEGMENT = regex.compile(r"(?m)^[ \t\x0b]*([A-Za-z][A-Za-z0-9]{2})\|[^\r\n]*")
 _NAME_CATEGORIES = frozenset(("PATIENT", "DOCTOR"))
 _ROW = regex.compile(r"(?m)^[^\r\n]*[\t|][^\r\n]*$")
 _CELL = regex.compile(r"[^\t|]+")
@@ -49,11 +49,11 @@ def find_segments(text: str, segments: Mapping[str, Segment]) -> Iterator[Span]:
     if "|" not in text:
         return
     for line in _SEGMENT.finditer(text):
-        segment = segments.get(line[1])
+        segment = segments.get(line[1].upper())
         if segment is None:
             continue
         # MSH-1 is the separator itself, so its fields count from one more
-        number, at = (1 if line[1] == "MSH" else 0), line.start(1)
+        number, at = (1 if line[1].upper() == "MSH" else 0), line.start(1)
         for value in line[0].lstrip().split("|"):
             kind = segment.fields.get(number, "")
             if kind and value.strip():

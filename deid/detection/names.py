@@ -68,6 +68,8 @@ def find_names(scene: Scene, labels: Sequence[PersonLabel]) -> list[Span]:
     spans += _free(scene)
     spans += _carets(scene)
     spans += _initials(scene)
+    spans += _blind_relatives(scene)
+    spans += _before_credentials(scene)
     return spans
 
 
@@ -232,6 +234,48 @@ def _may_start(scene: Scene, index: int) -> bool:
     return scene.has(index, "particle") or is_initial(scene, index)
 
 
+def _blind_relatives(scene: Scene) -> Iterator[Span]:
+    """Ambiguous given names behind a relation where case is silent: *her son dean helps*."""
+    relation, given = CLASSES["relation"], CLASSES["given"]
+    for index, classes in enumerate(scene.classes[:-1]):
+        at = index + 1
+        if not classes & relation or not scene.blind(at) or not scene.same_line(at):
+            continue
+        name = scene.classes[at]
+        if (
+            not (name & given and name & _ORDINARY)
+            or scene.has(at, "function", "relation", "month")
+            or at + 1 >= len(scene)
+        ):
+            continue
+        behind = at + 1
+        if scene.has(behind, "person_verb") or scene.word(behind) in (",", "(", "and"):
+            yield scene.span(at, at + 1, "PATIENT", "name.relation", 0.62)
+
+
+def _before_credentials(scene: Scene) -> Iterator[Span]:
+    """Names before letters of a profession where case is silent: *j. castlebury, md*, also of words that no list has."""
+    for comma in range(1, len(scene) - 1):
+        if scene.word(comma) != "," or not scene.blind(comma - 1) or not credential_follows(scene, comma):
+            continue
+        start = comma
+        while start > 0 and comma - start < 4 and (start == comma or scene.same_line(start)):
+            at = start - 1
+            dotted = scene.word(at) == "." and is_initial(scene, at - 1)
+            known = (
+                scene.is_word(at)
+                and (scene.classes[at] & PERSON or not scene.classes[at])
+                and not scene.has(at, "function")
+            )
+            if not (dotted or known or is_initial(scene, at)):
+                break
+            start = at
+        words = [i for i in range(start, comma) if scene.is_word(i) and len(scene.view.strings[i]) > 1]
+        sure = sum(not scene.classes[i] & _ORDINARY for i in words)
+        if words and sure and (len(words) > 1 or start < words[0]):
+            yield scene.span(start, comma, "DOCTOR", "name.credential", 0.8)
+
+
 def _carets(scene: Scene) -> Iterator[Span]:
     """Names of HL7 messages: *SMITH^JOHN^A*."""
     at = 0
@@ -261,7 +305,7 @@ def _initials(scene: Scene) -> Iterator[Span]:
             index += 1
             continue
         score, category = _weigh_initials(scene, index, end, dotted)
-        if score and not scene.view.loud[index]:
+        if score >= (0.8 if scene.view.loud[index] else _LEAST):
             yield scene.span(index, end, category, "name.initials", score)
         index = end
 
@@ -269,7 +313,7 @@ def _initials(scene: Scene) -> Iterator[Span]:
 def _initials_at(scene: Scene, index: int) -> tuple[int, bool]:
     """Return the end of *JB* or *J.B.* at a word, and whether it has full stops; ``index`` when none is there."""
     string = scene.view.strings[index]
-    if scene.view.kinds[index] != UPPER or len(string) > 3 or scene.quiet:
+    if scene.view.kinds[index] != UPPER or len(string) > 3:
         return index, False
     if len(string) > 1:
         other = scene.classes[index] & _ORDINARY or scene.has(index, "credential", "state_code", "suffix")

@@ -72,7 +72,7 @@ def is_initial(scene: Scene, index: int) -> bool:
     """Tell whether a word is one capital letter (with or without a full stop)."""
     if not scene.is_word(index) or len(scene.view.strings[index]) != 1:
         return False
-    return scene.view.kinds[index] == UPPER or (scene.quiet and scene.word(index + 1) == ".")
+    return scene.view.kinds[index] == UPPER or (scene.quiet and scene.word(index) not in ("a", "i", "s"))
 
 
 def name_word(scene: Scene, index: int, relaxed: bool = False) -> bool:
@@ -149,6 +149,22 @@ def _particles(scene: Scene, index: int, started: bool, relaxed: bool) -> int:
     return at if follows and scene.capital(at) else index
 
 
+def _closes_blind(scene: Scene, run: Run, index: int) -> bool:
+    """Tell whether an ordinary word is the family name behind a given name, in text whose case is silent."""
+    if len(run.names) != 1 or not scene.blind(index) or not scene.is_word(index):
+        return False
+    classes = scene.classes[index]
+    if (
+        not classes & LAST
+        or classes & _FUNCTION
+        or not (scene.classes[run.names[0]] & GIVEN and clear(scene, run.names[0]))
+    ):
+        return False
+    behind = index + 1
+    ends = behind >= len(scene) or bool(scene.view.breaks[behind]) or scene.word(behind) in (",", "(", ")", ".", ";")
+    return ends or scene.has(behind, "person_verb")
+
+
 def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
     """Read the longest run that starts at a word; None when no name word is in it."""
     run = Run(index, index)
@@ -170,7 +186,7 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
             at += 2 if dot else 1
             run.end = at
             continue
-        if name_word(scene, at, relaxed and len(run.names) < 3):
+        if name_word(scene, at, relaxed and len(run.names) < 3) or _closes_blind(scene, run, at):
             if run.names and relaxed and scene.word(at + 1) == ":":
                 break  # the next label of the line
             run.names.append(at)

@@ -30,6 +30,7 @@ _GENERIC = classes_of(
     "generic", "function", "section", "institution", "occupation", "role", "nationality", "credential"
 )
 _CLINICAL = classes_of("clinical")
+_NO_CITY_BLIND = classes_of("word", "clinical", "eponym", "device", "function", "given", "section")
 _FOLLOWERS = classes_of("state", "state_code", "state_old", "country", "function", "month", "weekday")
 _CREDENTIAL_CODES = frozenset(
     ("md", "pa", "ma", "do", "nd", "dc", "ms", "co", "la", "or", "in", "me", "hi", "ok", "oh", "al")
@@ -146,10 +147,9 @@ def _listed(scene: Scene) -> Iterator[Span]:
     """Listed cities, states, countries, regions and counties, weighed by their cues."""
     index = 0
     while index < len(scene):
-        if not (scene.capital(index) and scene.is_word(index)) or (scene.blind(index) and not scene.phrases.get(index)):
-            if not (scene.capital(index) and scene.cues_before.get(index)):
-                index += 1
-                continue
+        if not (scene.capital(index) and scene.is_word(index)) or _silent(scene, index):
+            index += 1
+            continue
         span, stop = _best_listed(scene, index)
         if span is not None:
             yield span
@@ -158,6 +158,14 @@ def _listed(scene: Scene) -> Iterator[Span]:
                 yield scene.span(index, stop, "CITY", "place.city", 0.9)
                 yield scene.span(code, code + 1, "ZIP", "place.zip", 0.85)
         index = max(stop, index + 1)
+
+
+def _silent(scene: Scene, index: int) -> bool:
+    """Tell whether nothing speaks for a place where case does not: no cue, no phrase, no word that is only a place."""
+    if not scene.blind(index) or scene.phrases.get(index) or scene.cues_before.get(index):
+        return False
+    classes = scene.classes[index]
+    return not classes & (_STATE | _COUNTRY | _BIG) or bool(classes & _AMBIGUOUS)
 
 
 def _is_zip(scene: Scene, index: int) -> bool:
@@ -208,6 +216,8 @@ def _city_score(scene: Scene, index: int, classes: int, several: bool, lives: bo
     blind = scene.blind(index)
     if blind and where and not several and classes & _CITY and not scene.classes[index] & _AMBIGUOUS & ~PERSON:
         return 0.62
+    if blind and lives and not several and not scene.classes[index] & _NO_CITY_BLIND:
+        return 0.7
     if classes & _CITY_AMBIG and not several:
         if scene.classes[index] & classes_of("clinical", "eponym", "device", "function") and not classes & _BIG:
             return 0.55 if lives and not blind else 0.1
