@@ -243,7 +243,8 @@ def _tag(
     recognizer = build_recognizer(model, rules=rules, bias=bias, threshold=threshold, language=language)
     labels = recognizer.categories
     if format is None:
-        format = "meddocan" if labels & LABEL_SETS["meddocan"].labels.keys() else "i2b2-2014"
+        spanish = LABEL_SETS["meddocan"].labels.keys() - LABEL_SETS["i2b2-2014"].labels.keys()
+        format = "meddocan" if labels & spanish else "i2b2-2014"
     chosen = get_format(format, FORMATS)
     known = not chosen.label_sets or all(any(c in LABEL_SETS[s] for s in chosen.label_sets) for c in labels)
     same = found.format.name == chosen.name

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["Report", "keyed_documents", "scrub_files", "tag_files"]
 
 R = TypeVar("R")
+_NUMBERED = frozenset({"i2b2-2014", "meddocan"})
+"""Formats whose official files number the annotations of a document from P0."""
 Watch = Callable[[Iterator[Any]], Iterable[Any]]
 """Looks on while results come in: a progress bar."""
 
@@ -303,6 +305,8 @@ class _Output:
             self._open(group)
         assert self._writer is not None
         spans = () if self._drop_spans else tuple(_labelled(document.spans, self.format))
+        if self.format.name in _NUMBERED:
+            spans = tuple(replace(span, id=f"P{n}") for n, span in enumerate(spans))
         fields = dict(document.metadata)
         if not isinstance(self.format, CollectionFormat):
             fields = {name: value for name, value in fields.items() if value is not None}  # emptied: only tables care

@@ -182,8 +182,10 @@ def test_tag_annotates_and_forgets_other_annotations(tmp_path: Path) -> None:
     )
     said = run("tag", tmp_path / "in.jsonl", tmp_path / "out", *RULES)
     assert "tag: 1 documents, 0 failed, 3 spans" in said
-    (document,) = read(tmp_path / "out" / "n1.xml", "i2b2-2014")
+    assert "<deIdi2b2>" in (tmp_path / "out" / "n1.xml").read_text()
+    (document,) = read(tmp_path / "out")
     assert isinstance(document, Document)
+    assert [s.id for s in document.spans] == ["P0", "P1", "P2"]
     assert document.text == TEXT
     assert [s.category for s in document.spans] == ["DOCTOR", "DATE", "PHONE"]
 
