@@ -1,1 +1,1 @@
-"""Makes the synthetic training corpus: note bodies written by hand, their slots filled from pools of names and numbers."""
+"""Makes the synthetic training corpus: note bodies written by hand, their slots filled from pools."""

@@ -8,8 +8,9 @@ from functools import cache
 from itertools import combinations
 
 from . import noise, pools
-from .render import Piece, Story
+from .render import Story
 from .template import Template, blocks, read
+from .wording import Piece
 
 Record = dict[str, object]
 LABELS = [

@@ -47,13 +47,15 @@ class Draw:
         raise AssertionError("weights are positive")
 
     def digits(self, pattern: str) -> str:
-        """Fill a pattern: ``#`` a digit, ``%`` a digit 1-9, ``@`` a capital letter, ``&`` letter or digit, ``*`` hex."""
+        """Fill a pattern: ``#`` digit, ``%`` 1-9, ``^`` 2-9, ``@`` capital letter, ``&`` letter or digit, ``*`` hex."""
         out = []
         for c in pattern:
             if c == "#":
                 c = str(self.below(10))
             elif c == "%":
                 c = str(1 + self.below(9))
+            elif c == "^":
+                c = str(2 + self.below(8))
             elif c == "@":
                 c = self.pick("ABCDEFGHJKLMNPRSTUVWXYZ")
             elif c == "&":

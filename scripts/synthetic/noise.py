@@ -5,14 +5,46 @@ from __future__ import annotations
 import unicodedata
 
 from .draw import Draw
-from .render import Piece
+from .wording import Piece
 
 _NAMES = ("PATIENT", "DOCTOR")
 _SCANNED = {
-    "l": "1I|i", "1": "lI", "I": "l1", "O": "0", "0": "O", "o": "0c", "S": "5", "5": "S", "B": "8", "8": "B", "e": "c", "c": "e",
-    "m": ("rn", "nn"), "n": "ri", "rn": "m", "h": "b", "u": "ii", "g": "q9", "q": "g", "Z": "2", "2": "Z", "a": "o", "t": "f", "f": "t",
-    ",": ".", ".": ",", "'": "`", "i": "1j", "d": ("cl",), "w": ("vv",), "D": "O", "G": "6C", "6": "b", "y": "v", "E": "F",
-}  # fmt: skip
+    "l": "1I|i",
+    "1": "lI",
+    "I": "l1",
+    "O": "0",
+    "0": "O",
+    "o": "0c",
+    "S": "5",
+    "5": "S",
+    "B": "8",
+    "8": "B",
+    "e": "c",
+    "c": "e",
+    "m": ("rn", "nn"),
+    "n": "ri",
+    "rn": "m",
+    "h": "b",
+    "u": "ii",
+    "g": "q9",
+    "q": "g",
+    "Z": "2",
+    "2": "Z",
+    "a": "o",
+    "t": "f",
+    "f": "t",
+    ",": ".",
+    ".": ",",
+    "'": "`",
+    "i": "1j",
+    "d": ("cl",),
+    "w": ("vv",),
+    "D": "O",
+    "G": "6C",
+    "6": "b",
+    "y": "v",
+    "E": "F",
+}
 _PLAIN = str.maketrans(
     {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ı": "i", "ß": "ss", "æ": "ae", "Å": "A"}
 )

@@ -181,16 +181,28 @@ def dictation(person: Person, other: Person, draw: Draw) -> str:
     b = other.given[0] + other.family[0].upper()
     shape = draw.below(7)
     return (
-        f"{a}/{b.lower()}", f"{a}:{b}", f"{a.lower()}/{b.lower()}", f"{a}/{draw.digits('##')}",
-        f"{b.lower()}{draw.digits('%#')}", f"{a}/{b}/{draw.digits('###')}", f"{a}{person.middle[0]}/{b.lower()}",
-    )[shape]  # fmt: skip
+        f"{a}/{b.lower()}",
+        f"{a}:{b}",
+        f"{a.lower()}/{b.lower()}",
+        f"{a}/{draw.digits('##')}",
+        f"{b.lower()}{draw.digits('%#')}",
+        f"{a}/{b}/{draw.digits('###')}",
+        f"{a}{person.middle[0]}/{b.lower()}",
+    )[shape]
 
 
 def email(person: Person, draw: Draw, host: str) -> str:
     """Return an address of the person at a host."""
     first, last = plain(person.given), plain(person.family)
     local = draw.pick(
-        (f"{first}.{last}", f"{first[0]}{last}", f"{first}{draw.digits('##')}", f"{last}.{first[0]}", f"{first}_{last}",
-         f"{last}{draw.digits('19##')}", f"{first[0]}.{last}{draw.digits('%')}")
-    )  # fmt: skip
+        (
+            f"{first}.{last}",
+            f"{first[0]}{last}",
+            f"{first}{draw.digits('##')}",
+            f"{last}.{first[0]}",
+            f"{first}_{last}",
+            f"{last}{draw.digits('19##')}",
+            f"{first[0]}.{last}{draw.digits('%')}",
+        )
+    )
     return f"{local}@{host}"

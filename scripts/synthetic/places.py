@@ -39,8 +39,14 @@ def street(draw: Draw, pools: Pools, uk: bool, name_only: bool = False) -> str:
     if name_only:
         return f"{name} {kind}"
     if uk:
-        number = draw.weighted(((draw.digits("%"), 30), (draw.digits("%#"), 50), (draw.digits("%#") + draw.pick("AaBb"), 6),
-                                ("Flat " + draw.digits("%") + ", " + draw.digits("%#"), 14)))  # fmt: skip
+        number = draw.weighted(
+            (
+                (draw.digits("%"), 30),
+                (draw.digits("%#"), 50),
+                (draw.digits("%#") + draw.pick("AaBb"), 6),
+                ("Flat " + draw.digits("%") + ", " + draw.digits("%#"), 14),
+            )
+        )
         return f"{number} {name} {kind}"
     if draw.chance(0.05):
         return draw.digits(draw.pick(("P.O. Box ###", "PO Box %##", "P.O. Box %###", "RR % Box ##", "HC ## Box ##")))
@@ -79,10 +85,16 @@ def _base_name(draw: Draw, pools: Pools, uk: bool) -> str:
     saint = draw.pick(("St. ", "St. ", "Saint ", "St ")) + draw.pick(names["saint"])
     town = draw.pick(pools.uk_cities)[0] if uk else draw.pick(pools.us_cities[draw.pick(pools.states)[1]])
     return draw.weighted(
-        ((saint, 20), (draw.pick(names["virtue"]), 12), (draw.pick(names["place"]), 26), (town, 22),
-         (_name_word(draw, pools), 16), (invented_town(draw, pools, uk), 8),
-         (f"{_name_word(draw, pools)}-{_name_word(draw, pools)}", 2))
-    )  # fmt: skip
+        (
+            (saint, 20),
+            (draw.pick(names["virtue"]), 12),
+            (draw.pick(names["place"]), 26),
+            (town, 22),
+            (_name_word(draw, pools), 16),
+            (invented_town(draw, pools, uk), 8),
+            (f"{_name_word(draw, pools)}-{_name_word(draw, pools)}", 2),
+        )
+    )
 
 
 def institution(draw: Draw, pools: Pools, uk: bool, kind: str) -> tuple[str, str, str]:
@@ -122,16 +134,27 @@ def ward(draw: Draw, pools: Pools, uk: bool) -> str:
     names = pools.institutions
     if uk:
         return draw.weighted(
-            ((f"Ward {draw.digits('%#')}", 25), (f"Ward {draw.digits('%')}{draw.pick('ABCD')}", 20),
-             (f"{draw.pick(names['ukward'])} Ward", 40), (f"{draw.pick(names['ukward'])} Unit", 10),
-             (f"Ward {draw.pick(names['ukward'])}", 5))
-        )  # fmt: skip
+            (
+                (f"Ward {draw.digits('%#')}", 25),
+                (f"Ward {draw.digits('%')}{draw.pick('ABCD')}", 20),
+                (f"{draw.pick(names['ukward'])} Ward", 40),
+                (f"{draw.pick(names['ukward'])} Unit", 10),
+                (f"Ward {draw.pick(names['ukward'])}", 5),
+            )
+        )
     side = draw.pick(names["wardname"])
     return draw.weighted(
-        ((f"{draw.digits('%')} {side}", 35), (f"{draw.digits('%')}{side[0]}", 8), (f"{side} {draw.digits('%')}", 12),
-         (f"{_name_word(draw, pools)} {draw.digits('%')}", 15), (f"{draw.pick(names['place'])} Unit", 10),
-         (f"{_name_word(draw, pools)} Pavilion", 6), (f"{side}-{draw.digits('%')}", 6), (f"{draw.digits('%')}-{side[0]}", 8))
-    )  # fmt: skip
+        (
+            (f"{draw.digits('%')} {side}", 35),
+            (f"{draw.digits('%')}{side[0]}", 8),
+            (f"{side} {draw.digits('%')}", 12),
+            (f"{_name_word(draw, pools)} {draw.digits('%')}", 15),
+            (f"{draw.pick(names['place'])} Unit", 10),
+            (f"{_name_word(draw, pools)} Pavilion", 6),
+            (f"{side}-{draw.digits('%')}", 6),
+            (f"{draw.digits('%')}-{side[0]}", 8),
+        )
+    )
 
 
 def host(name: str, draw: Draw, kind: str = "org") -> str:
@@ -140,7 +163,8 @@ def host(name: str, draw: Draw, kind: str = "org") -> str:
     core = draw.pick(
         ("".join(words[:2]), words[0] + "health", "".join(w[0] for w in words) + "med", "-".join(words[:2]))
     )
-    return f"{core[:22]}.{draw.pick(('org', 'org', 'com', 'net', 'edu') if kind == 'org' else ('nhs.uk', 'co.uk', 'org.uk'))}"
+    ends = ("org", "org", "com", "net", "edu") if kind == "org" else ("nhs.uk", "co.uk", "org.uk")
+    return f"{core[:22]}.{draw.pick(ends)}"
 
 
 def private_host(draw: Draw, uk: bool) -> str:

@@ -10,51 +10,11 @@ from . import dates, numbers, people, places
 from .draw import Draw
 from .pools import Pools
 from .template import Choice, Node, Slot, Template, TemplateError, parse
+from .wording import AGREEING, Piece, articles, clock
+from .wording import age as wording_age
 
-Piece = tuple[str, str | None]
-"""A stretch of text and its category, None where it is no PHI."""
-
-# words that agree with a person's sex: (male, female); they are no PHI
-_WORDS = {
-    "he": ("he", "she"), "He": ("He", "She"), "him": ("him", "her"), "his": ("his", "her"), "His": ("His", "Her"),
-    "man": ("man", "woman"), "boy": ("boy", "girl"), "male": ("male", "female"), "Mr": ("Mr.", "Ms."), "Mrs": ("Mr.", "Mrs."),
-    "mr": ("Mr", "Mrs"), "gent": ("gentleman", "lady"), "M": ("M", "F"), "sib": ("brother", "sister"), "par": ("father", "mother"),
-    "kid": ("son", "daughter"), "sp": ("husband", "wife"), "unc": ("uncle", "aunt"), "gp": ("grandfather", "grandmother"),
-    "gk": ("grandson", "granddaughter"), "nep": ("nephew", "niece"), "self": ("himself", "herself"), "Baby": ("Baby Boy", "Baby Girl"),
-    "bf": ("boyfriend", "girlfriend"), "dad": ("Dad", "Mom"), "mum": ("Dad", "Mum"), "fr": ("friend", "friend"),
-}  # fmt: skip
-_ONES = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
-_TENS = ["zero", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _QUOTED = ("“%s”", '"%s"', '"%s"', "(%s)")
 _INSTITUTIONS = {"h": "hospital", "c": "clinic", "n": "nursing"}
-
-
-def in_words(n: int) -> str:
-    """Return a number below 120 in words."""
-    if n >= 100:
-        return "one hundred" + (f" {in_words(n - 100)}" if n > 100 else "")
-    return _ONES[n] if n < 20 else _TENS[n // 10] + (f"-{_ONES[n % 10]}" if n % 10 else "")
 
 
 class Story:
@@ -88,7 +48,7 @@ class Story:
         """Return a template's text in pieces."""
         out: list[Piece] = []
         self._fill(parse(template.text, f"{template.kind}/{template.name}"), out, f"{template.kind}/{template.name}")
-        return _articles(out)
+        return articles(out)
 
     def _fill(self, nodes: tuple[Node, ...], out: list[Piece], where: str) -> None:
         for node in nodes:
@@ -132,7 +92,7 @@ class Story:
             return dates.write(date, slot.form, self.draw("date", self.count), self.style, self.uk), "DATE"
         if kind in ("age", "agew", "aged"):
             low, high = (int(x) for x in slot.arg.split("-"))
-            return _age(kind, self.draw("age", self.count).between(low, high)), "AGE"
+            return wording_age(kind, self.draw("age", self.count).between(low, high)), "AGE"
         if kind in _INSTITUTIONS:
             draw = self.draw(entity)
             made = self._memo(entity, lambda: places.institution(draw, self.pools, self.uk, _INSTITUTIONS[kind]))
@@ -235,8 +195,8 @@ class Story:
         form = slot.form
         if kind in ("p", "r", "q", "d"):
             person = self._whoever(ref, kind)
-            if form in _WORDS:
-                return _WORDS[form][not person.male], None
+            if form in AGREEING:
+                return AGREEING[form][not person.male], None
             draw = self.draw(ref, form)
             label = "DOCTOR" if kind == "d" else "PATIENT"
             names: dict[str, Callable[[], str]] = {
@@ -265,7 +225,7 @@ class Story:
                 return more
             if form in ("age", "agew", "aged"):
                 age = self.ages.setdefault(ref, self.draw(ref, "age").between(20, 90))
-                return _age(form, age), "AGE"
+                return wording_age(form, age), "AGE"
             if form == "dob":
                 return self._birth(ref), "DATE"
         return self._place(ref, kind, form, where)
@@ -351,48 +311,9 @@ class Story:
         if kind == "bp":
             return f"{draw.between(88, 188)}/{draw.between(44, 104)}"
         if kind == "clock":
-            return _clock(draw)
+            return clock(draw)
         if kind not in self.pools.negatives:
             raise TemplateError(f"unknown slot #{kind}")
         text = draw.pick(self.pools.negatives[kind])
         text = re.sub(r"\{N\}", lambda _: str(draw.between(11, 98)), text)
         return re.sub(r"\{n\}", lambda _: str(draw.between(1, 9)), text)
-
-
-def _age(form: str, age: int) -> str:
-    if form == "agew":
-        return in_words(age)
-    return f"{age // 10 * 10}s" if form == "aged" else str(age)
-
-
-def _clock(draw: Draw) -> str:
-    """Return a time of day, which is no PHI."""
-    hour, minute = draw.below(24), draw.below(60)
-    noon = "am" if hour < 12 else "pm"
-    short = hour % 12 or 12
-    return draw.pick(
-        (f"{hour:02}{minute:02}", f"{hour:02}:{minute:02}", f"{short}:{minute:02} {noon}", f"{short} {noon}", f"{hour:02}:{minute:02}",
-         f"{short}:{minute:02}{noon[0]}", f"{hour:02}{minute:02} hrs", f"{short}:{minute:02} {noon[0].upper()}.M.", "noon", "midnight")
-    )  # fmt: skip
-
-
-def _articles(pieces: list[Piece]) -> list[Piece]:
-    """Resolve ``a(n)`` by the first letter of what follows, and join neighbours that are no PHI."""
-    joined: list[Piece] = []
-    for text, label in pieces:
-        if joined and label is None and joined[-1][1] is None:
-            joined[-1] = (joined[-1][0] + text, None)
-        elif text:
-            joined.append((text, label))
-    out: list[Piece] = []
-    for i, (text, label) in enumerate(joined):
-        if label is None:
-            following = joined[i + 1][0] if i + 1 < len(joined) else ""
-            parts = re.split(r"([Aa])\(n\)", text)
-            for k in range(1, len(parts), 2):
-                after = (parts[k + 1] + following).lstrip()[:2].lower()
-                vowel = after[:1] in tuple("aeiou8") or after == "11" or after == "18"
-                parts[k] += "n" * (vowel and after != "un")
-            text = "".join(parts)
-        out.append((text, label))
-    return out

@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from synthetic import corpus, noise, pools, render  # noqa: E402
 from synthetic.draw import Draw  # noqa: E402
 from synthetic.template import Choice, Slot, TemplateError, from_text, parse  # noqa: E402
+from synthetic.wording import Piece
 
 SCRIPT = ROOT / "scripts" / "build_synthetic_corpus"
 
@@ -30,7 +31,7 @@ def records() -> dict[str, list[corpus.Record]]:
     return {part: list(corpus.documents(part, 1, 7)) for part in pools.PARTS}
 
 
-def fill(text: str, **story: str) -> list[render.Piece]:
+def fill(text: str, **story: str) -> list[Piece]:
     template = from_text("x", "x", text)
     return render.Story((1, "test"), pools.load("train"), template).fill(template)
 
@@ -64,7 +65,7 @@ def test_titles_and_possessives_stand_outside() -> None:
 
 
 def test_one_reference_is_one_person() -> None:
-    pieces = [text for text, label in fill("{{p.fl}} {{p.f}} {{p.l}} {{p.mrn}} {{p.mrn}}") if label]
+    pieces = [text for text, label in fill("{{p.fl}}; {{p.f}}; {{p.l}}; {{p.mrn}} {{p.mrn}}") if label]
     assert pieces[0] == f"{pieces[1]} {pieces[2]}"
     assert pieces[3] == pieces[4]
 
@@ -151,12 +152,18 @@ def test_same_seed_same_documents_in_another_process(tmp_path: Path) -> None:
     for seed, hashes, name in ((3, "1", "a"), (3, "2", "b"), (4, "1", "c")):
         subprocess.run(
             [sys.executable, str(SCRIPT), "--copies", "1", "--seed", str(seed), str(tmp_path / name)],
-            check=True, capture_output=True, env={"PYTHONHASHSEED": hashes, "PYTHONUTF8": "1"},
-        )  # fmt: skip
+            check=True,
+            capture_output=True,
+            env={"PYTHONHASHSEED": hashes, "PYTHONUTF8": "1"},
+        )
     a, b, c = ((tmp_path / x / "dev.jsonl").read_bytes() for x in "abc")
     assert a == b != c
     body = corpus.bodies()[5]
-    line = next(x for x in (tmp_path / "a" / f"{corpus.part(body)}.jsonl").open() if f'"syn-{body.kind}-{corpus.number(body):02}-1"' in x)
+    line = next(
+        x
+        for x in (tmp_path / "a" / f"{corpus.part(body)}.jsonl").open()
+        if f'"syn-{body.kind}-{corpus.number(body):02}-1"' in x
+    )
     assert json.loads(line) == corpus.make(body, 1, 3)
 
 
@@ -167,7 +174,9 @@ def test_files_are_read_by_deid_io(tmp_path: Path, records: dict[str, list[corpu
     assert [d.id for d in documents] == [r["id"] for r in records["dev"]]
     for document, record in zip(documents, records["dev"], strict=True):
         check_spans(len(document.text), document.spans, document.name)
-        assert [(s.start, s.end, s.category) for s in document.spans] == [(s["start"], s["end"], s["label"]) for s in record["spans"]]
+        assert [(s.start, s.end, s.category) for s in document.spans] == [
+            (s["start"], s["end"], s["label"]) for s in record["spans"]
+        ]
 
 
 def test_bodies_differ_from_each_other() -> None:
@@ -204,6 +213,8 @@ def test_wrapping_keeps_the_length() -> None:
 
 
 def test_check_reports_counts() -> None:
-    done = subprocess.run([sys.executable, str(SCRIPT), "--check", "--copies", "1"], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "--check", "--copies", "1"], check=True, capture_output=True, text=True
+    )
     assert f"bodies: {len(corpus.bodies())} of" in done.stdout
     assert "largest Jaccard similarity" in done.stdout
