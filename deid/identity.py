@@ -77,7 +77,9 @@ def _nicknames() -> dict[str, tuple[str, ...]]:
             if line and not line.startswith("#"):
                 name, _, forms = line.partition(":")
                 for form in forms.split():
-                    found.setdefault(name_key(form), []).append(name.strip())
+                    names = found.setdefault(name_key(form), [])
+                    if name not in names:
+                        names.append(name)
     except OSError:
         raise ConfigError("this installation has no list of nicknames", "install the package again") from None
     # a full name with the same first letter comes first: initials in other documents agree with it

@@ -1,8 +1,9 @@
 """Surrogates of numbers and codes: same length, same character classes, same separators, valid check digits.
 
-A code is read as a number in mixed radix (a digit counts 10, a letter 26, a leading digit other than zero 9) and sent
-through a keyed permutation without fixed point: two codes of the same form never share a surrogate, and no code is its
-own surrogate. Where the original obeys a known scheme, its payload is permuted and the check digit computed again.
+A code is read as a number in mixed radix (a digit counts 10, a letter 26; a leading zero stays, another leading digit
+counts 9) and sent through a keyed permutation without fixed point: two codes of the same form never share a surrogate,
+and no code is its own surrogate. Where the original obeys a known scheme, its payload is permuted and the check digit
+computed again.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def encipher(keyed: Keyed, what: str, text: str, alphabets: Sequence[str], step:
     somewhere.
     """
     if text.isdigit() and text.isascii() and all(alphabet == _DIGITS for alphabet in alphabets[1:]):
-        first = len(_DIGITS) - len(alphabets[0])  # 1 where the first digit may not be 0
+        first = 1 if alphabets[0] == _DIGITS[1:] else 0
         if alphabets[0] in (_DIGITS, _DIGITS[1:]) and int(text[0]) >= first:
             low, width = first * 10 ** (len(text) - 1), len(text)
             size = 10**width - low
@@ -82,10 +83,10 @@ def scramble(keyed: Keyed, text: str, what: str = "code", step: int = 1) -> str:
     chars = list(text)
     for begin in range(0, len(places), _CHUNK):
         part = places[begin : begin + _CHUNK]
-        old = "".join(text[i] for i in part)
+        old = "".join([str(int(text[i])) if text[i].isdecimal() else text[i] for i in part])
         alphabets = [_alphabet(c) for c in old]
-        if begin == 0 and old[0] in "123456789":
-            alphabets[0] = "123456789"
+        if begin == 0 and len(part) > 1 and old[0].isdecimal():
+            alphabets[0] = "0" if old[0] == "0" else "123456789"  # so that "0123" and "4123" never meet
         form = "".join(a[0] for a in alphabets)
         for i, char in zip(part, encipher(keyed, f"{what}\0{form}\0{begin}", old, alphabets, step), strict=True):
             chars[i] = char
