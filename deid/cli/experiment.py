@@ -34,6 +34,7 @@ _Scheme = Annotated[str, typer.Option(help="Label scheme: BIO or BIOES.")]
 _C1 = Annotated[float, typer.Option(help="L1 penalty.")]
 _C2 = Annotated[float, typer.Option(help="L2 penalty.")]
 _Algorithm = Annotated[str, typer.Option(help="lbfgs, sgd (stochastic gradient: faster) or naive-bayes.")]
+_AllPairs = Annotated[bool, typer.Option(help="lbfgs: weights for attribute and label pairs that do not occur, too.")]
 _Rate = Annotated[float, typer.Option(help="Learning rate of sgd.")]
 _Iterations = Annotated[
     int | None, typer.Option(help="Iterations of L-BFGS (100) or epochs of sgd (10) in each training.")
@@ -74,6 +75,7 @@ def _crossval(
     algorithm: _Algorithm = "lbfgs",
     c1: _C1 = 0.0,
     c2: _C2 = 0.3,
+    all_pairs: _AllPairs = True,
     rate: _Rate = 0.05,
     iterations: _Iterations = None,
     min_documents: _MinDocuments = 3,
@@ -112,6 +114,7 @@ def _crossval(
         algorithm=algorithm,
         c1=c1,
         c2=c2,
+        all_pairs=all_pairs,
         rate=rate,
         iterations=_iterations(iterations, algorithm),
         window=window,
@@ -159,6 +162,7 @@ def _experiment_features(
     algorithm: _Algorithm = "lbfgs",
     c1: _C1 = 0.0,
     c2: _C2 = 0.3,
+    all_pairs: _AllPairs = True,
     rate: _Rate = 0.05,
     iterations: _Iterations = None,
     min_documents: _MinDocuments = 3,
@@ -189,6 +193,7 @@ def _experiment_features(
         algorithm=algorithm,
         c1=c1,
         c2=c2,
+        all_pairs=all_pairs,
         rate=rate,
         iterations=_iterations(iterations, algorithm),
         min_documents=min_documents,
@@ -241,6 +246,7 @@ def _experiment_sampling(
     algorithm: _Algorithm = "lbfgs",
     c1: _C1 = 0.0,
     c2: _C2 = 0.3,
+    all_pairs: _AllPairs = True,
     rate: _Rate = 0.05,
     iterations: _Iterations = None,
     min_documents: _MinDocuments = 3,
@@ -279,6 +285,7 @@ def _experiment_sampling(
         algorithm=algorithm,
         c1=c1,
         c2=c2,
+        all_pairs=all_pairs,
         rate=rate,
         iterations=_iterations(iterations, algorithm),
         min_documents=min_documents,

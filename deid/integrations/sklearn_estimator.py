@@ -38,7 +38,7 @@ class SpanTagger(BaseEstimator):
     ----------
     preset, groups, dictionaries, skip_punct
         Features, see `deid.features.FeatureSet`.
-    scheme, algorithm, c1, c2, rate, window, o_sampling, split_at_gaps, accepted, min_documents
+    scheme, algorithm, c1, c2, all_pairs, rate, window, o_sampling, split_at_gaps, accepted, min_documents
         Training, see `deid.labeling.training.TrainingOptions`.
     iterations : int, optional
         Iterations of L-BFGS (100 when not given) or epochs of stochastic gradient (10).
@@ -71,6 +71,7 @@ class SpanTagger(BaseEstimator):
         algorithm: str = "lbfgs",
         c1: float = 0.0,
         c2: float = 0.3,
+        all_pairs: bool = True,
         rate: float = 0.05,
         iterations: int | None = None,
         window: int | None = None,
@@ -90,6 +91,7 @@ class SpanTagger(BaseEstimator):
         self.algorithm = algorithm
         self.c1 = c1
         self.c2 = c2
+        self.all_pairs = all_pairs
         self.rate = rate
         self.iterations = iterations
         self.window = window
@@ -166,7 +168,7 @@ class SpanTagger(BaseEstimator):
             raise ConfigError("dictionaries is no list of names", "for example: ('names/last_popular',)")
         expected: dict[str, tuple[type, ...]] = {
             **dict.fromkeys(("preset", "groups", "scheme", "algorithm"), (str,)),
-            **dict.fromkeys(("skip_punct", "split_at_gaps"), (bool,)),
+            **dict.fromkeys(("skip_punct", "all_pairs", "split_at_gaps"), (bool,)),
             **dict.fromkeys(("c1", "c2", "rate"), (Real,)),
             **dict.fromkeys(("min_documents", "random_state"), (Integral,)),
             **dict.fromkeys(("iterations", "window", "accepted"), (Integral, type(None))),
@@ -184,6 +186,7 @@ class SpanTagger(BaseEstimator):
             algorithm=self.algorithm,
             c1=float(self.c1),
             c2=float(self.c2),
+            all_pairs=self.all_pairs,
             rate=float(self.rate),
             iterations=(10 if self.algorithm == "sgd" else 100) if self.iterations is None else int(self.iterations),
             window=None if self.window is None else int(self.window),

@@ -59,7 +59,7 @@ def test_the_dial_trades_precision_for_recall(corpus: list[Document], unseen: li
     frame = sampling_curves(corpus, HIDE, options, test=unseen, points=points)
     full, low, high = (frame.loc[i] for i in range(3))
     assert low["phi_recall"] < full["phi_recall"] < high["phi_recall"]
-    assert low["phi_precision"] > full["phi_precision"] > high["phi_precision"]
+    assert low["phi_precision"] >= full["phi_precision"] > high["phi_precision"]
 
 
 def test_without_a_test_set_every_document_is_scored_by_folds(corpus: list[Document]) -> None:

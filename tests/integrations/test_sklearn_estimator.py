@@ -235,3 +235,14 @@ def test_the_number_of_iterations_follows_the_algorithm(
     estimator = SpanTagger(algorithm=algorithm, min_documents=1, groups="c").fit(corpus[:4])
     assert estimator.tagger_.description["options"]["iterations"] == iterations
     assert estimator.iterations is None
+
+
+def test_every_option_of_training_is_a_parameter_and_has_the_same_default() -> None:
+    """So that an option that training gets later is not forgotten here."""
+    import dataclasses
+
+    parameters = SpanTagger().get_params()
+    for option in dataclasses.fields(TrainingOptions):
+        name = {"seed": "random_state"}.get(option.name, option.name)
+        if name != "iterations":  # None here, as it follows the algorithm
+            assert parameters[name] == option.default, name
