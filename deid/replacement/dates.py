@@ -65,7 +65,7 @@ class _Context:
         return 1 if self.offset > 0 else -1
 
 
-def offset_of(scope: Scope, *, preserve_weekday: bool = False, attempt: int = 0) -> int:
+def offset_of(scope: Scope, *, preserve_weekday: bool = False, attempt: int = 0, keyed: Keyed | None = None) -> int:
     """Return the number of days by which a person's dates move: keyed, never 0, at most 345 either way.
 
     Parameters
@@ -75,9 +75,11 @@ def offset_of(scope: Scope, *, preserve_weekday: bool = False, attempt: int = 0)
         Whole weeks only. Otherwise never whole weeks, so that weekdays change.
     attempt : int
         0 for the person's offset; further ones for a document whose person is not known.
+    keyed : Keyed, optional
+        The choices of ``scope.person_scope``, where the caller has them already.
     """
     days = _WEEKS if preserve_weekday else _NO_WEEKS
-    number = Keyed(scope.key, scope.person_scope, "dates").number("offset", str(attempt))
+    number = (keyed or Keyed(scope.key, scope.person_scope)).number("date offset", str(attempt))
     number, negative = divmod(number, 2)
     return days[number % len(days)] * (-1 if negative else 1)
 
@@ -328,6 +330,10 @@ class DateShift:
     def __call__(self, document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
         """Return one shifted date a span."""
         require_inside(document, (*spans, *document.spans))
+        return self.shift(document, spans, scope, Keyed(scope.key, scope.person_scope))
+
+    def shift(self, document: Document, spans: Sequence[Span], scope: Scope, keyed: Keyed) -> list[str]:
+        """Like a call, for spans that were checked, with the choices of ``scope.person_scope``."""
         texts = [document.text[s.start : s.end] for s in spans]
         spanish = scope.language.startswith("es")
         parsed = {text: tokenize_date(text, spanish=spanish) for text in dict.fromkeys(texts)}
@@ -337,7 +343,7 @@ class DateShift:
         best: dict[str, str] = {}
         # where no other document has to agree, an offset is looked for that brings no original back
         for attempt in range(_TRIES if scope.patient_id is None else 1):
-            offset = offset_of(scope, preserve_weekday=self.preserve_weekday, attempt=attempt)
+            offset = offset_of(scope, preserve_weekday=self.preserve_weekday, attempt=attempt, keyed=keyed)
             year = scope.reference_date.year if scope.reference_date else _PLAIN_YEAR
             context = _Context(offset, day_first, year, scope.reference_date, self.cap_age, self.preserve_weekday)
             best = {text: _written(text, tokens, context, originals) for text, tokens in parsed.items()}

@@ -12,6 +12,7 @@ import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import mul
 
 from deid.identity import name_key
 from deid.replacement.permutation import Keyed
@@ -39,13 +40,6 @@ def encipher(keyed: Keyed, what: str, text: str, alphabets: Sequence[str], step:
     ``alphabets`` must be the same for all texts that share ``what`` and a length, and have two members at least
     somewhere.
     """
-    if text.isdigit() and text.isascii() and all(alphabet == _DIGITS for alphabet in alphabets[1:]):
-        first = 1 if alphabets[0] == _DIGITS[1:] else 0
-        if alphabets[0] in (_DIGITS, _DIGITS[1:]) and int(text[0]) >= first:
-            low, width = first * 10 ** (len(text) - 1), len(text)
-            size = 10**width - low
-            moved = keyed.move(f"{what}\0{width}\0{size}", int(text) - low, size, step)
-            return f"{moved + low:0{width}}"
     size, rank = 1, 0
     for char, alphabet in zip(text, alphabets, strict=True):
         size *= len(alphabet)
@@ -77,6 +71,10 @@ def scramble(keyed: Keyed, text: str, what: str = "code", step: int = 1) -> str:
     str
         As long as ``text`` and different from it; empty when ``text`` has no letter or digit.
     """
+    if text.isdecimal() and text.isascii() and len(text) < _CHUNK and (text[0] != "0" or len(text) == 1):
+        low = 10 ** (len(text) - 1) if len(text) > 1 else 0
+        size = 10 ** len(text) - low
+        return f"{keyed.move(f'{what} {size}', int(text) - low, size, step) + low}"
     places = [m.start() for m in _ALNUM.finditer(text)]
     if not places:
         return ""
@@ -116,12 +114,11 @@ class Scheme:
         return self.form.fullmatch(code) is not None and self.check(code) == code
 
 
+_DOUBLED = str.maketrans(_DIGITS, "0246813579")  # twice a digit, its digits added
+
+
 def _luhn_digit(payload: str) -> str:
-    total = 0
-    for i, char in enumerate(reversed(payload)):
-        value = int(char) * (2 if i % 2 == 0 else 1)
-        total += value - 9 if value > 9 else value
-    return str(-total % 10)
+    return str(-sum(map(int, payload[-1::-2].translate(_DOUBLED) + payload[-2::-2])) % 10)
 
 
 _DNI = "TRWAGMYFPDXBNJZSQVHLCKE"
@@ -142,7 +139,7 @@ def _dea(code: str) -> str:
 
 
 def _nhs(code: str) -> str:
-    check = -sum(int(c) * (10 - i) for i, c in enumerate(code[:9])) % 11
+    check = -sum(map(mul, map(int, code[:9]), range(10, 1, -1))) % 11
     return code[:9] + ("?" if check == 10 else str(check))
 
 
@@ -212,6 +209,8 @@ def replace_code(keyed: Keyed, text: str, what: str, step: int = 1) -> str:
         As long as ``text`` and different from it; empty when ``text`` has no letter or digit.
     """
     labels = words().kept["code"]
+    if text.isdecimal() and text.isascii():
+        return (_with_check(keyed, text, step) if 8 <= len(text) <= 19 else None) or scramble(keyed, text, what, step)
     start = 0
     for match in _LABEL.finditer(text):
         after = text[match.end() : match.end() + 1]

@@ -35,6 +35,9 @@ _LETTERS = {
 }
 """Classes of initials by language; the remaining letters are too rare as initials to be given to anybody, and go to a
 letter of the last class."""
+_RARE = {
+    language: tuple(x for x in "abcdefghijklmnopqrstuvwxyz" if x not in "".join(c)) for language, c in _LETTERS.items()
+}
 _BANDS = (0, 24, 96, 384, 1536, 6144, 1 << 40)
 """Ranks between which words of a cell are exchanged: a common name becomes a common name."""
 _KEPT_ROLES = frozenset({"particle", "suffix", "title", "credential"})
@@ -88,9 +91,8 @@ class NameMap:
         for letter_class in classes:
             order = self._keyed.shuffle("letters", letter_class)
             letters.update(zip(order, order[1:] + order[:1], strict=True))
-        for letter in "abcdefghijklmnopqrstuvwxyz":
-            if letter not in letters:
-                letters[letter] = classes[-1][self._keyed.number("letter", letter) % len(classes[-1])]
+        for letter in _RARE["es" if self._spanish else "en"]:
+            letters[letter] = classes[-1][self._keyed.number("letter", letter) % len(classes[-1])]
         return letters
 
     # what the document's names say about each other

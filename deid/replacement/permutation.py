@@ -10,6 +10,7 @@ round function is keyed BLAKE2b; its key is an HMAC-SHA256 of the user's secret 
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Sequence
 from functools import cached_property
 from math import isqrt
@@ -19,7 +20,10 @@ from deid.keys import Key
 __all__ = ["Keyed"]
 
 _SHUFFLED = 32
-"""Sets up to this size are shuffled outright: 32! is far below a 512-bit number."""
+"""Sets up to this size are shuffled outright; a draw out of 65,536 for one of at most 32 is all but uniform."""
+_CYCLED = 1_000_000
+_TRIES = 8
+_DRAWS = struct.Struct(">32H").unpack
 # four rounds of a pseudorandom function make a strong pseudorandom permutation (Luby and Rackoff 1988)
 _ROUNDS = tuple((step, bytes([step])) for step in range(4))
 _ROUNDS_BACK = _ROUNDS[::-1]
@@ -66,8 +70,7 @@ class Keyed:
         if size.bit_length() > _MAX_BITS:
             raise ValueError("the set is too large for one permutation")
         if size <= _SHUFFLED:
-            order = self._order(what, size)
-            return order.index(index) if inverse else order[index]
+            return self._shuffled(what, index, size, inverse)
         wide = isqrt(size - 1) + 1
         high = -(-size // wide)
         tweak = self._base.copy()
@@ -91,26 +94,42 @@ class Keyed:
             if index < size:
                 return index
 
-    def _order(self, what: str, size: int) -> list[int]:
-        """Return a keyed order of ``range(size)``, by a shuffle that spends one number on all its draws."""
-        order = list(range(size))
-        number = self.number("order", what)
-        for last in range(size - 1, 0, -1):
-            number, place = divmod(number, last + 1)
-            order[last], order[place] = order[place], order[last]
-        return order
+    def _shuffled(self, what: str, index: int, size: int, inverse: bool) -> int:
+        """Follow one place through a shuffle whose draws are the 32 words of one digest."""
+        state = self._base.copy()
+        state.update(b"order\0" + what.encode("utf-8", "surrogatepass"))
+        swaps = zip(range(size - 1, 0, -1), _DRAWS(state.digest()), strict=False)
+        for last, draw in reversed(list(swaps)) if inverse else swaps:
+            place = draw % (last + 1)
+            if index == last:
+                index = place
+            elif index == place:
+                index = last
+        return index
 
     def move(self, what: str, index: int, size: int, steps: int = 1) -> int:
         """Like `permute`, by a permutation that leaves nothing where it is (``size`` at least 2).
 
-        It is one large cycle: conjugate of "add one" by a keyed permutation. ``steps`` goes on along the cycle, for a
-        second and third choice.
+        In sets of up to a million it is one large cycle: conjugate of "add one" by a keyed permutation, and ``steps``
+        goes on along the cycle, for a second and third choice. In larger sets every step has a permutation of its own,
+        whose fixed points (one in the whole set, on average) are sent on by another.
         """
         if size < 2:
             raise ValueError("a set of one cannot be moved")
+        if size > _CYCLED:
+            for attempt in range(steps, steps + _TRIES):
+                moved = self.permute(f"{what}\0{attempt}", index, size)
+                if moved != index:
+                    return moved
         place = self.permute(what, index, size, inverse=True)
         return self.permute(what, (place + 1 + (steps - 1) % (size - 1)) % size, size)
 
     def shuffle(self, what: str, items: Sequence[str]) -> list[str]:
         """Return ``items`` (32 at most) in a keyed order."""
-        return [items[i] for i in self._order(what, len(items))]
+        order = list(items)
+        state = self._base.copy()
+        state.update(b"shuffle\0" + what.encode("utf-8", "surrogatepass"))
+        for last, draw in zip(range(len(order) - 1, 0, -1), _DRAWS(state.digest()), strict=False):
+            place = draw % (last + 1)
+            order[last], order[place] = order[place], order[last]
+        return order

@@ -124,7 +124,7 @@ class SurrogateOperator:
         require_inside(document, (*spans, *document.spans))
         keyed = Keyed(scope.key, "corpus" if self.corpus else scope.person_scope)
         originals = _original_words(
-            {text[s.start : s.end] for s in (*spans, *document.spans)}.union(
+            {text[start:end] for start, end in {(s.start, s.end) for s in (*spans, *document.spans)}}.union(
                 self.known_names.get(scope.patient_id, ()) if scope.patient_id is not None else ()
             )
         )
@@ -135,8 +135,11 @@ class SurrogateOperator:
         page = _Page(choices, PlaceMap(choices, text, address))
         out: list[str] = [""] * len(spans)
         dated = [i for i, (category, _) in enumerate(found) if category == "DATE"]
-        for i, new in zip(dated, self.dates(document, [spans[i] for i in dated], scope), strict=True):
-            out[i] = new
+        if dated:
+            person = Keyed(scope.key, scope.person_scope) if self.corpus else keyed
+            shifted = self.dates.shift(document, [spans[i] for i in dated], scope, person)
+            for i, new in zip(dated, shifted, strict=True):
+                out[i] = new
         try:
             _fill(page, spans, found, out)
         except DeidError as error:

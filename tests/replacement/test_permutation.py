@@ -10,8 +10,8 @@ from deid.keys import Key
 from deid.replacement.permutation import Keyed
 
 KEYED = Keyed(Key(b"0123456789abcdef"), "patient:1")
-FIVE = [2, 0, 1, 3, 4]
-LARGE, MOVED, NUMBER = 979823601, 207813606, 66525145184
+FIVE = [1, 3, 0, 4, 2]
+LARGE, MOVED, NUMBER = 979823601, 279474719, 66525145184
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 32, 33, 64, 100, 1000])
@@ -39,7 +39,7 @@ def test_large_sets(size: int, data: st.DataObject) -> None:
     assert 0 <= moved < size
     assert KEYED.permute("x", moved, size, inverse=True) == index
     assert KEYED.move("x", index, size) != index
-    assert KEYED.move("x", KEYED.move("x", index, size), size) == KEYED.move("x", index, size, 2) or size == 2
+    assert KEYED.move("x", index, size, 2) != index or size == 2
 
 
 def test_steps_never_come_back_to_the_original() -> None:
