@@ -242,8 +242,9 @@ class _Origin:
 
     def failure(self, error: Exception, source: Source) -> Failure:
         """Return a failure of this document, with its real path for whoever runs it again."""
-        known = error.at(self.name) if isinstance(error, DeidError) else error
-        return Failure(self.name, known, self.index, self.path(source))
+        if isinstance(error, DeidError):  # a writer names the scrubbed document, which the user does not know
+            error = type(error)(error.what, error.hint, self.name, error.position)
+        return Failure(self.name, error, self.index, self.path(source))
 
     def path(self, source: Source) -> str:
         """Return the path of the document's file; of a record in a collection that of its file, and its id."""
@@ -293,7 +294,7 @@ class _Output:
         self._written = 0
         self._stack = ExitStack()
         self._writer: Writer | None = None
-        self._drop_spans = not format.carries_spans
+        self._drop_spans = self._any_label = False
 
     def key(self, group: str, document_id: str) -> str:
         return _key(self.rename(group) if group else "", document_id)
@@ -304,7 +305,9 @@ class _Output:
             self._close()
             self._open(group)
         assert self._writer is not None
-        spans = () if self._drop_spans else tuple(_labelled(document.spans, self.format))
+        spans = document.spans if self._any_label else tuple(_labelled(document.spans, self.format))
+        if self._drop_spans:
+            spans = ()
         if self.format.name in _NUMBERED:
             spans = tuple(replace(span, id=f"P{n}") for n, span in enumerate(spans))
         fields = dict(document.metadata)
@@ -327,6 +330,7 @@ class _Output:
             name = self.rename(group)
             path, single = self.target / (f"{name}{self.format.suffixes[0]}" if collection else name), collection
         self._drop_spans = not self.format.carries_spans or options.spans_field == ""
+        self._any_label = options.any_label
         self._group, self._written = group, 0
         self._writer = self._stack.enter_context(open_writer(path, self.format.name, options, single=single))
 

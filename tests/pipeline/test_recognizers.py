@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from notes import clinic_notes
+from typer.testing import CliRunner
 
+from deid.cli.main import app
 from deid.document import Document
 from deid.errors import ConfigError, ModelError
 from deid.features import FeatureSet
@@ -88,3 +90,34 @@ def test_wishes_that_cannot_be_met(tmp_path: Path) -> None:
         build_recognizer(str(tmp_path)).find(NOTE)
     with pytest.raises(ConfigError):
         build_recognizer("none", language="xx").find(NOTE)
+
+
+@pytest.mark.parametrize(("format", "root"), [(None, "MEDDOCAN"), ("i2b2-2014", "deIdi2b2")])
+def test_a_models_own_labels_are_written(models: Path, tmp_path: Path, format: str | None, root: str) -> None:
+    """A scorer compares TYPE with the gold labels, so nothing is mapped on the way."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "n.txt").write_text(NOTE.text)
+    chosen = ["--format", format] if format else []
+    command = ["tag", str(tmp_path / "in"), str(tmp_path / "out"), "--model", str(models / "spanish"), "--no-rules"]
+    result = CliRunner().invoke(app, [*command, *chosen])
+    assert result.exit_code == 0, result.output
+    written = (tmp_path / "out" / "n.xml").read_text()
+    assert f"<{root}>" in written
+    assert 'TYPE="FECHAS"' in written
+    assert 'TYPE="DATE"' not in written
+
+
+def test_labels_of_the_users_own_are_written(tmp_path: Path) -> None:
+    own = [d.with_spans(replace(s, category=f"my-{s.category.lower()}") for s in d.spans) for d in clinic_notes(24)]
+    options = TrainingOptions(iterations=20, min_documents=1)
+    train(own, FeatureSet("default"), options, name="own").save(tmp_path / "own")
+    (tmp_path / "n.txt").write_text(NOTE.text)
+    model = ["--model", str(tmp_path / "own")]
+    result = CliRunner().invoke(app, ["tag", str(tmp_path / "n.txt"), str(tmp_path / "out.xml"), *model])
+    assert result.exit_code == 0, result.output
+    assert 'TYPE="my-date"' in (tmp_path / "out.xml").read_text()
+    result = CliRunner().invoke(
+        app, ["scrub", str(tmp_path / "n.txt"), str(tmp_path / "clean.txt"), *model, "--policy", "tag"]
+    )
+    assert result.exit_code == 0, result.output
+    assert "[OTHER]" in (tmp_path / "clean.txt").read_text()
