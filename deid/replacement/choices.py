@@ -11,7 +11,7 @@ from deid.identity import name_key
 from deid.replacement.names import NameMap
 from deid.replacement.permutation import Keyed
 
-__all__ = ["Choices", "require_inside"]
+__all__ = ["Choices", "require_inside", "tag"]
 
 _WORDS = re.compile(r"[^\W\d_]+")
 
@@ -21,6 +21,15 @@ def require_inside(document: Document, spans: Sequence[Span]) -> None:
     length = len(document.text)
     if not all(0 <= span.start < span.end <= length for span in spans):  # the name is made for the message only
         check_spans(length, spans, document.name)
+
+
+def tag(category: str, original: str) -> str:
+    """Return what stands for an original that nothing else can stand for: its category in brackets.
+
+    Where the original is part of that (a span ``Date``) it is ``[***]``.
+    """
+    label = f"[{category}]"
+    return "[***]" if original.casefold() in label.casefold() else label
 
 
 class Choices:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 from deid.document import Document, Span
 from deid.errors import ConfigError
-from deid.replacement.choices import require_inside
+from deid.replacement.choices import require_inside, tag
 from deid.replacement.date_forms import Token, tokenize_date
 from deid.replacement.date_words import holiday_of, holidays
 from deid.replacement.permutation import Keyed
@@ -372,21 +372,20 @@ def _holds(new: str, originals: set[str]) -> bool:
 def _written(text: str, tokens: Sequence[Token] | None, context: _Context, originals: set[str]) -> str:
     """Return a shifted date; a tag for a text that is no date or would stay as it is."""
     if not tokens:
-        return "[DATE]"
+        return tag("DATE", text)
     # a name of a month, weekday, season or holiday that stands alone has other values to turn to
-    alone = len(tokens) == 1 and tokens[0].kind in "MWSH" and not context.keep_weekdays
+    alone = len(tokens) == 1 and tokens[0].kind in ("MSH" if context.keep_weekdays else "MWSH")
     new = ""
     for step in range(8 if alone else 1):
         try:
             new = _shift(text, tokens, replace(context, step=step) if step else context)
         except (ValueError, OverflowError):  # a year before 1 or after 9999
-            return "[DATE]"
+            return tag("DATE", text)
         if not alone or (new != text and not _holds(new, originals)):
             break
     else:
-        return "[DATE]"
-    weekday_stays = context.keep_weekdays and all(token.kind == "W" for token in tokens)
-    return new if weekday_stays or text.casefold() not in new.casefold() else "[DATE]"
+        return tag("DATE", text)
+    return new if text.casefold() not in new.casefold() else tag("DATE", text)
 
 
 def date_shift_operator(
@@ -397,7 +396,8 @@ def date_shift_operator(
     Parameters
     ----------
     preserve_weekday : bool
-        Shift by whole weeks: dates keep their weekday, and names of weekdays stay as they are.
+        Shift by whole weeks: dates keep their weekday. A weekday that stands alone would stay as it is, so it
+        becomes a tag.
     day_first : bool, optional
         How to read ``3/4/2019``; without it, as the unambiguous dates of the document are written.
     cap_age : int, optional

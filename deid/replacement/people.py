@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from deid.replacement.choices import Choices
+from deid.replacement.choices import Choices, tag
 from deid.replacement.identifiers import scramble
 from deid.replacement.names import match_case
 from deid.replacement.numerals import NUMERAL, read_numeral, write_numeral
@@ -130,4 +130,4 @@ def replace_other(choices: Choices, category: str, text: str, step: int = 1) -> 
         new = alike[(step - 1) % len(alike)] if alike else ""
         out.append(match_case(new.title() if piece[0].isupper() else new, piece) if new else piece)
     result = "".join(out)
-    return result if result != text else f"[{category}]"
+    return result if result != text else tag(category, text)

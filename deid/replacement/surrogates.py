@@ -17,7 +17,7 @@ from deid.document import Document, Span
 from deid.errors import ConfigError, DeidError
 from deid.identity import name_key
 from deid.phi import canonical
-from deid.replacement.choices import Choices, require_inside
+from deid.replacement.choices import Choices, require_inside, tag
 from deid.replacement.contacts import replace_email, replace_ip, replace_phone, replace_url
 from deid.replacement.dates import DateShift, date_shift_operator
 from deid.replacement.identifiers import replace_code, replace_ssn
@@ -194,7 +194,7 @@ def _until_new(category: str, text: str, make: Callable[[str, str, int], str]) -
             break
         if text.casefold() not in new.casefold():
             return new
-    return f"[{category}]"
+    return tag(category, text)
 
 
 def _remove_originals(page: _Page, found: Sequence[tuple[str, str]], out: list[str]) -> None:
@@ -215,7 +215,7 @@ def _remove_originals(page: _Page, found: Sequence[tuple[str, str]], out: list[s
                     for t in tries
                     if t and text.casefold() not in t.casefold() and not any(o in t.casefold() for o in originals)
                 ),
-                f"[{category}]",
+                tag(category, text),
             )
 
 

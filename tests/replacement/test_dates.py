@@ -217,7 +217,7 @@ def test_years_of_two_digits_follow_the_reference_day() -> None:
 def test_whole_weeks_keep_weekdays() -> None:
     new = shift("Thursday, March 14, 2019", "Thursday", "March 14, 2019", preserve_weekday=True)
     assert new[0].startswith("Thursday, ")
-    assert new[1] == "Thursday"
+    assert new[1] == "[DATE]"
     assert datetime.datetime.strptime(new[2], "%B %d, %Y").weekday() == 3
 
 
