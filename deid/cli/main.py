@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 from typing import Annotated, Any
@@ -39,7 +40,9 @@ app = typer.Typer(
 
 def _version(show: bool) -> None:
     if show:
-        typer.echo(f"deid {__version__}")
+        # asked of the file system: importing the loops would load NumPy
+        compiled = importlib.util.find_spec("deid._native") is not None and os.environ.get("DEID_KERNELS") != "numpy"
+        typer.echo(f"deid {__version__} ({'compiled' if compiled else 'NumPy'} loops)")
         raise typer.Exit
 
 

@@ -212,8 +212,6 @@ def train(
 def _describe(data: TrainingData, labels: Sequence[str], name: str, rules: Iterable[str]) -> dict[str, Any]:
     from importlib.metadata import version
 
-    from deid import __version__
-
     options = {k: v for k, v in dataclasses.asdict(data.options).items() if v is not None}
     return {
         "name": name,
@@ -228,13 +226,16 @@ def _describe(data: TrainingData, labels: Sequence[str], name: str, rules: Itera
             "spans_off_token_borders": data.off_borders,
             "checksum": corpus_checksum(data.documents),
         },
-        "versions": {"deid": __version__, **{p: version(p) for p in ("numpy", "python-crfsuite", "scikit-learn")}},
+        "versions": {p: version(p) for p in ("clinical-deid", "numpy", "python-crfsuite", "scikit-learn")},
     }
 
 
 def available_models() -> tuple[str, ...]:
     """Name the models that ship with this installation."""
-    root = resource_folder("models")
+    try:
+        root = resource_folder("models")
+    except ConfigError:
+        return ()
     return tuple(sorted(p.parent.name for p in root.glob("*/tagger.json")))
 
 

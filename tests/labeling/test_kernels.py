@@ -27,6 +27,7 @@ def scores(case: tuple[int, int, int], *, ties: bool = False) -> tuple[np.ndarra
     return rng.normal(scale=5, size=(n, labels)), rng.normal(scale=3, size=(labels, labels))
 
 
+@pytest.mark.skipif(os.environ.get("DEID_KERNELS") == "numpy", reason="the reference was chosen for this run")
 def test_the_compiled_module_is_what_runs() -> None:
     assert kernels.BACKEND == "native"
 
