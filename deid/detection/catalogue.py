@@ -9,7 +9,8 @@
     ``anchor`` (a definition ``anchor_...``: the expression is tried only where that one is found; saves much time),
     ``check`` (a function of `deid.detection.checks`), ``context`` (``words`` of which one must stand within ``before``
     and ``after`` characters for ``certainty`` to be the one given there instead), ``unless`` (the same; the match does
-    not count), ``unlisted`` (true: a match that is an ordinary or clinical word does not count). The span is the group ``value`` where the expression has one.
+    not count), ``unlisted`` (true: a match that is an ordinary or clinical word does not count). The span is the group
+    ``value`` where the expression has one.
 ``[[field]]``
     A labelled value: ``labels``, ``value`` (an expression that must fit right behind label and separator), ``strict``
     (the separator must hold one of ``: # = | tab``), ``exact`` (labels as written, capitals count); ``name``,

@@ -7,8 +7,8 @@ In this order:
    (both names, both dates) raise each other: 1 - (1 - a)(1 - b).
 3. Weak evidence (below ``strong``) for a name, a place or an occupation is vetoed where all its words are clinical
    language.
-4. What stays at ``threshold`` or above is accepted; what was accepted with certainty is found everywhere in the document
-   (`deid.detection.consistency`).
+4. What stays at ``threshold`` or above is accepted; what was accepted with certainty is found everywhere in the
+   document (`deid.detection.consistency`).
 5. Where accepted spans overlap, the higher certainty decides, then the longer span, then the recognizer that was named
    first; what the loser covers beyond the winner stays covered. So every character that was accepted is covered.
 6. Adjacent pieces of one name, date or address are joined.

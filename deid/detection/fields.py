@@ -205,7 +205,7 @@ def _undotted_words(phrase: str) -> list[str]:
 
 
 def _undotted(view: View) -> tuple[list[int], list[str]]:
-    """Return the words without the full stops of abbreviations, so that *Med. Rec. No.* is *med rec no*, and their places."""
+    """Return the words without the full stops of abbreviations (*Med. Rec. No.* is *med rec no*), and their places."""
     places: list[int] = []
     words: list[str] = []
     for index, word in enumerate(view.folded):

@@ -40,7 +40,7 @@ _SAINTS = frozenset(("st", "saint", "mt", "mount"))
 _JOINERS = frozenset(("of", "and", "&", "for", "the", "at"))
 _ACRONYMS = ("mc", "gh", "mh", "ch", "rh", "uh", "bh", "vamc", "h")
 _APOSTROPHES = ("'", "\u2019")
-_MAX_NAME_WORDS = 5
+_MAX_NAME_WORDS, _MAX_HEADS = 5, 4
 
 
 def find_institutions(scene: Scene) -> list[Span]:
@@ -194,15 +194,16 @@ def _name_behind(scene: Scene, end: int) -> int:
 
 def _grow(scene: Scene, end: int, kind: int) -> int:
     """Take further head words along: *Medical Center*, *Clinic Pharmacy*."""
-    while (
-        end < len(scene)
-        and scene.same_line(end)
-        and scene.classes[end] & (_HOSPITAL | _ORG)
-        and (scene.view.kinds[end] == kind)
-        and kind != LOWER
-    ):
-        end += 1
-    return end
+    if kind == LOWER:
+        return end
+    for index in range(end, min(end + _MAX_HEADS, len(scene))):
+        if (
+            not scene.same_line(index)
+            or not scene.classes[index] & (_HOSPITAL | _ORG)
+            or scene.view.kinds[index] != kind
+        ):
+            return index
+    return min(end + _MAX_HEADS, len(scene))
 
 
 def _clinical_inside(scene: Scene, start: int, end: int) -> bool:

@@ -19,13 +19,14 @@ from deid.errors import ConfigError
 __all__ = ["CLASSES", "Lexicon", "Marks", "classes_of", "load_lexicon"]
 
 _NAMES = (
-    "given last popular mostly_name name_word particle suffix title title_doctor credential relation role person_verb person_verb_strong patient_word",
+    "given last popular mostly_name name_word particle suffix title title_doctor credential relation",
+    "role person_verb person_verb_strong patient_word",
     "word function generic clinical eponym eponym_head device section",
     "month weekday season holiday",
     "city city_ambig city_big state state_code state_old county country nationality region",
     "street_suffix street_direction place_head",
     "hospital_head hospital_head_weak hospital_modifier hospital_name org_head org_head_weak institution employer",
-    "occupation occupation_ending",
+    "occupation occupation_ending occupation_qualifier no_occupation",
 )
 CLASSES: dict[str, int] = {name: 1 << i for i, name in enumerate(" ".join(_NAMES).split())}
 """Class of a list -> bit."""

@@ -254,7 +254,7 @@ def _blind_relatives(scene: Scene) -> Iterator[Span]:
 
 
 def _before_credentials(scene: Scene) -> Iterator[Span]:
-    """Names before letters of a profession where case is silent: *j. castlebury, md*, also of words that no list has."""
+    """Names before a credential where case is silent: *j. castlebury, md*, also of words that no list has."""
     for comma in range(1, len(scene) - 1):
         if scene.word(comma) != "," or not scene.blind(comma - 1) or not credential_follows(scene, comma):
             continue

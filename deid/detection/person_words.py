@@ -34,10 +34,10 @@ _AMBIGUOUS = classes_of(
 )
 # a capitalized word of these classes is no name unless a list says that it can be one
 _STOP = classes_of(
-    "word", "clinical", "section", "month", "weekday", "season", "holiday", "title", "title_doctor", "credential", "role",
-    "relation", "state", "country", "nationality", "street_suffix", "hospital_head", "hospital_head_weak", "org_head", "institution", "occupation",
-    "region", "device", "eponym", "hospital_name",
-)  # fmt: skip
+    *("word", "clinical", "section", "month", "weekday", "season", "holiday", "title", "title_doctor", "credential"),
+    *("role", "relation", "state", "country", "nationality", "street_suffix", "hospital_head", "hospital_head_weak"),
+    *("org_head", "institution", "occupation", "region", "device", "eponym", "hospital_name"),
+)
 _NEVER = classes_of("credential", "section")
 _POPULAR = classes_of("popular")
 _RELATION = classes_of("relation", "patient_word", "role")

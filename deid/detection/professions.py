@@ -1,7 +1,7 @@
 """Occupations of patients and relatives, by the words around them.
 
-A listed occupation alone is no evidence (*nurse*, *driver*): it counts behind *works as a*, *is a retired*, *Occupation:*,
-before *by trade*. Behind the strongest cues words that no list has count too.
+A listed occupation alone is no evidence (*nurse*, *driver*): it counts behind *works as a*, *is a retired*,
+*Occupation:*, before *by trade*. Behind the strongest cues words that no list has count too.
 """
 
 from __future__ import annotations
@@ -17,16 +17,6 @@ __all__ = ["find_professions"]
 _OCCUPATION = CLASSES["occupation"]
 _ENDING = CLASSES["occupation_ending"]
 _STOP = classes_of("function", "relation", "credential", "month", "weekday", "clinical", "person_verb")
-_NOT_JOBS = frozenset(
-    (
-        "veteran", "student", "patient", "smoker", "drinker", "child", "man", "woman", "boy", "girl", "infant", "lady", "male",
-        "female", "gentleman", "mother", "father", "wife", "husband", "carrier", "candidate", "resident", "member", "friend",
-        "twin", "person", "individual", "user", "homemaker", "volunteer", "caregiver", "nonsmoker", "never", "citizen",
-        "refugee", "immigrant", "widow", "widower", "bachelor", "vegetarian", "victim", "survivor", "donor", "recipient",
-    )
-)  # fmt: skip
-_RETIRED_SKIP = frozenset(("retired", "former", "formerly", "previously", "currently", "ex", "semi", "self", "employed", "full",
-                           "part", "time", "-", "a", "an", "the", "freelance", "local", "long", "unemployed", "disabled"))  # fmt: skip
 
 
 def find_professions(scene: Scene, lexicon: Lexicon) -> list[Span]:
@@ -51,7 +41,7 @@ def find_professions(scene: Scene, lexicon: Lexicon) -> list[Span]:
 
 def _occupation_at(scene: Scene, index: int) -> int:
     """Return the end of the longest listed occupation that starts at a word, else ``index``."""
-    end = index + 1 if scene.has(index, "occupation") and scene.word(index) not in _NOT_JOBS else index
+    end = index + 1 if scene.has(index, "occupation") and not scene.has(index, "no_occupation") else index
     for stop, classes in scene.phrases.get(index, ()):
         if classes & _OCCUPATION and stop > end:
             end = stop
@@ -61,7 +51,11 @@ def _occupation_at(scene: Scene, index: int) -> int:
 def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only: bool) -> Iterator[Span]:
     """Read the occupation behind a cue: *retired high school math teacher*."""
     start = index
-    while start < len(scene) and start - index < 6 and scene.word(start) in _RETIRED_SKIP:
+    while (
+        start < len(scene)
+        and start - index < 6
+        and (scene.has(start, "occupation_qualifier") or scene.word(start) == "-")
+    ):
         start += 1
     if start >= len(scene) or (start > index and scene.view.breaks[start] > 1):
         return
@@ -85,7 +79,7 @@ def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only
         while end > start and not scene.is_word(end - 1):
             end -= 1
         words = [i for i in range(start, end) if scene.is_word(i)]
-        if not words or len(words) > 3 or any(scene.word(i) in _NOT_JOBS or scene.has(i, "institution") for i in words):
+        if not words or len(words) > 3 or any(scene.has(i, "no_occupation", "institution") for i in words):
             return
         last = scene.word(words[-1])
         likely = any(lexicon.words.get(last[-n:], 0) & _ENDING for n in range(2, 8))

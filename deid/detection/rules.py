@@ -26,8 +26,10 @@ __all__ = ["RuleRecognizer"]
 _ORDINARY = classes_of("word", "clinical", "function", "role", "relation")
 _LAST_POPULAR = classes_of("last", "popular")
 _HOLDERS = frozenset(("rule:place.institution", "rule:street.number", "rule:street.name", "rule:place.work"))
-_ABSORBED = ("rule:place.city", "rule:place.state", "rule:name.full", "rule:name.word", "rule:name.line", "rule:name.contact",
-             "rule:place.employer", "rule:department", "rule:place.country", "rule:name.verb")  # fmt: skip
+_ABSORBED = (
+    *("rule:place.city", "rule:place.state", "rule:place.country", "rule:place.employer", "rule:department"),
+    *("rule:name.full", "rule:name.word", "rule:name.line", "rule:name.contact", "rule:name.verb"),
+)
 _HOLDS, _SURE_NAME = 0.6, 0.7
 _GRAMMAR_CATEGORIES = frozenset(
     ["PATIENT", "DOCTOR", "PROFESSION", "HOSPITAL", "ORGANIZATION", "CITY", "STATE", "COUNTRY", "LOCATION-OTHER"]

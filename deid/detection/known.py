@@ -1,0 +1,300 @@
+"""Identifiers that are known beforehand: the patient's name, numbers, dates and address from a table or the record.
+
+Whatever a registration system knows about the patient of a note is looked for in every form in which notes write it: a
+name in parts, in any order, as initials, as a short form, misspelt by one letter; a date in all formats; a number with
+any separators. This is the second pass of the HMS Scrubber (Beckwith et al. 2006) and the look-up of the patient's own
+name of MIT deid (Neamatullah et al. 2008); misspelt names are compared by Soundex.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import regex
+
+from deid.detection.lexicon import Lexicon, classes_of, load_lexicon
+from deid.detection.view import LOWER, UPPER, View, view_of
+from deid.document import Document, Span
+from deid.errors import ConfigError
+from deid.identity import canonical_given, name_key, parse_name
+from deid.phi import LABEL_SETS, group
+from deid.safe_names import safe_name
+
+__all__ = ["Known", "KnownRecognizer", "known_from_rows", "soundex"]
+
+_CATEGORIES = frozenset(LABEL_SETS["i2b2-2014"].names())
+_ORDINARY = classes_of("word", "clinical", "function", "eponym", "device", "month", "section")
+_LEAST_FUZZY = 5
+"""Letters that a name must have for a misspelling of it to count."""
+_SOUNDEX = str.maketrans("bfpvcgjkqsxzdtlmnr", "111122222222334556")
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june", "july", "august"),
+    *("september", "october", "november", "december"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One identifier of the person that a document is about."""
+
+    category: str
+    """A canonical category of `deid.phi`."""
+    value: str = field(repr=False)
+
+
+def soundex(word: str) -> str:
+    """Return the standard code of a name: its first letter and three digits; empty when it has no letters.
+
+    Examples
+    --------
+    >>> soundex("Robert"), soundex("Rupert"), soundex("Ashcraft"), soundex("Tymczak")
+    ('R163', 'R163', 'A261', 'T522')
+    """
+    letters = [c for c in name_key(word) if "a" <= c <= "z"]
+    if not letters:
+        return ""
+    code, last = letters[0].upper(), letters[0].translate(_SOUNDEX)
+    for letter in letters[1:]:
+        digit = letter.translate(_SOUNDEX)
+        if digit.isdigit() and digit != last:
+            code += digit
+        if letter not in "hw":  # consonants around h and w count as neighbours, those around a vowel do not
+            last = digit
+    return code[:4].ljust(4, "0")
+
+
+def known_from_rows(
+    rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str], key: str
+) -> dict[str, tuple[Known, ...]]:
+    """Read known identifiers from the rows of a table.
+
+    Parameters
+    ----------
+    rows : iterable of mapping
+        Column -> value; empty values are skipped. Rows of one key add up.
+    columns : mapping
+        Column -> category.
+    key : str
+        Column with the document's or the patient's id.
+
+    Returns
+    -------
+    dict
+        Id -> its identifiers.
+
+    Raises
+    ------
+    ConfigError
+        When a category is unknown or a row has no key.
+    """
+    for column, category in columns.items():
+        if category not in _CATEGORIES:
+            raise ConfigError(
+                f"column {safe_name(column)} has the unknown category {category}",
+                f"known: {', '.join(sorted(_CATEGORIES))}",
+            )
+    found: dict[str, list[Known]] = {}
+    for number, row in enumerate(rows, 1):
+        if row.get(key) in (None, ""):
+            raise ConfigError(
+                "a row without an id", "every row needs the id of its document or patient", "", f"row {number}"
+            )
+        held = found.setdefault(str(row[key]), [])
+        for column, category in columns.items():
+            value = row.get(column)
+            if value not in (None, "") and str(value).strip():
+                held.append(Known(category, str(value).strip()))
+    return {identifier: tuple(known) for identifier, known in found.items()}
+
+
+@dataclass(frozen=True)
+class KnownRecognizer:
+    """Finds the known identifiers of a document's person.
+
+    Parameters
+    ----------
+    identifiers : mapping
+        Id -> identifiers.
+    id_of : callable, optional
+        Returns the id under which a document's identifiers stand (its patient's, for instance), None when there
+        is none; by default the document's own id.
+    fields : mapping, optional
+        Metadata field of the record -> category: values of the same record that are known too, such as the columns
+        of a table or the header of a message.
+    language : str
+        Language of the word lists that tell ambiguous names.
+    """
+
+    identifiers: Mapping[str, Sequence[Known]] = field(default_factory=dict, repr=False)
+    id_of: Callable[[Document], str | None] = field(default=lambda document: document.id, repr=False)
+    fields: Mapping[str, str] = field(default_factory=dict, repr=False)
+    language: str = "en"
+    folders: tuple[Path, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """``known``."""
+        return "known"
+
+    @property
+    def categories(self) -> frozenset[str]:
+        """The categories of the identifiers and of the metadata fields."""
+        return frozenset(k.category for known in self.identifiers.values() for k in known) | frozenset(
+            self.fields.values()
+        )
+
+    def find(self, document: Document) -> list[Span]:
+        """Find the known identifiers of a document, sorted by position; they may overlap."""
+        key = self.id_of(document)
+        known = list(self.identifiers.get(key, ())) if key is not None else []
+        for name, category in self.fields.items():
+            value = document.metadata.get(name)
+            if isinstance(value, str | int | float) and str(value).strip():
+                known.append(Known(category, str(value).strip()))
+        if not known:
+            return []
+        view = view_of(document.text)
+        spans = [span for item in dict.fromkeys(known) for span in self._find(view, item)]
+        return sorted(set(spans))
+
+    def _find(self, view: View, item: Known) -> list[Span]:
+        if group(item.category) == "NAME" and item.category != "USERNAME":
+            return _names(view, item, load_lexicon(self.language, self.folders))
+        if item.category == "DATE":
+            date = _date(item.value)
+            if date is not None:
+                return _matches(view.text, _date_expression(date), item.category, 0.97)
+        if item.category == "AGE" and item.value.isdecimal():
+            expression = rf"(?<![0-9.,/]){item.value}(?=[ -]?(?:y|years?|yrs?)\b)"
+            return _matches(view.text, expression, item.category, 0.95)
+        characters = [c for c in item.value if c.isalnum()]
+        coarse = group(item.category)
+        number = sum(c.isdigit() for c in characters) >= 3 and " " not in item.value.strip("()+ ")
+        if number or coarse in ("ID", "CONTACT"):
+            if len(characters) < 4:
+                return []
+            expression = _number_expression(characters, r"\(?" if coarse == "CONTACT" else "")
+            return _matches(view.text, expression, item.category, 0.97)
+        words = regex.escape(item.value, special_only=True).replace(r"\ ", " ").split()
+        return _matches(view.text, r"(?<!\w)" + r"\W{1,3}".join(words) + r"(?!\w)", item.category, 0.93)
+
+
+def _matches(text: str, expression: str, category: str, score: float) -> list[Span]:
+    found = regex.finditer(expression, text, flags=regex.IGNORECASE)
+    return [Span(m.start(), m.end(), category, source=f"known:{category}", score=score) for m in found]
+
+
+def _number_expression(characters: Sequence[str], bracket: str) -> str:
+    """Match the same letters and digits with any separators between; zeros in front may be missing."""
+    lead = 0
+    while lead < len(characters) - 4 and characters[lead] == "0":
+        lead += 1
+    body = r"[ ./()-]{0,2}".join(regex.escape(c) for c in characters[lead:])
+    return rf"(?<![0-9A-Za-z]){bracket}(?:0[ ./-]?){{0,{lead}}}{body}(?![0-9A-Za-z])"
+
+
+def _date(value: str) -> datetime.date | None:
+    """Read a date: ISO, with or without a time of day behind it, YYYYMMDD, or month/day/year."""
+    for pattern in ("%Y-%m-%d", "%Y%m%d", "%m/%d/%Y"):
+        try:
+            return datetime.datetime.strptime(value[:10].strip(), pattern).date()
+        except ValueError:
+            continue
+    return None
+
+
+def _date_expression(date: datetime.date) -> str:
+    """Match a date in all formats, day and month in both orders."""
+    day, month = f"0?{date.day}", f"0?{date.month}"
+    year = rf"(?:{date.year}|{date.year % 100:02d})"
+    name = _MONTHS[date.month - 1]
+    words = f"{name[:3]}(?:{name[3:]})?|sept" if date.month == 9 else f"{name[:3]}(?:{name[3:]})?"
+    ordinal = r"(?:st|nd|rd|th)?"
+    between = r"[ ./-]{1,2}"
+    forms = (
+        rf"{month}{between}{day}(?:{between}{year})?",
+        rf"{day}{between}{month}{between}{year}",
+        rf"{date.year}{between}{month}{between}{day}",
+        rf"{date:%Y%m%d}|{date:%m%d%Y}",
+        rf"(?:{words})\.?[ -]?{day}{ordinal}(?:,?[ -]{{1,2}}(?:of )?'?{year})?",
+        rf"{day}{ordinal}[ -]?(?:of )?(?:{words})(?:\.?,?[ -]{{1,2}}'?{year})?",
+    )
+    return rf"(?<![0-9A-Za-z./-])(?:{'|'.join(forms)})(?![0-9A-Za-z]|[./-][0-9])"
+
+
+def _names(view: View, item: Known, lexicon: Lexicon) -> list[Span]:
+    """Find the words of a name, initials beside them, and misspellings."""
+    parsed = parse_name(item.value)
+    keys = {k for k in parsed.keys("given", "middle", "family", "nickname", "name") if len(k) > 1}
+    given = set(parsed.keys("given", "nickname", "name"))
+    initials = {k[0] for k in keys} | set(parsed.keys("initial"))
+    codes = {soundex(k): k for k in keys if len(k) >= _LEAST_FUZZY}
+    hits: dict[int, float] = {}
+    for index, word in enumerate(view.strings):
+        if view.kinds[index] < LOWER or len(word) < 2:
+            continue
+        score = _name_score(view, index, keys, given, codes, lexicon)
+        if score:
+            hits[index] = score
+    spans = []
+    for index in sorted(hits):
+        first, end = _with_initials(view, index, initials)
+        spans.append(
+            Span(view.starts[first], view.ends[end - 1], item.category, source="known:name", score=hits[index])
+        )
+    return spans
+
+
+def _name_score(
+    view: View, index: int, keys: set[str], given: set[str], codes: Mapping[str, str], lexicon: Lexicon
+) -> float:
+    """Return how sure it is that a word is one of a name's words; 0 when it is none."""
+    key = name_key(view.strings[index])
+    small = view.kinds[index] == LOWER
+    ordinary = bool(lexicon.classes(view.folded[index]) & _ORDINARY)
+    parts = [name_key(p) for p in view.strings[index].split("-")]
+    if key in keys or (len(parts) > 1 and all(p in keys for p in parts if p)):
+        if not ordinary:
+            return 0.97
+        # "Rose" may be the patient; "rose" is the past of "rise"
+        return 0.0 if small else 0.7 if view.starts_sentence(index) else 0.9
+    if small:
+        return 0.0
+    if len(key) > 2 and canonical_given(key, given) in given:
+        return 0.7 if ordinary and view.starts_sentence(index) else 0.85
+    if ordinary:
+        return 0.0
+    similar = codes.get(soundex(key)) if len(key) >= _LEAST_FUZZY else None
+    return 0.72 if similar is not None and _one_apart(key, similar) else 0.0
+
+
+@functools.lru_cache(maxsize=4096)
+def _one_apart(a: str, b: str) -> bool:
+    """Tell whether two words differ by one letter: changed, missing, added, or two swapped."""
+    if abs(len(a) - len(b)) > 1 or a == b:
+        return a == b
+    start = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    rest_a, rest_b = a[start:], b[start:]
+    swapped = rest_a[:2] == rest_b[1::-1] and rest_a[2:] == rest_b[2:]
+    return swapped or rest_a[1:] == rest_b[1:] or rest_a[1:] == rest_b or rest_a == rest_b[1:]
+
+
+def _with_initials(view: View, index: int, initials: set[str]) -> tuple[int, int]:
+    """Take initials right before and behind a name's word along: *J. Smith*, *Smith, J*."""
+    first, end = index, index + 1
+    at = first - 1 - (view.strings[first - 1] == "." if first else 0)
+    if at >= 0 and _initial(view, at, initials) and view.starts[first] - view.ends[at] <= 2:
+        first = at
+    at = end + (end < len(view) and view.strings[end] == ",")
+    if at < len(view) and _initial(view, at, initials) and view.starts[at] - view.ends[index] <= 2:
+        end = at + 1
+    return first, end
+
+
+def _initial(view: View, index: int, initials: set[str]) -> bool:
+    return view.kinds[index] == UPPER and view.folded[index] in initials

@@ -1,0 +1,88 @@
+"""Known identifiers in all the forms in which notes write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from deid.detection.known import Known, KnownRecognizer, known_from_rows, soundex
+from deid.document import Document
+from deid.errors import ConfigError
+
+PERSON = (
+    Known("PATIENT", "Robert Q. Wexler-Long"),
+    Known("DATE", "1960-03-04"),
+    Known("MEDICALRECORD", "00123456"),
+    Known("PHONE", "617-555-0143"),
+    Known("CITY", "New Haven"),
+    Known("AGE", "61"),
+)
+RECOGNIZER = KnownRecognizer({"p1": PERSON}, id_of=lambda d: d.metadata.get("patient"))
+
+
+def found(text: str, patient: str | None = "p1") -> list[str]:
+    return [text[s.start : s.end] for s in RECOGNIZER.find(Document("n", text, metadata={"patient": patient}))]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Wexler came.", ["Wexler"]),
+        ("ROBERT WEXLER-LONG", ["ROBERT", "WEXLER-LONG"]),
+        ("saw wexler today", ["wexler"]),
+        ("R. Wexler; Wexler, R", ["R. Wexler", "Wexler, R"]),
+        ("Bob is here", ["Bob"]),
+        ("Mr. Wexlar and Weksler", ["Wexlar"]),
+        ("Long QT, long wait, Mr. Long", ["Long", "Long"]),
+        ("3/4/60, 03-04-1960, 1960.03.04, 19600304", ["3/4/60", "03-04-1960", "1960.03.04", "19600304"]),
+        ("March 4, 1960; 4th of March 1960; 04-MAR-60", ["March 4, 1960", "4th of March 1960", "04-MAR-60"]),
+        ("seen 3/4 and 3/5/60", ["3/4"]),
+        ("MRN 123456, 00-123-456, 1234567", ["123456", "00-123-456"]),
+        ("call (617) 555 0143 or 6175550143", ["(617) 555 0143", "6175550143"]),
+        ("from NEW  HAVEN", ["NEW  HAVEN"]),
+        ("61 years, 61 mg", ["61"]),
+        ("Foley and Parkinson", []),
+    ],
+)
+def test_forms(text: str, expected: list[str]) -> None:
+    assert found(text) == expected
+
+
+def test_only_the_own_person_is_looked_for() -> None:
+    assert found("Wexler, MRN 123456", "p2") == []
+    assert found("Wexler, MRN 123456", None) == []
+
+
+def test_metadata_of_the_record_is_known_too() -> None:
+    recognizer = KnownRecognizer(fields={"name": "PATIENT", "mrn": "MEDICALRECORD"})
+    document = Document("n", "Quill (77120)", metadata={"name": "Quill, Ann", "mrn": 77120, "other": None})
+    assert [(s.category, s.start) for s in recognizer.find(document)] == [("PATIENT", 0), ("MEDICALRECORD", 7)]
+    assert recognizer.categories == {"PATIENT", "MEDICALRECORD"}
+
+
+def test_rows_add_up_and_empty_cells_are_skipped() -> None:
+    rows = [{"id": 7, "name": "Quill", "dob": ""}, {"id": "7", "name": "Ann", "dob": None}]
+    assert known_from_rows(rows, {"name": "PATIENT", "dob": "DATE"}, "id") == {
+        "7": (Known("PATIENT", "Quill"), Known("PATIENT", "Ann"))
+    }
+
+
+def test_wrong_tables_are_refused_without_showing_values() -> None:
+    with pytest.raises(ConfigError, match="unknown category NAME") as error:
+        known_from_rows([], {"Jane Doe": "NAME"}, "id")
+    assert "Jane" not in str(error.value)
+    with pytest.raises(ConfigError, match="row 2: a row without an id"):
+        known_from_rows([{"id": "1"}, {"name": "Quill"}], {"name": "PATIENT"}, "id")
+
+
+def test_a_repr_shows_no_value() -> None:
+    assert "Wexler" not in repr(PERSON[0])
+    assert "Wexler" not in repr(RECOGNIZER)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("Robert", "R163"), ("Rubin", "R150"), ("Ashcraft", "A261"), ("Tymczak", "T522"), ("Pfister", "P236"), ("", "")],
+)
+def test_soundex(name: str, code: str) -> None:
+    """The examples of the US National Archives."""
+    assert soundex(name) == code
