@@ -1,4 +1,4 @@
-"""Documents of the synthetic corpus: bodies, headers, footers and inserted sentences put together and filled."""
+"""Documents of the synthetic corpus: bodies, headers, footers, inserted sentences and paragraphs, filled."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cache
 from itertools import combinations
 
 from . import noise, pools
+from .draw import Draw
 from .render import Story
 from .template import Template, blocks, read
 from .wording import Piece
@@ -65,30 +66,42 @@ def part(body: Template) -> str:
 
 @cache
 def extras(kind: str, which: str, uk: bool) -> tuple[Template, ...]:
-    """Return headers, footers or inserts of one part; the fourth of every five is for development."""
+    """Return headers, footers, inserts or fillers of one part; the fourth of every five is for development."""
     found = blocks(pools.ROOT / "blocks" / f"{kind}.txt", kind)
     found = [b for n, b in enumerate(found) if (n % 5 == 3) == (which == "dev")]
     return tuple(b for b in found if ("uk" in b.options) == uk or "any" in b.options)
 
 
-def _insert(body: Template, story: Story, which: str) -> Template:
-    """Return the body with up to three inserted sentences at the ends of its paragraphs."""
-    draw = story.draw("inserts")
+_UNFILLED = frozenset({"tables", "hl7", "email", "admin"})
+
+
+def _enrich(body: Template, story: Story, which: str) -> Template:
+    """Return the body with up to three inserted sentences, most with PHI, and up to six paragraphs without.
+
+    The same body thus comes in many surroundings, and PHI is not denser than in real notes.
+    """
     lines = body.text.split("\n")
+    draw = story.draw("inserts")
     places = [i for i, line in enumerate(lines) if len(line) > 90 and line.endswith(".")]
-    if "noins" in body.options or not places or not draw.chance(0.6):
-        return body
-    sentences = list(extras("inserts", which, story.uk))
-    for _ in range(min(draw.between(1, 3), len(places))):
-        chosen = draw.pick(sentences)
-        if len(sentences) > 1:
-            sentences.remove(chosen)
-        at = draw.pick(places)
-        lines[at] += (" " if draw.chance(0.8) else "\n") + chosen.text.strip()
+    if "noins" not in body.options and places and draw.chance(0.6):
+        for chosen in _some(draw, extras("inserts", which, story.uk), min(draw.between(1, 3), len(places))):
+            lines[draw.pick(places)] += (" " if draw.chance(0.8) else "\n") + chosen.text.strip()
+    draw = story.draw("fillers")
+    ends = [i for i, line in enumerate(lines) if line and (i + 1 == len(lines) or not lines[i + 1])]
+    if body.kind not in _UNFILLED and ends:
+        count = draw.weighted(((0, 1), (1, 2), (2, 3), (3, 3), (4, 2), (5, 1), (6, 1)))
+        for chosen in _some(draw, extras("fillers", which, story.uk), count):
+            lines[draw.pick(ends)] += draw.pick(("\n\n", "\n\n", "\n")) + chosen.text.strip()
     return Template(body.name, body.kind, "\n".join(lines), body.options)
 
 
-def make(body: Template, copy: int, seed: int) -> Record:
+def _some(draw: Draw, blocks_: tuple[Template, ...], count: int) -> list[Template]:
+    """Return some of the blocks, none twice."""
+    left = list(blocks_)
+    return [left.pop(draw.below(len(left))) for _ in range(min(count, len(left)))]
+
+
+def make(body: Template, copy: int, seed: int, plain: bool = False) -> Record:
     """Fill a body.
 
     Parameters
@@ -97,6 +110,8 @@ def make(body: Template, copy: int, seed: int) -> Record:
     copy : int
         Number of the filling, from 1.
     seed : int
+    plain : bool
+        Leave out inserted text and noise, as in the sample notes.
 
     Returns
     -------
@@ -111,11 +126,12 @@ def make(body: Template, copy: int, seed: int) -> Record:
     if "head" in body.options and draw.chance(0.7):
         pieces += story.fill(draw.pick(extras("headers", which, story.uk)))
         pieces.append(("\n" * draw.below(2), None))
-    pieces += story.fill(_insert(body, story, which))
+    pieces += story.fill(body if plain else _enrich(body, story, which))
     if "foot" in body.options and draw.chance(0.6):
         pieces.append(("\n" * draw.below(2), None))
         pieces += story.fill(draw.pick(extras("footers", which, story.uk)))
-    pieces = noise.apply(pieces, body.options, story.draw("noise"))
+    options = body.options | {"clean"} if plain else body.options
+    pieces = noise.apply(pieces, options, story.draw("noise"))
     text, spans = "", []
     for written, label in pieces:
         if label:

@@ -135,5 +135,6 @@ def load(part: str) -> Pools:
         uk_cities=tuple((a, b) for a, b in uk if part_of(a) == part),
         world=world_mine,
         countries=tuple(sorted({country for _, country in world_mine})),
-        negatives={kind: tuple(items) for kind, items in _table("negatives.txt").items()},
+        negatives={kind: tuple(items) for kind, items in _table("negatives.txt").items()}
+        | {"dx": tuple(_lines("diagnoses.txt"))},
     )

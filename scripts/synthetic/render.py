@@ -315,5 +315,7 @@ class Story:
         if kind not in self.pools.negatives:
             raise TemplateError(f"unknown slot #{kind}")
         text = draw.pick(self.pools.negatives[kind])
+        if kind == "dx" and draw.chance(0.6):
+            text = text[0].lower() + text[1:]
         text = re.sub(r"\{N\}", lambda _: str(draw.between(11, 98)), text)
         return re.sub(r"\{n\}", lambda _: str(draw.between(1, 9)), text)

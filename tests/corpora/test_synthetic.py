@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from synthetic import corpus, noise, pools, render  # noqa: E402
 from synthetic.draw import Draw  # noqa: E402
 from synthetic.template import Choice, Slot, TemplateError, from_text, parse  # noqa: E402
-from synthetic.wording import Piece
+from synthetic.wording import Piece  # noqa: E402
 
 SCRIPT = ROOT / "scripts" / "build_synthetic_corpus"
 
@@ -118,7 +118,7 @@ def test_pools_of_the_parts_are_disjoint() -> None:
 
 
 def test_parts_share_no_template() -> None:
-    for kind in ("headers", "footers", "inserts"):
+    for kind in ("headers", "footers", "inserts", "fillers"):
         for uk in (False, True):
             train, dev = (corpus.extras(kind, part, uk) for part in pools.PARTS)
             assert train
@@ -137,6 +137,14 @@ def test_invented_names_stay_in_their_part(records: dict[str, list[corpus.Record
             if s["label"] in ("PATIENT", "DOCTOR") and s["end"] - s["start"] > 12
         }
     assert not found["train"] & found["dev"]
+
+
+def test_paragraphs_without_phi_have_no_slot_with_phi() -> None:
+    for uk in (False, True):
+        for part in pools.PARTS:
+            for block in corpus.extras("fillers", part, uk):
+                story = render.Story((1, block.name), pools.load(part), block)
+                assert [label for _, label in story.fill(block)] == [None], block.name
 
 
 def test_every_category_is_present(records: dict[str, list[corpus.Record]]) -> None:
