@@ -12,7 +12,7 @@ memory of what was replaced before:
   of them never share one.
 
 A surrogate that is an original of the document, or contains its own original, is passed over for the next choice by
-hash. Decision record: docs/decisions/0003-name-surrogates.md.
+hash. Decision record: docs/decisions/0005-name-surrogates.md.
 """
 
 from __future__ import annotations
