@@ -206,7 +206,8 @@ def train(
         crfsuite = train_crf(data, report)
         weights = parse_crfsuite(crfsuite)
     description = _describe(data, weights.labels, name, rules)
-    return Tagger(name, Decoder(weights, features), description, data.lexicon.documents, crfsuite)
+    stored = {name: n for name, n in data.lexicon.documents.items() if name in weights.attributes}
+    return Tagger(name, Decoder(weights, features), description, stored, crfsuite)
 
 
 def _describe(data: TrainingData, labels: Sequence[str], name: str, rules: Iterable[str]) -> dict[str, Any]:
