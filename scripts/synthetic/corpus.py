@@ -9,6 +9,7 @@ from itertools import combinations
 
 from . import noise, pools
 from .draw import Draw
+from .headers import make_header
 from .render import Story
 from .template import Template, blocks, read
 from .wording import Piece
@@ -72,7 +73,7 @@ def extras(kind: str, which: str, uk: bool) -> tuple[Template, ...]:
     return tuple(b for b in found if ("uk" in b.options) == uk or "any" in b.options)
 
 
-_UNFILLED = frozenset({"tables", "hl7", "email", "admin"})
+_UNFILLED = frozenset({"tables", "hl7", "email", "admin", "dialogue"})
 
 
 def _enrich(body: Template, story: Story, which: str) -> Template:
@@ -124,7 +125,9 @@ def make(body: Template, copy: int, seed: int, plain: bool = False) -> Record:
     draw = story.draw("layout")
     pieces: list[Piece] = []
     if "head" in body.options and draw.chance(0.7):
-        pieces += story.fill(draw.pick(extras("headers", which, story.uk)))
+        written = draw.pick(extras("headers", which, story.uk))
+        mixed = which == "train" and draw.chance(0.5) and not plain
+        pieces += story.fill(make_header(story.draw("header"), story.uk) if mixed else written)
         pieces.append(("\n" * draw.below(2), None))
     pieces += story.fill(body if plain else _enrich(body, story, which))
     if "foot" in body.options and draw.chance(0.6):

@@ -108,7 +108,7 @@ class Story:
             with_field = [j for j in self.pools.jobs if len(j) > 1]
             if slot.form == "f":
                 return self.draw(entity).pick(with_field)[1], "PROFESSION"
-            return titles[0], "PROFESSION"
+            return (titles[0][0].upper() + titles[0][1:] if slot.form == "c" else titles[0]), "PROFESSION"
         return self._thing(entity, kind, slot, where)
 
     def _memo(self, key: str, make: Callable[[], object]) -> object:
