@@ -387,11 +387,14 @@ def link(names: Sequence[PersonName]) -> list[int]:
         return 2 if name.keys("name") else 3
 
     members: list[list[int]] = []
+    with_mark: dict[str, set[int]] = {}  # only groups that share a mark are compared
     group = [-1] * len(names)
     ranks = [rank(name) for name in names]
     for i in sorted(range(len(names)), key=lambda i: (ranks[i], i)):
+        marks = _marks(names[i])
         fits = []
-        for g, ms in enumerate(members):
+        for g in sorted(set[int]().union(*(with_mark.get(mark, ()) for mark in marks))):
+            ms = members[g]
             agree = [same_person(names[i], names[j]) for j in ms if ranks[j] <= max(1, ranks[i] - 1) or ranks[i] >= 2]
             if all(agree) if ranks[i] <= 1 else any(agree):
                 fits.append((min((i - j if j < i else len(names) + j - i) for j in ms), g))
@@ -401,5 +404,14 @@ def link(names: Sequence[PersonName]) -> list[int]:
         else:
             group[i] = len(members)
             members.append([i])
+        for mark in marks:
+            with_mark.setdefault(mark, set()).add(group[i])
     order: dict[int, int] = {}
     return [order.setdefault(g, len(order)) for g in group]
+
+
+def _marks(name: PersonName) -> set[str]:
+    """Return what two names must share at least to be one person's: a word, a full name of it, or the initials."""
+    initials = name.initials
+    found = _variants(name.keys("given", "nickname", "name", "family", "middle"))
+    return found | {f"^{initials[0]}{initials[-1]}"} if initials else found

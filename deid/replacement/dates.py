@@ -37,6 +37,8 @@ _WEEKS = tuple(n for n in range(MIN_DAYS, MAX_DAYS + 1) if n % 7 == 0)
 _NO_WEEKS = tuple(n for n in range(MIN_DAYS, MAX_DAYS + 1) if n % 7)
 _PLAIN_YEAR = 2001
 _TRIES = 40
+_MANY = 300
+"""Distinct dates from which on no offset will keep all originals away, so that looking for one is vain."""
 _LONG = 5
 _NUMERIC_ORDER = re.compile(r"(?<!\d)(\d{1,2})([-/.])(\d{1,2})\2(?:\d{4}|\d{2})(?!\d)")
 # what belongs together, over the tokens' kinds; commas and words between them do not count
@@ -342,7 +344,7 @@ class DateShift:
         originals = {text.casefold() for text in (*texts, *others) if len(text) >= _LONG}
         best: dict[str, str] = {}
         # where no other document has to agree, an offset is looked for that brings no original back
-        for attempt in range(_TRIES if scope.patient_id is None else 1):
+        for attempt in range(_TRIES if scope.patient_id is None and len(parsed) < _MANY else 1):
             offset = offset_of(scope, preserve_weekday=self.preserve_weekday, attempt=attempt, keyed=keyed)
             year = scope.reference_date.year if scope.reference_date else _PLAIN_YEAR
             context = _Context(offset, day_first, year, scope.reference_date, self.cap_age, self.preserve_weekday)

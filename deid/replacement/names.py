@@ -116,8 +116,15 @@ class NameMap:
         """Take note of the names of the document, so that short forms and initials find their full names."""
         for name in names:
             self._written.update([p.key for p in name.parts if p.role not in _NO_WORDS])
-        if not any(map(_needs_person, self._written)):
+        short = {key for key in self._written if _needs_person(key)}
+        if not short:
             return
+        # names that have nothing to do with a short form need not be compared with each other
+        related = short.union(*map(full_names, short))
+        for name in names:
+            if not short.isdisjoint(name.keys("given", "nickname", "name")):
+                related.update(name.keys("family", "middle"))
+        names = [name for name in names if not related.isdisjoint(part.key for part in name.parts)]
         groups = link(names)
         givens: dict[int, set[str]] = {}
         for name, group in zip(names, groups, strict=True):

@@ -205,7 +205,7 @@ def _remove_originals(page: _Page, found: Sequence[tuple[str, str]], out: list[s
         whole = re.compile(rf"(?<!\w){re.escape(original)}(?!\w)", re.IGNORECASE)
         for i, new in enumerate(out):
             category, text = found[i]
-            if category == "DATE" or not whole.search(new):
+            if category == "DATE" or original not in new.casefold() or not whole.search(new):
                 continue
             make = _nothing if category in _NAMES | _PLACES else _REPLACERS.get(category, _other)
             tries = (make(page, category, text, step) for step in range(2, _STEPS + 1))

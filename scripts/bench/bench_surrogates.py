@@ -25,7 +25,8 @@ LIMIT = 40.0  # microseconds a span
 GIVEN = ("John", "Mary", "Robert", "Linda", "Ahmed", "Carmen", "Wei", "Priya")
 FAMILY = ("Smith", "Nguyen", "O'Neil", "Garcia Lopez", "Fairbanks", "Kowalski", "Okafor", "Brown-Hill")
 TEMPLATE = (
-    "{HOSPITAL}Mercy General Hospital{} {DATE}%02d/%02d/20%02d{}\nPatient: {PATIENT}%s, %s{}  MRN: {MEDICALRECORD}%07d{}\n"
+    "{HOSPITAL}Mercy General Hospital{} {DATE}%02d/%02d/20%02d{}\n"
+    "Patient: {PATIENT}%s, %s{}  MRN: {MEDICALRECORD}%07d{}\n"
     "{PATIENT}%s %s{} is a {AGE}%d{}-year-old {PROFESSION}bus driver{} of {STREET}%d Maple Avenue{}, {CITY}Columbus{}, "
     "{STATE}OH{} {ZIP}432%02d{}, seen on {DATE}March %d, 20%02d{} by Dr. {DOCTOR}%s{}. Call {PHONE}614-238-%04d{} or "
     "write to {EMAIL}%s.%s@clinic.org{}. Signed {USERNAME}%s%d{}, {DATE}2019-04-%02d{}.\n"
