@@ -342,16 +342,20 @@ class DateShift:
         day_first = _day_first(texts, spanish) if self.day_first is None else self.day_first
         others = (document.text[s.start : s.end] for s in document.spans)
         originals = {text.casefold() for text in (*texts, *others) if len(text) >= _LONG}
-        best: dict[str, str] = {}
+        year = scope.reference_date.year if scope.reference_date else _PLAIN_YEAR
+        results: list[dict[str, str]] = []
         # where no other document has to agree, an offset is looked for that brings no original back
         for attempt in range(_TRIES if scope.patient_id is None and len(parsed) < _MANY else 1):
             offset = offset_of(scope, preserve_weekday=self.preserve_weekday, attempt=attempt, keyed=keyed)
-            year = scope.reference_date.year if scope.reference_date else _PLAIN_YEAR
             context = _Context(offset, day_first, year, scope.reference_date, self.cap_age, self.preserve_weekday)
-            best = {text: _written(text, tokens, context, originals) for text, tokens in parsed.items()}
-            if not _holds("\n".join(best.values()), originals):
+            shifted = {text: _written(text, tokens, context, originals) for text, tokens in parsed.items()}
+            results.append(shifted)
+            stuck = any(new[0] == "[" and parsed[text] for text, new in shifted.items())
+            if not stuck and not _holds("\n".join(shifted.values()), originals):
                 break
-        return [best[text] for text in texts]
+        else:
+            del results[1:]
+        return [results[-1][text] for text in texts]
 
 
 def _day_first(texts: Sequence[str], spanish: bool) -> bool:
