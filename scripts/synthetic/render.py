@@ -14,6 +14,30 @@ from .wording import AGREEING, Piece, articles, clock
 from .wording import age as wording_age
 
 _QUOTED = ("“%s”", '"%s"', '"%s"', "(%s)")
+# a word of kinship that a body has in front of a relative gives the relative's sex
+_FEMALE = frozenset(
+    [
+        "sister",
+        "mother",
+        "mom",
+        "mum",
+        "aunt",
+        "daughter",
+        "wife",
+        "niece",
+        "grandmother",
+        "granddaughter",
+        "gran",
+        "nan",
+        "girlfriend",
+        "dtr",
+        "sis",
+    ]
+)
+_MALE = frozenset(
+    ["brother", "father", "dad", "uncle", "son", "husband", "nephew", "grandfather", "grandson", "boyfriend"]
+)
+_KIN = re.compile(rf"\b({'|'.join(sorted(_FEMALE | _MALE))})(?:-in-law)?,? \(?\{{\{{([rq][0-9])[.}}]", re.IGNORECASE)
 _INSTITUTIONS = {"h": "hospital", "c": "clinic", "n": "nursing"}
 
 
@@ -26,6 +50,8 @@ class Story:
         self.uk = "uk" in body.options
         self.options = {o.split("=")[0]: o.split("=")[1] for o in body.options if "=" in o}
         draw = self.draw("story")
+        for relation, ref in _KIN.findall(body.text):
+            self.options.setdefault(ref, "F" if relation.lower() in _FEMALE else "M")
         for spouse in re.findall(r"\{\{(r[0-9])\.(?:sp|bf)\}\}", body.text):
             self.options.setdefault(spouse, "X" if self.draw(spouse, "sex").chance(0.95) else "S")
         first, last = (int(y) for y in self.options.get("era", "1994-2026").split("-"))

@@ -70,6 +70,13 @@ def test_one_reference_is_one_person() -> None:
     assert pieces[3] == pieces[4]
 
 
+def test_kinship_gives_the_sex() -> None:
+    for relation, pronoun in (("sister", "she"), ("uncle", "he")):
+        for n in range(8):
+            text = f"%% era=19{n + 10}-2020\nHer {relation} {{{{r1.f}}}}: {{{{r1.he}}}}"
+            assert fill(text)[-1] == (f": {pronoun}\n", None)
+
+
 def test_dates_of_one_note_share_their_base() -> None:
     first, second = (text for text, label in fill("{{t.iso}} {{t-40.iso}}") if label)
     import datetime as dt
@@ -185,6 +192,13 @@ def test_files_are_read_by_deid_io(tmp_path: Path, records: dict[str, list[corpu
         assert [(s.start, s.end, s.category) for s in document.spans] == [
             (s["start"], s["end"], s["label"]) for s in record["spans"]
         ]
+
+
+def test_checked_in_documents_are_those_of_the_script() -> None:
+    """When this fails, run: scripts/build_synthetic_corpus --copies 3 corpora/synthetic."""
+    for part in pools.PARTS:
+        with (ROOT / "corpora" / "synthetic" / f"{part}.jsonl").open(encoding="utf-8") as stream:
+            assert [json.loads(line) for line in stream] == list(corpus.documents(part, 3, 1))
 
 
 def test_bodies_differ_from_each_other() -> None:
