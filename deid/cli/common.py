@@ -15,7 +15,7 @@ import typer
 
 from deid.document import Failure
 
-__all__ = ["EXIT_FAILED", "EXIT_USAGE", "Summary", "SummaryJson", "progress"]
+__all__ = ["EXIT_FAILED", "EXIT_USAGE", "Summary", "SummaryJson", "label_probability", "progress"]
 
 EXIT_FAILED = 1
 """Some documents failed, or what was checked does not hold."""
@@ -94,3 +94,20 @@ def progress(items: Iterable[T], description: str, total: int | None = None) -> 
     from rich.progress import track
 
     yield from track(items, description=description, total=total, console=Console(stderr=True), transient=True)
+
+
+def label_probability(text: str) -> tuple[str, float]:
+    """Parse ``LABEL=P``, as options for rejection sampling have it.
+
+    Raises
+    ------
+    ConfigError
+        When it is of another form.
+    """
+    from deid.errors import ConfigError
+
+    label, _, value = text.rpartition("=")
+    try:
+        return label, float(value)
+    except ValueError:
+        raise ConfigError("--accept is not of the form LABEL=P", "for example: --accept B-DATE=0.5") from None

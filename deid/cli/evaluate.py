@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from deid.cli.common import Summary, SummaryJson, progress
+from deid.cli.tables import print_sections, write_json
 
 if TYPE_CHECKING:
     from deid.document import Document, Failure
     from deid.evaluation import Settings
-    from deid.evaluation.sections import Section
 
 __all__ = ["register"]
 
@@ -89,10 +87,10 @@ def _evaluate(
     summary = Summary("evaluate")
     sides = [_read(path, format_name, encoding, any_label) for path in (gold, system)]
     evaluation = evaluate(*sides, settings=settings, sentences=counts)
-    _print_sections(evaluation_sections(evaluation))
+    print_sections(evaluation_sections(evaluation))
     numbers = evaluation.as_dict()
     if json_file is not None:
-        _write_json(json_file, numbers)
+        write_json(json_file, numbers)
     if html is not None:
         write_page(evaluation, html)
         summary.notes.append(f"{html} shows texts of notes: it contains PHI (mode 0600)")
@@ -141,9 +139,9 @@ def _compare(
     summary = Summary("compare")
     documents = [list(_read(path, format_name, encoding, any_label)) for path in (gold, a, b)]
     comparison = compare(*documents, metrics=metric or DEFAULT_METRICS, settings=settings, permutations=permutations)
-    _print_sections([comparison_section(comparison)])
+    print_sections([comparison_section(comparison)])
     if json_file is not None:
-        _write_json(json_file, comparison.as_dict())
+        write_json(json_file, comparison.as_dict())
     summary.documents = len(comparison.a.pairing.pairs)
     for side, evaluation in (("A", comparison.a), ("B", comparison.b)):
         known = {id(failure) for failure in summary.failures}  # failures of GOLD are met twice
@@ -174,34 +172,6 @@ def _note_documents(summary: Summary, side: str, missing: Any, extra: Any) -> No
         if names:
             shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
             summary.notes.append(f"{len(names)} documents are {what}: {shown}")
-
-
-def _write_json(path: Path, values: dict[str, Any]) -> None:
-    from deid.io.atomic import write_bytes
-
-    text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
-    write_bytes(path, text.encode(), private=False, replace=True)
-
-
-def _print_sections(sections: Sequence[Section]) -> None:
-    """Print tables to standard output: with colours on a terminal, plain and unwrapped in a pipe."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 200)
-    for section in sections:
-        table = Table(box=SIMPLE_HEAD if console.is_terminal else None, pad_edge=False)
-        for i, column in enumerate(section.columns):
-            table.add_column(Text(column), justify="left" if i == 0 else "right", no_wrap=i > 0)
-        for row in section.rows:
-            table.add_row(*map(Text, row))
-        console.print(Text(section.title, style="bold"))
-        console.print(table)
-        if section.note:
-            console.print(Text(section.note, style="dim"), soft_wrap=not console.is_terminal)
-        console.print()
 
 
 def register(app: typer.Typer) -> None:

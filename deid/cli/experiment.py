@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from deid.cli.common import Summary, SummaryJson, progress
+from deid.cli.common import Summary, SummaryJson, label_probability, progress
 from deid.cli.tables import print_sections, write_json
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _crossval(
         c2=c2,
         all_pairs=all_pairs,
         rate=rate,
-        iterations=_iterations(iterations, algorithm),
+        iterations=iterations,
         window=window,
         o_sampling=o_sampling,
         min_documents=min_documents,
@@ -195,7 +195,7 @@ def _experiment_features(
         c2=c2,
         all_pairs=all_pairs,
         rate=rate,
-        iterations=_iterations(iterations, algorithm),
+        iterations=iterations,
         min_documents=min_documents,
         seed=seed,
     )
@@ -265,7 +265,6 @@ def _experiment_sampling(
 
     Example: deid experiment sampling corpus/train --test corpus/dev --windows 4,16,64 --html sampling.html
     """
-    from deid.cli.train import _acceptance
     from deid.experiments.folds import group_documents
     from deid.experiments.page import sampling_section
     from deid.experiments.plots import plot_sampling
@@ -277,7 +276,7 @@ def _experiment_sampling(
         _numbers(windows, int, "--windows"),
         _numbers(shares, float, "--o-sampling"),
         _numbers(biases, float, "--bias"),
-        tuple(map(_acceptance, accept)) if accept else Points().acceptance,
+        tuple(map(label_probability, accept)) if accept else Points().acceptance,
         naive_bayes,
     )
     options = TrainingOptions(
@@ -287,7 +286,7 @@ def _experiment_sampling(
         c2=c2,
         all_pairs=all_pairs,
         rate=rate,
-        iterations=_iterations(iterations, algorithm),
+        iterations=iterations,
         min_documents=min_documents,
         seed=seed,
     )
@@ -311,10 +310,6 @@ def _experiment_sampling(
         _write_rows(json_file, frame, {**settings, "folds": folds if test is None else None, "seed": seed})
     _show("Sampling and the recall dial", frame, sampling_section(frame), plot_sampling, html, plot)
     summary.finish(summary_json)
-
-
-def _iterations(asked: int | None, algorithm: str) -> int:
-    return (10 if algorithm == "sgd" else 100) if asked is None else asked
 
 
 def _feature_set(preset: str, features: str, dictionaries: str) -> FeatureSet:

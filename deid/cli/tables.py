@@ -31,7 +31,7 @@ def print_sections(sections: Iterable[Section]) -> None:
         console.print(Text(section.title, style="bold"))
         console.print(table)
         if section.note:
-            console.print(Text(section.note, style="dim"))
+            console.print(Text(section.note, style="dim"), soft_wrap=not console.is_terminal)
         console.print()
 
 

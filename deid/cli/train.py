@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from deid.cli.common import Summary, SummaryJson, progress
+from deid.cli.common import Summary, SummaryJson, label_probability, progress
 
 __all__ = ["register"]
 
@@ -85,11 +85,11 @@ def _train(
         c2=c2,
         all_pairs=all_pairs,
         rate=rate,
-        iterations=iterations or (10 if algorithm == "sgd" else 100),
+        iterations=iterations,
         window=window,
         o_sampling=o_sampling,
         split_at_gaps=split_at_gaps,
-        acceptance=tuple(map(_acceptance, accept or ())),
+        acceptance=tuple(map(label_probability, accept or ())),
         accepted=accepted,
         min_documents=min_documents,
         seed=seed,
@@ -111,7 +111,7 @@ def _train(
         options,
         name=model.name,
         rules=() if rules == "none" else rules.split(","),
-        report=_Report(options.iterations),
+        report=_Report(options.rounds),
     )
     tagger.save(model)
     found = tagger.description["corpus"]
@@ -120,16 +120,6 @@ def _train(
     summary.notes.append(f"model written to {model}")
     summary.extra["corpus"] = found
     summary.finish(summary_json)
-
-
-def _acceptance(text: str) -> tuple[str, float]:
-    from deid.errors import ConfigError
-
-    label, _, value = text.rpartition("=")
-    try:
-        return label, float(value)
-    except ValueError:
-        raise ConfigError("--accept is not of the form LABEL=P", "for example: --accept B-DATE=0.5") from None
 
 
 class _Report:

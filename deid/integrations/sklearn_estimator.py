@@ -188,7 +188,7 @@ class SpanTagger(BaseEstimator):
             c2=float(self.c2),
             all_pairs=self.all_pairs,
             rate=float(self.rate),
-            iterations=(10 if self.algorithm == "sgd" else 100) if self.iterations is None else int(self.iterations),
+            iterations=None if self.iterations is None else int(self.iterations),
             window=None if self.window is None else int(self.window),
             o_sampling=None if self.o_sampling is None else float(self.o_sampling),
             split_at_gaps=self.split_at_gaps,

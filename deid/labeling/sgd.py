@@ -69,12 +69,12 @@ def train_sgd(data: TrainingData, report: Callable[[int, float], None] | None = 
     )
     rng = np.random.default_rng(options.seed)
     state_sum, move_sum, averaged = np.zeros(state.shape), np.zeros(move.shape), 0
-    for number in range(1, options.iterations + 1):
+    for number in range(1, options.rounds + 1):
         order = rng.permutation(len(stretches))
         loss = epoch(*corpus, order, state, state_square, move, move_square, options.rate)
         if report is not None:
             report(number, loss)
-        if 2 * number > options.iterations:
+        if 2 * number > options.rounds:
             state_sum += state
             move_sum += move
             averaged += 1

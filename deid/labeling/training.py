@@ -37,8 +37,8 @@ class TrainingOptions:
     default, only for pairs that occur. Twice the time for fewer false alarms."""
     rate: float = 0.05
     """Learning rate of ``sgd``."""
-    iterations: int = 100
-    """Iterations of ``lbfgs``, epochs of ``sgd``."""
+    iterations: int | None = None
+    """Iterations of ``lbfgs`` (100 when not given), epochs of ``sgd`` (10)."""
     window: int | None = None
     """Keep only tokens within this many tokens of a span."""
     o_sampling: float | None = None
@@ -54,12 +54,20 @@ class TrainingOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if self.iterations is None:
+            object.__setattr__(self, "iterations", 10 if self.algorithm == "sgd" else 100)
         if self.algorithm not in ALGORITHMS:
             raise ConfigError(f"unknown training algorithm {self.algorithm!r}", "known: " + ", ".join(ALGORITHMS))
         if self.min_documents < 1:
             raise ConfigError("min_documents is less than 1", "give 1 to keep every word")
-        if min(self.c1, self.c2) < 0 or self.iterations < 1:
+        if min(self.c1, self.c2) < 0 or self.rounds < 1:
             raise ConfigError("a penalty is negative or there is no iteration", "see: deid train --help")
+
+    @property
+    def rounds(self) -> int:
+        """How often the learner goes over the corpus."""
+        assert self.iterations is not None  # filled in when made
+        return self.iterations
 
 
 @dataclass(frozen=True)
