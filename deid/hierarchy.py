@@ -182,9 +182,7 @@ class Hierarchy:
                 above = set(chain)
                 common = tuple(v for v in common if v in above)
         if not common:
-            raise InputError(
-                "no value to generalize", "give at least one value", f"hierarchy {safe_name(self.name)}"
-            )
+            raise InputError("no value to generalize", "give at least one value", f"hierarchy {safe_name(self.name)}")
         return common[0]
 
 
@@ -225,9 +223,7 @@ def hierarchy_from_rows(rows: Iterable[Sequence[str]], name: str) -> Hierarchy:
             raise fault("another root than the first line's", "end every line with the same value, such as *")
         for value, parent in itertools.pairwise(chain):
             if parents.setdefault(value, parent) != parent:
-                raise fault(
-                    "a value with two parents", "give the two values different names, such as Springfield#IL"
-                )
+                raise fault("a value with two parents", "give the two values different names, such as Springfield#IL")
     return Hierarchy(name, parents)
 
 
@@ -246,15 +242,11 @@ def read_hierarchy(path: Path, name: str | None = None, *, separator: str = ";")
     except UnicodeDecodeError:
         raise ConfigError("not UTF-8", "save the file in UTF-8", where) from None
     except OSError as error:
-        raise ConfigError(
-            f"cannot be read ({error.strerror})", "check the path and its permissions", where
-        ) from None
+        raise ConfigError(f"cannot be read ({error.strerror})", "check the path and its permissions", where) from None
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
     except csv.Error:
-        raise ConfigError(
-            "not a CSV file", f'separate the values by {separator} and quote them by "', where
-        ) from None
+        raise ConfigError("not a CSV file", f'separate the values by {separator} and quote them by "', where) from None
     return hierarchy_from_rows(rows, name)
 
 
