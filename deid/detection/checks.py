@@ -19,6 +19,7 @@ __all__ = ["CHECKS"]
 _VIN_VALUES = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", [*range(1, 9), *range(1, 6), 7, 9, *range(2, 10)], strict=True))
 _VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
 _NUMBER = regex.compile(r"\d+")
+_SEPARATED = regex.compile(r"[-/]")
 
 
 def _digits(text: str) -> list[int]:
@@ -145,12 +146,22 @@ def four_digits(text: str) -> bool:
     return sum(c.isdigit() for c in text) >= 4
 
 
-CHECKS: MappingProxyType[str, Callable[[str], bool]] = MappingProxyType(
-    {
-        check.__name__: check
-        for check in (
-            date, dea, four_digits, ip, luhn, mixed, month_day, nhs, npi, phone, ssn, three_digits, timestamp, vin,
-        )
-    }
-)  # fmt: skip
+def seven_digits(text: str) -> bool:
+    """At least seven digits."""
+    return sum(c.isdigit() for c in text) >= 7
+
+
+def code(text: str) -> bool:
+    """Digits in parts, with a letter, or with a part too long for a date, a range or a count."""
+    parts = _SEPARATED.split(text)
+    letters = any(c.isalpha() for c in text)
+    digits = sum(c.isdigit() for c in text)
+    return digits >= 5 and (letters or any(len(p) > 4 for p in parts)) and not date(text)
+
+
+_ALL = (
+    *(code, date, dea, four_digits, ip, luhn, mixed, month_day),
+    *(nhs, npi, phone, seven_digits, ssn, three_digits, timestamp, vin),
+)
+CHECKS: MappingProxyType[str, Callable[[str], bool]] = MappingProxyType({check.__name__: check for check in _ALL})
 """Checks by the name that patterns use."""

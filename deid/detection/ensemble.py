@@ -119,7 +119,7 @@ class Ensemble:
             posts += [(rank, span) for span in spans]
         if scene is None:
             view = view_of(document.text)
-            scene = scene_of(view, load_lexicon(self.language, self.folders).of(view), Scan([], [], []))
+            scene = scene_of(view, load_lexicon(self.language, self.folders), Scan([], [], []))
         return posts, scene
 
 

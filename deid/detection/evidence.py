@@ -23,28 +23,34 @@ __all__ = [
 
 _POPULAR = CLASSES["popular"]
 _ORDINARY = classes_of("word", "clinical")
+_EPONYM = classes_of("eponym", "device")
 _HEADS = classes_of("hospital_head", "hospital_head_weak", "org_head", "org_head_weak", "street_suffix", "place_head")
 _PLACES = classes_of("city", "city_ambig", "city_big", "state", "country")
 
 
 def _strength(scene: Scene, index: int) -> float:
     """How likely a word is a name, by its lists alone."""
-    classes = scene.classes[index]
-    short = len(scene.view.strings[index]) < 4
+    classes, word = scene.classes[index], scene.view.strings[index]
+    short = len(word) < 4
     popular = classes & (_POPULAR | MOSTLY)
+    blind = scene.blind(index)
+    value = 0.15
     if classes & GIVEN:
-        if not clear(scene, index):
-            return 0.4
-        value = 0.85 if popular else 0.55 if not short else 0.4
-        if scene.blind(index):
-            value -= 0.2
-        return min(value, 0.5) if classes & _PLACES and not classes & MOSTLY else value
-    if classes & LAST:
-        if not clear(scene, index):
-            return 0.15
-        value = 0.5 if classes & _POPULAR else 0.4
-        return value * (0.5 if classes & _PLACES or scene.blind(index) else 1.0)
-    return 0.15
+        value = 0.4
+        if clear(scene, index):
+            value = (0.85 if popular else 0.55 if not short else 0.4) - 0.2 * blind
+            if classes & _PLACES and not classes & MOSTLY:
+                value = min(value, 0.5)
+    elif classes & LAST and clear(scene, index):
+        value = 0.55 if popular else 0.52 if not short else 0.35
+        value *= 0.5 if classes & _PLACES or blind else 1.0
+    if classes & _EPONYM:
+        value = min(value, 0.42)
+    if "-" in word and not classes & GIVEN:
+        value = min(value, 0.4)  # "Lund-Browder", "Semmes-Weinstein" are as likely as "Smith-Jones"
+    if scene.view.kinds[index] == UPPER and not blind:
+        value *= 0.5  # an acronym, rather
+    return value
 
 
 def weigh(scene: Scene, run: Run) -> tuple[float, str]:
@@ -59,7 +65,7 @@ def weigh(scene: Scene, run: Run) -> tuple[float, str]:
         return 0.0, ""
     start = scene.view.starts_sentence(run.first)
     if not any(scene.classes[i] & PERSON for i in run.names):
-        base = 0.5 if run.initials and len(run.names) > 1 else 0.1
+        base = _weigh_words(scene, run, start) if len(run.names) > 1 else 0.1
     elif len(run.names) == 1 and not run.initials:
         base = _strength(scene, run.names[0]) - (0.12 if start else 0.0)
     else:
@@ -87,7 +93,14 @@ def _weigh_words(scene: Scene, run: Run, start: bool) -> float:
         return 0.3 if blind else 0.55
     if any(scene.classes[i] & GIVEN and clear(scene, i) for i in run.names):
         return 0.3 if blind else 0.75
-    return 0.5 if run.initials else 0.25
+    if run.initials:
+        return 0.5
+    if blind or any(scene.view.kinds[i] == UPPER for i in run.names):
+        return 0.25
+    listed = any(scene.classes[i] & PERSON and clear(scene, i) for i in run.names)
+    short = any(len(scene.view.strings[i]) < 4 for i in run.names)
+    label = scene.word(run.end) in (":", "#", "=")
+    return (0.58 if listed else 0.53) - 0.15 * start - 0.15 * (short and not listed) - 0.3 * label
 
 
 def weigh_inverted(scene: Scene, run: Run) -> float:
@@ -148,6 +161,8 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
         found.append((0.5, "name.patient"))
     if scene.word(run.end) in ("'", "\u2019") and scene.word(run.end + 1) == "s" and scene.has(run.end + 2, "relation"):
         found.append((0.5, "name.relation"))
+    if scene.word(run.first - 1) == "(" and scene.word(run.end) == ")" and clear(scene, run.names[0]):
+        found.append((0.35, "name.brackets"))
     if scene.word(run.end) == "(" and scene.has(run.end + 1, "relation", "role"):
         found.append((0.7, "name.relation"))
     if scene.word(run.end) == "," and scene.has(run.end + 1, "function") and scene.has(run.end + 2, "relation"):
@@ -224,6 +239,8 @@ def _against(scene: Scene, run: Run) -> float:
     cues = scene.cues_before.get(run.first, ())
     if "article" in cues and len(run.names) == 1:
         factor *= 0.35
+    if _among_eponyms(scene, run):
+        factor *= 0.3
     exact = any(end == run.end and classes & _PLACES for end, classes in scene.phrases.get(run.first, ()))
     place = exact or all(scene.classes[i] & _PLACES for i in run.names)
     if place and "lives" in cues:
@@ -233,6 +250,13 @@ def _against(scene: Scene, run: Run) -> float:
     if place and scene.word(run.end) == "," and scene.has(run.end + 1, "state", "state_code", "country"):
         factor *= 0.2
     return factor
+
+
+def _among_eponyms(scene: Scene, run: Run) -> bool:
+    """Tell whether a run stands in a list of instruments or signs: *Weitlaner, Kelly, Balfour*."""
+    before = scene.word(run.first - 1) in (",", "/", "and") and scene.has(run.first - 2, "eponym", "device")
+    behind = scene.word(run.end) in (",", "/", "and") and scene.has(run.end + 1, "eponym", "device")
+    return len(run.names) == 1 and (before or behind)
 
 
 def vetoed(scene: Scene, run: Run) -> bool:

@@ -25,6 +25,7 @@ _STRONG = classes_of("hospital_head", "org_head")
 _MODIFIER = CLASSES["hospital_modifier"]
 _HOSPITAL_NAME, _EMPLOYER = CLASSES["hospital_name"], CLASSES["employer"]
 _AMBIGUOUS = classes_of("word", "name_word", "clinical", "given", "last", "eponym", "device", "function", "section")
+_INSTITUTION = CLASSES["institution"]
 _WORD, _CLINICAL, _FUNCTION = CLASSES["word"], CLASSES["clinical"], CLASSES["function"]
 _GENERIC = classes_of(
     "generic", "function", "section", "institution", "occupation", "role", "nationality", "credential"
@@ -88,7 +89,8 @@ def _institution(scene: Scene, first: int, end: int, classes: int) -> Span | Non
         start = first - 1  # "Nephrology Associates of Pioneer Valley"
     if behind == end and (not specific or (not classes & _STRONG and _clinical_inside(scene, start, first))):
         return None
-    hospital = classes & _HOSPITAL or any(scene.classes[i] & _HOSPITAL for i in range(start, end))
+    inside = range(start, end)
+    hospital = classes & _HOSPITAL or any(scene.classes[i] & (_HOSPITAL | _INSTITUTION) for i in inside)
     score = 0.86 if specific > 1 or behind > end else 0.72
     score -= 0.15 if scene.blind(first) else 0.2 * (kind == LOWER)
     if scene.cues_before.get(start, set()) & {"hospital_at", "work_at"}:
@@ -212,6 +214,11 @@ def _clinical_inside(scene: Scene, start: int, end: int) -> bool:
     Ordinary words are a name only where they stand like one: alone in a line, or behind *seen at*.
     """
     letters = [i for i in range(start, end) if scene.is_word(i) and scene.word(i) not in _JOINERS]
+    first = next((scene.classes[i] for i in letters), 0)
+    if letters and (
+        not first or (first & (PERSON | _CITY | _STATE | _MODIFIER) and not first & (_CLINICAL | _FUNCTION))
+    ):
+        return False  # "Tidewater Orthopedic Group"
     if any(scene.classes[i] & (_CLINICAL | _FUNCTION) and not scene.classes[i] & PERSON for i in letters):
         return True
     if any(not scene.classes[i] or scene.classes[i] & (PERSON | _CITY | _STATE) for i in letters):

@@ -24,7 +24,7 @@ _NAMES = (
     "word function generic clinical eponym eponym_head device section",
     "month weekday season holiday",
     "city city_ambig city_big state state_code state_old county country nationality region",
-    "street_suffix street_direction place_head",
+    "street_suffix street_direction place_head settlement",
     "hospital_head hospital_head_weak hospital_modifier hospital_name org_head org_head_weak institution employer",
     "occupation occupation_ending occupation_qualifier no_occupation",
 )
@@ -41,6 +41,7 @@ def classes_of(*names: str) -> int:
 
 _PERSON = classes_of("given", "last")
 _INHERITED = classes_of(*_HYPHEN_CLASSES)
+_LETTERS = classes_of("clinical", "credential", "state_code", "word", "section", "institution", "suffix", "country")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ class Lexicon:
     """Items of more than one word, and exceptions."""
     phrase_classes: dict[str, int] = field(repr=False)
     """List -> class, for the matches of ``phrases``."""
+    letters: frozenset[str] = field(default=frozenset(), repr=False)
+    """Listed words of two or three letters that are abbreviations, credentials or states, or ordinary words."""
 
     def classes(self, word: str) -> int:
         """Return the classes of a folded word; a hyphenated word has the classes that all its parts have."""
@@ -135,4 +138,5 @@ def _load(language: str, folders: tuple[Path, ...]) -> Lexicon:
         if matched:
             phrases.append(Dictionary(name, tuple(matched), dictionary.exceptions, dictionary.source))
             phrase_classes[name] = bit
-    return Lexicon(language, words, PhraseMatcher(phrases, words_of), phrase_classes)
+    letters = frozenset(w for w, c in words.items() if len(w) < 4 and c & _LETTERS)
+    return Lexicon(language, words, PhraseMatcher(phrases, words_of), phrase_classes, letters)

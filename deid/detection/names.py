@@ -166,6 +166,8 @@ def _titled(scene: Scene) -> Iterator[Span]:
     for index, classes in enumerate(scene.classes):
         if not classes & _TITLE:
             continue
+        if _no_title(scene, index):
+            continue
         at = index + 1
         dot = scene.word(at) == "."
         at += dot
@@ -193,6 +195,16 @@ def _titled(scene: Scene) -> Iterator[Span]:
             other = read_run(scene, _next_in_list(scene, run.end), relaxed=True)
             if other is not None:
                 yield scene.span(other.first, other.end, category, "name.title", 0.9)
+
+
+def _no_title(scene: Scene, index: int) -> bool:
+    """Tell whether what looks like a title is something else: *18 Fr*, *MR L-spine*, *by LT*."""
+    if index and scene.view.kinds[index - 1] == NUMBER and scene.word(index) in ("fr", "ms", "sr"):
+        return True
+    shouted = scene.view.kinds[index] == UPPER and scene.word(index + 1) != "."
+    if not shouted or scene.classes[index] & _DOCTOR:
+        return False
+    return not (scene.view.loud[index] and scene.has(index + 1, "given", "last") and clear(scene, index + 1))
 
 
 def _free(scene: Scene) -> Iterator[Span]:
@@ -332,10 +344,18 @@ def _weigh_initials(scene: Scene, index: int, end: int, dotted: bool) -> tuple[f
     near = scene.same_line(index)
     if near and scene.has(index - 1, "title", "title_doctor", "relation"):
         return 0.75, "PATIENT"
-    if scene.has(index - 1, "patient_word") and near and (dotted or scene.view.kinds[index - 1] != UPPER):
+    if (
+        not scene.known_letters(scene.word(index))
+        and scene.has(index - 1, "patient_word")
+        and near
+        and (dotted or scene.view.kinds[index - 1] != UPPER)
+    ):
         return (0.75 if dotted else 0.6), "PATIENT"
     if dotted:
-        return (0.75, "PATIENT") if person_verb_follows(scene, end) else (0.0, "")
+        letters = "".join(scene.word(i) for i in range(index, end) if scene.is_word(i))
+        if person_verb_follows(scene, end):
+            return 0.75, "PATIENT"
+        return (0.0, "") if scene.known_letters(letters) else (0.6, "DOCTOR")
     if near and scene.has(index - 1, "role", "credential"):
         return 0.62, "DOCTOR"
     if near and "signer" in scene.cues_before.get(index, ()):

@@ -186,7 +186,9 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
             at += 2 if dot else 1
             run.end = at
             continue
-        if name_word(scene, at, relaxed and len(run.names) < 3) or _closes_blind(scene, run, at):
+        # behind a title or a label anything may be a name; where case is silent only the first word
+        lenient = relaxed and len(run.names) < (1 if scene.blind(at) else 3)
+        if name_word(scene, at, lenient) or _closes_blind(scene, run, at):
             if run.names and relaxed and scene.word(at + 1) == ":":
                 break  # the next label of the line
             run.names.append(at)

@@ -14,7 +14,7 @@ from deid.detection.institutions import proper_run
 from deid.detection.lexicon import CLASSES, classes_of
 from deid.detection.person_words import PERSON
 from deid.detection.scene import Scene
-from deid.detection.view import MIXED, NUMBER, TITLE, UPPER
+from deid.detection.view import MIXED, NUMBER, SIGN, TITLE, UPPER
 from deid.document import Span
 
 __all__ = ["find_places"]
@@ -25,6 +25,7 @@ _BIG = classes_of("city_big")
 _ANY_CITY = _CITY | _CITY_AMBIG | _BIG
 _STATE, _CODE, _COUNTRY, _REGION = (CLASSES[n] for n in ("state", "state_code", "country", "region"))
 _COUNTY = CLASSES["county"]
+_SETTLEMENT = classes_of("settlement", "place_head")
 _AMBIGUOUS = classes_of("word", "name_word", "clinical", "given", "last", "eponym", "device", "function", "section")
 _GENERIC = classes_of(
     "generic", "function", "section", "institution", "occupation", "role", "nationality", "credential"
@@ -224,19 +225,28 @@ def _city_score(scene: Scene, index: int, classes: int, several: bool, lives: bo
         return (0.85 if classes & _BIG else 0.78) if lives and not blind else 0.5 if where and classes & _BIG else 0.2
     if classes & _CITY_AMBIG:
         return 0.8 if lives else 0.55 if where else 0.35
-    known = 0.85 if classes & _BIG or several else 0.55
+    known = 0.85 if several else 0.62 if classes & _BIG else 0.52
+    behind = scene.view.kinds[index + 1] if index + 1 < len(scene) and scene.same_line(index + 1) else SIGN
+    if not several and not where and (behind == NUMBER or scene.word(index + 1) in (":", "(", "+", "/")):
+        known -= 0.2  # "Salem 16 Fr", "Nottingham 6/9"
     if lives:
         return 0.92 if not blind else 0.8
     return min(0.9, known + 0.12 * where) - 0.35 * blind
 
 
 def _lives(scene: Scene) -> Iterator[Span]:
-    """Unlisted places behind *lives in*, *moved to*."""
+    """Unlisted places behind *lives in*, *moved to*, *in*, *from*."""
     for index, cues in scene.cues_before.items():
-        if "lives" not in cues or index >= len(scene) or scene.blind(index) or not scene.same_line(index):
+        if not cues & {"lives", "where"} or index >= len(scene) or scene.blind(index) or not scene.same_line(index):
             continue
         end = proper_run(scene, index)
-        if end > index:
-            last = scene.classes[end - 1]
-            named = not last & CLASSES["word"] or last & PERSON
+        if end == index:
+            continue
+        last = scene.classes[end - 1]
+        unlisted = not any(scene.classes[i] for i in range(index, end)) and len(scene.view.strings[end - 1]) > 3
+        settlement = end - index > 1 and bool(last & _SETTLEMENT)
+        if "lives" in cues:
+            named = not last & CLASSES["word"] or last & PERSON or settlement
             yield scene.span(index, end, "CITY", "place.lives", 0.66 if named else 0.4)
+        elif scene.word(index - 1) in ("in", "from", "near") and (unlisted or settlement):
+            yield scene.span(index, end, "CITY", "place.in", 0.56 if settlement else 0.46)

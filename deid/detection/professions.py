@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from deid.detection.lexicon import CLASSES, Lexicon, classes_of
 from deid.detection.scene import Scene
+from deid.detection.view import LOWER
 from deid.document import Span
 
 __all__ = ["find_professions"]
@@ -36,6 +37,7 @@ def find_professions(scene: Scene, lexicon: Lexicon) -> list[Span]:
             spans += _behind(scene, lexicon, index + 1, 0.9, known_only=False)
     spans += _before_cue(scene)
     spans += _at_work_place(scene)
+    spans += _apposed(scene)
     return spans
 
 
@@ -118,3 +120,42 @@ def _at_work_place(scene: Scene) -> Iterator[Span]:
         if end > index + 1 and not scene.has(index + 1, "institution", "month", "weekday", "section", "title"):
             yield scene.span(start, index, "PROFESSION", "profession.at", 0.68)
             yield scene.span(index + 1, end, "ORGANIZATION", "place.work", 0.62)
+
+
+def _apposed(scene: Scene) -> Iterator[Span]:
+    """*Matthew, a kennel worker,*; *(line cook)*; *two jobs: welder*; *property manager* in a sentence."""
+    index = 0
+    while index < len(scene):
+        end = _occupation_at(scene, index)
+        if end == index or scene.has(end - 1, "role", "relation") or scene.has(index, "role", "function", "clinical"):
+            index += 1
+            continue
+        start, score = _apposition(scene, index, end)
+        if score:
+            yield scene.span(start, end, "PROFESSION", "profession.apposed", score)
+        index = end
+
+
+def _apposition(scene: Scene, index: int, end: int) -> tuple[int, float]:
+    """Return the first word of an occupation with what qualifies it, and how sure it is that a person has it."""
+    start = index
+    while index - start < 2 and _qualifies(scene, start - 1) and scene.same_line(start):
+        start -= 1
+    before = scene.word(start - 1)
+    if before in ("a", "an"):
+        lead = scene.word(start - 2)
+        person = scene.has(start - 2, "relation") or (scene.capital(start - 2) and not scene.blind(start - 2))
+        return (start, 0.7) if lead in (",", "(", "\u2013", "-", ";") or person else (index, 0.0)
+    if before == "(" and scene.word(end) in (")", ",", ";", "at"):
+        return start, 0.64
+    cues = scene.cues_before.get(start, set()) | (scene.cues_before.get(start - 1, set()) if before == ":" else set())
+    if cues & {"occupation", "works_in", "retired"}:
+        return start, 0.66
+    return (index, 0.48) if end - index > 1 and scene.view.kinds[index] == LOWER and not scene.quiet else (index, 0.0)
+
+
+def _qualifies(scene: Scene, index: int) -> bool:
+    """Tell whether a word can qualify the occupation behind it: *lumber yard worker*."""
+    if not scene.is_word(index) or scene.view.kinds[index] != LOWER:
+        return False
+    return not scene.classes[index] & (_STOP | CLASSES["occupation_qualifier"]) or scene.has(index, "occupation")

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import regex
+
 from deid.detection.catalogue import Catalogue, load_catalogue
 from deid.detection.fields import LabelFinder
 from deid.detection.institutions import find_institutions
@@ -17,20 +19,27 @@ from deid.detection.patterns import Haystack
 from deid.detection.places import find_places
 from deid.detection.professions import find_professions
 from deid.detection.scene import Scene, scene_of
-from deid.detection.view import LOWER, view_of
+from deid.detection.view import LOWER, UPPER, view_of
 from deid.dictionaries import fold
 from deid.document import Document, Span
 
 __all__ = ["RuleRecognizer"]
 
 _ORDINARY = classes_of("word", "clinical", "function", "role", "relation")
+_INSTITUTION = classes_of("institution")
 _LAST_POPULAR = classes_of("last", "popular")
 _HOLDERS = frozenset(("rule:place.institution", "rule:street.number", "rule:street.name", "rule:place.work"))
 _ABSORBED = (
     *("rule:place.city", "rule:place.state", "rule:place.country", "rule:place.employer", "rule:department"),
     *("rule:name.full", "rule:name.word", "rule:name.line", "rule:name.contact", "rule:name.verb"),
 )
-_HOLDS, _SURE_NAME = 0.6, 0.7
+_HOLDS, _SURE_NAME, _OLDEST = 0.6, 0.7, 111
+_AGE_ENDS = regex.compile(
+    r"(?=[,;])(?![0-9])|[.](?![0-9])|[ \t]*(?:[|]|\r?\n|\Z)"
+    r"|[ \t]+(?!(?:m[glm]|mcg|cm|kg|units?|days?|hours?|hrs?|weeks?|months?|am|pm|min|steps|tabs?|feet|times|x)\b)"
+    r"(?:and|with|who|y|yo|yrs?|[A-Za-z+?#~\u2013-]{2,}|[MFLR]\b)"
+)
+"""What may stand behind a number that is an age."""
 _GRAMMAR_CATEGORIES = frozenset(
     ["PATIENT", "DOCTOR", "PROFESSION", "HOSPITAL", "ORGANIZATION", "CITY", "STATE", "COUNTRY", "LOCATION-OTHER"]
 )
@@ -128,7 +137,7 @@ class RuleRecognizer:
             spans += (s for s in found if not self._ordinary(text, s)) if pattern.unlisted else found
         view = view_of(text)
         scan = self.labels.find(view)
-        scene = scene_of(view, self.lexicon.of(view), scan)
+        scene = scene_of(view, self.lexicon, scan)
         spans += scan.spans
         spans += find_segments(text, {s.name: s for s in self.catalogue.segments})
         spans += find_tables(scene, self.labels.by_label)
@@ -138,8 +147,24 @@ class RuleRecognizer:
         spans += find_professions(scene, self.lexicon)
         spans += _logins(scene, self.lexicon)
         spans += _ages_behind_names(scene, spans)
+        spans = [s for s in spans if s.source != "rule:date.year_alone" or not _edition(scene, s)]
         kept = [s for s in _absorb(spans) if (s.score or 0.0) >= self.threshold]
         return sorted(kept), scene
+
+
+def _edition(scene: Scene, span: Span) -> bool:
+    """Tell whether a year is that of a guideline, a trial or a journal: *(USMSTF 2020)*, *Bethesda 2014*."""
+    index = scene.view.at(span.start)
+    before = index - 1 if scene.word(index - 1) not in ("(", "'") else index - 2
+    if not scene.is_word(before) or scene.view.breaks[index]:
+        return False
+    if scene.has(before, "institution", "eponym"):
+        return True
+    for first in range(max(0, index - 5), index):
+        if any(end == index and classes & _INSTITUTION for end, classes in scene.phrases.get(first, ())):
+            return True
+    unknown = scene.view.kinds[before] == UPPER and not scene.blind(before) and len(scene.view.strings[before]) > 2
+    return unknown and not scene.classes[before]
 
 
 def _absorb(spans: Sequence[Span]) -> list[Span]:
@@ -173,22 +198,24 @@ def _logins(scene: Scene, lexicon: Lexicon) -> list[Span]:
 
 
 def _ages_behind_names(scene: Scene, spans: Sequence[Span]) -> list[Span]:
-    """Find the ages in *her children Otis, 6, and Zadie (9)*."""
+    """Find the ages in *her children Otis, 6, and Zadie (9)*, *Carl Carpenter 53 ankle*, *Mr. Romano is 71*."""
     found = []
     view = scene.view
     for span in spans:
-        if span.category != "PATIENT" or (span.score or 0.0) < _SURE_NAME:
+        if span.category not in ("PATIENT", "DOCTOR") or (span.score or 0.0) < _SURE_NAME:
             continue
         at = view.at(span.end)
-        if scene.word(at) not in (",", "(") or at + 2 >= len(view) or scene.view.breaks[at + 1]:
+        listed = scene.word(at) in (",", "(")
+        if not listed and scene.word(at) in ("is", "was", "turned"):
+            at += 1
+        number = at + listed
+        if number >= len(view) or view.breaks[number] or view.breaks[at] or not view.strings[number].isdecimal():
             continue
-        number, behind = view.strings[at + 1], scene.word(at + 2)
-        if number.isdecimal() and len(number) < 3 and int(number) > 0 and behind in (",", ")", ";", ".", "and"):
-            decimal = (
-                behind == "."
-                and view.starts[at + 2] == view.ends[at + 1]
-                and view.text[view.ends[at + 2] :][:1].isdigit()
-            )
-            if not decimal:
-                found.append(scene.span(at + 1, at + 2, "AGE", "age.behind_name", 0.7))
+        value = int(view.strings[number]) if len(view.strings[number]) < 4 else 0
+        if (
+            0 < value < _OLDEST
+            and _AGE_ENDS.match(view.text, view.ends[number])
+            and (listed or at > view.at(span.end) or value > 1)
+        ):
+            found.append(scene.span(number, number + 1, "AGE", "age.behind_name", 0.7 if listed else 0.6))
     return found

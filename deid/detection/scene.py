@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from deid.detection.fields import Scan
-from deid.detection.lexicon import CLASSES, Marks, classes_of
+from deid.detection.lexicon import CLASSES, Lexicon, classes_of
 from deid.detection.view import LOWER, MIXED, NUMBER, SIGN, TITLE, UPPER, View
 from deid.document import Span
 
@@ -33,6 +33,8 @@ class Scene:
     """1 for each word inside a clinical phrase of several words."""
     quiet: bool
     """Whether the text is written in lower case."""
+    letters: frozenset[str] = field(default=frozenset(), repr=False)
+    """Abbreviations of two or three letters that are no initials of persons."""
 
     def __len__(self) -> int:
         return len(self.classes)
@@ -53,6 +55,10 @@ class Scene:
         """Tell whether there is a word (letters) at an index."""
         return 0 <= index < len(self.classes) and self.view.kinds[index] not in (SIGN, NUMBER)
 
+    def known_letters(self, letters: str) -> bool:
+        """Tell whether letters are an abbreviation of clinical or ordinary language, a credential, a state."""
+        return letters in self.letters
+
     def capital(self, index: int) -> bool:
         """Tell whether a word begins with a capital, or could in a text whose case says nothing."""
         if not 0 <= index < len(self.classes):
@@ -62,8 +68,10 @@ class Scene:
 
     def same_line(self, index: int) -> bool:
         """Tell whether a word follows the word before it on the same line, with no column between."""
-        if not 0 < index < len(self.classes) or self.view.breaks[index]:
+        if not 0 < index < len(self.classes):
             return False
+        if self.view.breaks[index]:
+            return self.view.breaks[index] == 1 and self.view.wrapped[index]
         width = self.view.starts[index] - self.view.ends[index - 1]
         return width <= 1 and "\t" not in self.view.gap(index)
 
@@ -73,8 +81,9 @@ class Scene:
         return Span(view.starts[first], view.ends[end - 1], category, source=f"rule:{source}", score=round(score, 4))
 
 
-def scene_of(view: View, marks: Marks, scan: Scan) -> Scene:
+def scene_of(view: View, lexicon: Lexicon, scan: Scan) -> Scene:
     """Join what the lexicon and the scan of labels say."""
+    marks = lexicon.of(view)
     phrases: dict[int, list[tuple[int, int]]] = {}
     protected = bytearray(len(view))
     for start, end, classes in marks.phrases:
@@ -89,4 +98,4 @@ def scene_of(view: View, marks: Marks, scan: Scan) -> Scene:
     letters = sum(1 for k in view.kinds if k > NUMBER)
     capitals = sum(1 for k, s in zip(view.kinds, view.strings, strict=True) if k > LOWER and len(s) > 1)
     quiet = letters > 0 and capitals < _QUIET_SHARE * letters
-    return Scene(view, marks.words, phrases, before, at, protected, quiet)
+    return Scene(view, marks.words, phrases, before, at, protected, quiet, lexicon.letters)

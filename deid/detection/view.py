@@ -18,6 +18,7 @@ __all__ = ["LOWER", "MIXED", "NUMBER", "SIGN", "TITLE", "UPPER", "View", "view_o
 SIGN, NUMBER, LOWER, TITLE, UPPER, MIXED = range(6)
 """Kinds of words: a sign, a number, and four ways of writing letters. One capital letter alone is UPPER."""
 
+_LONG_LINE = 58
 _LETTERS = r"[\p{L}\p{M}]"
 _WORD = regex.compile(
     rf"{_LETTERS}++(?:['\u2019](?!(?:re|ve|ll)\b){_LETTERS}{{2,}}+|-{_LETTERS}++)*+|\p{{N}}++|[^\s\p{{L}}\p{{M}}\p{{N}}]"
@@ -38,6 +39,8 @@ class View:
     """SIGN, NUMBER, LOWER, TITLE, UPPER or MIXED."""
     breaks: list[int] = field(repr=False)
     """Line ends between a word and the word before it; 2 at the start of the text."""
+    wrapped: list[bool] = field(repr=False)
+    """Whether the line before a word is so long that the word only stands in the next one for want of room."""
     loud: list[bool] = field(repr=False)
     """Whether the word stands in a line of capitals, where case says nothing."""
 
@@ -84,7 +87,9 @@ def view_of(text: str) -> View:
         ends.append(end)
     kinds = [_kind(s) for s in strings]
     breaks = _breaks(text, starts, ends)
-    return View(text, strings, starts, ends, [fold(s) for s in strings], kinds, breaks, _loud(strings, kinds, breaks))
+    folded = [fold(s) for s in strings]
+    wrapped = _wrapped(text, starts, ends, breaks)
+    return View(text, strings, starts, ends, folded, kinds, breaks, wrapped, _loud(strings, kinds, breaks))
 
 
 def _kind(word: str) -> int:
@@ -111,6 +116,21 @@ def _breaks(text: str, starts: list[int], ends: list[int]) -> list[int]:
     if breaks:
         breaks[0] = 2
     return breaks
+
+
+def _wrapped(text: str, starts: list[int], ends: list[int], breaks: list[int]) -> list[bool]:
+    """Mark the first word of each line that continues a long one without indent."""
+    wrapped = [False] * len(starts)
+    line = 0  # where the present line begins
+    for index, start in enumerate(starts):
+        if not breaks[index] or not index:
+            continue
+        gap = text[ends[index - 1] : start]
+        last = max(gap.rfind("\n"), gap.rfind("\r")) + 1
+        long = ends[index - 1] - line >= _LONG_LINE
+        wrapped[index] = breaks[index] == 1 and long and last == len(gap) and text[ends[index - 1] - 1] not in ".:;!?"
+        line = start
+    return wrapped
 
 
 def _loud(strings: list[str], kinds: list[int], breaks: list[int]) -> list[bool]:
