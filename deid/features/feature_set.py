@@ -177,8 +177,8 @@ class FeatureSet:
         offsets = {o for t in self.type_features for o in t.offsets} | {0}
         self.offsets = tuple(sorted(offsets))
         self._matcher = PhraseMatcher(lists, self._split) if lists else None
-        # a row of attributes is asked for again for every occurrence of a type
-        self.type_attributes = functools.lru_cache(maxsize=200_000)(self._type_attributes)
+        # expansion asks again for every document that a type stands in; decoding keeps rows of its own
+        self._known_attributes = functools.lru_cache(maxsize=200_000)(self.type_attributes)
 
     def __repr__(self) -> str:
         return f"FeatureSet({self.preset!r}, {self.groups!r}, {len(self.dictionaries)} dictionaries)"
@@ -221,7 +221,8 @@ class FeatureSet:
         tokens = tokenize(phrase, self.tokenizer)
         return [s for s, space in zip(tokens.strings, tokens.spaces, strict=True) if not space]
 
-    def _type_attributes(self, token: str | None, offset: int) -> tuple[str, ...]:
+    def type_attributes(self, token: str | None, offset: int) -> tuple[str, ...]:
+        """Return the attributes of a token's type at an offset; None is beyond the edge of the document."""
         if token is None:
             return (f"{offset:+d}:EDGE",) if self._plan.boundaries else ()
         return tuple(self._names(token, offset, lexical=None))
@@ -291,8 +292,8 @@ class FeatureSet:
         """Return every item's CRF attributes and values: what training sees, and what CRFsuite can be fed with."""
         rows: list[dict[str, float]] = [dict(position) for position in encoded.position]
         for offset, column in encoded.neighbours.items():
-            by_type = [self.type_attributes(t, offset) for t in encoded.types]
-            edge = self.type_attributes(None, offset)
+            by_type = [self._known_attributes(t, offset) for t in encoded.types]
+            edge = self._known_attributes(None, offset)
             for row, type_id in zip(rows, column.tolist(), strict=True):
                 for name in by_type[type_id] if type_id >= 0 else edge:
                     row[name] = 1.0
