@@ -315,10 +315,28 @@ class PhraseMatcher:
         list of (int, int, str)
             First token, one past the last token, name of the list; sorted.
         """
-        return [(start, end, self.names[number]) for start, end, number in sorted(self._matches(tokens))]
-
-    def _matches(self, tokens: Sequence[str]) -> Iterator[tuple[int, int, int]]:
         words, places, joined = _content(tokens)
+        found = sorted(self._matches(words, joined))
+        return [(places[start], places[end - 1] + 1, self.names[number]) for start, end, number in found]
+
+    def match_words(self, words: Sequence[str], joined: Sequence[bool]) -> list[tuple[int, int, str]]:
+        """Find the phrases among words that are folded already, without white space between them.
+
+        Parameters
+        ----------
+        words : sequence of str
+            Words in the form of `fold`.
+        joined : sequence of bool
+            Whether each word may continue a phrase that the word before belongs to.
+
+        Returns
+        -------
+        list of (int, int, str)
+            First word, one past the last word, name of the list; sorted.
+        """
+        return [(start, end, self.names[number]) for start, end, number in sorted(self._matches(words, joined))]
+
+    def _matches(self, words: Sequence[str], joined: Sequence[bool]) -> Iterator[tuple[int, int, int]]:
         free = [0] * len(self.names)  # first word that a further match of the list may start at
         shadow = [0] * len(self.names)  # end of the exceptions of the list seen so far
         single, deep = self._single, self._deep
@@ -344,7 +362,7 @@ class PhraseMatcher:
                 number = end >> 1
                 if not end & 1 and first >= free[number] and stop > shadow[number]:
                     free[number] = stop
-                    yield places[first], places[stop - 1] + 1, number
+                    yield first, stop, number
 
 
 def _content(tokens: Sequence[str]) -> tuple[list[str], list[int], list[bool]]:

@@ -6,7 +6,8 @@
 ``[[pattern]]``
     ``name``, ``category``, ``regex`` and ``certainty`` (0..1), further
     ``case`` (true: capitals count), ``needs`` (lower-case strings of which one must be in the text; saves time),
-    ``anchor`` (a definition ``anchor_...``: the expression is tried only where that one is found; saves much time),
+    ``anchor`` (the expression is tried only there, which saves much time: a key of
+    `deid.detection.patterns.DIGIT_ANCHORS` or ``WORD_ANCHORS``, or a definition ``anchor_...``),
     ``check`` (a function of `deid.detection.checks`), ``context`` (``words`` of which one must stand within ``before``
     and ``after`` characters for ``certainty`` to be the one given there instead), ``unless`` (the same; the match does
     not count), ``unlisted`` (true: a match that is an ordinary or clinical word does not count). The span is the group
@@ -47,7 +48,7 @@ import regex
 from deid.detection.checks import CHECKS
 from deid.detection.fields import CUES, Cue, Field, LabelFinder, ListRule, PersonField
 from deid.detection.layouts import PARTS, Segment
-from deid.detection.patterns import Context, Haystack, Pattern
+from deid.detection.patterns import DIGIT_ANCHORS, WORD_ANCHORS, Context, Haystack, Pattern
 from deid.detection.view import view_of
 from deid.dictionaries import load_catalogues, load_dictionary
 from deid.errors import ConfigError
@@ -226,7 +227,9 @@ class _Reader:
 
     def anchor(self) -> str:
         name: str = self.take("anchor", str, "")
-        return _expand("{{anchor_" + name + "}}", self.define, self.folders, self.path) if name else ""
+        if not name or name in DIGIT_ANCHORS or name in WORD_ANCHORS:
+            return name
+        return _expand("{{anchor_" + name + "}}", self.define, self.folders, self.path)
 
     def context(self, key: str) -> Context | None:
         table = self.take(key, dict, {})

@@ -97,6 +97,8 @@ def _weigh_words(scene: Scene, run: Run, start: bool) -> float:
         return 0.5
     if blind or any(scene.view.kinds[i] == UPPER for i in run.names):
         return 0.25
+    if not any(clear(scene, i) for i in run.names):
+        return 0.25  # ordinary or clinical words in title case ("Left Foot"), though some are surnames as well
     listed = any(scene.classes[i] & PERSON and clear(scene, i) for i in run.names)
     short = any(len(scene.view.strings[i]) < 4 for i in run.names)
     label = scene.word(run.end) in (":", "#", "=")

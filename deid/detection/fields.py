@@ -175,7 +175,7 @@ class LabelFinder:
         scan = Scan([], [], [])
         covered = 0
         places, words = _undotted(view)
-        matches = self._matcher.match(words)
+        matches = self._matcher.match_words(words, [view.breaks[p] < 2 for p in places])
         for first, stop, name in sorted(matches, key=lambda m: (m[0], -m[1], m[2])):
             start, end = places[first], places[stop - 1] + 1
             rule = self._rules[name]

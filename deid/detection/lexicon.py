@@ -34,6 +34,7 @@ CLASSES: dict[str, int] = {name: 1 << i for i, name in enumerate(" ".join(_NAMES
 _HYPHEN_CLASSES = ("given", "last", "word", "clinical", "city", "relation")
 
 
+@functools.cache
 def classes_of(*names: str) -> int:
     """Return the bits of some classes, joined."""
     return functools.reduce(int.__or__, (CLASSES[n] for n in names), 0)
@@ -93,7 +94,7 @@ class Lexicon:
             for w, kind in zip(view.folded, view.kinds, strict=True)
         ]
         phrases = []
-        for start, end, name in self.phrases.match(view.folded):
+        for start, end, name in self.phrases.match_words(view.folded, [b < 2 for b in view.breaks]):
             if end == start + 1:
                 found[start] |= self.phrase_classes[name]
             else:

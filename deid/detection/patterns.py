@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from deid.detection.checks import CHECKS
 from deid.document import Span
 from deid.errors import DetectionError
 
-__all__ = ["Context", "Haystack", "Pattern", "compiled_of", "timed", "value_of"]
+__all__ = ["DIGIT_ANCHORS", "WORD_ANCHORS", "Context", "Haystack", "Pattern", "compiled_of", "timed", "value_of"]
 
 _SECONDS, _SECONDS_PER_CHARACTER = 20.0, 1e-5
 """Time limit of one expression on one text; generous, since it is wall-clock time on machines that may be busy."""
@@ -52,6 +52,29 @@ def _words_expression(words: tuple[str, ...]) -> Any:
     return regex.compile("|".join(pieces), flags=regex.IGNORECASE)
 
 
+_DIGITS = regex.compile(r"[0-9]+")
+_DATE_SIGNS, _PART_SIGNS = frozenset("/.-"), frozenset("- .")
+
+DIGIT_ANCHORS: dict[str, Callable[[int, str], bool]] = {
+    "digits": lambda length, sign: True,
+    "digits.small": lambda length, sign: length < 4,
+    "digits.year": lambda length, sign: length == 4,
+    "digits.five": lambda length, sign: length == 5,
+    "digits.long": lambda length, sign: length > 6,
+    "digits.slash": lambda length, sign: length < 3 and sign == "/",
+    "digits.date": lambda length, sign: length < 5 and sign in _DATE_SIGNS,
+    "digits.three": lambda length, sign: 2 < length < 5 and sign in _PART_SIGNS,
+}
+"""Anchors at numbers, told apart by their length and the character behind them."""
+
+WORD_ANCHORS: dict[str, tuple[str, int]] = {
+    "digits.word": ("", 12),
+    "digits.code": ("-/", 4),
+    "digits.bracket": ("(+", 0),
+}
+"""Anchors at the start of what a number ends: signs and number of letters that may stand before it."""
+
+
 class Haystack:
     """A text that many patterns are looked for in; what they share is computed once."""
 
@@ -60,6 +83,7 @@ class Haystack:
         self.folded = text.lower()
         """The text in lower case; offsets may differ from those of the text."""
         self._positions: dict[str, list[int]] = {}
+        self._digits: list[tuple[int, int, str]] | None = None
 
     def matches(self, name: str, compiled: Any, anchor: str, guarded: bool) -> Iterator[Any]:
         """Match an expression at the places where ``anchor`` is found, from left to right, without overlaps.
@@ -67,10 +91,7 @@ class Haystack:
         Only ``guarded`` expressions, those of the user's own, are timed at every place, which costs more than the match
         itself; the shipped ones are bounded, and tested to be, and are timed as a whole.
         """
-        positions = self._positions.get(anchor)
-        if positions is None:
-            found = timed(name, compiled_of(anchor, False), self.text)
-            positions = self._positions[anchor] = [m.start() for m in found]
+        positions = self._anchors(name, anchor)
         text, limit = self.text, _limit(self.text)
         match = functools.partial(compiled.match, timeout=limit) if guarded else compiled.match
         last, stop = 0, time.monotonic() + limit
@@ -86,6 +107,39 @@ class Haystack:
             if found is not None:
                 last = found.end()
                 yield found
+
+    def _anchors(self, name: str, anchor: str) -> list[int]:
+        """Return the places where an anchor is found; computed once."""
+        found = self._positions.get(anchor)
+        if found is not None:
+            return found
+        if anchor in DIGIT_ANCHORS:
+            holds = DIGIT_ANCHORS[anchor]
+            found = [start for start, length, sign in self._numbers() if holds(length, sign)]
+        elif anchor in WORD_ANCHORS:
+            starts = {start for start, _, _ in self._numbers()}
+            found = sorted(starts.union(self._lead(start, *WORD_ANCHORS[anchor]) for start in starts))
+        else:
+            found = [m.start() for m in timed(name, compiled_of(anchor, False), self.text)]
+        self._positions[anchor] = found
+        return found
+
+    def _numbers(self) -> list[tuple[int, int, str]]:
+        """Return start, length and following character of each number."""
+        if self._digits is None:
+            text = self.text + "\n"
+            self._digits = [(m.start(), m.end() - m.start(), text[m.end()]) for m in _DIGITS.finditer(text)]
+        return self._digits
+
+    def _lead(self, start: int, signs: str, letters: int) -> int:
+        """Return where the letters and the sign right before a number begin."""
+        text, at = self.text, start
+        if signs and at and text[at - 1] in signs:
+            at -= 1
+        least = max(0, at - letters)
+        while at > least and text[at - 1].isalpha():
+            at -= 1
+        return at
 
 
 @dataclass(frozen=True, slots=True)

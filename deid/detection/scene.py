@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from deid.detection.fields import Scan
-from deid.detection.lexicon import CLASSES, Lexicon, classes_of
+from deid.detection.lexicon import Lexicon, classes_of
 from deid.detection.view import LOWER, MIXED, NUMBER, SIGN, TITLE, UPPER, View
 from deid.document import Span
 
@@ -41,7 +41,7 @@ class Scene:
 
     def has(self, index: int, *names: str) -> bool:
         """Tell whether a word has one of some classes; False outside the text."""
-        return 0 <= index < len(self.classes) and any(self.classes[index] & CLASSES[n] for n in names)
+        return 0 <= index < len(self.classes) and bool(self.classes[index] & classes_of(*names))
 
     def word(self, index: int) -> str:
         """Return a folded word, the empty text outside."""
