@@ -366,7 +366,7 @@ class _Trainings:
 def _check_outputs(*files: Path | None, plot: Path | None = None) -> None:
     """Refuse a file that cannot be written before hours of training rather than after them."""
     from deid.errors import OutputError
-    from deid.experiments.plots import check_image
+    from deid.plots import check_image
 
     if plot is not None:
         check_image(plot)
@@ -391,8 +391,8 @@ def _show(
 ) -> None:
     """Print an experiment's table and write what was asked for."""
     from deid.experiments.page import write_page
-    from deid.experiments.plots import check_image, image
     from deid.io.atomic import write_bytes
+    from deid.plots import check_image, image
 
     print_sections([section])
     if html is not None:

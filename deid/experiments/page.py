@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from deid.evaluation.sections import Section
 from deid.experiments.crossval import CrossValidation
-from deid.experiments.plots import image
 from deid.experiments.sampling import CURVES
 from deid.experiments.subsets import MEASURES
+from deid.plots import image
 from deid.reporting import write_html
 
 if TYPE_CHECKING:

@@ -1,23 +1,18 @@
-"""Plots of experiments: figures for files and pages, the same bytes for the same numbers."""
+"""Plots of experiments."""
 
 from __future__ import annotations
 
-import io
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deid.errors import ConfigError
 from deid.experiments.sampling import CURVES
+from deid.plots import new_figure
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["IMAGES", "check_image", "image", "plot_sampling", "plot_subsets"]
-
-IMAGES = ("svg", "png")
-"""Image formats, also the suffixes of their files."""
+__all__ = ["plot_sampling", "plot_subsets"]
 
 # Okabe and Ito's colours, which colour-blind readers tell apart
 _STYLES = {
@@ -30,40 +25,9 @@ _STYLES = {
 }
 
 
-def check_image(path: Path) -> str:
-    """Return the image format that a file's suffix names.
-
-    Raises
-    ------
-    ConfigError
-        When it names none.
-    """
-    kind = path.suffix.lower().removeprefix(".")
-    if kind not in IMAGES:
-        raise ConfigError("the plot's file has another suffix than .svg or .png", "for example: plot.svg")
-    return kind
-
-
-def image(figure: Figure, kind: str = "svg") -> bytes:
-    """Draw a figure as ``svg`` or ``png``; equal figures give equal bytes."""
-    import matplotlib
-
-    stream = io.BytesIO()
-    # text stays text, element ids come from a fixed salt, and no date is written
-    with matplotlib.rc_context({"svg.hashsalt": "deid", "svg.fonttype": "none"}):
-        figure.savefig(stream, format=kind, metadata={"Date": None} if kind == "svg" else {"Software": None})
-    return stream.getvalue()
-
-
-def _figure(width: float, height: float) -> Figure:
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained", dpi=110)
-
-
 def plot_subsets(frame: pd.DataFrame) -> Figure:
     """Show F1 of feature subsets (`compare_subsets`): a dot a fold, a bar for the mean, a star where p < .05."""
-    figure = _figure(7, 0.6 + 0.33 * len(frame))
+    figure = new_figure(7, 0.6 + 0.33 * len(frame))
     axes = figure.subplots()
     folds = [name for name in frame.columns if name.startswith("fold_")]
     for y, row in enumerate(frame.to_dict("records")):
@@ -80,7 +44,7 @@ def plot_subsets(frame: pd.DataFrame) -> Figure:
 
 def plot_sampling(frame: pd.DataFrame) -> Figure:
     """Show sampling curves (`sampling_curves`): precision over recall of PHI words, strict F1 over training time."""
-    figure = _figure(11, 4.6)
+    figure = new_figure(11, 4.6)
     left, right = figure.subplots(1, 2)
     for curve, title in CURVES.items():
         points = frame[frame["curve"] == curve]

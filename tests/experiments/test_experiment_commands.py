@@ -92,10 +92,11 @@ def test_feature_experiment_writes_table_plot_and_page(corpus_file: Path, tmp_pa
 def test_sampling_experiment_draws_its_curves_the_same_way_twice(
     corpus_file: Path, corpus: list[Document], tmp_path: Path
 ) -> None:
-    from deid.experiments.plots import image, plot_sampling
+    from deid.experiments.plots import plot_sampling
     from deid.experiments.sampling import Points, sampling_curves
     from deid.features import FeatureSet
     from deid.labeling.training import TrainingOptions
+    from deid.plots import image
 
     rows_file, plot = tmp_path / "s.json", tmp_path / "s.png"
     result = invoke(
