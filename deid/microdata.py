@@ -1,0 +1,328 @@
+"""Microdata: a table whose rows describe persons, with the role that each of its columns plays in disclosure.
+
+The roles are the field's (Samarati 2001; Machanavajjhala 2006): an *identifier* names a person alone,
+*quasi-identifiers* do so together with what others know, *sensitive* values must not become known of a person,
+*free-text* is to be scrubbed, *other* columns are none of these.
+
+Missing values have one meaning everywhere. NA (None, NaN, an empty cell) says that nothing was recorded. As a
+quasi-identifier it is a value of its own: it equals NA alone, and only NA and ``*`` cover it. As a sensitive value it
+is no value: its row counts for the size of a class and adds nothing to its diversity.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deid.errors import ConfigError, FormatError, InputError
+from deid.hierarchy import Hierarchy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["KINDS", "NA_CODE", "ROLES", "SUPPRESSED", "Codes", "Microdata", "check_columns", "nearest"]
+
+ROLES = ("identifier", "quasi-identifier", "sensitive", "free-text", "other")
+"""What a column can be."""
+
+KINDS = ("numeric", "nominal", "date")
+"""What the values of a column can be."""
+
+NA_CODE = -1
+"""Code of a missing value."""
+
+SUPPRESSED = "*"
+"""A published cell that says nothing; stands for every value, also where no hierarchy has it."""
+
+_GENERAL = ("*", "[", "{")  # how a cell that is not an original value can end or begin
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A column as numbers.
+
+    Parameters
+    ----------
+    codes : int32 array, shape (rows,)
+        Place of each row's value in ``values``; `NA_CODE` where it is missing.
+    values : tuple of str
+        The distinct values as text, numbers and dates in their order, others in that of their characters.
+    """
+
+    codes: np.ndarray
+    values: tuple[str, ...]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return a hint that names the known name nearest to ``name``, or all known ones."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, 1, 0.5) or [
+        other for other in names if other.casefold() == name.casefold()
+    ]
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"the table has {', '.join(map(repr, names[:12]))}{', ...' if len(names) > 12 else ''}"
+
+
+def check_columns(frame: pd.DataFrame, asked: Iterable[str]) -> None:
+    """Refuse columns that the table does not have.
+
+    Raises
+    ------
+    ConfigError
+        Names the first one, and the nearest name that there is.
+    """
+    names = list(frame.columns)
+    for column in asked:
+        if column not in names:
+            raise ConfigError(f"the table has no column {column!r}", nearest(column, names))
+
+
+@dataclass(frozen=True, eq=False)
+class Microdata:
+    """A table with roles. Its frame must not be changed afterwards.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The rows.
+    roles : mapping of str to str
+        Role of each column, one of `ROLES`; columns that are not named are ``other``.
+    hierarchies : mapping of str to Hierarchy
+        By column. Every value of the column must be in it, leaf or inner value; intervals, sets and prefixes of a
+        published table (`deid.disclosure.cells`) may stand beside them.
+    person : str, optional
+        Column that tells whose row it is, for tables with several rows a person. Without it every row is a person.
+    kinds : mapping of str to str
+        Kind of columns whose values do not tell it, one of `KINDS`: ``nominal`` for codes that are digits, for
+        instance. By default numbers are numeric, ISO dates are dates, all other columns are nominal.
+
+    Raises
+    ------
+    ConfigError
+        When a column is misspelt or missing, or a role or a kind is none.
+    InputError
+        When the table is empty, has two columns of one name, a column mixes numbers and words, or a value is not in
+        its hierarchy. Names column and row, never the value.
+    """
+
+    frame: pd.DataFrame
+    roles: Mapping[str, str]
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    person: str | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    _codes: dict[str, Codes] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        names = list(self.frame.columns)
+        seen: set[object] = set()
+        for name in names:
+            if not isinstance(name, str) or not name:
+                raise FormatError("a column has no name", "give every column a name")
+            if name in seen:
+                raise FormatError(f"two columns are called {name!r}", "rename one of them")
+            seen.add(name)
+        if not len(self.frame):
+            raise InputError("the table has no rows", "name a table with rows")
+        check_columns(self.frame, [*self.roles, *self.hierarchies, *self.kinds])
+        if self.person is not None:
+            check_columns(self.frame, [self.person])
+            if self.codes(self.person).codes.min() == NA_CODE:
+                row = int(np.argmin(self.codes(self.person).codes)) + 1
+                raise InputError("a row without a person", "fill it in, or remove the row", position=f"row {row}")
+        for column, role in self.roles.items():
+            _check_choice("role", column, role, ROLES)
+        for column, kind in self.kinds.items():
+            _check_choice("kind", column, kind, KINDS)
+        for column in (*self.quasi_identifiers, *self.sensitive):
+            self._check_values(column)
+
+    def __repr__(self) -> str:
+        return f"Microdata({len(self.frame)} rows, roles={dict(self.roles)!r}, person={self.person!r})"
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.frame)
+
+    def having(self, role: str) -> tuple[str, ...]:
+        """Return the columns of a role, in the table's order."""
+        return tuple(name for name in self.frame.columns if self.roles.get(name, "other") == role)
+
+    @property
+    def quasi_identifiers(self) -> tuple[str, ...]:
+        """Columns that identify together, in the table's order."""
+        return self.having("quasi-identifier")
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """Columns with sensitive values, in the table's order."""
+        return self.having("sensitive")
+
+    def kind(self, column: str) -> str:
+        """Return ``numeric``, ``date`` or ``nominal``, as stated or as the values tell it."""
+        from pandas.api import types
+
+        if column in self.kinds:
+            return self.kinds[column]
+        series = self.frame[column]
+        if types.is_bool_dtype(series):
+            return "nominal"
+        if types.is_numeric_dtype(series):
+            return "numeric"
+        if types.is_datetime64_any_dtype(series):
+            return "date"
+        values = self.codes(column).values
+        if values and all(map(_is_iso_date, values)):
+            return "date"
+        return "nominal"
+
+    def codes(self, column: str) -> Codes:
+        """Return a column as numbers; computed once.
+
+        Raises
+        ------
+        InputError
+            When the column holds numbers and words.
+        """
+        if column not in self._codes:
+            self._codes[column] = _encode(self.frame[column], column)
+        return self._codes[column]
+
+    def numbers(self, column: str) -> np.ndarray:
+        """Return the numbers of a numeric column, or the days since 1970-01-01 of a column of dates.
+
+        Returns
+        -------
+        float64 array, shape (rows,)
+            NaN where the value is missing.
+
+        Raises
+        ------
+        InputError
+            When a value is neither; names its row.
+        """
+        coded = self.codes(column)
+        table = np.full(len(coded.values) + 1, np.nan)  # the last place is that of NA_CODE
+        date = self.kind(column) == "date"
+        for place, text in enumerate(coded.values):
+            try:
+                number = float(np.datetime64(text, "D").astype(np.int64)) if date else float(text)
+            except ValueError:
+                number = np.nan
+            if not np.isfinite(number):
+                what = "a date of the form YYYY-MM-DD" if date else "a number"
+                raise self._fault(column, place, f"not {what}", "correct the value, or state another kind")
+            table[place] = number
+        return table[coded.codes]
+
+    def _fault(self, column: str, place: int, what: str, hint: str) -> InputError:
+        row = int(np.argmax(self.codes(column).codes == place)) + 1
+        return InputError(what, hint, f"column {column!r}", f"row {row}")
+
+    def _check_values(self, column: str) -> None:
+        values = self.codes(column).values
+        hierarchy = self.hierarchies.get(column)
+        if hierarchy is not None:
+            for place, value in enumerate(values):
+                if value not in hierarchy and not _is_general(value):
+                    raise self._fault(
+                        column,
+                        place,
+                        "a value is not in the column's hierarchy",
+                        "add it to the hierarchy, or correct the value",
+                    )
+        elif column in self.kinds:
+            if self.kinds[column] != "nominal" and not any(map(_is_general, values)):
+                self.numbers(column)
+        elif self.kind(column) == "nominal":
+            # codes such as 250 and V10 are nominal, an age "forty" is a mistake: only the user can tell
+            plain = [place for place, value in enumerate(values) if not _is_general(value)]
+            numbers = [place for place in plain if _is_number(values[place])]
+            if numbers and len(numbers) < len(plain):
+                words = sorted(set(plain) - set(numbers))
+                raise self._fault(
+                    column,
+                    min(numbers if len(numbers) < len(words) else words),
+                    "a column of numbers and words",
+                    f"correct the value, or state the column's kind: numeric or nominal (for {column!r})",
+                )
+
+
+def _check_choice(what: str, column: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ConfigError(f"the {what} {value!r} of column {column!r} is none", f"choose one of {', '.join(known)}")
+
+
+def _is_general(value: str) -> bool:
+    return value.endswith(_GENERAL[0]) or value.startswith(_GENERAL[1:])
+
+
+def _is_number(value: str) -> bool:
+    try:
+        return bool(np.isfinite(float(value)))
+    except ValueError:
+        return False
+
+
+def _is_iso_date(value: str) -> bool:
+    if len(value) != 10 or value[4] != "-" or value[7] != "-":
+        return False
+    try:
+        np.datetime64(value, "D")
+    except ValueError:
+        return False
+    return True
+
+
+def _encode(series: pd.Series, column: str) -> Codes:
+    """Factorize a column; work on values, not rows, wherever that is possible."""
+    import pandas as pd
+
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        codes = series.cat.codes.to_numpy().astype(np.int64)
+        distinct: Any = list(series.cat.categories)
+    else:
+        codes, uniques = pd.factorize(series, sort=False)
+        distinct = list(uniques)
+    plain_numbers = [isinstance(v, (int, float, np.number)) and not isinstance(v, (bool, np.bool_)) for v in distinct]
+    numeric = bool(distinct) and all(plain_numbers)
+    if any(plain_numbers) and not numeric:
+        row = int(np.argmax(codes == plain_numbers.index(not plain_numbers[0]))) + 1
+        raise InputError(
+            "a column of numbers and words",
+            "correct the value, or make the column text",
+            f"column {column!r}",
+            f"row {row}",
+        )
+    if numeric and not np.isfinite(np.asarray(distinct, dtype=float)).all():
+        raise InputError("an infinite number", "correct the value, or remove it", f"column {column!r}")
+    texts = [_text(value) for value in distinct]
+    keys: list[Any] = [float(v) for v in distinct] if numeric else texts
+    present = [i for i, text in enumerate(texts) if text]  # an empty text is a missing value
+    if isinstance(series.dtype, pd.CategoricalDtype):  # categories can be without rows
+        used = np.bincount(codes[codes >= 0], minlength=len(texts)) > 0
+        present = [i for i in present if used[i]]
+    order = sorted(present, key=lambda i: keys[i])
+    values: list[str] = []
+    table = np.full(len(texts) + 1, NA_CODE, dtype=np.int32)  # the last place is that of NA_CODE
+    for i in order:
+        if not values or values[-1] != texts[i]:
+            values.append(texts[i])
+        table[i] = len(values) - 1
+    return Codes(table[codes], tuple(values))
+
+
+def _text(value: Any) -> str:
+    """Return a value as text: whole numbers without a point, dates in ISO form."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat()).removesuffix("T00:00:00")
+    return str(value)
