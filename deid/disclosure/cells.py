@@ -1,0 +1,259 @@
+"""Published cells: how a released table writes general values, and what such a cell covers.
+
+====================================  ================================================
+``*``                                 suppressed: every value, also a missing one
+a value                               itself
+a value of the column's hierarchy     the leaves below it
+``[20-29]``, ``[-5--2]``              numbers, both ends included
+``[2001-01-05/2001-03-01]``           dates, both ends included
+``{Female,Male}``                     these values; quoted as in CSV where a comma needs it
+``610**``, ``NW*``                    values that begin so
+empty                                 a missing value, only
+====================================  ================================================
+
+A cell that is a value of the column's hierarchy is read as that first. Methods write releases through the functions of
+this module; verifiers, utility and risk read them.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deid.hierarchy import Hierarchy
+from deid.microdata import SUPPRESSED, Microdata
+
+__all__ = ["Domain", "cover_table", "format_dates", "format_interval", "format_set"]
+
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_INTERVAL = re.compile(rf"\[\s*({_NUMBER})\s*[-–,]\s*({_NUMBER})\s*\]")
+_DATE = r"\d{4}-\d\d-\d\d"
+_DATES = re.compile(rf"\[({_DATE})/({_DATE})\]")
+
+
+def _plain(number: float) -> str:
+    return str(int(number)) if float(number).is_integer() and abs(number) < 2**53 else repr(float(number))
+
+
+def format_interval(low: float, high: float) -> str:
+    """Return ``[low-high]``, or the number itself when both are the same.
+
+    >>> format_interval(20, 29.5)
+    '[20-29.5]'
+    """
+    return _plain(low) if low == high else f"[{_plain(low)}-{_plain(high)}]"
+
+
+def format_dates(low: str, high: str) -> str:
+    """Return an interval of ISO dates, or the date itself when both are the same."""
+    return low if low == high else f"[{low}/{high}]"
+
+
+def format_set(values: Iterable[str]) -> str:
+    """Return a set of values in the order of their characters, or the value itself when there is one.
+
+    >>> format_set({"M", "F"})
+    '{F,M}'
+    """
+    members = sorted(set(values))
+    if len(members) == 1:
+        return members[0]
+    stream = io.StringIO(newline="")
+    csv.writer(stream, lineterminator="").writerow(members)
+    return "{" + stream.getvalue() + "}"
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A cell, read: at most one of the fields says what it covers; without any, only its own text."""
+
+    text: str
+    everything: bool = False
+    bounds: tuple[float, float] | None = None
+    members: frozenset[str] | None = None
+    prefix: str | None = None
+
+
+@functools.lru_cache(maxsize=65536)
+def _read(text: str) -> _Cell:
+    if text == SUPPRESSED:
+        return _Cell(text, everything=True)
+    if text.startswith("[") and text.endswith("]"):
+        if found := _DATES.fullmatch(text):
+            return _Cell(text, bounds=(_day(found[1]), _day(found[2])))
+        if found := _INTERVAL.fullmatch(text):
+            return _Cell(text, bounds=(float(found[1]), float(found[2])))
+    if text.startswith("{") and text.endswith("}"):
+        rows = list(csv.reader([text[1:-1]]))
+        return _Cell(text, members=frozenset(rows[0] if rows else ()))
+    if text.endswith("*"):
+        return _Cell(text, prefix=text.rstrip("*"))
+    return _Cell(text)
+
+
+def _day(text: str) -> float:
+    try:
+        return float(np.datetime64(text, "D").astype(np.int64))
+    except ValueError:
+        return float("nan")
+
+
+def _position(text: str) -> float:
+    """Return a number or a date as a place on the line, NaN for other values."""
+    if len(text) == 10 and text[4] == "-" and text[7] == "-":
+        return _day(text)
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def cover_table(published: Sequence[str], values: Sequence[str], hierarchy: Hierarchy | None = None) -> np.ndarray:
+    """Tell which published cells cover which values.
+
+    Parameters
+    ----------
+    published, values : sequence of str
+        Distinct cells of a released column, and distinct values of an original one.
+    hierarchy : Hierarchy, optional
+        Hierarchy of the column.
+
+    Returns
+    -------
+    bool array, shape (len(published) + 1, len(values) + 1)
+        The last row and the last column are a missing cell and a missing value, so that a code of -1 finds them.
+    """
+    places = {value: place for place, value in enumerate(values)}
+    positions = np.array([_position(value) for value in values])
+    leaf_ranges: dict[str, list[int]] = {}
+    table = np.zeros((len(published) + 1, len(values) + 1), dtype=bool)
+    table[-1, -1] = True
+    for row, text in enumerate(published):
+        cell = _read(text)
+        if cell.everything or (hierarchy is not None and text == hierarchy.root):
+            table[row] = True
+            continue
+        if text in places:
+            table[row, places[text]] = True
+        if hierarchy is not None and text in hierarchy:
+            if not leaf_ranges:
+                for value, place in places.items():
+                    for above in hierarchy.chain(value) if value in hierarchy else ():
+                        leaf_ranges.setdefault(above, []).append(place)
+            table[row, leaf_ranges.get(text, [])] = True
+        elif cell.bounds is not None:
+            table[row, :-1] |= (positions >= cell.bounds[0]) & (positions <= cell.bounds[1])
+        elif cell.members is not None:
+            table[row, [places[member] for member in cell.members if member in places]] = True
+        elif cell.prefix is not None:
+            table[row, [place for value, place in places.items() if value.startswith(cell.prefix)]] = True
+    return table
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """What a column of an original table can hold: the yardstick for how general a published cell is.
+
+    Parameters
+    ----------
+    values : tuple of str
+        Distinct values of the original column.
+    hierarchy : Hierarchy, optional
+        Its hierarchy; the domain is then its leaves.
+    low, high : float
+        Least and greatest number (or day), NaN for nominal columns.
+    whole : bool
+        All values are whole numbers, so that an interval can be counted in points.
+    """
+
+    values: tuple[str, ...]
+    hierarchy: Hierarchy | None
+    low: float
+    high: float
+    whole: bool
+
+    @classmethod
+    def of(cls, table: Microdata, column: str) -> Domain:
+        """Return the domain of a column of the original table."""
+        values = table.codes(column).values
+        low = high = float("nan")
+        whole = False
+        if table.kind(column) != "nominal":
+            numbers = np.array([_position(value) for value in values])
+            if len(numbers) and not np.isnan(numbers).any():
+                low, high = float(numbers.min()), float(numbers.max())
+                whole = bool((numbers == np.round(numbers)).all())
+        return cls(values, table.hierarchies.get(column), low, high, whole)
+
+    @property
+    def size(self) -> int:
+        """Number of values: leaves of the hierarchy, else distinct values of the column."""
+        return self.hierarchy.leaf_count(self.hierarchy.root) if self.hierarchy is not None else len(self.values)
+
+    def interval(self, text: str) -> tuple[float, float]:
+        """Return least and greatest number (or day) of a cell; NaN where it is no place on the line."""
+        cell = _read(text)
+        if cell.everything:
+            return self.low, self.high
+        if cell.bounds is not None:
+            return cell.bounds
+        if self.hierarchy is not None and text in self.hierarchy:
+            places = [_position(leaf) for leaf in self.hierarchy.leaves(text)]
+            return (min(places), max(places)) if not np.isnan(places).any() else (float("nan"), float("nan"))
+        place = _position(text)
+        return place, place
+
+    def _count(self, text: str) -> float:
+        """Return the number of values of the domain that a cell covers."""
+        cell = _read(text)
+        if cell.everything:
+            return self.size
+        if self.hierarchy is not None and text in self.hierarchy:
+            return self.hierarchy.leaf_count(text)
+        if cell.members is not None:
+            return len(cell.members)
+        if cell.prefix is not None:
+            domain = self.hierarchy.leaves() if self.hierarchy is not None else self.values
+            return sum(value.startswith(cell.prefix) for value in domain)
+        return 1
+
+    def _shares(self, published: Sequence[str], less: int) -> np.ndarray:
+        shares = np.zeros(len(published) + 1)  # the last is a missing cell: nothing is lost
+        for place, text in enumerate(published):
+            bounds = _read(text).bounds
+            in_tree = self.hierarchy is not None and text in self.hierarchy
+            if text == SUPPRESSED:
+                shares[place] = 1.0
+            elif bounds is not None and not in_tree:
+                shares[place] = (bounds[1] - bounds[0]) / (self.high - self.low) if self.high > self.low else 0.0
+            elif (count := self._count(text)) > 1:
+                shares[place] = (count - less) / max(self.size - less, 1)
+        return shares
+
+    def penalty(self, published: Sequence[str]) -> np.ndarray:
+        """Return the normalized certainty penalty of cells, 0 to 1 (Xu et al., KDD 2006).
+
+        Width over range for intervals; otherwise values covered over all values, 0 where that is one value.
+
+        Returns
+        -------
+        float array, shape (len(published) + 1,)
+            The last is that of a missing cell.
+        """
+        return self._shares(published, 0)
+
+    def loss(self, published: Sequence[str]) -> np.ndarray:
+        """Return the loss metric of cells, 0 to 1 (Iyengar, KDD 2002): (values covered - 1) / (all values - 1).
+
+        Returns
+        -------
+        float array, shape (len(published) + 1,)
+            The last is that of a missing cell.
+        """
+        return self._shares(published, 1)

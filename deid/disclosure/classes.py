@@ -1,0 +1,230 @@
+"""Equivalence classes of a published table, and the sensitive values in them.
+
+A class is a maximal set of rows that agree on all quasi-identifiers (Samarati 2001). Rows whose quasi-identifiers are
+all suppressed are a class like any other: whoever publishes them must hide each among k as well. They can be left out
+where it is known that they say nothing (``suppressed="ignore"``).
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deid.errors import ConfigError
+from deid.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
+
+__all__ = ["Classes", "ValueCounts", "Verdict", "equivalence_classes", "group_rows", "value_counts"]
+
+WITNESS_ROWS = 10
+"""So many rows of a witness are kept."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a verifier found.
+
+    Parameters
+    ----------
+    ok : bool
+        The table has the property asked for.
+    level : float or tuple of float
+        The level that it reaches: the best parameter for which ``ok`` would be true.
+    witness : tuple of int
+        Rows (from 0, at most ten) of a class, or a row, that decides the level: it shows why no better one is reached.
+    """
+
+    ok: bool
+    level: float | tuple[float, ...]
+    witness: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Rows grouped by their quasi-identifiers.
+
+    Parameters
+    ----------
+    ids : int64 array, shape (rows,)
+        Class of each row, numbered by first appearance; -1 for rows left out.
+    sizes : int64 array, shape (classes,)
+        Rows of each class.
+    persons : int64 array, shape (classes,)
+        Distinct persons of each class; its rows where every row is a person.
+    """
+
+    ids: np.ndarray
+    sizes: np.ndarray
+    persons: np.ndarray
+
+    def __len__(self) -> int:
+        """Return the number of classes."""
+        return len(self.sizes)
+
+    def rows(self, number: int) -> tuple[int, ...]:
+        """Return the first rows of a class, as a witness names them."""
+        return tuple(int(row) for row in np.flatnonzero(self.ids == number)[:WITNESS_ROWS])
+
+    @property
+    def first_rows(self) -> np.ndarray:
+        """First row of each class."""
+        first = np.full(len(self), len(self.ids), dtype=np.int64)
+        kept = np.flatnonzero(self.ids >= 0)
+        np.minimum.at(first, self.ids[kept], kept)
+        return first
+
+
+def group_rows(columns: Sequence[tuple[np.ndarray, int]]) -> tuple[np.ndarray, int]:
+    """Number the distinct rows of several columns of codes.
+
+    Parameters
+    ----------
+    columns : sequence of (int array, int)
+        Codes (-1 is missing) and the number of codes of each column.
+
+    Returns
+    -------
+    ids : int64 array
+        Number of each row's combination, by first appearance.
+    count : int
+        Number of combinations.
+    """
+    import pandas as pd
+
+    key = np.zeros(len(columns[0][0]), dtype=np.int64) if columns else np.zeros(0, dtype=np.int64)
+    room = 1
+    for codes, size in columns:
+        if room > 2**62 // (size + 1):  # the mixed radix would overflow: number what there is, then go on
+            key, uniques = pd.factorize(key)
+            room = len(uniques)
+        key = key * (size + 1) + (codes.astype(np.int64) + 1)
+        room *= size + 1
+    ids, uniques = pd.factorize(key)
+    return ids.astype(np.int64), len(uniques)
+
+
+_known: weakref.WeakKeyDictionary[Microdata, dict[object, Classes]] = weakref.WeakKeyDictionary()
+
+
+def equivalence_classes(
+    release: Microdata, columns: Sequence[str] | None = None, *, suppressed: str = "class"
+) -> Classes:
+    """Group the rows of a table by their quasi-identifiers; computed once a table.
+
+    Parameters
+    ----------
+    release : Microdata
+        The published table.
+    columns : sequence of str, optional
+        Columns to group by instead of the quasi-identifiers.
+    suppressed : str
+        ``class``: rows with nothing but ``*`` are a class; ``ignore``: they are left out.
+
+    Raises
+    ------
+    ConfigError
+        When there is no quasi-identifier.
+    """
+    if suppressed not in ("class", "ignore"):
+        raise ConfigError("suppressed rows can be a class, or be ignored", "write class or ignore")
+    names = tuple(release.quasi_identifiers if columns is None else columns)
+    check_columns(release.frame, names)
+    if not names:
+        raise ConfigError("the table has no quasi-identifier", "name the columns by which persons can be recognized")
+    known = _known.setdefault(release, {})
+    if (names, suppressed) not in known:
+        known[names, suppressed] = _classes(release, names, suppressed)
+    return known[names, suppressed]
+
+
+def _classes(release: Microdata, names: tuple[str, ...], suppressed: str) -> Classes:
+    coded = [release.codes(name) for name in names]
+    ids, count = group_rows([(column.codes, len(column.values)) for column in coded])
+    if suppressed == "ignore":
+        out = np.ones(len(ids), dtype=bool)
+        for column in coded:
+            star = column.values.index(SUPPRESSED) if SUPPRESSED in column.values else len(column.values)
+            out &= column.codes == star
+        if out.any():
+            gone = ids[np.argmax(out)]
+            ids = np.where(out, -1, ids - (ids > gone))
+            count -= 1
+    sizes = np.bincount(ids[ids >= 0], minlength=count)
+    persons = sizes
+    if release.person is not None:
+        who = release.codes(release.person)
+        kept = ids >= 0
+        pairs, _ = group_rows([(ids[kept], count), (who.codes[kept], len(who.values))])
+        _, first = np.unique(pairs, return_index=True)
+        persons = np.bincount(ids[kept][first], minlength=count)
+    return Classes(ids, sizes.astype(np.int64), persons.astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class ValueCounts:
+    """How often each sensitive value occurs in each class: one entry a class and a value that occurs in it.
+
+    Rows count where every row is a person; otherwise a person counts once for each value of his in a class. Missing
+    values are left out: nothing is recorded there that could be disclosed.
+
+    Parameters
+    ----------
+    classes : Classes
+        The classes.
+    values : tuple of str
+        Distinct sensitive values.
+    owners, codes, counts : int64 arrays, shape (entries,)
+        Class, value and count of each entry, sorted by class, then by value.
+    """
+
+    classes: Classes
+    values: tuple[str, ...]
+    owners: np.ndarray
+    codes: np.ndarray
+    counts: np.ndarray
+
+    @property
+    def totals(self) -> np.ndarray:
+        """Sum of the counts of each class, shape (classes,)."""
+        return np.bincount(self.owners, weights=self.counts, minlength=len(self.classes)).astype(np.int64)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Share of each entry in its class, shape (entries,)."""
+        return self.counts / self.totals[self.owners]
+
+    @property
+    def overall(self) -> np.ndarray:
+        """Share of each value in the whole table, shape (values,)."""
+        sums = np.bincount(self.codes, weights=self.counts, minlength=len(self.values))
+        return sums / max(sums.sum(), 1)
+
+    @property
+    def starts(self) -> np.ndarray:
+        """First entry of each class, and one behind the last entry, shape (classes + 1,)."""
+        return np.searchsorted(self.owners, np.arange(len(self.classes) + 1))
+
+
+def value_counts(release: Microdata, sensitive: str, *, suppressed: str = "class") -> ValueCounts:
+    """Count the values of a sensitive column in every class."""
+    check_columns(release.frame, [sensitive])
+    classes = equivalence_classes(release, suppressed=suppressed)
+    column = release.codes(sensitive)
+    size = max(len(column.values), 1)
+    rows = np.flatnonzero((classes.ids >= 0) & (column.codes != NA_CODE))
+    if release.person is not None:
+        who = release.codes(release.person)
+        triples, _ = group_rows(
+            [(classes.ids[rows], len(classes)), (column.codes[rows], size), (who.codes[rows], len(who.values))]
+        )
+        rows = rows[np.unique(triples, return_index=True)[1]]
+    key = classes.ids[rows] * size + column.codes[rows]
+    if len(classes) * size <= 4 * len(rows) + 1024:  # counting needs no sort where the table of counts is small
+        dense = np.bincount(key, minlength=len(classes) * size)
+        entries = np.flatnonzero(dense)
+        counts = dense[entries]
+    else:
+        entries, counts = np.unique(key, return_counts=True)
+    return ValueCounts(classes, column.values, entries // size, entries % size, counts.astype(np.int64))
