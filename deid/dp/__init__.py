@@ -1,0 +1,1 @@
+"""Differentially private releases: noise, budgets, data cubes."""

@@ -1,0 +1,391 @@
+"""The privacy budget: a ledger that cannot be overspent, also not by two processes at once or by a killed one.
+
+A `Ledger` is one row of a database (`deid.store`): a total, what was spent, and whom it protects. Amounts are integer
+nano-epsilons. A request is charged *before* any noise is drawn, in one transaction that checks and spends; nothing is
+ever given back. Who is killed between the charge and the answer has paid for nothing: the same request is not answered
+later, because what was drawn may have been seen.
+
+A request has an id. The same id is charged once: when its answer was recorded, that answer is returned again (repeating
+it tells nothing new); while there is none, it is refused; another question under the same id is refused too.
+
+Composition. Charges add up (sequential composition, Dwork and Roth 2014, theorem 3.16). Questions about disjoint parts
+of the table, split by the values of a column, cost the most expensive part only (parallel composition, McSherry 2009):
+name the part in ``path``. Parts may be split again.
+"""
+
+from __future__ import annotations
+
+import datetime
+import getpass
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sql
+
+from deid.dp.epsilon import NANO, from_nano, to_nano
+from deid.dp.unit import PrivacyUnit
+from deid.errors import ConfigError, DeidError, StoreError
+from deid.store import Store, open_store
+
+__all__ = ["TABLES", "Account", "BudgetExceeded", "Charge", "Ledger", "Part"]
+
+TABLES = sql.MetaData()
+_BUDGET = sql.Table(
+    "deid_budget",
+    TABLES,
+    sql.Column("name", sql.String(200), primary_key=True),
+    sql.Column("total", sql.BigInteger, nullable=False),
+    sql.Column("spent", sql.BigInteger, nullable=False),
+    sql.Column("unit", sql.Text, nullable=False),
+    sql.Column("relation", sql.String(20), nullable=False),
+    sql.Column("max_rows", sql.Integer, nullable=False),
+    sql.Column("note", sql.Text, nullable=False),
+    sql.Column("created", sql.String(40), nullable=False),
+    sql.CheckConstraint("spent >= 0 AND spent <= total", name="never_overspent"),
+)
+_PART = sql.Table(  # what each part and each partition has spent, by the path that leads to it
+    "deid_budget_part",
+    TABLES,
+    sql.Column("budget", sql.String(200), primary_key=True),
+    sql.Column("path", sql.String(64), primary_key=True),
+    sql.Column("spent", sql.BigInteger, nullable=False),
+)
+_CHARGE = sql.Table(
+    "deid_budget_charge",
+    TABLES,
+    sql.Column("budget", sql.String(200), primary_key=True),
+    sql.Column("request", sql.String(200), primary_key=True),
+    sql.Column("line", sql.BigInteger, nullable=False),
+    sql.Column("asked", sql.BigInteger, nullable=False),
+    sql.Column("charged", sql.BigInteger, nullable=False),
+    sql.Column("path", sql.Text, nullable=False),
+    sql.Column("purpose", sql.Text, nullable=False),
+    sql.Column("question", sql.String(64), nullable=False),
+    sql.Column("who", sql.Text, nullable=False),
+    sql.Column("time", sql.String(40), nullable=False),
+    sql.Column("answer", sql.Text),
+    sql.UniqueConstraint("budget", "line"),
+)
+
+Part = tuple[str, str]
+"""A partition of the table and one of its parts: a column (or another name for the split) and a declared value."""
+
+
+class BudgetExceeded(DeidError):
+    """A request that costs more than what is left. Nothing was drawn, nothing was charged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The state of a budget; amounts in nano-epsilons."""
+
+    name: str
+    total: int
+    spent: int
+    unit: PrivacyUnit
+    note: str
+    created: str
+    """UTC, ISO 8601."""
+
+    @property
+    def remaining(self) -> int:
+        """What is left, in nano-epsilons."""
+        return self.total - self.spent
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A line of the ledger."""
+
+    request: str
+    line: int
+    """1, 2, ... in the order of the charges."""
+    asked: int
+    """The question's own cost in nano-epsilons."""
+    charged: int
+    """What it added to the spent total: less than ``asked`` where other disjoint parts had spent more already."""
+    path: tuple[Part, ...]
+    purpose: str
+    who: str
+    time: str
+    """UTC, ISO 8601."""
+    answer: str | None
+    """What was answered, as recorded; None while it is being worked on, or when the work was interrupted."""
+
+    @property
+    def epsilon(self) -> float:
+        """What noise may be drawn with: the cost as a floating-point number, rounded down."""
+        return from_nano(self.asked)
+
+
+class Ledger:
+    """A budget in a database; made by `create` or `open`."""
+
+    def __init__(self, store: Store, budget: str) -> None:
+        self._store = store
+        self._budget = budget
+
+    def __repr__(self) -> str:
+        return f"Ledger({self._store.shown}, {self._budget})"
+
+    @classmethod
+    def create(
+        cls, place: str | Path, epsilon: float, unit: PrivacyUnit, *, budget: str = "main", note: str = ""
+    ) -> Ledger:
+        """Set up a budget.
+
+        Parameters
+        ----------
+        place : str or Path
+            SQLite file, or a URL ``postgresql://user@host/database``.
+        epsilon : float
+            The total that may ever be spent on one table.
+        unit : PrivacyUnit
+            Whom it protects; every request must be calibrated for this unit.
+        budget : str
+            Name, for databases that hold several.
+        note : str
+            Which table it is for.
+
+        Raises
+        ------
+        ConfigError
+            When there is a budget of this name already.
+        """
+        if not budget.strip() or len(budget) > 200:
+            raise ConfigError("a budget needs a name of at most 200 characters", "for example: --budget main")
+        row = {
+            "name": budget,
+            "total": to_nano(epsilon, up=False),
+            "spent": 0,
+            "unit": unit.name,
+            "relation": unit.relation,
+            "max_rows": unit.max_rows,
+            "note": note,
+            "created": _now(),
+        }
+        store = open_store(place, TABLES, create=True)
+        with store.writing() as connection:
+            if connection.execute(sql.select(_BUDGET.c.name).where(_BUDGET.c.name == budget)).first() is not None:
+                raise ConfigError(
+                    "there is a budget of this name already; a budget is never set up twice",
+                    "see it with: deid budget show; a budget for another table needs another file or --budget NAME",
+                )
+            connection.execute(_BUDGET.insert(), row)
+        return cls(store, budget)
+
+    @classmethod
+    def open(cls, place: str | Path, *, budget: str = "main") -> Ledger:
+        """Open a budget that was set up.
+
+        Raises
+        ------
+        StoreError
+            When there is no such database or budget.
+        """
+        ledger = cls(open_store(place, TABLES), budget)
+        ledger.account()
+        return ledger
+
+    def close(self) -> None:
+        """Close the database."""
+        self._store.close()
+
+    def account(self) -> Account:
+        """Return what was set up, and what was spent."""
+        with self._store.reading() as connection:
+            return self._account(connection)
+
+    def _account(self, connection: sql.Connection, *, lock: bool = False) -> Account:
+        query = sql.select(_BUDGET).where(_BUDGET.c.name == self._budget)
+        row = connection.execute(query.with_for_update() if lock else query).first()
+        if row is None:
+            raise StoreError("there is no such budget in this database", "run: deid budget init", self._store.shown)
+        unit = PrivacyUnit(row.unit, row.relation, row.max_rows)
+        return Account(row.name, row.total, row.spent, unit, row.note, row.created)
+
+    def charge(
+        self,
+        epsilon: float,
+        request: str,
+        *,
+        unit: PrivacyUnit,
+        purpose: str,
+        question: Any = None,
+        path: Sequence[Part] = (),
+        who: str | None = None,
+    ) -> Charge:
+        """Pay for a question before it is answered.
+
+        Parameters
+        ----------
+        epsilon : float
+            Its cost; rounded up to nano-epsilons.
+        request : str
+            Its id; at most 200 characters.
+        unit : PrivacyUnit
+            The unit that its noise is calibrated for; must be the budget's.
+        purpose : str
+            What is asked, for the history.
+        question : JSON value, optional
+            All that defines the question; a repetition under the same id must be about the same.
+        path : sequence of (partition, part)
+            The part of the table that is asked about, outermost first; empty for the whole table.
+        who : str, optional
+            Who asks; the account by default.
+
+        Returns
+        -------
+        Charge
+            With ``answer`` when the request was answered before: return that, and draw nothing.
+
+        Raises
+        ------
+        BudgetExceeded
+            When it costs more than what is left; nothing is charged, and cheaper requests can still be made.
+        ConfigError
+            When the id was used for another question, or was charged and never answered, or the unit differs.
+        """
+        asked = to_nano(epsilon)
+        route = tuple((str(partition), str(part)) for partition, part in path)
+        if not request.strip() or len(request) > 200:
+            raise ConfigError("a request needs an id of at most 200 characters", "leave it out for a new one")
+        fingerprint = _digest([asked, route, question])
+        with self._store.writing() as connection:
+            account = self._account(connection, lock=True)
+            if unit != account.unit:
+                raise ConfigError(
+                    f"the question is calibrated for another unit than the budget's: {account.unit}",
+                    "use the unit, relation and bound that the budget was set up with",
+                )
+            before = self._find(connection, request)
+            if before is not None:
+                return _replayed(before, fingerprint)
+            rise = self._rise(connection, route, asked)
+            if rise > account.remaining:
+                raise BudgetExceeded(
+                    f"the request costs {_shown(rise)} and {_shown(account.remaining)} of the budget is left",
+                    "ask with less epsilon; nothing was charged",
+                )
+            connection.execute(_BUDGET.update().where(_BUDGET.c.name == self._budget), {"spent": account.spent + rise})
+            lines = sql.select(sql.func.count()).where(_CHARGE.c.budget == self._budget)
+            row = {
+                "budget": self._budget,
+                "request": request,
+                "line": 1 + int(connection.execute(lines).scalar_one()),
+                "asked": asked,
+                "charged": rise,
+                "path": json.dumps(route),
+                "purpose": purpose,
+                "question": fingerprint,
+                "who": who or _login(),
+                "time": _now(),
+                "answer": None,
+            }
+            connection.execute(_CHARGE.insert(), row)
+            return _charge(row)
+
+    def _find(self, connection: sql.Connection, request: str) -> Any:
+        query = sql.select(_CHARGE).where(_CHARGE.c.budget == self._budget, _CHARGE.c.request == request)
+        return connection.execute(query).mappings().first()
+
+    def _rise(self, connection: sql.Connection, route: tuple[Part, ...], asked: int) -> int:
+        """Book ``asked`` on a part and all partitions above it; return by how much the whole table's cost rises."""
+        rise = asked
+        for depth in range(len(route), 0, -1):
+            # a part adds up its own questions; a partition costs as much as its most expensive part
+            part = self._spent(connection, route[:depth], "part")
+            self._book(connection, route[:depth], "part", part + rise)
+            most = self._spent(connection, route[:depth], "partition")
+            rise = max(0, part + rise - most)
+            if rise:
+                self._book(connection, route[:depth], "partition", most + rise)
+        return rise
+
+    def _where(self, route: tuple[Part, ...], kind: str) -> sql.ColumnElement[bool]:
+        return sql.and_(_PART.c.budget == self._budget, _PART.c.path == _part_key(route, kind))
+
+    def _spent(self, connection: sql.Connection, route: tuple[Part, ...], kind: str) -> int:
+        spent = connection.execute(sql.select(_PART.c.spent).where(self._where(route, kind))).scalar()
+        return int(spent or 0)
+
+    def _book(self, connection: sql.Connection, route: tuple[Part, ...], kind: str, spent: int) -> None:
+        if not connection.execute(_PART.update().where(self._where(route, kind)), {"spent": spent}).rowcount:
+            row = {"budget": self._budget, "path": _part_key(route, kind), "spent": spent}
+            connection.execute(_PART.insert(), row)
+
+    def answer(self, request: str, text: str) -> str:
+        """Record what a charged request is answered with, before it is shown.
+
+        Returns
+        -------
+        str
+            The recorded answer: ``text``, or an earlier one, which is to be shown instead.
+
+        Raises
+        ------
+        ConfigError
+            When the request was never charged.
+        """
+        with self._store.writing() as connection:
+            self._account(connection, lock=True)
+            row = self._find(connection, request)
+            if row is None:
+                raise ConfigError("this request was never charged", "charge it first")
+            if row["answer"] is not None:
+                return str(row["answer"])
+            where = sql.and_(_CHARGE.c.budget == self._budget, _CHARGE.c.request == request)
+            connection.execute(_CHARGE.update().where(where), {"answer": text})
+            return text
+
+    def history(self) -> list[Charge]:
+        """Return all charges, in order."""
+        query = sql.select(_CHARGE).where(_CHARGE.c.budget == self._budget).order_by(_CHARGE.c.line)
+        with self._store.reading() as connection:
+            self._account(connection)
+            return [_charge(row) for row in connection.execute(query).mappings()]
+
+
+def _replayed(row: Any, fingerprint: str) -> Charge:
+    if row["question"] != fingerprint:
+        raise ConfigError("this request id was used for another question", "use a new id for each question")
+    if row["answer"] is None:
+        raise ConfigError(
+            "this request was charged and has no recorded answer: it is being worked on, or was interrupted",
+            "what was drawn may have been seen, so it is not drawn again; ask under a new id, which costs again",
+        )
+    return _charge(row)
+
+
+def _charge(row: Any) -> Charge:
+    fields = ("request", "line", "asked", "charged", "purpose", "who", "time", "answer")
+    path = tuple((partition, part) for partition, part in json.loads(row["path"]))
+    return Charge(path=path, **{name: row[name] for name in fields})
+
+
+def _part_key(route: tuple[Part, ...], kind: str) -> str:
+    """Return the key of a part, or of the partition that it belongs to: paths can be longer than a column."""
+    return _digest([*route[:-1], route[-1] if kind == "part" else route[-1][0]])
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _shown(nanos: int) -> str:
+    return f"{nanos / NANO:.9f}".rstrip("0").rstrip(".")
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # an account without a name, as in some containers
+        return "unknown"

@@ -1,0 +1,209 @@
+"""Noise: the one place where randomness that protects people is drawn.
+
+Two backends have the same three mechanisms. `OpenDPNoise` is the only one that protects: exact samplers of OpenDP,
+fed by the operating system's random numbers. `SeededNoise` draws the same laws from NumPy, for tests, benchmarks and
+experiments that must be repeatable; its stream can be guessed and its floating point leaks (Mironov 2012), so whatever
+it touches is marked not private: `Noise.private` is False and `Noise.label` says so, and both go into every release.
+
+Mechanisms take a sensitivity and an epsilon, never a scale, so that no caller divides on its own: the scale is rounded
+up until OpenDP itself confirms that the loss is at most epsilon.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import math
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from deid.errors import ConfigError, DeidError
+
+__all__ = ["Noise", "OpenDPNoise", "SeededNoise", "laplace_scale", "laplace_variance"]
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+_TAIL = 64  # |noise| exceeds 64 scales with probability e**-64
+_INT32 = 2**31 - 1
+
+
+class Noise(Protocol):
+    """A source of noise."""
+
+    @property
+    def private(self) -> bool:
+        """Whether what it touches may leave the house."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """What to write into releases."""
+        ...
+
+    def discrete_laplace(self, values: npt.ArrayLike, sensitivity: int, epsilon: float) -> IntArray:
+        """Add discrete Laplace noise to integers; epsilon-DP when the L1 sensitivity is right.
+
+        The noise k has probability proportional to alpha**abs(k), alpha = exp(-epsilon / sensitivity) (Ghosh,
+        Roughgarden, Sundararajan 2009). Shape and order of ``values`` are kept.
+        """
+        ...
+
+    def laplace(self, values: npt.ArrayLike, scale: float) -> FloatArray:
+        """Add continuous Laplace noise of a scale; for thresholds whose proof needs a density (PrivTree)."""
+        ...
+
+    def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
+        """Return the index t with probability proportional to exp(epsilon * scores[t] / (2 * sensitivity)).
+
+        The exponential mechanism (McSherry and Talwar 2007). ``sensitivity`` bounds how much one score can change
+        between neighbours.
+        """
+        ...
+
+
+def laplace_scale(sensitivity: float, epsilon: float) -> float:
+    """Return the least scale, up to rounding upwards, whose loss ``sensitivity / scale`` is at most epsilon.
+
+    Raises
+    ------
+    ConfigError
+        When epsilon or the sensitivity is not positive and finite.
+    """
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise ConfigError("epsilon must be a positive number", "for example: --epsilon 0.5")
+    if not (math.isfinite(sensitivity) and sensitivity > 0):
+        raise ConfigError("the sensitivity must be a positive number", "bound what one unit can change")
+    scale = sensitivity / epsilon
+    # OpenDP rounds its quotient up: 1 / (1 / 0.7) would come out above 0.7 and be refused
+    while Fraction(scale) * Fraction(epsilon) < Fraction(sensitivity) or _loss_above(sensitivity, scale) > epsilon:
+        scale = math.nextafter(scale, math.inf)
+    return scale
+
+
+def _loss_above(sensitivity: float, scale: float) -> float:
+    """Return sensitivity / scale rounded upwards."""
+    loss = sensitivity / scale
+    return loss if Fraction(loss) * Fraction(scale) >= Fraction(sensitivity) else math.nextafter(loss, math.inf)
+
+
+def laplace_variance(sensitivity: float, epsilon: float) -> float:
+    """Return the variance of one discrete Laplace draw, 2 alpha / (1 - alpha)**2."""
+    rate = 1 / laplace_scale(sensitivity, epsilon)
+    return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
+
+
+def _integers(values: npt.ArrayLike) -> IntArray:
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
+        raise TypeError("discrete noise needs integers")
+    return np.ascontiguousarray(array, np.int64)
+
+
+class OpenDPNoise:
+    """Noise that protects: OpenDP's exact samplers (`make_laplace` on integers is the discrete Laplace)."""
+
+    private = True
+
+    @property
+    def label(self) -> str:
+        """Library and version."""
+        return f"OpenDP {importlib.metadata.version('opendp')}"
+
+    def discrete_laplace(self, values: npt.ArrayLike, sensitivity: int, epsilon: float) -> IntArray:
+        """Add discrete Laplace noise; see `Noise`. About 25,000 to 150,000 values a second."""
+        array = _integers(values)
+        scale = laplace_scale(sensitivity, epsilon)
+        largest = int(np.abs(array).max(initial=0)) + _TAIL * scale
+        if largest >= 2**62:
+            raise ConfigError("epsilon is too small for these counts", "give more epsilon")
+        narrow = largest < _INT32  # twice as fast; OpenDP saturates instead of overflowing, so keep well inside
+        measurement = _laplace("i32" if narrow else "i64", scale)
+        if not measurement.map(sensitivity) <= epsilon:
+            raise DeidError("the noise library did not confirm the privacy loss", "report this; nothing was released")
+        if not array.size:
+            return array
+        drawn = measurement(array.ravel().astype(np.int32 if narrow else np.int64))
+        return np.asarray(drawn, np.int64).reshape(array.shape)
+
+    def laplace(self, values: npt.ArrayLike, scale: float) -> FloatArray:
+        """Add continuous Laplace noise, sampled exactly on a grid of floating-point numbers; see `Noise`."""
+        array = np.asarray(values, np.float64)
+        if not (math.isfinite(scale) and scale > 0):  # OpenDP takes a scale of 0, which protects nothing
+            raise ConfigError("the scale of noise must be a positive number", "give a positive epsilon")
+        if not array.size:
+            return array
+        return np.asarray(_laplace("f64", scale)(array.ravel().tolist()), np.float64).reshape(array.shape)
+
+    def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
+        """Choose by the exponential mechanism, as the greatest of scores with Gumbel noise; see `Noise`."""
+        scale = laplace_scale(2 * sensitivity, epsilon)
+        values = np.asarray(scores, np.float64).ravel()
+        if not values.size:
+            raise ConfigError("there is nothing to choose from", "give at least one candidate")
+        return int(_gumbel_max(scale)(values.tolist()))
+
+
+@functools.lru_cache(maxsize=256)
+def _laplace(atom: str, scale: float) -> Any:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    domain = dp.atom_domain(T=atom, nan=False) if atom == "f64" else dp.atom_domain(T=atom)
+    return dp.m.make_laplace(dp.vector_domain(domain), dp.l1_distance(T=atom), scale=scale)
+
+
+@functools.lru_cache(maxsize=64)
+def _gumbel_max(scale: float) -> Any:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="f64", nan=False)), dp.linf_distance(T="f64")
+    # this measure makes OpenDP draw Gumbel noise, whose law is exactly the exponential mechanism's; for pure epsilon
+    # it would draw exponential noise (permute-and-flip)
+    return dp.m.make_noisy_max(*space, dp.zero_concentrated_divergence(), scale=scale)
+
+
+class SeededNoise:
+    """The same laws from a seeded generator, for tests and experiments. PROTECTS NOBODY.
+
+    Parameters
+    ----------
+    seed : int
+        Equal seeds give equal streams, also on neighbouring inputs.
+    """
+
+    private = False
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._generator = np.random.default_rng(seed)
+
+    @property
+    def label(self) -> str:
+        """Says that the noise does not protect."""
+        return f"NOT PRIVATE: seeded test noise (seed {self._seed})"
+
+    def discrete_laplace(self, values: npt.ArrayLike, sensitivity: int, epsilon: float) -> IntArray:
+        """Add discrete Laplace noise, as a difference of two geometric draws; see `Noise`."""
+        array = _integers(values)
+        success = -math.expm1(-1 / laplace_scale(sensitivity, epsilon))
+        first = self._generator.geometric(success, array.shape)
+        second = self._generator.geometric(success, array.shape)
+        return np.asarray(array + first - second, np.int64)
+
+    def laplace(self, values: npt.ArrayLike, scale: float) -> FloatArray:
+        """Add continuous Laplace noise; see `Noise`."""
+        array = np.asarray(values, np.float64)
+        return np.asarray(array + self._generator.laplace(0.0, scale, array.shape), np.float64)
+
+    def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
+        """Choose by the exponential mechanism; see `Noise`."""
+        values = np.asarray(scores, np.float64).ravel()
+        if not values.size:
+            raise ConfigError("there is nothing to choose from", "give at least one candidate")
+        noise = self._generator.gumbel(0.0, laplace_scale(2 * sensitivity, epsilon), values.size)
+        return int(np.argmax(values + noise))
