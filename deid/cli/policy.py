@@ -11,12 +11,12 @@ from deid.cli.common import Summary, SummaryJson
 __all__ = ["register"]
 
 Name = Annotated[str, typer.Argument(metavar="NAME|FILE", help="Shipped policy, or a TOML file.")]
-Allow = Annotated[
+Accept = Annotated[
     list[str] | None, typer.Option(metavar="CATEGORY", help="Accept that this stays readable (repeatable).")
 ]
 
 
-def _check(policy: Name, allow: Allow = None, summary_json: SummaryJson = None) -> None:
+def _check(policy: Name, accept: Accept = None, summary_json: SummaryJson = None) -> None:
     """Check that a policy holds together and can be fulfilled.
 
     Exit status 2, and what to do, when it does not.
@@ -26,7 +26,7 @@ def _check(policy: Name, allow: Allow = None, summary_json: SummaryJson = None) 
     from deid.replacement.policy import load_policy
     from deid.replacement.replacer import Replacer
 
-    loaded = load_policy(policy, allow or ())
+    loaded = load_policy(policy, accept or ())
     Replacer(loaded)
     summary = Summary("policy check")
     summary.notes = [f"policy {loaded.name} holds together", *loaded.notes()]
@@ -38,7 +38,7 @@ def _show(
     policy: Annotated[
         str | None, typer.Argument(metavar="[NAME|FILE]", help="Policy to show; all shipped ones if none is named.")
     ] = None,
-    allow: Allow = None,
+    accept: Accept = None,
     summary_json: SummaryJson = None,
 ) -> None:
     """Show what a policy does with each category, or which policies and operators there are.
@@ -62,7 +62,7 @@ def _show(
         summary.extra = {"policies": list(shipped_policies()), "operators": list(OPERATORS)}
         summary.finish(summary_json)
         return
-    loaded = load_policy(policy, allow or ())
+    loaded = load_policy(policy, accept or ())
     typer.echo(f"{loaded.name}: {loaded.description}")
     for category in CATEGORIES:
         typer.echo(f"  {category:<16}{hipaa(category) or '-':<3}{loaded.base[category]}")

@@ -10,7 +10,9 @@ import typer
 
 from deid.cli.common import Summary, SummaryJson, progress
 from deid.cli.source_options import (
+    Allow,
     AnyLabel,
+    Deny,
     Encoding,
     IdField,
     In,
@@ -24,6 +26,7 @@ from deid.cli.source_options import (
     fill_summary,
     job_count,
     read_options,
+    site_lists,
     write_failed,
 )
 
@@ -79,7 +82,9 @@ def _scrub(
         list[str] | None,
         typer.Option(metavar="NAME", help="Keep filename, id, or a field as it is (repeatable)."),
     ] = None,
-    allow: Annotated[
+    deny: Deny = None,
+    allow: Allow = None,
+    accept: Annotated[
         list[str] | None,
         typer.Option(metavar="CATEGORY", help="Accept that this stays readable or undetected (repeatable)."),
     ] = None,
@@ -138,10 +143,15 @@ def _scrub(
         check_output(source, target)
     collection = isinstance(found.format, CollectionFormat)
     whole = method != "policy"
-    if whole and (gold or any(option is not None for option in (policy, model, rules, bias))):
-        raise ConfigError(f"--method {method} uses no annotations, policy or model", "leave out their options")
-    recognizer = None if gold or whole else build_recognizer(model, rules=rules, bias=bias, language=language)
-    loaded = load_policy(policy or DEFAULT_POLICY, allow or ())
+    if whole and (gold or any(option is not None for option in (policy, model, rules, bias, deny, allow))):
+        raise ConfigError(f"--method {method} uses no annotations, policy, model or lists", "leave out their options")
+    if gold and (deny or allow):
+        raise ConfigError("--gold replaces just the annotations", "leave out --deny and --allow")
+    site = site_lists(deny, allow)
+    recognizer = (
+        None if gold or whole else build_recognizer(model, rules=rules, bias=bias, language=language, site=site)
+    )
+    loaded = load_policy(policy or DEFAULT_POLICY, accept or ())
     settings = Settings(
         gold=gold,
         keep_id="id" in kept or (not collection and "filename" in kept),
@@ -173,7 +183,7 @@ def _scrub(
             vault=opened,
             watch=lambda items: progress(items, "scrubbing", _total(found)),
         )
-    fill_summary(summary, report)
+    fill_summary(summary, report, site)
     summary.notes += pipeline.notes
     if loaded.per_person and not whole and report.without_patient:
         summary.notes.append(
@@ -194,6 +204,7 @@ def _scrub(
         "residual": report.residual,
         "residual_documents": report.residual_documents,
         "without_patient": report.without_patient,
+        **({"site_lists": report.effect.as_dict()} if site else {}),
     }
     write_failed(summary, failed)
     summary.finish(summary_json)
@@ -209,6 +220,8 @@ def _tag(
         float | None, typer.Option(metavar="P", help="Leave out what the model is less sure of than P (0 to 1).")
     ] = None,
     language: Language = None,
+    deny: Deny = None,
+    allow: Allow = None,
     format: Annotated[
         str | None,
         typer.Option(metavar="F", help="Format of OUT; by default meddocan for its labels, else i2b2-2014."),
@@ -240,7 +253,8 @@ def _tag(
 
     found = scan(source, from_format, read_options(encoding, any_label, text_field, id_field, None))
     check_output(source, target)
-    recognizer = build_recognizer(model, rules=rules, bias=bias, threshold=threshold, language=language)
+    site = site_lists(deny, allow)
+    recognizer = build_recognizer(model, rules=rules, bias=bias, threshold=threshold, language=language, site=site)
     labels = recognizer.categories
     if format is None:
         spanish = LABEL_SETS["meddocan"].labels.keys() - LABEL_SETS["i2b2-2014"].labels.keys()
@@ -259,8 +273,13 @@ def _tag(
         jobs=job_count(jobs),
         watch=lambda items: progress(items, "tagging", _total(found)),
     )
-    fill_summary(summary, report)
-    summary.extra = {"recognizer": recognizer.name, "from": found.format.name, "format": chosen.name}
+    fill_summary(summary, report, site)
+    summary.extra = {
+        "recognizer": recognizer.name,
+        "from": found.format.name,
+        "format": chosen.name,
+        **({"site_lists": report.effect.as_dict()} if site else {}),
+    }
     write_failed(summary, failed)
     summary.finish(summary_json)
 

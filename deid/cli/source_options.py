@@ -10,12 +10,15 @@ import typer
 from deid.cli.common import Summary
 
 if TYPE_CHECKING:
+    from deid.detection.site_lists import SiteLists
     from deid.io import Options
     from deid.keys import Key
     from deid.pipeline import Report
 
 __all__ = [
+    "Allow",
     "AnyLabel",
+    "Deny",
     "Encoding",
     "IdField",
     "In",
@@ -29,6 +32,7 @@ __all__ = [
     "fill_summary",
     "job_count",
     "read_options",
+    "site_lists",
     "write_failed",
 ]
 
@@ -45,6 +49,14 @@ Model = Annotated[
     typer.Option(metavar="NAME|DIR", help="Shipped model or model folder; none for rules alone."),
 ]
 Language = Annotated[str | None, typer.Option(help="Language of rules and surrogates; by default the model's.")]
+Deny = Annotated[
+    list[Path] | None,
+    typer.Option("--deny", metavar="FILE", help="Terms that are always PHI: staff, clinics, streets (repeatable)."),
+]
+Allow = Annotated[
+    list[Path] | None,
+    typer.Option("--allow", metavar="FILE", help="Terms that never are PHI: local abbreviations (repeatable)."),
+]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Processes; 0 for one a core.")]
 KeyFile = Annotated[
     Path | None,
@@ -81,11 +93,32 @@ def job_count(jobs: int) -> int:
     return jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
-def fill_summary(summary: Summary, report: Report) -> None:
-    """Take over what a report counts."""
+def site_lists(deny: list[Path] | None, allow: list[Path] | None) -> SiteLists:
+    """Read a site's lists; none when no file is named."""
+    from deid.detection.site_lists import load_site_lists
+
+    return load_site_lists(deny or (), allow or ())
+
+
+def fill_summary(summary: Summary, report: Report, site: SiteLists | None = None) -> None:
+    """Take over what a report counts, and say what a site's lists did."""
     summary.documents = report.documents
     summary.failures = report.failures
     summary.categories = report.categories
+    if not site:
+        return
+    effect = report.effect
+    if site.deny:
+        summary.notes.append(
+            f"deny list of {len(site.deny)} terms: {effect.denied} spans added, {effect.recategorized} recategorized"
+        )
+    if site.allow:
+        summary.notes.append(
+            f"allow list of {len(site.allow)} terms: {effect.allowed} spans taken out, {effect.refused} kept "
+            "(structured or known identifiers, denied terms)"
+        )
+    if site.both:
+        summary.notes.append(f"{site.both} terms stand in both lists; they count as denied")
 
 
 def write_failed(summary: Summary, path: Path | None) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deid.detection import Recognizer
+from deid.detection.site_lists import NO_EFFECT, Effect
 from deid.document import Document, Failure, Span
 from deid.errors import ConfigError, DeidError
 from deid.io import CollectionFormat, Format, Options, Source, Writer, open_writer
@@ -22,6 +23,7 @@ from deid.phi import LABEL_SETS, map_used_labels
 from deid.pipeline.core import Pipeline, Scrubbed
 from deid.pipeline.edit_log import log_line
 from deid.pipeline.naming import pseudonym_of_id
+from deid.pipeline.recognizers import find_with_effect
 from deid.pipeline.workers import process
 from deid.safe_names import safe_name
 
@@ -53,6 +55,8 @@ class Report:
     unlabelled: int = 0
     """Annotations that were not written because the format has no label for them; their text was replaced all the
     same."""
+    effect: Effect = NO_EFFECT
+    """What the site's lists changed in the spans."""
 
 
 def scrub_files(
@@ -136,6 +140,7 @@ def scrub_files(
             report.residual += result.residual
             report.residual_documents += result.residual > 0
             report.without_patient += not result.patient_known
+            report.effect += result.effect
             if log is not None:
                 grown = sum((e.new_end - e.new_start) - (e.end - e.start) for e in result.edits)
                 key = output.key(origin.group, document.id)
@@ -155,8 +160,9 @@ class Tagging:
         """Load what is loaded on first use."""
         self.recognizer.find(Document("", ""))
 
-    def __call__(self, document: Document) -> Document:
-        return document.with_spans(self.recognizer.find(document))
+    def __call__(self, document: Document) -> tuple[Document, Effect]:
+        spans, effect = find_with_effect(self.recognizer, document)
+        return document.with_spans(spans), effect
 
 
 def tag_files(
@@ -185,10 +191,11 @@ def tag_files(
     report = Report()
     output = _Output(source, target, output_format, lambda name: name, options)
     with output:
-        for origin, document in watch(_results(source, Tagging(recognizer), jobs)):
-            if isinstance(document, Failure):
-                report.failures.append(document)
+        for origin, result in watch(_results(source, Tagging(recognizer), jobs)):
+            if isinstance(result, Failure):
+                report.failures.append(result)
                 continue
+            document, effect = result
             try:
                 output.write(origin.group, document)
             except DeidError as error:
@@ -196,6 +203,7 @@ def tag_files(
                 continue
             report.documents += 1
             report.categories.update(span.category for span in document.spans)
+            report.effect += effect
     report.failures.extend(output.failures)
     report.documents -= output.lost
     return report

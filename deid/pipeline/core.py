@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from deid.detection import Recognizer
+from deid.detection.site_lists import NO_EFFECT, Effect
 from deid.document import Document, Edit, Failure, Span, apply_edits
 from deid.errors import ConfigError
 from deid.keys import Key
+from deid.pipeline.known_people import KnownPeople
 from deid.pipeline.naming import Naming
 from deid.pipeline.patients import Patients
+from deid.pipeline.recognizers import find_with_effect
 from deid.pipeline.workers import process
 from deid.replacement.containment import holds
 from deid.replacement.policy import Policy
@@ -26,6 +29,7 @@ METHODS = ("policy", "concept-match")
 """How a note can be scrubbed."""
 
 _RESIDUAL_LENGTH = 5
+_NOBODY = KnownPeople()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,9 @@ class Settings:
     as_of: datetime.date | None = None
     """Reference day of documents without a date of their own."""
     language: str = "en"
+    known: KnownPeople | None = None
+    """The table of known patients: surrogates steer clear of their names. (What looks for identifiers in the notes is a
+    recognizer, `deid.pipeline.known_people.KnownPeople.recognizer`.)"""
     originals: bool = False
     """Whether results carry the replaced texts, for a vault."""
     method: str = "policy"
@@ -53,7 +60,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Scrubbed:
-    """A scrubbed document and what was done to it. All but ``spans`` and ``originals`` may leave the house."""
+    """A scrubbed document and what was done to it.
+
+    All but ``spans``, ``originals`` and ``people`` may leave the house.
+    """
 
     document: Document
     """New text, pseudonymous id and fields; its spans stand where the replacements are."""
@@ -64,12 +74,20 @@ class Scrubbed:
     residual: int = 0
     """Replaced texts of five and more characters that still stand somewhere else in the document. They can be innocent
     ("Foley" the patient and the catheter) or missed."""
+    collisions: int = 0
+    """Name words that got another surrogate than in the person's other documents (`deid.replacement.scope.Written`)."""
+    people: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Full names and their surrogates (`deid.replacement.scope.Written`)."""
     patient_known: bool = True
     """Whether the document's patient was known; otherwise surrogates are consistent within the document only."""
+    patient_listed: bool = True
+    """Whether the table of known patients, if there is one, has the document's patient."""
     person_scope: str = field(default="", repr=False)
     """Within what surrogates are consistent (`Scope.person_scope`)."""
     originals: tuple[str, ...] = field(default=(), repr=False)
     """The replaced text of each edit, when `Settings.originals` asks for it."""
+    effect: Effect = NO_EFFECT
+    """What the site's lists changed in the spans."""
 
     def replacements(self) -> Iterator[tuple[str, str, str]]:
         """Yield category, original and replacement of each edit, when `Settings.originals` asked for it."""
@@ -149,14 +167,44 @@ class Pipeline:
         DeidError
             When it cannot be processed; nothing of it is returned then.
         """
+        if self.settings.method == "concept-match":
+            return self.replace(document, ())
+        spans, effect = self._spans(document)
+        return replace(self.replace(document, spans), effect=effect)
+
+    def replace(self, document: Document, spans: Sequence[Span], avoid: frozenset[str] = frozenset()) -> Scrubbed:
+        """Scrub one document whose spans are known.
+
+        Parameters
+        ----------
+        document : Document
+        spans : sequence of Span
+            What to replace; of no account for the method concept-match.
+        avoid : frozenset of str
+            Full names (`deid.replacement.names.full_name_key`) that no surrogate may be, beside those of the table of
+            known patients.
+
+        Raises
+        ------
+        DeidError
+            When it cannot be processed; nothing of it is returned then.
+        """
         patient = self.settings.patients.of(document)
+        known = self.settings.known or _NOBODY
         scope = Scope(
-            self.key, document.id, patient, self._reference_date(document), self.settings.language, document.metadata
+            self.key,
+            document.id,
+            patient,
+            self._reference_date(document),
+            self.settings.language,
+            document.metadata,
+            known.names(patient),
+            known.people | avoid if avoid else known.people,
         )
         if self.settings.method == "concept-match":
             replaced = _block(document)
         else:
-            replaced = self._replacer(document, self._spans(document), scope)
+            replaced = self._replacer(document, spans, scope)
         anonymous = Document(
             self._naming.id(document.id),
             replaced.document.text,
@@ -170,7 +218,10 @@ class Pipeline:
             replaced.edits,
             replaced.spans,
             0 if self.settings.method == "concept-match" else _residual(document, replaced),
+            replaced.collisions,
+            replaced.people,
             patient is not None,
+            self.settings.known is None or patient in known.identifiers,
             scope.person_scope,
             tuple(document.text[e.start : e.end] for e in replaced.edits) if self.settings.originals else (),
         )
@@ -191,10 +242,10 @@ class Pipeline:
         """
         return process(self, documents, jobs)
 
-    def _spans(self, document: Document) -> list[Span]:
+    def _spans(self, document: Document) -> tuple[list[Span], Effect]:
         if self.settings.gold or self.recognizer is None:
-            return [replace(span, source="gold", score=None) for span in document.spans]
-        return self.recognizer.find(document)
+            return [replace(span, source="gold", score=None) for span in document.spans], Effect()
+        return find_with_effect(self.recognizer, document)
 
     def _reference_date(self, document: Document) -> datetime.date | None:
         name = self.settings.date_field

@@ -13,12 +13,15 @@ from functools import cached_property
 from typing import Any
 
 from deid.detection import Ensemble, Recognizer, RuleRecognizer
+from deid.detection.known import KnownRecognizer
+from deid.detection.normalize import normalize
+from deid.detection.site_lists import Effect, SiteLists
 from deid.document import Document, Span
 from deid.errors import ConfigError
 from deid.labeling.tagger import Tagger, load_model
 from deid.phi import LABEL_SETS, label_set_of, map_labels
 
-__all__ = ["RULES_ALONE", "build_recognizer"]
+__all__ = ["RULES_ALONE", "LazyRecognizer", "build_recognizer", "find_with_effect"]
 
 RULES_ALONE = "none"
 """In place of a model's name: rules, and no model."""
@@ -33,6 +36,8 @@ def build_recognizer(
     bias: float | None = None,
     threshold: float | None = None,
     language: str | None = None,
+    known: KnownRecognizer | None = None,
+    site: SiteLists | None = None,
 ) -> LazyRecognizer:
     """Return the recognizer for what a user asks for.
 
@@ -48,6 +53,10 @@ def build_recognizer(
         Leave out spans of the model whose probability is below; 0 to 1.
     language : str, optional
         Language of the rules, and of surrogates; by default as the model's folder says, else English.
+    known : KnownRecognizer, optional
+        Finds the identifiers that are known of a document's person, beside model and rules.
+    site : SiteLists, optional
+        Terms that are always PHI, and terms that never are.
 
     Raises
     ------
@@ -58,7 +67,7 @@ def build_recognizer(
         raise ConfigError("without a model there are no dials, and rules are needed", "name a model")
     if threshold is not None and not 0 <= threshold <= 1:
         raise ConfigError("the threshold must be 0 to 1", "it is a probability")
-    return LazyRecognizer(_Wish(model, rules, bias, threshold, language))
+    return LazyRecognizer(_Wish(model, rules, bias, threshold, language, known, site or SiteLists()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,8 @@ class _Wish:
     bias: float | None
     threshold: float | None
     language: str | None
+    known: KnownRecognizer | None
+    site: SiteLists
 
     def languages(self, tagger: Tagger | None) -> tuple[str, ...]:
         """Return the languages of the rules to use."""
@@ -109,11 +120,13 @@ class LazyRecognizer:
         members: list[Recognizer] = []
         if tagger is not None:
             members.append(tagger if self._wish.threshold is None else _Sure(tagger, self._wish.threshold))
-        if not languages:
+        if self._wish.known is not None:
+            members.append(self._wish.known)
+        if not languages and len(members) == 1:
             return members[0]
-        together = Ensemble((*members, *map(RuleRecognizer.load, languages)), languages[0])
-        label_set = _RULE_LABELS if tagger is None else _label_set(tagger)
-        return together if label_set == _RULE_LABELS else _Relabelled(together, label_set)
+        language = (*languages, self._wish.language or _DEFAULT_LANGUAGE)[0]
+        together = Ensemble((*members, *map(RuleRecognizer.load, languages)), language)
+        return together if self._labels.label_set == _RULE_LABELS else _Relabelled(together, self._labels)
 
     @property
     def name(self) -> str:
@@ -123,7 +136,12 @@ class LazyRecognizer:
     @property
     def categories(self) -> frozenset[str]:
         """The categories that it can find."""
-        return self._loaded.categories
+        return self._loaded.categories | frozenset(map(self._labels.of, self._wish.site.categories))
+
+    @cached_property
+    def _labels(self) -> _Labels:
+        tagger = self._tagger
+        return _Labels(_RULE_LABELS if tagger is None else _label_set(tagger))
 
     @property
     def language(self) -> str:
@@ -136,7 +154,23 @@ class LazyRecognizer:
 
     def find(self, document: Document) -> list[Span]:
         """Return the spans found in the document's text."""
-        return self._loaded.find(document)
+        return self.find_with_effect(document)[0]
+
+    def find_with_effect(self, document: Document) -> tuple[list[Span], Effect]:
+        """Return the spans found in the document's text, and what the site's lists changed in them."""
+        normal = normalize(document.text)
+        seen = document if normal.text is document.text else dataclasses.replace(document, text=normal.text, spans=())
+        spans, effect = self._loaded.find(seen), Effect()
+        if self._wish.site:
+            spans, effect, _ = self._wish.site.apply(seen.text, spans, self._labels.of)
+        return [normal.back(span) for span in spans], effect
+
+
+def find_with_effect(recognizer: Recognizer, document: Document) -> tuple[list[Span], Effect]:
+    """Return what a recognizer finds, and what a site's lists changed in it where it has such lists."""
+    if isinstance(recognizer, LazyRecognizer):
+        return recognizer.find_with_effect(document)
+    return recognizer.find(document), Effect()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +193,9 @@ class _Sure:
 
 
 @dataclass(frozen=True)
-class _Relabelled:
-    """A recognizer that speaks the labels of one set alone; a label without a place there stays as it is."""
+class _Labels:
+    """The labels of one set for canonical categories; a category without a place there stays as it is."""
 
-    recognizer: Recognizer
     label_set: str
 
     @cached_property
@@ -170,17 +203,28 @@ class _Relabelled:
         own = LABEL_SETS[self.label_set]
         return {c: None if c in own else label for c, label in map_labels(_RULE_LABELS, self.label_set).to.items()}
 
+    def of(self, category: str) -> str:
+        return self._to.get(category) or category
+
+
+@dataclass(frozen=True)
+class _Relabelled:
+    """A recognizer that speaks the labels of one set alone."""
+
+    recognizer: Recognizer
+    labels: _Labels
+
     @property
     def name(self) -> str:
         return self.recognizer.name
 
     @property
     def categories(self) -> frozenset[str]:
-        return frozenset(self._to.get(c) or c for c in self.recognizer.categories)
+        return frozenset(map(self.labels.of, self.recognizer.categories))
 
     def find(self, document: Document) -> list[Span]:
         found = self.recognizer.find(document)
-        return [dataclasses.replace(s, category=self._to.get(s.category) or s.category) for s in found]
+        return [dataclasses.replace(s, category=self.labels.of(s.category)) for s in found]
 
 
 def _label_set(tagger: Tagger) -> str:

@@ -162,7 +162,7 @@ class Policy:
             if group(name) not in groups and not self.allow.issuperset(_members(name)):
                 raise ConfigError(
                     f"nothing can find {name}, for which the policy has the operator {self._shown_rule(name)!r}",
-                    f"use a model or rules that find it, or accept that it stays: --allow {name}",
+                    f"use a model or rules that find it, or accept that it stays: --accept {name}",
                     f"policy {self.name}",
                 )
         # OTHER is whatever an annotator met beside the kinds that can be looked for
@@ -182,7 +182,7 @@ class Policy:
         ConfigError
             When a name is unknown.
         """
-        more = [category for name in names for category in _members(_known(name, "--allow"))]
+        more = [category for name in names for category in _members(_known(name, "--accept"))]
         return replace(self, allow=self.allow.union(more))
 
 

@@ -160,7 +160,9 @@ def test_what_fails_is_listed_for_a_second_run(notes: Path, tmp_path: Path) -> N
         (["{notes}", "{out}", "--vault", "postgresql://me:secret@host/db"], ConfigError),
         (["{notes}", "{out}", "--vault-key-file", "{notes}/key"], ConfigError),
         (["{notes}", "{out}", "--jobs", "-1"], ConfigError),
-        (["{notes}", "{out}", "--allow", "ZIPS"], ConfigError),
+        (["{notes}", "{out}", "--accept", "ZIPS"], ConfigError),
+        (["{notes}", "{out}", "--deny", "{notes}/none.txt"], ConfigError),
+        (["{notes}", "{out}", "--gold", "--allow", "{notes}/n1.txt"], ConfigError),
         (["{notes}/none", "{out}"], DeidError),
         (["{notes}", "{out}", "--format", "paper"], ConfigError),
         (["{notes}", "{out}", "--encoding", "morse"], DeidError),
@@ -174,6 +176,22 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(
         run("scrub", *filled, *([] if {"--gold", "--method"} & set(filled) else RULES))
     assert not (tmp_path / "out").exists()
     assert not (notes / "out").exists()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_lists_of_the_site_and_what_they_did(notes: Path, tmp_path: Path, jobs: int) -> None:
+    (tmp_path / "deny.txt").write_text("[DOCTOR]\nSEEN\n")
+    (tmp_path / "allow.txt").write_text("Quartermain\n")
+    lists = ("--deny", tmp_path / "deny.txt", "--allow", tmp_path / "allow.txt", "--jobs", jobs)
+    said = run(
+        "scrub", notes, tmp_path / "out", *lists, "--policy", "tag", *RULES, "--summary-json", tmp_path / "s.json"
+    )
+    assert "deny list of 1 terms: 2 spans added" in said
+    assert "allow list of 1 terms: 2 spans taken out" in said
+    counted = json.loads((tmp_path / "s.json").read_text())["site_lists"]
+    assert counted == {"denied": 2, "recategorized": 0, "allowed": 2, "refused": 0}
+    texts = [p.read_text() for p in (tmp_path / "out").rglob("*.txt")]
+    assert [t.startswith("[DOCTOR] by Dr. Quartermain on [DATE]") for t in texts] == [True, True]
 
 
 def test_tag_annotates_and_forgets_other_annotations(tmp_path: Path) -> None:

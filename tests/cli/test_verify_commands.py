@@ -67,7 +67,7 @@ def test_policy_show_and_check(tmp_path: Path) -> None:
     mine.write_text('[default]\noperator = "redact"\n[categories.CITY]\noperator = "keep"\n')
     with pytest.raises(ConfigError, match="CITY"):
         run("policy", "check", mine)
-    assert "CITY (B)" in run("policy", "check", mine, "--allow", "CITY")
+    assert "CITY (B)" in run("policy", "check", mine, "--accept", "CITY")
 
 
 def test_policies_with_conditions_are_shown(tmp_path: Path) -> None:
