@@ -25,7 +25,7 @@ import regex
 from deid.detection.consistency import find_again, settle_categories
 from deid.detection.fields import Scan
 from deid.detection.lexicon import classes_of, load_lexicon
-from deid.detection.normalize import normalize
+from deid.detection.normalize import Normalized, normalize
 from deid.detection.person_words import PERSON
 from deid.detection.recognizer import Recognizer
 from deid.detection.rules import RuleRecognizer
@@ -34,7 +34,7 @@ from deid.detection.view import view_of
 from deid.document import Document, Span
 from deid.phi import canonical, group
 
-__all__ = ["Ensemble"]
+__all__ = ["Ensemble", "Post", "Trace"]
 
 _GRAMMATICAL = frozenset(("NAME", "LOCATION", "PROFESSION"))
 _CLINICAL = classes_of("clinical", "section", "eponym", "device", "function")
@@ -47,6 +47,34 @@ _JOINS = {
     "HOSPITAL": regex.compile(r"[ \u00a0]"),
     "PHONE": regex.compile(r",?[ \u00a0]"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """What one recognizer posted, and what became of it."""
+
+    rank: int
+    """Precedence of the recognizer; that of consistency comes last."""
+    recognizer: str
+    span: Span
+    """As it was posted, in the normalized text."""
+    certainty: float
+    """After others raised it."""
+    fate: str
+    """``accepted``, ``vetoed`` (weak, and clinical language) or ``weak`` (below the threshold)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """How an ensemble came to its answer."""
+
+    normal: Normalized
+    """The text that the recognizers saw; offsets of posts and spans are its."""
+    scene: Scene | None
+    posts: tuple[Post, ...]
+    """Sorted by position."""
+    spans: tuple[Span, ...]
+    """The answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +120,45 @@ class Ensemble:
         DetectionError
             When a recognizer could not finish.
         """
+        trace = self.trace(document)
+        return [trace.normal.back(s) for s in trace.spans]
+
+    def trace(self, document: Document) -> Trace:
+        """Find PHI, and keep what every recognizer posted and what became of it.
+
+        Raises
+        ------
+        DetectionError
+            When a recognizer could not finish.
+        """
         normal = normalize(document.text)
         if not normal.text:
-            return []
+            return Trace(normal, None, (), ())
         seen = document if normal.text is document.text else replace(document, text=normal.text, spans=())
-        posts, scene = self._post(seen)
-        accepted = [s for s in _veto(scene, _raise(posts), self.strong) if _score(s) >= self.threshold]
+        posted, scene = self._post(seen)
+        posted.sort(key=lambda p: (p[1].start, p[1].end, p[0]))
+        posts: list[Post] = []
+        accepted: list[Span] = []
+        for (rank, span), raised in zip(posted, _raise(posted), strict=True):
+            fate = self._fate(scene, raised)
+            if fate == "accepted":
+                accepted.append(raised)
+            posts.append(Post(rank, self.recognizers[rank].name, span, _score(raised), fate))
         if self.consistency:
-            again = find_again(scene, accepted, self.strong)
-            accepted += [s for s in again if _score(s) >= self.threshold]
+            for again in find_again(scene, accepted, self.strong):
+                fate = "accepted" if _score(again) >= self.threshold else "weak"
+                if fate == "accepted":
+                    accepted.append(again)
+                posts.append(Post(len(self.recognizers), "consistency", again, _score(again), fate))
         spans = _join(scene, _decide(settle_categories(scene, accepted)))
         if self.to_canonical:
             spans = [replace(s, category=canonical(s.category)) for s in spans]
-        return [normal.back(s) for s in spans]
+        return Trace(normal, scene, tuple(posts), tuple(spans))
+
+    def _fate(self, scene: Scene, span: Span) -> str:
+        if _score(span) < self.strong and _is_clinical(scene, span):
+            return "vetoed"
+        return "accepted" if _score(span) >= self.threshold else "weak"
 
     def _post(self, document: Document) -> tuple[list[tuple[int, Span]], Scene]:
         """Ask every recognizer; returns spans with the precedence of their recognizer."""
@@ -129,26 +183,22 @@ def _score(span: Span) -> float:
 
 
 def _raise(posts: Sequence[tuple[int, Span]]) -> list[Span]:
-    """Let overlapping spans of different recognizers in the same group raise each other."""
-    ordered = sorted(posts, key=lambda p: (p[1].start, p[1].end, p[0]))
-    raised: list[tuple[int, int, Span]] = []
-    for rank, span in ordered:
-        raised.append((rank, len(raised), span))
+    """Let overlapping spans of different recognizers in the same group raise each other; posts sorted by position."""
     if len({rank for rank, _ in posts}) < 2:
-        return [s for _, _, s in raised]
+        return [span for _, span in posts]
     result = []
     open_: list[tuple[int, Span]] = []
     partners: dict[int, dict[int, float]] = {}
-    for rank, number, span in raised:
+    for number, (rank, span) in enumerate(posts):
         open_ = [(n, s) for n, s in open_ if s.end > span.start]
         for other_number, other in open_:
-            other_rank = raised[other_number][0]
+            other_rank = posts[other_number][0]
             if other_rank != rank and group(other.category) == group(span.category):
                 for a, b_rank, b in ((number, other_rank, other), (other_number, rank, span)):
                     held = partners.setdefault(a, {})
                     held[b_rank] = max(held.get(b_rank, 0.0), _score(b))
         open_.append((number, span))
-    for _, number, span in raised:
+    for number, (_, span) in enumerate(posts):
         rest = 1.0 - _score(span)
         for score in partners.get(number, {}).values():
             rest *= 1.0 - score
@@ -156,22 +206,18 @@ def _raise(posts: Sequence[tuple[int, Span]]) -> list[Span]:
     return result
 
 
-def _veto(scene: Scene, spans: Sequence[Span], strong: float) -> list[Span]:
-    """Drop weak evidence on clinical language."""
-    kept = []
+def _is_clinical(scene: Scene, span: Span) -> bool:
+    """Tell whether all words of a name, place or occupation are clinical language."""
+    if group(span.category) not in _GRAMMATICAL or span.category in ("USERNAME", "ROOM"):
+        return False
     view = scene.view
-    for span in spans:
-        if _score(span) < strong and group(span.category) in _GRAMMATICAL and span.category not in ("USERNAME", "ROOM"):
-            first = view.at(span.start)
-            words = []
-            while first < len(view) and view.starts[first] < span.end:
-                words.append(first)
-                first += 1
-            letters = [i for i in words if scene.is_word(i)]
-            if letters and all(_clinical(scene, i) for i in letters):
-                continue
-        kept.append(span)
-    return kept
+    index = view.at(span.start)
+    letters = []
+    while index < len(view) and view.starts[index] < span.end:
+        if scene.is_word(index):
+            letters.append(index)
+        index += 1
+    return bool(letters) and all(_clinical(scene, i) for i in letters)
 
 
 def _clinical(scene: Scene, index: int) -> bool:
