@@ -18,14 +18,21 @@ from deid.cli.source_options import (
     In,
     Jobs,
     KeyFile,
+    KnownColumn,
+    KnownField,
+    KnownTable,
     Language,
     Model,
+    PatientField,
+    PatientPattern,
+    PatientTable,
     SpansField,
     TextField,
     existing_key,
     fill_summary,
     job_count,
     read_options,
+    read_people,
     site_lists,
     write_failed,
 )
@@ -35,7 +42,6 @@ if TYPE_CHECKING:
 
     from deid.io import Source
     from deid.keys import Key
-    from deid.pipeline.patients import Patients
     from deid.replacement.vault import Vault
 
 __all__ = ["register"]
@@ -69,15 +75,12 @@ def _scrub(
         bool, typer.Option("--gold", help="Replace the annotations that IN carries, instead of detecting.")
     ] = False,
     key_file: KeyFile = None,
-    patients: Annotated[
-        Path | None, typer.Option(metavar="F", help="CSV file with the columns document and patient.")
-    ] = None,
-    patient_field: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column or field with the patient's id.")
-    ] = None,
-    patient_pattern: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="Finds the patient's id in the file's name (first group).")
-    ] = None,
+    patients: PatientTable = None,
+    patient_field: PatientField = None,
+    patient_pattern: PatientPattern = None,
+    known: KnownTable = None,
+    known_column: KnownColumn = None,
+    known_field: KnownField = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Keep filename, id, or a field as it is (repeatable)."),
@@ -143,23 +146,30 @@ def _scrub(
         check_output(source, target)
     collection = isinstance(found.format, CollectionFormat)
     whole = method != "policy"
-    if whole and (gold or any(option is not None for option in (policy, model, rules, bias, deny, allow))):
+    unused = (policy, model, rules, bias, deny, allow, known, known_field)
+    if whole and (gold or any(option is not None for option in unused)):
         raise ConfigError(f"--method {method} uses no annotations, policy, model or lists", "leave out their options")
     if gold and (deny or allow):
         raise ConfigError("--gold replaces just the annotations", "leave out --deny and --allow")
     site = site_lists(deny, allow)
+    people = read_people(patients, patient_field, patient_pattern, known, known_column, known_field)
     recognizer = (
-        None if gold or whole else build_recognizer(model, rules=rules, bias=bias, language=language, site=site)
+        None
+        if gold or whole
+        else build_recognizer(
+            model, rules=rules, bias=bias, language=language, known=people.recognizer(language), site=site
+        )
     )
     loaded = load_policy(policy or DEFAULT_POLICY, accept or ())
     settings = Settings(
         gold=gold,
         keep_id="id" in kept or (not collection and "filename" in kept),
         keep_fields=kept,
-        patients=_patients(patients, patient_field, patient_pattern),
+        patients=people.patients,
         date_field=date_field,
         as_of=_date(as_of),
         language=language or (recognizer.language if recognizer else "es" if found.format.name == "meddocan" else "en"),
+        known=people.known,
         originals=vault is not None,
         method=method,
     )
@@ -190,6 +200,17 @@ def _scrub(
             f"{report.without_patient} documents without a patient: their replacements are consistent within each "
             "document only (--patients, --patient-field, --patient-pattern)"
         )
+    summary.notes += people.note(report)
+    if report.collisions:
+        summary.notes.append(
+            f"{report.collisions} name words have another surrogate in one document than in the person's others, where "
+            "theirs is an original of the document (a table of --known patients prevents it)"
+        )
+    if report.shared_names:
+        summary.notes.append(
+            f"{report.shared_names} surrogate names are also full names in these notes or the vault (a table of "
+            "--known patients prevents it)"
+        )
     if report.residual:
         summary.notes.append(
             f"{report.residual} replaced texts still stand elsewhere in their documents ({report.residual_documents} "
@@ -204,6 +225,9 @@ def _scrub(
         "residual": report.residual,
         "residual_documents": report.residual_documents,
         "without_patient": report.without_patient,
+        "unlisted": report.unlisted,
+        "collisions": report.collisions,
+        "shared_names": report.shared_names,
         **({"site_lists": report.effect.as_dict()} if site else {}),
     }
     write_failed(summary, failed)
@@ -222,6 +246,12 @@ def _tag(
     language: Language = None,
     deny: Deny = None,
     allow: Allow = None,
+    patients: PatientTable = None,
+    patient_field: PatientField = None,
+    patient_pattern: PatientPattern = None,
+    known: KnownTable = None,
+    known_column: KnownColumn = None,
+    known_field: KnownField = None,
     format: Annotated[
         str | None,
         typer.Option(metavar="F", help="Format of OUT; by default meddocan for its labels, else i2b2-2014."),
@@ -254,15 +284,24 @@ def _tag(
     found = scan(source, from_format, read_options(encoding, any_label, text_field, id_field, None))
     check_output(source, target)
     site = site_lists(deny, allow)
-    recognizer = build_recognizer(model, rules=rules, bias=bias, threshold=threshold, language=language, site=site)
+    people = read_people(patients, patient_field, patient_pattern, known, known_column, known_field)
+    recognizer = build_recognizer(
+        model,
+        rules=rules,
+        bias=bias,
+        threshold=threshold,
+        language=language,
+        known=people.recognizer(language),
+        site=site,
+    )
     labels = recognizer.categories
     if format is None:
         spanish = LABEL_SETS["meddocan"].labels.keys() - LABEL_SETS["i2b2-2014"].labels.keys()
         format = "meddocan" if labels & spanish else "i2b2-2014"
     chosen = get_format(format, FORMATS)
-    known = not chosen.label_sets or all(any(c in LABEL_SETS[s] for s in chosen.label_sets) for c in labels)
+    fits = not chosen.label_sets or all(any(c in LABEL_SETS[s] for s in chosen.label_sets) for c in labels)
     same = found.format.name == chosen.name
-    options = replace(found.layout() if same else found.options, any_label=any_label or not known)
+    options = replace(found.layout() if same else found.options, any_label=any_label or not fits)
     summary = Summary("tag", notes=found.remarks())
     report = tag_files(
         found,
@@ -270,14 +309,18 @@ def _tag(
         recognizer,
         chosen,
         options=options,
+        patients=people.patients,
+        known=people.known,
         jobs=job_count(jobs),
         watch=lambda items: progress(items, "tagging", _total(found)),
     )
     fill_summary(summary, report, site)
+    summary.notes += people.note(report)
     summary.extra = {
         "recognizer": recognizer.name,
         "from": found.format.name,
         "format": chosen.name,
+        "unlisted": report.unlisted,
         **({"site_lists": report.effect.as_dict()} if site else {}),
     }
     write_failed(summary, failed)
@@ -305,21 +348,6 @@ def _total(source: Source) -> int | None:
     from deid.io.formats import CollectionFormat
 
     return None if isinstance(source.format, CollectionFormat) else len(source.names)
-
-
-def _patients(table: Path | None, field_name: str | None, pattern: str | None) -> Patients:
-    import re
-
-    from deid.errors import ConfigError
-    from deid.pipeline.patients import Patients, read_patients
-
-    try:
-        compiled = re.compile(pattern) if pattern is not None else None
-    except re.error as error:
-        raise ConfigError(
-            f"--patient-pattern is no regular expression ({error.msg})", "see docs/scrubbing.md"
-        ) from None
-    return Patients(read_patients(table) if table else {}, field_name, compiled)
 
 
 def _date(text: str | None) -> datetime.date | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,10 +11,13 @@ import typer
 from deid.cli.common import Summary
 
 if TYPE_CHECKING:
+    from deid.detection.known import KnownRecognizer
     from deid.detection.site_lists import SiteLists
     from deid.io import Options
     from deid.keys import Key
     from deid.pipeline import Report
+    from deid.pipeline.known_people import KnownPeople
+    from deid.pipeline.patients import Patients
 
 __all__ = [
     "Allow",
@@ -24,14 +28,22 @@ __all__ = [
     "In",
     "Jobs",
     "KeyFile",
+    "KnownColumn",
+    "KnownField",
+    "KnownTable",
     "Language",
     "Model",
+    "PatientField",
+    "PatientPattern",
+    "PatientTable",
+    "People",
     "SpansField",
     "TextField",
     "existing_key",
     "fill_summary",
     "job_count",
     "read_options",
+    "read_people",
     "site_lists",
     "write_failed",
 ]
@@ -56,6 +68,37 @@ Deny = Annotated[
 Allow = Annotated[
     list[Path] | None,
     typer.Option("--allow", metavar="FILE", help="Terms that never are PHI: local abbreviations (repeatable)."),
+]
+PatientTable = Annotated[
+    Path | None,
+    typer.Option("--patients", metavar="F", help="CSV file with the columns document and patient."),
+]
+PatientField = Annotated[
+    str | None, typer.Option("--patient-field", metavar="NAME", help="Column or field with the patient's id.")
+]
+PatientPattern = Annotated[
+    str | None,
+    typer.Option("--patient-pattern", metavar="REGEX", help="Finds the patient's id in the file's name (first group)."),
+]
+KnownTable = Annotated[
+    Path | None,
+    typer.Option("--known", metavar="FILE", help="Table of patients and their identifiers: CSV, Parquet, JSON lines."),
+]
+KnownColumn = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--known-column",
+        metavar="NAME=MEANING",
+        help="What a column of --known holds: a category, id, given, middle, family or none (repeatable).",
+    ),
+]
+KnownField = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--known-field",
+        metavar="NAME[=CATEGORY]",
+        help="Column or field of IN with an identifier that is looked for in the text of its record (repeatable).",
+    ),
 ]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Processes; 0 for one a core.")]
 KeyFile = Annotated[
@@ -91,6 +134,85 @@ def job_count(jobs: int) -> int:
     import os
 
     return jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+@dataclass(frozen=True)
+class People:
+    """What the user said about whom the documents are about."""
+
+    patients: Patients
+    known: KnownPeople | None
+    fields: dict[str, str]
+    """Metadata field -> category."""
+
+    def recognizer(self, language: str | None) -> KnownRecognizer | None:
+        """Return what finds known identifiers, if there are any."""
+        from deid.pipeline.known_people import KnownPeople
+
+        if self.known is None and not self.fields:
+            return None
+        return (self.known or KnownPeople()).recognizer(self.patients, self.fields, language)
+
+    def note(self, report: Report) -> list[str]:
+        """Say how many documents are of patients that the table does not have."""
+        if not report.unlisted:
+            return []
+        return [f"{report.unlisted} documents of patients that the table of known patients does not have, or of none"]
+
+
+def read_people(
+    table: Path | None,
+    field: str | None,
+    pattern: str | None,
+    known: Path | None = None,
+    columns: list[str] | None = None,
+    fields: list[str] | None = None,
+) -> People:
+    """Read the table of patients and that of their identifiers.
+
+    Raises
+    ------
+    ConfigError
+        When one of them cannot be used, or known patients are given and nothing says whom a document is about.
+    """
+    import re
+
+    from deid.errors import ConfigError
+    from deid.phi import LABEL_SETS
+    from deid.pipeline.known_people import column_meaning, read_known_people
+    from deid.pipeline.patients import Patients, read_patients
+
+    try:
+        compiled = re.compile(pattern) if pattern is not None else None
+    except re.error as error:
+        raise ConfigError(
+            f"--patient-pattern is no regular expression ({error.msg})", "see docs/scrubbing.md"
+        ) from None
+    patients = Patients(read_patients(table) if table else {}, field, compiled)
+    if known is None and columns:
+        raise ConfigError("--known-column without --known", "name the table of known patients")
+    if known is not None and not patients.named:
+        raise ConfigError(
+            "--known needs to know whom a document is about", "add --patients, --patient-field or --patient-pattern"
+        )
+    meanings = {}
+    for text in columns or ():
+        name, equals, meaning = text.rpartition("=")
+        if not equals:
+            raise ConfigError(
+                f"--known-column {text} is not of the form NAME=MEANING", "for example: mrn_no=MEDICALRECORD"
+            )
+        meanings[name] = meaning
+    searched = {}
+    for text in fields or ():
+        name, equals, meaning = text.rpartition("=") if "=" in text else (text, "", column_meaning(text) or "")
+        meaning = "PATIENT" if meaning in ("given", "middle", "family") else meaning
+        if meaning not in LABEL_SETS["i2b2-2014"]:
+            raise ConfigError(
+                f"--known-field {text}: what the field holds is not known", "write NAME=CATEGORY, as in doc=DOCTOR"
+            )
+        searched[name] = meaning
+    return People(patients, read_known_people(known, meanings) if known else None, searched)
 
 
 def site_lists(deny: list[Path] | None, allow: list[Path] | None) -> SiteLists:

@@ -25,7 +25,7 @@ from deid.identity import canonical_given, name_key, parse_name
 from deid.phi import LABEL_SETS, group
 from deid.safe_names import safe_name
 
-__all__ = ["Known", "KnownRecognizer", "known_from_rows", "soundex"]
+__all__ = ["Known", "KnownRecognizer", "known_from_rows", "read_date", "soundex"]
 
 _CATEGORIES = frozenset(LABEL_SETS["i2b2-2014"].names())
 _ORDINARY = classes_of("word", "clinical", "function", "eponym", "device", "month", "section")
@@ -166,7 +166,7 @@ class KnownRecognizer:
         if group(item.category) == "NAME" and item.category != "USERNAME":
             return _names(view, item, load_lexicon(self.language, self.folders))
         if item.category == "DATE":
-            date = _date(item.value)
+            date = read_date(item.value)
             if date is not None:
                 return _matches(view.text, _date_expression(date), item.category, 0.97)
         if item.category == "AGE" and item.value.isdecimal():
@@ -198,7 +198,7 @@ def _number_expression(characters: Sequence[str], bracket: str) -> str:
     return rf"(?<![0-9A-Za-z]){bracket}(?:0[ ./-]?){{0,{lead}}}{body}(?![0-9A-Za-z])"
 
 
-def _date(value: str) -> datetime.date | None:
+def read_date(value: str) -> datetime.date | None:
     """Read a date: ISO, with or without a time of day behind it, YYYYMMDD, or month/day/year."""
     for pattern in ("%Y-%m-%d", "%Y%m%d", "%m/%d/%Y"):
         try:

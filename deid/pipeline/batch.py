@@ -20,9 +20,12 @@ from deid.errors import ConfigError, DeidError
 from deid.io import CollectionFormat, Format, Options, Source, Writer, open_writer
 from deid.io.atomic import atomic_files
 from deid.phi import LABEL_SETS, map_used_labels
+from deid.pipeline.collisions import Collisions
 from deid.pipeline.core import Pipeline, Scrubbed
 from deid.pipeline.edit_log import log_line
+from deid.pipeline.known_people import KnownPeople
 from deid.pipeline.naming import pseudonym_of_id
+from deid.pipeline.patients import Patients
 from deid.pipeline.recognizers import find_with_effect
 from deid.pipeline.workers import process
 from deid.safe_names import safe_name
@@ -52,6 +55,12 @@ class Report:
     residual_documents: int = 0
     without_patient: int = 0
     """Documents whose patient was not known."""
+    unlisted: int = 0
+    """Documents whose patient is not in the table of known patients."""
+    collisions: int = 0
+    """See `deid.pipeline.collisions.Collisions.words`."""
+    shared_names: int = 0
+    """See `deid.pipeline.collisions.Collisions.names`."""
     unlabelled: int = 0
     """Annotations that were not written because the format has no label for them; their text was replaced all the
     same."""
@@ -86,7 +95,8 @@ def scrub_files(
     edit_log : Path, optional
         Where to write the edits; mode 0600.
     vault : Vault, optional
-        Keeps which replacement stands for which original, before the document is written.
+        Keeps which replacement stands for which original, before the document is written. No surrogate becomes a full
+        name that it knows as an original (`deid.pipeline.collisions`).
     watch : callable, optional
         Wraps the stream of results.
 
@@ -111,6 +121,7 @@ def scrub_files(
             "name the field of the annotations (--spans-field), or leave out --gold to detect",
         )
     report = Report()
+    collisions = Collisions(pipeline, vault)
     output = _Output(
         source,
         target,
@@ -120,11 +131,13 @@ def scrub_files(
     with ExitStack() as stack:
         log = stack.enter_context(atomic_files([edit_log], replace=True))[0] if edit_log else None
         stack.enter_context(output)
-        for origin, result in watch(_results(source, pipeline, jobs)):
+        for origin, result in watch(_results(source, pipeline, jobs, keep=vault is not None)):
             if isinstance(result, Failure):
                 report.failures.append(result)
                 continue
             assert isinstance(result, Scrubbed)
+            if origin.document is not None:
+                result = collisions.settle(origin.document, result)
             document = result.document
             if vault is not None:
                 from deid.replacement.sealing import Entry
@@ -140,11 +153,14 @@ def scrub_files(
             report.residual += result.residual
             report.residual_documents += result.residual > 0
             report.without_patient += not result.patient_known
+            report.unlisted += not result.patient_listed
+            collisions.count(result)
             report.effect += result.effect
             if log is not None:
                 grown = sum((e.new_end - e.new_start) - (e.end - e.start) for e in result.edits)
                 key = output.key(origin.group, document.id)
                 log.write(log_line(key, len(document.text) - grown, result.edits))
+    report.collisions, report.shared_names = collisions.words, collisions.names
     report.failures.extend(output.failures)
     report.documents -= output.lost
     return report
@@ -155,14 +171,17 @@ class Tagging:
     """The work of `tag_files` on one document."""
 
     recognizer: Recognizer
+    patients: Patients
+    known: KnownPeople | None
 
     def prepare(self) -> None:
         """Load what is loaded on first use."""
         self.recognizer.find(Document("", ""))
 
-    def __call__(self, document: Document) -> tuple[Document, Effect]:
+    def __call__(self, document: Document) -> tuple[Document, Effect, bool]:
         spans, effect = find_with_effect(self.recognizer, document)
-        return document.with_spans(spans), effect
+        listed = self.known is None or self.patients.of(document) in self.known.identifiers
+        return document.with_spans(spans), effect, listed
 
 
 def tag_files(
@@ -172,6 +191,8 @@ def tag_files(
     output_format: Format,
     *,
     options: Options | None = None,
+    patients: Patients | None = None,
+    known: KnownPeople | None = None,
     jobs: int = 1,
     watch: Watch = iter,
 ) -> Report:
@@ -185,17 +206,19 @@ def tag_files(
     output_format : Format
     options : Options, optional
         How to write; by default as the source was read.
+    patients, known
+        Whom documents are about, and the table of known patients, for the report; the recognizer has its own.
     jobs, watch
         See `scrub_files`.
     """
     report = Report()
     output = _Output(source, target, output_format, lambda name: name, options)
     with output:
-        for origin, result in watch(_results(source, Tagging(recognizer), jobs)):
+        for origin, result in watch(_results(source, Tagging(recognizer, patients or Patients(), known), jobs)):
             if isinstance(result, Failure):
                 report.failures.append(result)
                 continue
-            document, effect = result
+            document, effect, listed = result
             try:
                 output.write(origin.group, document)
             except DeidError as error:
@@ -204,6 +227,7 @@ def tag_files(
             report.documents += 1
             report.categories.update(span.category for span in document.spans)
             report.effect += effect
+            report.unlisted += not listed
     report.failures.extend(output.failures)
     report.documents -= output.lost
     return report
@@ -247,6 +271,8 @@ class _Origin:
     id: str
     name: str
     index: int | None
+    document: Document | None = field(default=None, repr=False)
+    """The document itself, where the result needs it."""
 
     def failure(self, error: Exception, source: Source) -> Failure:
         """Return a failure of this document, with its real path for whoever runs it again."""
@@ -263,14 +289,18 @@ class _Origin:
         return str(next(_existing(file, source.format), file))
 
 
-def _results(source: Source, work: Callable[[Document], R], jobs: int) -> Iterator[tuple[_Origin, R | Failure]]:
-    """Yield each result with where it comes from, in order."""
+def _results(
+    source: Source, work: Callable[[Document], R], jobs: int, *, keep: bool = False
+) -> Iterator[tuple[_Origin, R | Failure]]:
+    """Yield each result with where it comes from, in order; with its document when that is to be kept."""
     origins: deque[_Origin | None] = deque()  # of what is under way, so a bounded number; None: could not be read
 
     def items() -> Iterator[Document | Failure]:
         for group, item in _items(source):
-            known = _Origin(group, item.id, item.name, item.index) if isinstance(item, Document) else None
-            origins.append(known)
+            if isinstance(item, Document):
+                origins.append(_Origin(group, item.id, item.name, item.index, item if keep else None))
+            else:
+                origins.append(None)
             yield item
 
     for result in process(work, items(), jobs):

@@ -27,7 +27,7 @@ from deid.replacement.identifiers import scramble
 from deid.replacement.permutation import Keyed
 from deid.replacement.pools import Cell, name_pool
 
-__all__ = ["NameMap", "match_case"]
+__all__ = ["NameMap", "full_name_key", "match_case"]
 
 _LETTERS = {
     "en": ("abcdghjklmprstw", "efinov", "quyz"),
@@ -57,6 +57,20 @@ def match_case(surrogate: str, original: str) -> str:
     return surrogate.lower() if original.islower() else surrogate
 
 
+def _person(given: str, family: str) -> str:
+    return f"{canonical_given(given)} {family}"
+
+
+def full_name_key(name: PersonName) -> str:
+    """Return the form in which two full names are equal: given name (no short form) and family name; else empty.
+
+    >>> full_name_key(parse_name("SMITH, Bob Q."))
+    'robert smith'
+    """
+    given, family = name.keys("given"), name.keys("family")
+    return _person(given[0], family[0]) if given and family else ""
+
+
 class NameMap:
     """The surrogates of one document's name words.
 
@@ -68,13 +82,27 @@ class NameMap:
         ``es`` for Spanish names; everything else counts as English.
     originals : iterable of str
         Keys (`deid.identity.name_key`) of words that no surrogate may be.
+    known : frozenset of str
+        Those of them that are known for all documents of the scope.
+    people : frozenset of str
+        Full names (`full_name_key`) that no surrogate may be.
     """
 
-    def __init__(self, keyed: Keyed, language: str, originals: Iterable[str]) -> None:
+    def __init__(
+        self,
+        keyed: Keyed,
+        language: str,
+        originals: Iterable[str],
+        known: frozenset[str] = frozenset(),
+        people: frozenset[str] = frozenset(),
+    ) -> None:
         self._keyed = keyed
         self._spanish = language.startswith("es")
         self._pool = name_pool(self._spanish)
         self._originals = frozenset(originals)
+        self._known = known
+        self._people = people
+        self._given: dict[tuple[str, str], str] = {}
         self._letters = self._permute_letters()
         self._words: dict[str, str] = {}
         self._taken: dict[str, str] = {}
@@ -83,7 +111,7 @@ class NameMap:
         self._written: set[str] = set()
         self._beginnings: dict[str, str] | None = None
         self.collisions = 0
-        """Words whose first choice was an original of the document."""
+        """Words whose first choice was an original of this document, and is not known for all of the scope."""
 
     def _permute_letters(self) -> dict[str, str]:
         classes = _LETTERS["es" if self._spanish else "en"]
@@ -116,6 +144,11 @@ class NameMap:
         """Take note of the names of the document, so that short forms and initials find their full names."""
         for name in names:
             self._written.update([p.key for p in name.parts if p.role not in _NO_WORDS])
+        self._learn_short_forms(names)
+        if self._people:
+            self._avoid_people(names)
+
+    def _learn_short_forms(self, names: Sequence[PersonName]) -> None:
         short = {key for key in self._written if _needs_person(key)}
         if not short:
             return
@@ -138,7 +171,35 @@ class NameMap:
                 if full[0] != key[0] and family:
                     self._initials.setdefault((key[0], family), full[0])
 
+    def _avoid_people(self, names: Sequence[PersonName]) -> None:
+        """Give those another given name, with the same initial, who would get the name of somebody real.
+
+        It depends on the full name alone, so that it is the same in all documents that name it.
+        """
+        for name in names:
+            family = (name.keys("family") or ("",))[0]
+            for key in name.keys("given") if family else ():
+                full = self._full_given(key, family)
+                if (full, family) not in self._given and _person(self.word(full), self.word(family)) in self._people:
+                    self._given[full, family] = new = self._hashed(full, family)
+                    self._given.setdefault((full, ""), new)
+
+    def people(self, names: Iterable[PersonName]) -> dict[str, str]:
+        """Return the full names among ``names``, and the full name that each has become (`full_name_key`)."""
+        found: dict[str, str] = {}
+        for name in names:
+            given, family = name.keys("given"), name.keys("family")
+            if given and family:
+                full = self._full_given(given[0], family[0])
+                new = self._given.get((full, family[0])) or self.word(full)
+                found[f"{full} {family[0]}"] = _person(new, self.word(family[0]))
+        return found
+
     # words and letters
+
+    def _full_given(self, key: str, family: str) -> str:
+        """Return the full name that a word stands for in the document, the word itself when it is no short form."""
+        return self._full.get((key, family)) or self._full.get((key, "")) or canonical_given(key)
 
     def letter(self, letter: str) -> str:
         """Return the surrogate of one letter in the same case; other characters stay."""
@@ -159,7 +220,7 @@ class NameMap:
             return known
         chosen = self._permuted(key)
         if chosen is not None and (chosen in self._originals or key in chosen):
-            self.collisions += chosen in self._originals
+            self.collisions += chosen in self._originals and chosen not in self._known
             chosen = None
         if chosen is None:
             chosen = self._hashed(key)
@@ -183,29 +244,33 @@ class NameMap:
         what = f"{cell.kind} {cell.origin} {cell.letter} {band}"
         return self._pool.words[target.start + low + self._keyed.permute(what, rank - low, high - low)]
 
-    def _hashed(self, key: str) -> str:
+    def _hashed(self, key: str, family: str = "") -> str:
+        """Choose by keyed hash, of a given name with its family name when that is given."""
+        owner = f"{key} {family}" if family else key
         place = self._pool.place(key)
         kind = _reserve_kind(place[0]) if place else "S"
         letter = self._letters.get(key[0]) or self._letters["abcdghlmprst"[self._keyed.number("first", key) % 12]]
         spanish = place[0].origin == "spanish" if place else self._spanish
         origin = "spanish" if spanish else "general"
         names = self._pool.reserve.get((kind, origin, letter), [])
-        family = self._pool.reserve["S", "general", letter]
+        rare = self._pool.reserve["S", "general", letter]
         for attempt in range(_HASH_TRIES):
-            number = self._keyed.number("reserve", key, str(attempt))
+            number = self._keyed.number("reserve", owner, str(attempt))
             if attempt < 8 and len(names) > 4:
                 chosen = names[number % len(names)]
             elif attempt < 24:
-                chosen = family[number % len(family)]
+                chosen = rare[number % len(rare)]
             else:
-                first, second = divmod(number, len(family))
-                chosen = f"{family[first % len(family)]}-{family[second]}"
+                first, second = divmod(number, len(rare))
+                chosen = f"{rare[first % len(rare)]}-{rare[second]}"
             if (
                 chosen not in self._originals
                 and key not in chosen
-                and self._taken.get(chosen, key) == key
+                and self._taken.get(chosen, owner) == owner
                 and not self._originals.intersection(chosen.split("-"))
+                and not (family and _person(chosen, self.word(family)) in self._people)
             ):
+                self._taken[chosen] = owner
                 return chosen
         raise DetectionError(
             "the surrogates for names of one document are used up",
@@ -214,10 +279,10 @@ class NameMap:
 
     # whole names
 
-    def spelled(self, key: str, original: str) -> str:
-        """Return the surrogate of a word as it is written instead of ``original``."""
+    def spelled(self, key: str, original: str, family: str = "") -> str:
+        """Return the surrogate of a word as it is written instead of ``original``, beside a family name if given."""
         accents = self._spanish or not original.isascii()
-        new = self.word(key)
+        new = self._given.get((key, family)) or self.word(key)
         if "-" in new:
             return match_case("-".join(self._pool.spelled(w, accents) for w in new.split("-")), original)
         return match_case(self._pool.spelled(new, accents), original)
@@ -225,7 +290,7 @@ class NameMap:
     def replace(self, text: str, name: PersonName | None = None) -> str:
         """Return the surrogate of a name as written; empty when it holds neither letter nor digit."""
         name = name or self.parse(text)
-        family = (name.keys("family") or ("",))[0] if self._full else ""
+        family = (name.keys("family") or ("",))[0] if self._full or self._given else ""
         out: list[str] = []
         read = 0
         replaced = False
@@ -282,7 +347,8 @@ class NameMap:
             if word is None:
                 out.append(self.initials(piece))
             else:
-                new = self.word(self._full.get((word, "")) or canonical_given(word)).replace("-", "")
+                full = self._full_given(word, "")
+                new = (self._given.get((full, "")) or self.word(full)).replace("-", "")
                 out.append(match_case(new.title(), piece)[: length if length < len(word) else None])
         return "".join(out)
 
@@ -341,8 +407,7 @@ class NameMap:
             new = self._part(key[:-1], family, word[:-1])  # "the Smiths"
             plural = "es" if new[-1] in "szxSZX" else "s"
             return new + (plural.upper() if word.isupper() else plural)
-        full = self._full.get((key, family)) or self._full.get((key, "")) or canonical_given(key)
-        return self.spelled(full, word)
+        return self.spelled(self._full_given(key, family), word, family)
 
     def _between(self, text: str) -> str:
         """Replace digits that stand between the words of a name: they are no part of it, so they are some code."""

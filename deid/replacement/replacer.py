@@ -6,8 +6,8 @@ that is checked here, once for all operators, and a document for which it fails 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from deid.document import Document, Edit, Span, apply_edits, check_spans, resolve_overlaps
 from deid.errors import ConfigError, DeidError, LabelError
@@ -16,7 +16,7 @@ from deid.replacement.articles import agree
 from deid.replacement.containment import holds
 from deid.replacement.operators import OPERATORS
 from deid.replacement.policy import Policy, Rule
-from deid.replacement.scope import Operator, Scope
+from deid.replacement.scope import Operator, Scope, Written
 
 __all__ = ["Replaced", "Replacer", "known_category"]
 
@@ -31,6 +31,10 @@ class Replaced:
     """The spans of the original text, overlaps united, in order."""
     edits: tuple[Edit, ...]
     """The stretches that changed, in order, with canonical categories; what was kept is no edit."""
+    collisions: int = 0
+    """See `deid.replacement.scope.Written`."""
+    people: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """See `deid.replacement.scope.Written`."""
 
 
 def known_category(label: str) -> str:
@@ -99,9 +103,15 @@ class Replacer:
         texts = [""] * len(united)
         known = [replace(span, category=category) for span, category in zip(united, categories, strict=True)]
         given = document.with_spans(known)  # an operator sees what else is replaced, so as not to write that
+        collisions = 0
+        people: dict[str, str] = {}
         for rule, places in by_rule.items():
-            for place, text in zip(places, self._write(rule, given, [known[p] for p in places], scope), strict=True):
+            written = self._write(rule, given, [known[p] for p in places], scope)
+            for place, text in zip(places, written, strict=True):
                 texts[place] = text
+            if isinstance(written, Written):
+                collisions += written.collisions
+                people.update(written.people)
         pairs = list(zip(united, texts, strict=True))
         for rule, places in by_rule.items():
             if OPERATORS[rule.operator].articles:
@@ -113,7 +123,7 @@ class Replacer:
             for edit, category, (span, text) in zip(edits, categories, pairs, strict=True)
             if document.text[span.start : span.end] != text
         )
-        return Replaced(scrubbed, united, changed)
+        return Replaced(scrubbed, united, changed, collisions, people)
 
     def _write(self, rule: Rule, document: Document, spans: Sequence[Span], scope: Scope) -> Sequence[str]:
         try:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from deid.document import Document, Span
 from deid.keys import Key
 
-__all__ = ["Operator", "Scope"]
+__all__ = ["Operator", "Scope", "Written"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,27 @@ class Scope:
     """The document's own date or the date given by the user; never the day of the run."""
     language: str = "en"
     metadata: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    known_names: tuple[str, ...] = field(default=(), repr=False)
+    """Names in whichever of this patient's documents: no surrogate of the patient has a word of theirs."""
+    people: frozenset[str] = field(default=frozenset(), repr=False)
+    """Keys of given and family name of real people (`deid.replacement.names.full_name_key`): no surrogate is one."""
 
     @property
     def person_scope(self) -> str:
         """Within what surrogates are consistent: the patient, else (when unknown) the document."""
         return f"patient:{self.patient_id}" if self.patient_id is not None else f"document:{self.document_id}"
+
+
+class Written(list[str]):
+    """Replacements of an operator that has more to tell than these."""
+
+    def __init__(self, texts: Iterable[str], collisions: int = 0, people: Mapping[str, str] | None = None) -> None:
+        super().__init__(texts)
+        self.collisions = collisions
+        """Name words whose usual surrogate in the person's scope is an original of this document, so that they got
+        another one here and keep the usual one in the person's other documents."""
+        self.people = people or {}
+        """Full names (`deid.replacement.names.full_name_key`) and their surrogates."""
 
 
 Operator = Callable[[Document, Sequence[Span], Scope], Sequence[str]]

@@ -9,7 +9,7 @@ and none holds another original of the document as a word.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
@@ -27,7 +27,7 @@ from deid.replacement.people import replace_age, replace_other, replace_professi
 from deid.replacement.permutation import Keyed
 from deid.replacement.places import Place, PlaceMap
 from deid.replacement.pools import words
-from deid.replacement.scope import Scope
+from deid.replacement.scope import Scope, Written
 
 __all__ = ["surrogate_operator"]
 
@@ -104,31 +104,18 @@ class SurrogateOperator:
     """See `surrogate_operator`."""
 
     corpus: bool
-    known_names: Mapping[str, Iterable[str]] = field(repr=False)
     dates: DateShift
 
-    def __call__(self, document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
-        """Return one surrogate a span."""
-        return self._replace(document, spans, scope)[0]
-
-    def collisions(self, document: Document, spans: Sequence[Span], scope: Scope) -> int:
-        """Count the name words whose surrogate is not the usual one of the person's scope.
-
-        Their usual surrogate is an original of this document. In a document of the same person where that original
-        does not occur they get the usual one. ``known_names`` prevents it.
-        """
-        return self._replace(document, spans, scope)[1].choices.names.collisions
-
-    def _replace(self, document: Document, spans: Sequence[Span], scope: Scope) -> tuple[list[str], _Page]:
+    def __call__(self, document: Document, spans: Sequence[Span], scope: Scope) -> Written:
+        """Return one surrogate a span, with the collisions and the full names that were replaced."""
         text = document.text
         require_inside(document, (*spans, *document.spans))
         keyed = Keyed(scope.key, "corpus" if self.corpus else scope.person_scope)
-        originals = _original_words(
-            {text[start:end] for start, end in {(s.start, s.end) for s in (*spans, *document.spans)}}.union(
-                self.known_names.get(scope.patient_id, ()) if scope.patient_id is not None else ()
-            )
+        known = _original_words(scope.known_names)
+        originals = known | _original_words(
+            {text[start:end] for start, end in {(s.start, s.end) for s in (*spans, *document.spans)}}
         )
-        names = NameMap(keyed, scope.language, originals)
+        names = NameMap(keyed, scope.language, originals, known, scope.people)
         choices = Choices(keyed, names, originals, scope.language)
         found = [(_canonical(s.category), text[s.start : s.end]) for s in spans]
         address = [Place(s.start, s.end, c, t) for s, (c, t) in zip(spans, found, strict=True) if c in _ADDRESS]
@@ -141,10 +128,10 @@ class SurrogateOperator:
             for i, new in zip(dated, shifted, strict=True):
                 out[i] = new
         try:
-            _fill(page, spans, found, out)
+            people = _fill(page, spans, found, out)
         except DeidError as error:
             raise error.at(document.name) from None
-        return out, page
+        return Written(out, names.collisions, people)
 
 
 def _original_words(texts: Iterable[str]) -> frozenset[str]:
@@ -153,7 +140,8 @@ def _original_words(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(found - _generic())
 
 
-def _fill(page: _Page, spans: Sequence[Span], found: Sequence[tuple[str, str]], out: list[str]) -> None:
+def _fill(page: _Page, spans: Sequence[Span], found: Sequence[tuple[str, str]], out: list[str]) -> dict[str, str]:
+    """Write the surrogates into ``out``; return the full names that were replaced, and by which."""
     names = page.choices.names
     parsed = {text: names.parse(text) for category, text in found if category in _NAMES}
     names.learn(list(parsed.values()))
@@ -184,6 +172,7 @@ def _fill(page: _Page, spans: Sequence[Span], found: Sequence[tuple[str, str]], 
         if acronyms and category in TEMPLATES and (short := initials_of(text)):
             page.acronyms.setdefault(short, initials_of(out[i]))
     _remove_originals(page, found, out)
+    return names.people(parsed.values())
 
 
 def _until_new(category: str, text: str, make: Callable[[str, str, int], str]) -> str:
@@ -222,7 +211,6 @@ def _remove_originals(page: _Page, found: Sequence[tuple[str, str]], out: list[s
 def surrogate_operator(
     *,
     scope: str = "patient",
-    known_names: Mapping[str, Iterable[str]] | None = None,
     preserve_weekday: bool = False,
     day_first: bool | None = None,
 ) -> SurrogateOperator:
@@ -233,9 +221,6 @@ def surrogate_operator(
     scope : str
         ``patient``: an original has the same surrogate in all documents of a patient (of the document, when the
         patient is unknown); ``corpus``: in all documents, so that a physician stays recognizable across patients.
-    known_names : mapping, optional
-        Patient id -> names that occur in that patient's documents (a table of known patients). No surrogate of that
-        patient's documents is one of them, so that the choice does not depend on which document holds which name.
     preserve_weekday, day_first
         For spans of the category DATE, see `deid.replacement.dates.date_shift_operator`.
 
@@ -252,4 +237,4 @@ def surrogate_operator(
     if scope not in ("patient", "corpus"):
         raise ConfigError("the scope of surrogates is neither patient nor corpus", 'write scope = "patient"')
     dates = date_shift_operator(preserve_weekday=preserve_weekday, day_first=day_first)
-    return SurrogateOperator(scope == "corpus", dict(known_names or {}), dates)
+    return SurrogateOperator(scope == "corpus", dates)

@@ -14,7 +14,7 @@ everything under another key in one transaction; whoever still has the vault ope
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -162,15 +162,18 @@ class Vault:
 
     def originals_among(self, texts: Iterable[str]) -> set[str]:
         """Return those of ``texts`` that are stored originals: what a surrogate must not be."""
-        by_index: dict[bytes, list[str]] = {}
-        for text in texts:
-            by_index.setdefault(self._sealer.original_index(text), []).append(text)
-        found: set[str] = set()
+        return self._among(ENTRIES.c.original, {text: self._sealer.original_index(text) for text in texts})
+
+    def surrogates_among(self, scope_id: str, texts: Iterable[str]) -> set[str]:
+        """Return those of ``texts`` that are stored as surrogates in a scope."""
+        return self._among(ENTRIES.c.scoped, {text: self._sealer.scoped_index(scope_id, text) for text in texts})
+
+    def _among(self, column: sql.Column[bytes], indexes: Mapping[str, bytes]) -> set[str]:
+        found: set[bytes] = set()
         with self._reading() as (connection, _):
-            for chunk in _chunks(list(by_index)):
-                for index in connection.scalars(sql.select(ENTRIES.c.original).where(ENTRIES.c.original.in_(chunk))):
-                    found.update(by_index[bytes(index)])
-        return found
+            for chunk in _chunks(list(dict.fromkeys(indexes.values()))):
+                found.update(map(bytes, connection.scalars(sql.select(column).where(column.in_(chunk)))))
+        return {text for text, index in indexes.items() if index in found}
 
     def lookup(
         self, surrogate: str, *, who: str, why: str, scope_id: str | None = None, category: str | None = None

@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 
 from deid.document import Document, Span, apply_edits
 from deid.errors import ConfigError, DetectionError, OffsetError
+from deid.identity import parse_name
 from deid.keys import Key
 from deid.phi import LABEL_SETS
+from deid.replacement.names import full_name_key
 from deid.replacement.scope import Scope
 from deid.replacement.surrogates import surrogate_operator
 from tests import strategies
@@ -38,8 +40,11 @@ def build(*pieces: str | tuple[str, str], name: str = "d") -> Document:
     return Document(name, text, tuple(spans))
 
 
-def run(document: Document, patient: str | None = "1", key: Key = KEY, **options: object) -> list[str]:
-    return surrogate_operator(**options)(document, document.spans, Scope(key, document.id, patient))  # type: ignore[arg-type]
+def run(
+    document: Document, patient: str | None = "1", key: Key = KEY, names: tuple[str, ...] = (), **options: object
+) -> list[str]:
+    scope = Scope(key, document.id, patient, known_names=names)
+    return surrogate_operator(**options)(document, document.spans, scope)  # type: ignore[arg-type]
 
 
 # the English development notes
@@ -211,8 +216,8 @@ def test_one_surrogate_person_over_documents_and_forms() -> None:
     surrogates = set()
     for n in range(36):
         _, documents = patient_documents(n)
-        known = {str(n): [d.text[s.start : s.end] for d in documents for s in d.spans if s.category != "USERNAME"]}
-        new = [run(d, str(n), known_names=known) for d in documents]
+        known = tuple(d.text[s.start : s.end] for d in documents for s in d.spans if s.category != "USERNAME")
+        new = [run(d, str(n), names=known) for d in documents]
         check_one_person(new)
         surrogates.add(new[0][0])
     assert len(surrogates) > 33
@@ -222,8 +227,30 @@ def test_without_a_table_documents_agree_but_for_reported_collisions() -> None:
     for n in range(36):
         _, documents = patient_documents(n)
         scopes = [Scope(KEY, d.id, str(n)) for d in documents]
-        if not any(OPERATOR.collisions(d, d.spans, s) for d, s in zip(documents, scopes, strict=True)):
-            check_one_person([run(d, str(n)) for d in documents])
+        new = [OPERATOR(d, d.spans, s) for d, s in zip(documents, scopes, strict=True)]
+        if not any(written.collisions for written in new):
+            check_one_person(new)
+
+
+def test_nobody_gets_the_full_name_of_somebody_real() -> None:
+    """Another given name with the same initial, in all documents that write the full name in whatever form."""
+    forms = build(*[(("DOCTOR", text)) for text in ("Robert Miller", "MILLER, BOB", "R. Miller", "Miller", "Robert")])
+    usual, again = (OPERATOR(forms, forms.spans, Scope(KEY, d, "1")) for d in ("a", "b"))
+    assert usual == again
+    people = {"robert miller": full_name_key(parse_name(usual[0]))}
+    assert usual.people == people
+    taken = frozenset(people.values())
+    new = OPERATOR(forms, forms.spans, Scope(KEY, "a", "1", people=taken))
+    assert taken.isdisjoint(new.people.values())
+    assert new[2:4] == usual[2:4]  # the initial and the family name stay
+    given = new[0].split()[0]
+    assert given[0] == usual[0][0]
+    assert new[1].endswith(given.upper())
+    assert new[4] == given  # a given name alone means the full name in its document
+    alone = build(("DOCTOR", "Dr. Robert Q. Miller"), name="c")
+    assert given in OPERATOR(alone, alone.spans, Scope(KEY, "c", "1", people=taken))[0]
+    other = build(("DOCTOR", "Robert Smith"))
+    assert run(other)[0] == OPERATOR(other, other.spans, Scope(KEY, "d", "1", people=taken))[0]
 
 
 def test_scope_of_patient_document_or_corpus() -> None:
