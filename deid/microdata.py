@@ -106,7 +106,7 @@ class Microdata:
     ConfigError
         When a column is misspelt or missing, or a role or a kind is none.
     InputError
-        When the table is empty, has two columns of one name, a column mixes numbers and words, or a value is not in
+        When the table is empty, has two columns of one name, a quasi-identifier mixes numbers and words, or a value is not in
         its hierarchy. Names column and row, never the value.
     """
 
@@ -186,7 +186,7 @@ class Microdata:
         Raises
         ------
         InputError
-            When the column holds numbers and words.
+            When the column holds an infinite number.
         """
         if column not in self._codes:
             self._codes[column] = _encode(self.frame[column], column)
@@ -238,7 +238,7 @@ class Microdata:
         elif column in self.kinds:
             if self.kinds[column] != "nominal" and not any(map(_is_general, values)):
                 self.numbers(column)
-        elif self.kind(column) == "nominal":
+        elif self.roles[column] == "quasi-identifier" and self.kind(column) == "nominal":
             # codes such as 250 and V10 are nominal, an age "forty" is a mistake: only the user can tell
             plain = [place for place, value in enumerate(values) if not _is_general(value)]
             numbers = [place for place in plain if _is_number(values[place])]
@@ -288,16 +288,8 @@ def _encode(series: pd.Series, column: str) -> Codes:
     else:
         codes, uniques = pd.factorize(series, sort=False)
         distinct = list(uniques)
-    plain_numbers = [isinstance(v, (int, float, np.number)) and not isinstance(v, (bool, np.bool_)) for v in distinct]
-    numeric = bool(distinct) and all(plain_numbers)
-    if any(plain_numbers) and not numeric:
-        row = int(np.argmax(codes == plain_numbers.index(not plain_numbers[0]))) + 1
-        raise InputError(
-            "a column of numbers and words",
-            "correct the value, or make the column text",
-            f"column {column!r}",
-            f"row {row}",
-        )
+    numbers = [isinstance(v, (int, float, np.number)) and not isinstance(v, (bool, np.bool_)) for v in distinct]
+    numeric = bool(distinct) and all(numbers)
     if numeric and not np.isfinite(np.asarray(distinct, dtype=float)).all():
         raise InputError("an infinite number", "correct the value, or remove it", f"column {column!r}")
     texts = [_text(value) for value in distinct]

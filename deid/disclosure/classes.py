@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deid.errors import ConfigError
+from deid.errors import ConfigError, InputError
 from deid.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
 
-__all__ = ["Classes", "ValueCounts", "Verdict", "equivalence_classes", "group_rows", "value_counts"]
+__all__ = ["Classes", "ValueCounts", "Verdict", "equivalence_classes", "group_rows", "recorded_rows", "value_counts"]
 
 WITNESS_ROWS = 10
 """So many rows of a witness are kept."""
@@ -126,6 +126,8 @@ def equivalence_classes(
     ------
     ConfigError
         When there is no quasi-identifier.
+    InputError
+        When suppressed rows are to be ignored, and all are.
     """
     if suppressed not in ("class", "ignore"):
         raise ConfigError("suppressed rows can be a class, or be ignored", "write class or ignore")
@@ -151,14 +153,15 @@ def _classes(release: Microdata, names: tuple[str, ...], suppressed: str) -> Cla
             gone = ids[np.argmax(out)]
             ids = np.where(out, -1, ids - (ids > gone))
             count -= 1
+        if not count:
+            raise InputError("every row is suppressed", "there is nothing to check; ask for less protection")
     sizes = np.bincount(ids[ids >= 0], minlength=count)
     persons = sizes
     if release.person is not None:
         who = release.codes(release.person)
         kept = ids >= 0
         pairs, _ = group_rows([(ids[kept], count), (who.codes[kept], len(who.values))])
-        _, first = np.unique(pairs, return_index=True)
-        persons = np.bincount(ids[kept][first], minlength=count)
+        persons = np.bincount(ids[kept][_first_of(pairs)], minlength=count)
     return Classes(ids, sizes.astype(np.int64), persons.astype(np.int64))
 
 
@@ -166,8 +169,8 @@ def _classes(release: Microdata, names: tuple[str, ...], suppressed: str) -> Cla
 class ValueCounts:
     """How often each sensitive value occurs in each class: one entry a class and a value that occurs in it.
 
-    Rows count where every row is a person; otherwise a person counts once for each value of his in a class. Missing
-    values are left out: nothing is recorded there that could be disclosed.
+    Rows count where every row is a person; otherwise a person counts once for each value of theirs in a class. Missing
+    and suppressed values are left out: there is nothing that could be disclosed.
 
     Parameters
     ----------
@@ -177,6 +180,8 @@ class ValueCounts:
         Distinct sensitive values.
     owners, codes, counts : int64 arrays, shape (entries,)
         Class, value and count of each entry, sorted by class, then by value.
+    people : int64 array, shape (classes,)
+        Persons of each class with a recorded value.
     """
 
     classes: Classes
@@ -184,6 +189,7 @@ class ValueCounts:
     owners: np.ndarray
     codes: np.ndarray
     counts: np.ndarray
+    people: np.ndarray
 
     @property
     def totals(self) -> np.ndarray:
@@ -207,24 +213,48 @@ class ValueCounts:
         return np.searchsorted(self.owners, np.arange(len(self.classes) + 1))
 
 
+def recorded_rows(release: Microdata, sensitive: str, classes: Classes) -> np.ndarray:
+    """Return the rows of classes whose sensitive value is neither missing nor suppressed."""
+    column = release.codes(sensitive)
+    recorded = (classes.ids >= 0) & (column.codes != NA_CODE)
+    if SUPPRESSED in column.values:
+        recorded &= column.codes != column.values.index(SUPPRESSED)
+    return np.flatnonzero(recorded)
+
+
 def value_counts(release: Microdata, sensitive: str, *, suppressed: str = "class") -> ValueCounts:
     """Count the values of a sensitive column in every class."""
     check_columns(release.frame, [sensitive])
     classes = equivalence_classes(release, suppressed=suppressed)
     column = release.codes(sensitive)
-    size = max(len(column.values), 1)
-    rows = np.flatnonzero((classes.ids >= 0) & (column.codes != NA_CODE))
+    values = tuple(value for value in column.values if value != SUPPRESSED)
+    size = max(len(values), 1)
+    rows = recorded_rows(release, sensitive, classes)
+    owners, codes = classes.ids[rows], column.codes[rows].astype(np.int64)
+    if len(values) < len(column.values):
+        codes -= codes > column.values.index(SUPPRESSED)
+    people = np.bincount(owners, minlength=len(classes))
     if release.person is not None:
         who = release.codes(release.person)
-        triples, _ = group_rows(
-            [(classes.ids[rows], len(classes)), (column.codes[rows], size), (who.codes[rows], len(who.values))]
+        persons = (who.codes[rows], len(who.values))
+        people = np.bincount(
+            owners[_first_of(group_rows([(owners, len(classes)), persons])[0])], minlength=len(classes)
         )
-        rows = rows[np.unique(triples, return_index=True)[1]]
-    key = classes.ids[rows] * size + column.codes[rows]
-    if len(classes) * size <= 4 * len(rows) + 1024:  # counting needs no sort where the table of counts is small
-        dense = np.bincount(key, minlength=len(classes) * size)
+        once = _first_of(group_rows([(owners, len(classes)), (codes, size), persons])[0])
+        owners, codes = owners[once], codes[once]
+    entries, counts = _count(owners * size + codes, len(classes) * size)
+    return ValueCounts(classes, values, entries // size, entries % size, counts, people)
+
+
+def _first_of(ids: np.ndarray) -> np.ndarray:
+    """Return the first place of each number; numbers are given by first appearance."""
+    return np.unique(ids, return_index=True)[1]
+
+
+def _count(keys: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return distinct keys in order, and how often each occurs."""
+    if room <= 4 * len(keys) + 1024:  # counting needs no sort where the table of counts is small
+        dense = np.bincount(keys, minlength=room)
         entries = np.flatnonzero(dense)
-        counts = dense[entries]
-    else:
-        entries, counts = np.unique(key, return_counts=True)
-    return ValueCounts(classes, column.values, entries // size, entries % size, counts.astype(np.int64))
+        return entries, dense[entries]
+    return np.unique(keys, return_counts=True)

@@ -1,0 +1,232 @@
+"""Models that compare a published table with other records: a population, or the original rows.
+
+A record is *consistent* with a published row when every published quasi-identifier covers the record's
+(`deid.disclosure.cells`). Published boxes may overlap, as local recoding makes them, so that consistency is counted and
+not looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deid.disclosure.cells import cover_table
+from deid.disclosure.classes import Classes, Verdict, equivalence_classes, group_rows
+from deid.disclosure.privacy import least
+from deid.errors import ConfigError, InputError
+from deid.microdata import Microdata, check_columns
+
+__all__ = [
+    "Consistency",
+    "consistent_records",
+    "delta_presence",
+    "k1_anonymity",
+    "k_map",
+    "kk_anonymity",
+    "match_population",
+    "one_k_anonymity",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Consistency:
+    """Which records and published rows go together, counted.
+
+    Parameters
+    ----------
+    classes : Classes
+        Classes of the published table.
+    records : int64 array, shape (classes,)
+        Records consistent with each class.
+    rows : int64 array, shape (records,)
+        Published rows consistent with each record.
+    presence : float array, shape (records,)
+        Sum over the consistent classes of their rows divided by their records: how likely the record is among the
+        published ones (at most 1).
+    """
+
+    classes: Classes
+    records: np.ndarray
+    rows: np.ndarray
+    presence: np.ndarray
+
+
+def consistent_records(release: Microdata, records: Microdata, *, suppressed: str = "class") -> Consistency:
+    """Count the records consistent with every published class, and the published rows consistent with every record.
+
+    Parameters
+    ----------
+    release : Microdata
+        The published table; its quasi-identifiers and hierarchies are used.
+    records : Microdata
+        Ungeneralized records, such as a population register: one row a person, with the same columns.
+
+    Raises
+    ------
+    ConfigError
+        When the records lack a quasi-identifier of the release.
+    """
+    names = release.quasi_identifiers
+    check_columns(records.frame, names)
+    classes = equivalence_classes(release, suppressed=suppressed)
+    if not len(classes):
+        raise ConfigError("the release has no class", "name a table with rows")
+    theirs = [records.codes(name) for name in names]
+    of_record, count = group_rows([(column.codes, len(column.values)) for column in theirs])
+    first = np.unique(of_record, return_index=True)[1]
+    weights = np.bincount(of_record, minlength=count)
+    tables, boxes, points = [], [], []
+    for name, column in zip(names, theirs, strict=True):
+        published = release.codes(name)
+        hierarchy = release.hierarchies.get(name, records.hierarchies.get(name))
+        tables.append(cover_table(published.values, column.values, hierarchy))
+        boxes.append(published.codes[classes.first_rows])
+        points.append(column.codes[first])
+    if all((table.sum(axis=0) <= 1).all() for table in tables):
+        sums, seen, presence = _disjoint(tables, boxes, points, weights, classes.sizes)
+    else:
+        sums, seen, presence = _overlapping(tables, boxes, points, weights, classes.sizes)
+    return Consistency(classes, sums, seen[of_record], np.minimum(presence, 1.0)[of_record])
+
+
+_Counts = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _disjoint(
+    tables: Sequence[np.ndarray],
+    boxes: Sequence[np.ndarray],
+    points: Sequence[np.ndarray],
+    weights: np.ndarray,
+    sizes: np.ndarray,
+) -> _Counts:
+    """Count where every value is covered by at most one cell of its column: recode the records, then group."""
+    columns = []
+    outside = np.zeros(len(weights), dtype=bool)
+    for table, box, point in zip(tables, boxes, points, strict=True):
+        cell = np.where(table.any(axis=0), table.argmax(axis=0), len(table))[point]
+        outside |= cell == len(table)
+        columns.append((np.concatenate([np.where(box < 0, len(table) - 1, box), cell]), len(table) + 1))
+    ids, count = group_rows(columns)
+    of_class, of_point = ids[: len(sizes)], ids[len(sizes) :]
+    number = np.full(count, -1, dtype=np.int64)
+    number[of_class] = np.arange(len(sizes))
+    of_point = np.where(outside, -1, number[of_point])
+    held = of_point >= 0
+    sums = np.bincount(of_point[held], weights=weights[held], minlength=len(sizes)).astype(np.int64)
+    seen = np.where(held, sizes[of_point], 0)
+    presence = np.where(held, sizes[of_point] / np.maximum(sums[of_point], 1), 0.0)
+    return sums, seen, presence
+
+
+def _overlapping(
+    tables: Sequence[np.ndarray],
+    boxes: Sequence[np.ndarray],
+    points: Sequence[np.ndarray],
+    weights: np.ndarray,
+    sizes: np.ndarray,
+) -> _Counts:
+    """Count by descending column by column: classes that share a cell share the records that it lets through."""
+    order = sorted(range(len(tables)), key=lambda i: (float(tables[i].mean()), i))  # selective columns first
+    sums = np.zeros(len(sizes), dtype=np.int64)
+    seen = np.zeros(len(weights), dtype=np.int64)
+    presence = np.zeros(len(weights))
+    stack = [(0, np.arange(len(sizes)), np.arange(len(weights)))]
+    while stack:
+        depth, mine, left = stack.pop()
+        if depth == len(order):
+            total = int(weights[left].sum())
+            sums[mine] = total
+            published = int(sizes[mine].sum())
+            seen[left] += published
+            presence[left] += published / total
+            continue
+        i = order[depth]
+        cells = boxes[i][mine]
+        there = points[i][left]
+        sorting = np.argsort(cells, kind="stable")
+        cuts = np.flatnonzero(np.diff(cells[sorting])) + 1
+        for group in np.split(sorting, cuts):
+            through = left[tables[i][cells[group[0]], there]]
+            if len(through):
+                stack.append((depth + 1, mine[group], through))
+    return sums, seen, presence
+
+
+def match_population(release: Microdata, population: Microdata, *, suppressed: str = "class") -> Consistency:
+    """Like `consistent_records`, for a population that the published persons belong to.
+
+    Raises
+    ------
+    InputError
+        When a class has fewer records in the population than in the release: it cannot be its population.
+    """
+    found = consistent_records(release, population, suppressed=suppressed)
+    missing = np.flatnonzero(found.records < found.classes.persons)
+    if len(missing):
+        row = found.classes.rows(int(missing[0]))[0] + 1
+        raise InputError(
+            f"{len(missing)} classes have fewer records in the population than in the release",
+            "the population must contain every published person, one row each, in the same coding",
+            "population",
+            f"class of row {row} of the release",
+        )
+    return found
+
+
+def k_map(release: Microdata, population: Microdata, k: int, *, suppressed: str = "class") -> Verdict:
+    """Verify k-map (Sweeney 2001): every published row matches at least k records of the population.
+
+    Level: the least number of records that match a class.
+    """
+    found = match_population(release, population, suppressed=suppressed)
+    return least(found.records, k, found.classes)
+
+
+def one_k_anonymity(release: Microdata, originals: Microdata, k: int) -> Verdict:
+    """Verify (1,k)-anonymity (Gionis, Mazza, Tassa, ICDE 2008): each original is consistent with k published rows.
+
+    Level: the least number of published rows consistent with an original; witness: that original's row.
+    """
+    found = consistent_records(release, originals)
+    worst = int(np.argmin(found.rows))
+    return Verdict(bool(found.rows[worst] >= k), float(found.rows[worst]), (worst,))
+
+
+def k1_anonymity(release: Microdata, originals: Microdata, k: int) -> Verdict:
+    """Verify (k,1)-anonymity (the same paper): each published row is consistent with k originals.
+
+    Level: the least number of originals consistent with a published row.
+    """
+    found = consistent_records(release, originals)
+    return least(found.records, k, found.classes)
+
+
+def kk_anonymity(release: Microdata, originals: Microdata, k: int) -> Verdict:
+    """Verify (k,k)-anonymity (the same paper): (1,k) and (k,1) both hold. Level: the smaller of their levels."""
+    both = (one_k_anonymity(release, originals, k), k1_anonymity(release, originals, k))
+    return min(both, key=lambda verdict: verdict.level)
+
+
+def delta_presence(
+    release: Microdata, population: Microdata, low: float, high: float, *, suppressed: str = "class"
+) -> Verdict:
+    """Verify delta-presence (Nergiz, Atzori, Clifton, SIGMOD 2007).
+
+    For every record of the population the chance that it is in the release, published rows over matching records of
+    its class, lies between ``low`` and ``high``. Where classes overlap, the chances of a record's classes are added.
+
+    Returns
+    -------
+    Verdict
+        Level: least and greatest chance; witness: a row of the population.
+    """
+    if not 0 <= low <= high <= 1:
+        raise ConfigError("the bounds of presence are not from 0 to 1, in order", "for example 0 and 0.5")
+    chance = match_population(release, population, suppressed=suppressed).presence
+    least_row, most_row = int(np.argmin(chance)), int(np.argmax(chance))
+    level = (float(chance[least_row]), float(chance[most_row]))
+    slack = 1e-12
+    too_low = level[0] < low - slack
+    return Verdict(not too_low and level[1] <= high + slack, level, (least_row if too_low else most_row,))

@@ -1,0 +1,360 @@
+"""Verifiers of privacy models, on a published table alone: they trust no method.
+
+Each returns a `Verdict`: whether the model holds, the level that the table reaches, and rows that show it. A person who
+has several rows counts once (`Microdata.person`). Missing sensitive values add to no diversity, and a class in which
+none is recorded has nothing to disclose. Further models: `deid.disclosure.closeness` (distances between
+distributions), `deid.disclosure.consistency` (models that look at a population or at the original records) and
+`deid.disclosure.randomization` (perturbed values).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from deid.disclosure.classes import (
+    Classes,
+    ValueCounts,
+    Verdict,
+    equivalence_classes,
+    group_rows,
+    recorded_rows,
+    value_counts,
+)
+from deid.errors import ConfigError, InputError
+from deid.hierarchy import Hierarchy
+from deid.microdata import NA_CODE, Microdata
+
+__all__ = [
+    "alpha_k_anonymity",
+    "beta_likeness",
+    "distinct_l_diversity",
+    "entropy_l_diversity",
+    "epsilon_m_anonymity",
+    "greatest",
+    "k_anonymity",
+    "least",
+    "personalised_privacy",
+    "range_diversity",
+    "recursive_l_diversity",
+]
+
+TOLERANCE = 1e-9
+"""Levels are compared to bounds with this relative slack, for the rounding of logarithms and shares."""
+
+
+def least(levels: np.ndarray, bound: float, classes: Classes) -> Verdict:
+    """Return the verdict of a model that every class must reach at least ``bound`` in."""
+    worst = int(np.argmin(levels))
+    level = float(levels[worst])
+    return Verdict(level >= bound * (1 - TOLERANCE), level, classes.rows(worst))
+
+
+def greatest(levels: np.ndarray, bound: float, classes: Classes) -> Verdict:
+    """Return the verdict of a model that no class may exceed ``bound`` in."""
+    worst = int(np.argmax(levels))
+    level = float(levels[worst])
+    return Verdict(level <= bound * (1 + TOLERANCE) + 1e-15, level, classes.rows(worst))
+
+
+def _check(name: str, value: float, low: float, high: float = np.inf) -> None:
+    if not low <= value <= high:
+        allowed = f"at least {low:g}" if np.isinf(high) else f"from {low:g} to {high:g}"
+        raise ConfigError(f"{name} is {value:g}", f"give a number {allowed}")
+
+
+def k_anonymity(release: Microdata, k: int, *, suppressed: str = "class") -> Verdict:
+    """Verify that every class holds k persons (Samarati 2001; Sweeney 2002). Level: persons of the smallest class."""
+    _check("k", k, 1)
+    classes = equivalence_classes(release, suppressed=suppressed)
+    return least(classes.persons, k, classes)
+
+
+def _filled(counts: ValueCounts, levels: np.ndarray, empty: float) -> np.ndarray:
+    """Give classes without a recorded value the best level."""
+    return np.where(counts.people > 0, levels, empty)
+
+
+def distinct_l_diversity(release: Microdata, sensitive: str, l: int, *, suppressed: str = "class") -> Verdict:  # noqa: E741
+    """Verify that every class has l distinct sensitive values (Machanavajjhala et al., ICDE 2006, section 4).
+
+    With several rows a person, a class reaches the greatest number of persons that can each be given a value of
+    their own: three diagnoses of one person are one person's.
+    """
+    _check("l", l, 1)
+    counts = value_counts(release, sensitive, suppressed=suppressed)
+    distinct = np.bincount(counts.owners, minlength=len(counts.classes)).astype(float)
+    if release.person is not None:
+        distinct = _matched(release, sensitive, counts.classes).astype(float)
+    return least(_filled(counts, distinct, np.inf), l, counts.classes)
+
+
+def _matched(release: Microdata, sensitive: str, classes: Classes) -> np.ndarray:
+    """Return the size of a maximum matching of persons and values in each class."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
+    column, who = release.codes(sensitive), release.codes(release.person or "")
+    rows = recorded_rows(release, sensitive, classes)
+    if not len(rows):
+        return np.zeros(len(classes), dtype=np.int64)
+    owner = (classes.ids[rows], len(classes))
+    people, n = group_rows([owner, (who.codes[rows], len(who.values))])
+    values, m = group_rows([owner, (column.codes[rows], len(column.values))])
+    graph = csr_matrix((np.ones(len(rows), dtype=np.int8), (people, values)), shape=(n, m))
+    partner = maximum_bipartite_matching(graph, perm_type="row")  # of each value, a person or -1
+    owner_of_value = np.zeros(m, dtype=np.int64)
+    owner_of_value[values] = owner[0]
+    return np.bincount(owner_of_value[partner >= 0], minlength=len(classes))
+
+
+def entropy_l_diversity(release: Microdata, sensitive: str, l: float, *, suppressed: str = "class") -> Verdict:  # noqa: E741
+    """Verify that the entropy of the sensitive values in every class is at least ln l (the same paper, section 4.1).
+
+    Level: exp of the least entropy, so that a class of l equally frequent values reaches l.
+    """
+    _check("l", l, 1)
+    counts = value_counts(release, sensitive, suppressed=suppressed)
+    shares = counts.shares
+    entropy = np.bincount(counts.owners, weights=-shares * np.log(shares), minlength=len(counts.classes))
+    return least(_filled(counts, np.exp(entropy), np.inf), l, counts.classes)
+
+
+def recursive_l_diversity(
+    release: Microdata,
+    sensitive: str,
+    c: float,
+    l: int,  # noqa: E741
+    *,
+    suppressed: str = "class",
+) -> Verdict:
+    """Verify recursive (c, l)-diversity (the same paper, section 4.1): r_1 < c (r_l + ... + r_m) in every class.
+
+    The r are the counts of the class's values in descending order. A class with fewer than l values fails. Level: the
+    greatest r_1 / (r_l + ... + r_m), which c must exceed.
+    """
+    _check("l", l, 1)
+    _check("c", c, 0)
+    counts = value_counts(release, sensitive, suppressed=suppressed)
+    order = np.lexsort((-counts.counts, counts.owners))
+    ranked = counts.counts[order]
+    rank = np.arange(len(order)) - counts.starts[counts.owners]
+    size = len(counts.classes)
+    top = np.bincount(counts.owners, weights=np.where(rank == 0, ranked, 0), minlength=size)
+    tail = np.bincount(counts.owners, weights=np.where(rank >= l - 1, ranked, 0), minlength=size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = _filled(counts, top / tail, 0.0)
+    worst = int(np.argmax(ratio))
+    return Verdict(bool(ratio[worst] < c), float(ratio[worst]), counts.classes.rows(worst))
+
+
+def alpha_k_anonymity(
+    release: Microdata,
+    sensitive: str,
+    alpha: float,
+    k: int,
+    protected: Sequence[str] | None = None,
+    *,
+    suppressed: str = "class",
+) -> Verdict:
+    """Verify (alpha, k)-anonymity (Wong et al., KDD 2006): k persons a class, no value with more than alpha of them.
+
+    Parameters
+    ----------
+    protected : sequence of str, optional
+        The values to protect; all by default (the general form). ``alpha`` 1 is reached by homogeneous classes.
+
+    Returns
+    -------
+    Verdict
+        Level: the greatest share, and the size of the smallest class.
+    """
+    _check("alpha", alpha, 0, 1)
+    sizes = k_anonymity(release, k, suppressed=suppressed)
+    counts = value_counts(release, sensitive, suppressed=suppressed)
+    entries = np.arange(len(counts.counts))
+    if protected is not None:
+        wanted = [place for place, value in enumerate(counts.values) if value in set(protected)]
+        entries = np.flatnonzero(np.isin(counts.codes, wanted))
+    share = np.zeros(len(counts.classes))
+    owners = counts.owners[entries]
+    np.maximum.at(share, owners, counts.counts[entries] / counts.people[owners])
+    found = greatest(share, alpha, counts.classes)
+    level = (float(share.max()), float(counts.classes.persons.min()))
+    return Verdict(found.ok and sizes.ok, level, sizes.witness if found.ok else found.witness)
+
+
+def beta_likeness(
+    release: Microdata, sensitive: str, beta: float, *, enhanced: bool = False, suppressed: str = "class"
+) -> Verdict:
+    """Verify beta-likeness (Cao and Karras, PVLDB 5(11), 2012): no value gains more than beta times its share.
+
+    Parameters
+    ----------
+    enhanced : bool
+        The gain of a value with overall share q must not exceed -ln q either (their definition 3).
+
+    Returns
+    -------
+    Verdict
+        Level: the greatest relative gain (p - q) / q of a value over the classes; infinite where the enhanced bound
+        of its value is exceeded.
+    """
+    _check("beta", beta, 0)
+    counts = value_counts(release, sensitive, suppressed=suppressed)
+    prior = counts.overall[counts.codes]
+    gain = (counts.shares - prior) / prior
+    if enhanced:
+        gain = np.where(gain > -np.log(prior) * (1 + TOLERANCE), np.inf, gain)
+    levels = np.zeros(len(counts.classes))
+    np.maximum.at(levels, counts.owners, gain)
+    return greatest(levels, beta, counts.classes)
+
+
+def _numbers(release: Microdata, sensitive: str, counts: ValueCounts) -> np.ndarray:
+    """Return the distinct sensitive values as numbers."""
+    numbers = np.full(len(counts.values), np.nan)
+    for place, value in enumerate(counts.values):
+        try:
+            numbers[place] = float(value)
+        except ValueError:
+            row = int(np.argmax(release.codes(sensitive).codes == release.codes(sensitive).values.index(value))) + 1
+            raise InputError(
+                "not a number", "this model needs a numeric column", f"column {sensitive!r}", f"row {row}"
+            ) from None
+    return numbers
+
+
+def _in_windows(counts: ValueCounts, numbers: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return, for each entry, how many persons of its class have a value in [low, high]."""
+    order = np.argsort(numbers, kind="stable")  # NaN last
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    size = len(order) + 1
+    key = counts.owners * size + rank[counts.codes]
+    sorting = np.argsort(key, kind="stable")
+    key = key[sorting]
+    before = np.concatenate([[0], np.cumsum(counts.counts[sorting])])
+    line = numbers[order]
+    first = np.searchsorted(key, counts.owners * size + np.searchsorted(line, low, "left"))
+    last = np.searchsorted(key, counts.owners * size + np.searchsorted(line, high, "right"))
+    return before[last] - before[first]
+
+
+def epsilon_m_anonymity(
+    release: Microdata, sensitive: str, epsilon: float, m: float, *, relative: bool = False, suppressed: str = "class"
+) -> Verdict:
+    """Verify (epsilon, m)-anonymity of a numeric column (Li, Tao, Xiao, SIGMOD 2008).
+
+    In every class, for every value x, at most 1/m of the persons have a value within epsilon of x (within epsilon times
+    \\|x\\| if ``relative``). Level: the greatest m that holds.
+    """
+    _check("epsilon", epsilon, 0)
+    _check("m", m, 1)
+    counts = value_counts(release, sensitive, suppressed=suppressed)
+    numbers = _numbers(release, sensitive, counts)
+    own = numbers[counts.codes]
+    reach = np.abs(own) * epsilon if relative else np.full(len(own), epsilon)
+    slack = TOLERANCE * np.maximum(np.abs(own), reach)
+    near = _in_windows(counts, numbers, own - reach - slack, own + reach + slack)
+    levels = np.full(len(counts.classes), np.inf)
+    np.minimum.at(levels, counts.owners, counts.people[counts.owners] / near)
+    return least(levels, m, counts.classes)
+
+
+def range_diversity(
+    release: Microdata, sensitive: str, width: float, alpha: float, *, suppressed: str = "class"
+) -> Verdict:
+    """Verify that no interval of sensitive values holds more than a share alpha of a class (Loukides and Shao 2011).
+
+    Parameters
+    ----------
+    width : float
+        Length of the interval as a share (0 to 1) of the range of the column in the whole table.
+
+    Returns
+    -------
+    Verdict
+        Level: the greatest share of a class's persons in one interval.
+
+    Notes
+    -----
+    Their exact measure could not be read; this is the reading of a window that slides over the sorted values.
+    """
+    _check("width", width, 0, 1)
+    _check("alpha", alpha, 0, 1)
+    counts = value_counts(release, sensitive, suppressed=suppressed)
+    numbers = _numbers(release, sensitive, counts)
+    own = numbers[counts.codes]
+    reach = width * float(np.ptp(own)) if len(own) else 0.0
+    slack = TOLERANCE * np.maximum(np.abs(own), reach)
+    within = _in_windows(counts, numbers, own - slack, own + reach + slack)
+    levels = np.zeros(len(counts.classes))
+    np.maximum.at(levels, counts.owners, np.minimum(within / counts.people[counts.owners], 1.0))
+    return greatest(levels, alpha, counts.classes)
+
+
+def personalised_privacy(
+    release: Microdata,
+    sensitive: str,
+    guards: Sequence[str | None],
+    breach: float,
+    *,
+    suppressed: str = "class",
+) -> Verdict:
+    """Verify personalised privacy (Xiao and Tao, SIGMOD 2006): nothing guarded is inferred with more than ``breach``.
+
+    Person j names a node g_j of the sensitive column's hierarchy. The chance of a breach is the mean, over the class,
+    of the share of the leaves of a published value that lie below g_j. Published values may be general.
+
+    Parameters
+    ----------
+    guards : sequence of str or None
+        Guarding node of each row, in the order of the table; None for rows that need no protection.
+
+    Returns
+    -------
+    Verdict
+        Level: the greatest chance; witness: the row that it belongs to. With several rows a person, the chances of a
+        person's values are added up (at most 1).
+
+    Raises
+    ------
+    ConfigError
+        When the column has no hierarchy, or there is not one guard a row.
+    """
+    _check("breach", breach, 0, 1)
+    hierarchy = release.hierarchies.get(sensitive)
+    if hierarchy is None:
+        raise ConfigError(f"column {sensitive!r} has no hierarchy", "guards are nodes of it: name one")
+    if len(guards) != len(release):
+        raise ConfigError(f"{len(guards)} guards for {len(release)} rows", "give one a row, None for no protection")
+    counts = value_counts(release, sensitive, suppressed=suppressed)
+    nodes = sorted({guard for guard in guards if guard is not None})
+    for row, guard in enumerate(guards):
+        if guard is not None and guard not in hierarchy:
+            raise InputError("a guard is not in the hierarchy", "name a value of it", position=f"row {row + 1}")
+    overlap = np.array([[_overlap(hierarchy, value, node) for node in nodes] for value in counts.values])
+    place = {node: i for i, node in enumerate(nodes)}
+    guard_codes = np.array([NA_CODE if guard is None else place[guard] for guard in guards], dtype=np.int64)
+    rows = np.flatnonzero((guard_codes != NA_CODE) & (counts.classes.ids >= 0))
+    chances = np.zeros(len(release))
+    owners = counts.classes.ids[rows]
+    for node in range(len(nodes)):
+        weights = counts.counts * overlap[counts.codes, node]
+        sums = np.bincount(counts.owners, weights=weights, minlength=len(counts.classes))
+        mine = guard_codes[rows] == node
+        chances[rows[mine]] = sums[owners[mine]] / np.maximum(counts.people[owners[mine]], 1)
+    worst = int(np.argmax(chances))
+    level = min(float(chances[worst]), 1.0)
+    return Verdict(level <= breach * (1 + TOLERANCE), level, (worst,))
+
+
+def _overlap(hierarchy: Hierarchy, value: str, node: str) -> float:
+    """Return the share of the leaves below ``value`` that lie below ``node``."""
+    if value not in hierarchy:
+        return 0.0
+    if hierarchy.covers(node, value):
+        return 1.0
+    return hierarchy.leaf_count(node) / hierarchy.leaf_count(value) if hierarchy.covers(value, node) else 0.0
