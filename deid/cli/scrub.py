@@ -10,13 +10,18 @@ import typer
 
 from deid.cli.common import Summary, SummaryJson, progress
 from deid.cli.source_options import (
+    Accept,
     Allow,
     AnyLabel,
+    AsOf,
+    Bias,
+    DateField,
     Deny,
     Encoding,
     IdField,
     In,
     Jobs,
+    Keep,
     KeyFile,
     KnownColumn,
     KnownField,
@@ -26,11 +31,14 @@ from deid.cli.source_options import (
     PatientField,
     PatientPattern,
     PatientTable,
+    PolicyName,
+    Rules,
     SpansField,
     TextField,
     existing_key,
     fill_summary,
     job_count,
+    read_day,
     read_options,
     read_people,
     site_lists,
@@ -38,20 +46,12 @@ from deid.cli.source_options import (
 )
 
 if TYPE_CHECKING:
-    import datetime
-
     from deid.io import Source
     from deid.keys import Key
     from deid.replacement.vault import Vault
 
 __all__ = ["register"]
 
-Rules = Annotated[
-    bool | None, typer.Option("--rules/--no-rules", help="Rules beside the model; by default as the model says.")
-]
-Bias = Annotated[
-    float | None, typer.Option(metavar="B", help="Recall dial of the model: 0 as trained, 0.5 to 2 finds more.")
-]
 Failed = Annotated[
     Path | None,
     typer.Option("--failed", metavar="F", help="Write the real paths of failed documents to F (they may hold PHI)."),
@@ -61,9 +61,7 @@ Failed = Annotated[
 def _scrub(
     source: In,
     target: Annotated[Path | None, typer.Argument(metavar="OUT", help="New file or folder; same format as IN.")] = None,
-    policy: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="Shipped policy or TOML file (deid policy show).")
-    ] = None,
+    policy: PolicyName = None,
     model: Model = None,
     rules: Rules = None,
     bias: Bias = None,
@@ -81,22 +79,12 @@ def _scrub(
     known: KnownTable = None,
     known_column: KnownColumn = None,
     known_field: KnownField = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Keep filename, id, or a field as it is (repeatable)."),
-    ] = None,
+    keep: Keep = None,
     deny: Deny = None,
     allow: Allow = None,
-    accept: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CATEGORY", help="Accept that this stays readable or undetected (repeatable)."),
-    ] = None,
-    as_of: Annotated[
-        str | None, typer.Option(metavar="DATE", help="Reference day of documents without a date of their own.")
-    ] = None,
-    date_field: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column or field with the document's date (YYYY-MM-DD).")
-    ] = None,
+    accept: Accept = None,
+    as_of: AsOf = None,
+    date_field: DateField = None,
     jobs: Jobs = 1,
     format: Annotated[
         str | None, typer.Option(metavar="F", help="Format of IN; told by its content if not given.")
@@ -167,7 +155,7 @@ def _scrub(
         keep_fields=kept,
         patients=people.patients,
         date_field=date_field,
-        as_of=_date(as_of),
+        as_of=read_day(as_of),
         language=language or (recognizer.language if recognizer else "es" if found.format.name == "meddocan" else "en"),
         known=people.known,
         originals=vault is not None,
@@ -348,17 +336,6 @@ def _total(source: Source) -> int | None:
     from deid.io.formats import CollectionFormat
 
     return None if isinstance(source.format, CollectionFormat) else len(source.names)
-
-
-def _date(text: str | None) -> datetime.date | None:
-    import datetime
-
-    from deid.errors import ConfigError
-
-    try:
-        return datetime.date.fromisoformat(text) if text else None
-    except ValueError:
-        raise ConfigError("--as-of is no date", "write it as YYYY-MM-DD") from None
 
 
 def _key(path: Path | None, preview: bool) -> tuple[Key, str]:

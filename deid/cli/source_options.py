@@ -11,6 +11,8 @@ import typer
 from deid.cli.common import Summary
 
 if TYPE_CHECKING:
+    import datetime
+
     from deid.detection.known import KnownRecognizer
     from deid.detection.site_lists import SiteLists
     from deid.io import Options
@@ -20,13 +22,18 @@ if TYPE_CHECKING:
     from deid.pipeline.patients import Patients
 
 __all__ = [
+    "Accept",
     "Allow",
     "AnyLabel",
+    "AsOf",
+    "Bias",
+    "DateField",
     "Deny",
     "Encoding",
     "IdField",
     "In",
     "Jobs",
+    "Keep",
     "KeyFile",
     "KnownColumn",
     "KnownField",
@@ -37,11 +44,14 @@ __all__ = [
     "PatientPattern",
     "PatientTable",
     "People",
+    "PolicyName",
+    "Rules",
     "SpansField",
     "TextField",
     "existing_key",
     "fill_summary",
     "job_count",
+    "read_day",
     "read_options",
     "read_people",
     "site_lists",
@@ -59,6 +69,36 @@ SpansField = Annotated[
 Model = Annotated[
     str | None,
     typer.Option(metavar="NAME|DIR", help="Shipped model or model folder; none for rules alone."),
+]
+Rules = Annotated[
+    bool | None, typer.Option("--rules/--no-rules", help="Rules beside the model; by default as the model says.")
+]
+Bias = Annotated[
+    str | None,
+    typer.Option(
+        "--dial",
+        metavar="VALUE|FILE",
+        help="Recall dial of the model: 0 as trained, 0.5 to 2 finds more; or a file of deid calibrate.",
+    ),
+]
+PolicyName = Annotated[
+    str | None,
+    typer.Option("--policy", metavar="NAME|FILE", help="Shipped policy or TOML file (deid policy show)."),
+]
+Keep = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Keep filename, id, or a field as it is (repeatable).")
+]
+Accept = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CATEGORY", help="Accept that this stays readable or undetected (repeatable)."),
+]
+AsOf = Annotated[
+    str | None,
+    typer.Option("--as-of", metavar="DATE", help="Reference day of documents without a date of their own."),
+]
+DateField = Annotated[
+    str | None,
+    typer.Option("--date-field", metavar="NAME", help="Column or field with the document's date (YYYY-MM-DD)."),
 ]
 Language = Annotated[str | None, typer.Option(help="Language of rules and surrogates; by default the model's.")]
 Deny = Annotated[
@@ -127,6 +167,18 @@ def existing_key(path: Path | None) -> Key | None:
     if path is None and not os.environ.get(KEY_VARIABLE) and not default_key_path().exists():
         return None
     return load_key(path, create=False)[0]
+
+
+def read_day(text: str | None) -> datetime.date | None:
+    """Return the day of --as-of."""
+    import datetime
+
+    from deid.errors import ConfigError
+
+    try:
+        return datetime.date.fromisoformat(text) if text else None
+    except ValueError:
+        raise ConfigError("--as-of is no date", "write it as YYYY-MM-DD") from None
 
 
 def job_count(jobs: int) -> int:

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from deid.errors import DeidError, EncodingError, FormatError, OutputError
 from deid.io.encoding import is_binary, lines, strip_mark, text_view
 
-__all__ = ["dump", "first_record", "records"]
+__all__ = ["dump", "first_record", "parse_record", "records"]
 
 _ESCAPED = re.compile("[\ud800-\udfff\u0085\u2028\u2029]")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -44,7 +44,7 @@ def records(stream: BinaryIO, encoding: str) -> Iterator[tuple[str, dict[str, An
         if isinstance(line, DeidError):
             yield position, line
         elif (body := strip_mark(line) if number == 1 else line).strip(_SPACE):
-            yield position, _parse(body, position)
+            yield position, parse_record(body, position)
 
 
 def first_record(head: bytes) -> dict[str, Any]:
@@ -87,7 +87,15 @@ def dump(record: dict[str, Any], *, ascii_only: bool = False) -> str:
     return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text) + "\n"
 
 
-def _parse(text: str, position: str) -> dict[str, Any] | DeidError:
+def parse_record(text: str, position: str) -> dict[str, Any] | DeidError:
+    """Return the object that a line of JSON holds, or what is wrong with it.
+
+    Parameters
+    ----------
+    text : str
+    position : str
+        Where the line stands, for the message.
+    """
     try:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_constant)
     except FormatError as error:
