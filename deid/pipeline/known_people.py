@@ -57,8 +57,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 """What a column can mean, and the names by which that is known; every category is also known by its own name."""
 
 _CATEGORIES = frozenset(LABEL_SETS["i2b2-2014"].names())
-_MEANINGS = {name: meaning for meaning, names in COLUMNS.items() for name in names} | {
-    category.lower().replace("-", "_"): category for category in _CATEGORIES
+_MEANINGS = {category.lower().replace("-", "_"): category for category in _CATEGORIES} | {
+    name: meaning for meaning, names in COLUMNS.items() for name in names
 }
 _HINT = "one row a patient: an id, and identifiers in columns such as given, family, mrn, birth_date, phone"
 
@@ -123,8 +123,8 @@ def read_known_people(path: Path, columns: Mapping[str, str] | None = None) -> K
         When the file cannot be read, a column's meaning is not known, there is no id, or a row is not as it should be;
         names file and row (counted from 1, without the header).
     """
-    rows = _Rows(path)
     try:
+        rows = _Rows(path)
         meanings = _meanings(rows.columns, columns or {})
         identifiers = known_from_rows(_checked(rows, meanings), {category: category for category in _CATEGORIES}, ID)
     except DeidError as error:

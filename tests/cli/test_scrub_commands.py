@@ -237,3 +237,43 @@ def test_a_pipe_hears_nothing_and_ctrl_c_leaves_no_torn_file(tmp_path: Path) -> 
     assert 0 < len(files) < 1500
     assert {f.suffix for f in files} == {".txt"}
     assert {f.read_text() for f in files} == {"Seen by Dr. [NAME] on [DATE]. Call [CONTACT].\n" * 4}
+
+
+def test_known_patients_are_looked_for_and_unknown_ones_counted(tmp_path: Path) -> None:
+    records = [
+        {"id": "1", "text": "zyx quellwater came, tag 77-4312, with brunhild", "who": "p1", "kin": "Brunhild"},
+        {"id": "2", "text": "zyx quellwater came", "who": "p2", "kin": ""},
+    ]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    (tmp_path / "known.csv").write_text("patient,given,family,ward no\np1,Zyx,Quellwater,774312\n")
+    options = ("--known", tmp_path / "known.csv", "--known-column", "ward no=IDNUM", "--known-field", "kin=PATIENT")
+    options = (*RULES, *options, "--patient-field", "who")
+    summary = tmp_path / "s.json"
+    for command, out in (("tag", "tagged.jsonl"), ("scrub", "scrubbed.jsonl")):
+        extra = ("--format", "jsonl") if command == "tag" else ("--policy", "redact")
+        said = run(command, tmp_path / "in.jsonl", tmp_path / out, *options, *extra, "--summary-json", summary)
+        assert "1 documents of patients that the table of known patients does not have" in said
+        assert json.loads(summary.read_text())["unlisted"] == 1
+    tagged = [json.loads(line) for line in (tmp_path / "tagged.jsonl").read_text().splitlines()]
+    found = [[r["text"][s["start"] : s["end"]] for s in r["spans"]] for r in tagged]
+    assert found == [["zyx quellwater", "77-4312", "brunhild"], []]
+    first = json.loads((tmp_path / "scrubbed.jsonl").read_text().splitlines()[0])
+    assert first["text"] == "[NAME] came, tag [ID], with [NAME]"
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--known", "{known}"], "whom a document is about"),
+        (["--known-column", "a=PATIENT"], "without --known"),
+        (["--known", "{known}", "--patient-field", "w"], "column 2, 'boots'"),
+        (["--known", "{known}", "--patient-field", "w", "--known-column", "boots"], "NAME=MEANING"),
+        (["--known-field", "boots"], "what the field holds is not known"),
+    ],
+)
+def test_a_table_of_known_patients_that_cannot_be_used(notes: Path, tmp_path: Path, options: list, says: str) -> None:
+    (tmp_path / "known.csv").write_text("patient,boots\n1,44\n")
+    options = [option.format(known=tmp_path / "known.csv") for option in options]
+    with pytest.raises(ConfigError, match=says):
+        run("scrub", notes, tmp_path / "out", *RULES, *options)
+    assert not (tmp_path / "out").exists()

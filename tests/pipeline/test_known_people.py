@@ -1,0 +1,122 @@
+"""The table of known patients: reading it, and what its mistakes look like."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+
+import pytest
+
+from deid.detection.known import Known
+from deid.document import Document
+from deid.errors import ConfigError
+from deid.pipeline.known_people import KnownPeople, column_meaning, read_known_people
+from deid.pipeline.patients import Patients
+
+HEADER = "Patient_ID,Given,Middle,Family,MRN,Birth Date,phone,Home Phone,Town\n"
+ROWS = "7,Robert,Q,Wexler-Long,0012,1960-03-04,617-555-0143,617-555-0144,New Haven\n8,Rose,,Foley,4455,,,,\n"
+EXPECTED = {
+    "7": {
+        Known("PATIENT", "Wexler-Long, Robert Q"),
+        Known("MEDICALRECORD", "0012"),
+        Known("DATE", "1960-03-04"),
+        Known("PHONE", "617-555-0143"),
+        Known("PHONE", "617-555-0144"),
+        Known("CITY", "New Haven"),
+    },
+    "8": {Known("PATIENT", "Foley, Rose"), Known("MEDICALRECORD", "4455")},
+}
+
+
+def table(folder: Path, text: str, name: str = "known.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def sets(people: KnownPeople) -> dict[str, set[Known]]:
+    return {patient: set(known) for patient, known in people.identifiers.items()}
+
+
+def test_columns_are_known_by_their_names(tmp_path: Path) -> None:
+    assert sets(read_known_people(table(tmp_path, HEADER + ROWS))) == EXPECTED
+    assert column_meaning("Date of Birth") == "DATE"
+    assert column_meaning("Location-Other") == "LOCATION-OTHER"
+    assert column_meaning("shoe size") is None
+
+
+@pytest.mark.parametrize("delimiter", ["\t", ";"])
+def test_other_separators(tmp_path: Path, delimiter: str) -> None:
+    text = (HEADER + ROWS).replace(",", delimiter)
+    assert sets(read_known_people(table(tmp_path, text, "known.tsv"))) == EXPECTED
+
+
+def test_json_lines_and_parquet(tmp_path: Path) -> None:
+    import pandas as pd
+
+    lines = '{"patient": 7, "name": "Quill, Ann", "dob": null}\n\n{"patient": 7, "phone": "617-555-0143"}\n'
+    with pytest.raises(ConfigError, match="row 2: a column that the first row lacks"):
+        read_known_people(table(tmp_path, lines, "known.jsonl"))
+    expected = {"7": {Known("PATIENT", "Quill, Ann"), Known("DATE", "1960-03-04")}}
+    rows = [{"patient": 7, "name": "Quill, Ann", "dob": "1960-03-04"}, {"patient": 7, "name": None}]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    assert sets(read_known_people(table(tmp_path, text, "known.jsonl"))) == expected
+    frame = pd.DataFrame({"patient": [7.0], "name": ["Quill, Ann"], "dob": [datetime.date(1960, 3, 4)]})
+    frame.to_parquet(tmp_path / "known.parquet")
+    assert sets(read_known_people(tmp_path / "known.parquet")) == expected
+
+
+def test_the_user_can_name_columns(tmp_path: Path) -> None:
+    path = table(tmp_path, "nr,id,vorname,what\n1,x,Anna,7\n")
+    people = read_known_people(path, {"nr": "id", "vorname": "given", "what": "none"})
+    assert sets(people) == {"1": {Known("PATIENT", "Anna")}}
+    assert people.names("1") == ("Anna",)
+    assert people.names("2") == people.names(None) == ()
+
+
+def test_full_names_are_keys_without_short_forms(tmp_path: Path) -> None:
+    people = read_known_people(table(tmp_path, 'id,name\n1,Bob Miller\n2,"MILLER, Ann Q."\n3,Prince\n'))
+    assert people.people == {"robert miller", "ann miller"}
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "says"),
+    [
+        ("id,name,shoe size\n1,Smithson,43\n", {}, "column 3, 'shoe size', holds is not known"),
+        ("Smithson,1960-03-04\nQuill,1961-01-01\n", {}, r"column 1, \*+, holds is not known"),
+        ("name\nSmithson\n", {}, "no column holds the patient's id"),
+        ("id,name\n1,Smithson\n,Quill\n", {}, "row 2: the patient's id is missing"),
+        ("id,name,dob\n1,Smithson,1960-13-04\n", {}, "row 1: a date cannot be read"),
+        ("id,name\n1,Smithson,Quill\n", {}, "row 1: 3 cells instead of 2"),
+        ('id,name\n1,"Smithson\n', {}, "no CSV"),
+        ("id,name\n", {}, "holds no row"),
+        ("id,name\n1,Smithson\n", {"nam": "PATIENT"}, "no column 'nam'"),
+        ("id,name\n1,Smithson\n", {"name": "NAME"}, "cannot be 'NAME'"),
+    ],
+)
+def test_mistakes_are_named_without_any_value(tmp_path: Path, text: str, columns: dict[str, str], says: str) -> None:
+    with pytest.raises(ConfigError, match=says) as error:
+        read_known_people(table(tmp_path, text), columns)
+    assert "known.csv" in str(error.value)
+    assert not any(value in str(error.value) for value in ("Smithson", "Quill", "1960"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("k.csv", b"id,name\n1,\xff\n"), ("k.parquet", b"x"), ("k.jsonl", b"[]")]
+)
+def test_files_that_cannot_be_read(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    for path in (tmp_path / name, tmp_path / "missing.csv"):
+        with pytest.raises(ConfigError):
+            read_known_people(path)
+
+
+def test_the_recognizer_looks_for_the_documents_patient(tmp_path: Path) -> None:
+    people = read_known_people(table(tmp_path, HEADER + ROWS))
+    recognizer = people.recognizer(Patients(field_name="who"), {"nurse": "DOCTOR"}, None)
+    text = "Wexler, MRN 0012; Foley; nurse Quill"
+    for who, expected in (("7", ["Wexler", "0012", "Quill"]), ("8", ["Foley", "Quill"]), ("9", ["Quill"])):
+        document = Document("n", text, metadata={"who": who, "nurse": "Quill"})
+        assert [text[s.start : s.end] for s in recognizer.find(document)] == expected
+    assert "Wexler" not in repr(people)
