@@ -7,7 +7,7 @@ recognizer that `build_recognizer` returns is loaded where it is used, once in e
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,8 +18,10 @@ from deid.detection.normalize import normalize
 from deid.detection.site_lists import Effect, SiteLists
 from deid.document import Document, Span
 from deid.errors import ConfigError
-from deid.labeling.tagger import Tagger, load_model
+from deid.labeling.tagger import DEFAULT_MODEL, Tagger, load_model
 from deid.phi import LABEL_SETS, label_set_of, map_labels
+from deid.pipeline.dial import Dial, dial_of_folder, parse_dial
+from deid.pipeline.explanation import Explanation, explain
 
 __all__ = ["RULES_ALONE", "LazyRecognizer", "build_recognizer", "find_with_effect"]
 
@@ -33,7 +35,7 @@ def build_recognizer(
     model: str | None = None,
     *,
     rules: bool | None = None,
-    bias: float | None = None,
+    bias: Dial | float | str | None = None,
     threshold: float | None = None,
     language: str | None = None,
     known: KnownRecognizer | None = None,
@@ -47,8 +49,9 @@ def build_recognizer(
         Name of a shipped model, or a folder; by default the default model; ``none`` for rules alone.
     rules : bool, optional
         Whether rules work beside the model; by default as the model's folder says.
-    bias : float, optional
-        Recall dial of the model: taken off the score of "no PHI" at every token.
+    bias : Dial, float or str, optional
+        Recall dial of the model: taken off the score of "no PHI" at every token; a text is a number or names a file
+        of settings. By default that of the model's folder, if there is one.
     threshold : float, optional
         Leave out spans of the model whose probability is below; 0 to 1.
     language : str, optional
@@ -67,7 +70,8 @@ def build_recognizer(
         raise ConfigError("without a model there are no dials, and rules are needed", "name a model")
     if threshold is not None and not 0 <= threshold <= 1:
         raise ConfigError("the threshold must be 0 to 1", "it is a probability")
-    return LazyRecognizer(_Wish(model, rules, bias, threshold, language, known, site or SiteLists()))
+    dial = bias if bias is None or isinstance(bias, Dial) else parse_dial(str(bias))
+    return LazyRecognizer(_Wish(model, rules, dial, threshold, language, known, site or SiteLists()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ class _Wish:
 
     model: str | None
     rules: bool | None
-    bias: float | None
+    dial: Dial | None
     threshold: float | None
     language: str | None
     known: KnownRecognizer | None
@@ -107,25 +111,37 @@ class LazyRecognizer:
         if wish.model == RULES_ALONE:
             return None
         tagger = load_model(wish.model)
+        dial = wish.dial or dial_of_folder(wish.model or DEFAULT_MODEL)
         return dataclasses.replace(
             tagger,
-            bias=tagger.bias if wish.bias is None else wish.bias,
+            bias=tagger.bias if dial is None else dial.for_model(tagger),
             scores=tagger.scores or wish.threshold is not None,
         )
 
     @cached_property
-    def _loaded(self) -> Recognizer:
-        tagger = self._tagger
-        languages = self._wish.languages(tagger)
+    def _members(self) -> tuple[Recognizer, ...]:
+        """Model, known identifiers and rules, in order of precedence."""
+        wish, tagger = self._wish, self._tagger
         members: list[Recognizer] = []
         if tagger is not None:
-            members.append(tagger if self._wish.threshold is None else _Sure(tagger, self._wish.threshold))
-        if self._wish.known is not None:
-            members.append(self._wish.known)
-        if not languages and len(members) == 1:
-            return members[0]
-        language = (*languages, self._wish.language or _DEFAULT_LANGUAGE)[0]
-        together = Ensemble((*members, *map(RuleRecognizer.load, languages)), language)
+            members.append(tagger if wish.threshold is None else _Sure(tagger, wish.threshold))
+        if wish.known is not None:
+            members.append(wish.known)
+        return (*members, *map(RuleRecognizer.load, wish.languages(tagger)))
+
+    @cached_property
+    def _ensemble(self) -> Ensemble | None:
+        """All members as one, in the labels of the rules; None where a model works alone."""
+        if len(self._members) == 1 and self._tagger is not None:
+            return None
+        language = (*self._wish.languages(self._tagger), self._wish.language or _DEFAULT_LANGUAGE)[0]
+        return Ensemble(self._members, language)
+
+    @cached_property
+    def _loaded(self) -> Recognizer:
+        together = self._ensemble
+        if together is None:
+            return self._members[0]
         return together if self._labels.label_set == _RULE_LABELS else _Relabelled(together, self._labels)
 
     @property
@@ -164,6 +180,17 @@ class LazyRecognizer:
         if self._wish.site:
             spans, effect, _ = self._wish.site.apply(seen.text, spans, self._labels.of)
         return [normal.back(span) for span in spans], effect
+
+    def explain(self, document: Document, places: Iterable[tuple[int, int]] = ()) -> Explanation:
+        """Say why each span was found, and why nothing was found at some places (offsets in the document's text)."""
+        return explain(
+            document,
+            self._tagger,
+            self._ensemble,
+            site=self._wish.site,
+            label_of=self._labels.of,
+            places=places,
+        )
 
 
 def find_with_effect(recognizer: Recognizer, document: Document) -> tuple[list[Span], Effect]:
