@@ -151,7 +151,7 @@ typedef struct {
 } Model;
 
 static const double FLOOR = 1e-8;    /* below AdaGrad's square root */
-static const double NOTHING = 1e-6;  /* gradients smaller than this change nothing that matters, and are most of them */
+static const double NOTHING = 1e-2;  /* gradients smaller than this change nothing that matters, and are most of them */
 
 WIDE static void add_row(double *score, const float *row, double value, Py_ssize_t l)
 {
@@ -159,12 +159,14 @@ WIDE static void add_row(double *score, const float *row, double value, Py_ssize
         score[j] += value * (double)row[j];
 }
 
-/* One step of AdaGrad on one stretch of a sequence; returns its negative log likelihood. scratch: 5*n*l + 2*l*l. */
-WIDE static double step(Model *m, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t left, Py_ssize_t right, double *scratch)
+/* One step of AdaGrad on one stretch of a sequence; returns its negative log likelihood.
+ * scratch: 5*n*l + 2*l*l + l doubles; active: l entries. */
+WIDE static double step(Model *m, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t left, Py_ssize_t right, double *scratch,
+                        Py_ssize_t *active)
 {
     const Py_ssize_t n = end - begin, l = m->l;
     double *emissions = scratch, *weight = emissions + n * l, *alpha = weight + n * l, *beta = alpha + n * l,
-           *marginal = beta + n * l, *moves = marginal + n * l, *expected = moves + l * l;
+           *marginal = beta + n * l, *moves = marginal + n * l, *expected = moves + l * l, *onward = expected + l * l;
     memset(emissions, 0, (size_t)(n * l) * sizeof(double));
     for (Py_ssize_t t = 0; t < n; t++)
         for (int64_t k = m->item_begin[begin + t]; k < m->item_begin[begin + t + 1]; k++)
@@ -173,24 +175,29 @@ WIDE static double step(Model *m, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t l
         moves[k] = exp(m->move[k]);
     double loss = forward_backward(emissions, moves, n, l, left, right, weight, alpha, beta, marginal);
 
-    /* expected minus observed transitions */
+    /* expected minus observed transitions; labels that nothing speaks for are passed over */
     memset(expected, 0, (size_t)(l * l) * sizeof(double));
     for (Py_ssize_t t = 1; t < n; t++) {
         const double *a = alpha + (t - 1) * l, *w = weight + t * l, *b = beta + t * l;
         double total = 0.0;
+        Py_ssize_t count = 0;
+        for (Py_ssize_t j = 0; j < l; j++)
+            onward[j] = w[j] * b[j];
         for (Py_ssize_t i = 0; i < l; i++) {
+            if (a[i] < 1e-12)
+                continue;
+            active[count++] = i;
             double sum = 0.0;
             for (Py_ssize_t j = 0; j < l; j++)
-                sum += moves[i * l + j] * (w[j] * b[j]);
+                sum += moves[i * l + j] * onward[j];
             total += a[i] * sum;
         }
         const double scale = 1.0 / total;
-        for (Py_ssize_t i = 0; i < l; i++) {
+        for (Py_ssize_t k = 0; k < count; k++) {
+            const Py_ssize_t i = active[k];
             const double from = a[i] * scale;
-            if (from < 1e-12)
-                continue;
             for (Py_ssize_t j = 0; j < l; j++)
-                expected[i * l + j] += from * moves[i * l + j] * (w[j] * b[j]);
+                expected[i * l + j] += from * (moves[i * l + j] * onward[j]);
         }
     }
     if (left >= 0)
@@ -217,16 +224,21 @@ WIDE static double step(Model *m, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t l
     for (Py_ssize_t t = 0; t < n; t++) {
         double *g = marginal + t * l;
         g[m->label[begin + t]] -= 1.0;
+        Py_ssize_t count = 0;
+        for (Py_ssize_t j = 0; j < l; j++)
+            if (g[j] > NOTHING || g[j] < -NOTHING)
+                active[count++] = j;
+        if (count == 0)
+            continue;
         for (int64_t k = m->item_begin[begin + t]; k < m->item_begin[begin + t + 1]; k++) {
             float *row = m->state + (Py_ssize_t)m->attribute[k] * l;
             float *square = m->state_square + (Py_ssize_t)m->attribute[k] * l;
             const double value = m->value[k];
-            for (Py_ssize_t j = 0; j < l; j++) {
+            for (Py_ssize_t c = 0; c < count; c++) {
+                const Py_ssize_t j = active[c];
                 const double d = g[j] * value;
-                if (d > NOTHING || d < -NOTHING) {
-                    square[j] += (float)(d * d);
-                    row[j] -= (float)(m->rate * d / sqrt((double)square[j] + FLOOR));
-                }
+                square[j] += (float)(d * d);
+                row[j] -= (float)(m->rate * d / sqrt((double)square[j] + FLOOR));
             }
         }
     }
@@ -335,6 +347,7 @@ static PyObject *py_epoch(PyObject *self, PyObject *args)
         return NULL;
     PyObject *result = NULL;
     double *scratch = NULL;
+    Py_ssize_t *active = NULL;
     const int64_t *begin = b[BEGIN].buf, *stretch = b[STRETCH].buf, *order = b[ORDER].buf;
     const int32_t *attribute = b[ATTRIBUTE].buf, *label = b[LABEL].buf;
     const Py_ssize_t items = b[BEGIN].len / (Py_ssize_t)sizeof(int64_t) - 1;
@@ -366,8 +379,9 @@ static PyObject *py_epoch(PyObject *self, PyObject *args)
         refuse("an index lies outside its array");
         goto done;
     }
-    scratch = malloc((size_t)(5 * longest * l + 2 * l * l) * sizeof(double));
-    if (!scratch) {
+    scratch = malloc((size_t)(5 * longest * l + 2 * l * l + l) * sizeof(double));
+    active = malloc((size_t)l * sizeof(Py_ssize_t));
+    if (!scratch || !active) {
         PyErr_NoMemory();
         goto done;
     }
@@ -377,12 +391,13 @@ static PyObject *py_epoch(PyObject *self, PyObject *args)
     Py_BEGIN_ALLOW_THREADS
     for (Py_ssize_t s = 0; s < stretches; s++) {
         const int64_t *x = stretch + 4 * order[s];
-        loss += step(&m, (Py_ssize_t)x[0], (Py_ssize_t)x[1], (Py_ssize_t)x[2], (Py_ssize_t)x[3], scratch);
+        loss += step(&m, (Py_ssize_t)x[0], (Py_ssize_t)x[1], (Py_ssize_t)x[2], (Py_ssize_t)x[3], scratch, active);
     }
     Py_END_ALLOW_THREADS
     result = PyFloat_FromDouble(loss);
 done:
     free(scratch);
+    free(active);
     for (int i = 0; i < COUNT; i++)
         PyBuffer_Release(&b[i]);
     return result;

@@ -47,6 +47,7 @@ def _train(
         bool, typer.Option(help="lbfgs: weights for attribute and label pairs that do not occur, too.")
     ] = True,
     rate: Annotated[float, typer.Option(help="Learning rate of sgd.")] = 0.05,
+    prune: Annotated[float, typer.Option(help="sgd: weights smaller than this are left out of the model.")] = 0.05,
     iterations: Annotated[
         int | None, typer.Option(help="Iterations of lbfgs (100) or epochs of sgd (10) when not given.")
     ] = None,
@@ -85,6 +86,7 @@ def _train(
         c2=c2,
         all_pairs=all_pairs,
         rate=rate,
+        prune=prune,
         iterations=iterations,
         window=window,
         o_sampling=o_sampling,

@@ -169,9 +169,10 @@ class FeatureSet:
         self.dictionaries = tuple(dictionaries) if "d" in groups else ()
         self._plan = PRESETS[preset]
         lists = [load_dictionary(name) for name in self.dictionaries]
+        self._singles = _single_words(lists)
         types = [t for t in self._plan.types() if t.group in self.groups]
         if lists:
-            types.append(TypeFeature("dictionary", "d", _single_words(lists), self._plan.lists_at, lexical=False))
+            types.append(TypeFeature("dictionary", "d", self._singles, self._plan.lists_at, lexical=False))
         self.type_features = tuple(types)
         self.tokenizer = self._plan.tokenizer
         offsets = {o for t in self.type_features for o in t.offsets} | {0}
@@ -223,29 +224,28 @@ class FeatureSet:
 
     def type_attributes(self, token: str | None, offset: int) -> tuple[str, ...]:
         """Return the attributes of a token's type at an offset; None is beyond the edge of the document."""
-        if token is None:
-            return (f"{offset:+d}:EDGE",) if self._plan.boundaries else ()
-        return tuple(self._names(token, offset, lexical=None))
+        return tuple(name for name, _ in self.spelled_attributes(token, offset))
 
-    def _names(self, token: str, offset: int, *, lexical: bool | None) -> Iterator[str]:
+    def spelled_attributes(self, token: str | None, offset: int) -> Iterator[tuple[str, bool]]:
+        """Yield the same attributes, and whether each spells a word or a part of one (a privacy matter)."""
+        if token is None:
+            if self._plan.boundaries:
+                yield f"{offset:+d}:EDGE", False
+            return
         for feature in self.type_features:
-            if offset not in feature.offsets or lexical not in (None, feature.lexical):
+            if offset not in feature.offsets:
                 continue
             if feature.name == "context":
                 side = f"PREV{-offset - 1}_" if offset < 0 else f"NEXT{offset - 1}_"
             else:
                 side = f"{offset:+d}:" if offset else ""
             for name in feature.extract(token):
-                yield storable(side + name)
+                yield storable(side + name), feature.lexical
 
-    def lexical(self, encoded: Encoded) -> set[str]:
-        """Return the attributes of a document that spell words or parts of words (a privacy matter, see `Lexicon`)."""
-        found = {name for row in encoded.position for name, _ in row if name.startswith(_LEXICAL_POSITION)}
-        for offset, column in encoded.neighbours.items():
-            for type_id in np.unique(column).tolist():
-                if type_id >= 0:
-                    found.update(self._names(encoded.types[type_id], offset, lexical=True))
-        return found
+    @staticmethod
+    def spells(position_attribute: str) -> bool:
+        """Tell whether a position attribute spells a word."""
+        return position_attribute.startswith(_LEXICAL_POSITION)
 
     def encode(self, text: str) -> Encoded:
         """Tokenize ``text`` and find every item's neighbours and position attributes."""
@@ -281,11 +281,13 @@ class FeatureSet:
         if self._matcher is not None:
             item_of = {int(token): i for i, token in enumerate(items)}
             for start, end, name in self._matcher.match(tokens.strings):
-                # single words are type features already; each token of a phrase fires
+                # each token of a phrase fires, once; single words are type features already
+                fired = (f"IN_{name}", 1.0)
                 for token in range(start, end) if end - start > 1 else ():
                     item = item_of.get(token)
-                    if item is not None:
-                        rows[item].append((f"IN_{name}", 1.0))
+                    if item is None or fired in rows[item] or fired[0] in self._singles(tokens.strings[token]):
+                        continue
+                    rows[item].append(fired)
         return rows
 
     def forget(self) -> None:

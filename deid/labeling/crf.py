@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from deid.errors import ConfigError
 from deid.labeling.training import TrainingData
 
 __all__ = ["train_crf"]
@@ -22,11 +21,6 @@ def train_crf(data: TrainingData, report: Callable[[int, float], None] | None = 
     data : TrainingData
     report : callable, optional
         Gets the iteration's number and the loss after each iteration.
-
-    Raises
-    ------
-    ConfigError
-        When sampling left nothing to train on.
     """
     import pycrfsuite
     import sklearn_crfsuite
@@ -46,9 +40,6 @@ def train_crf(data: TrainingData, report: Callable[[int, float], None] | None = 
     options = data.options
     # sequences are made one by one, CRFsuite keeps its own compact copy; fit() reads both columns in step
     first, second = itertools.tee(data.sequences())
-    head = next(first, None)
-    if head is None:
-        raise ConfigError("sampling left no token to train on", "use a wider window or a larger share of O tokens")
     with tempfile.TemporaryDirectory(prefix="deid-train-") as folder:
         path = Path(folder) / "weights"
         crf = sklearn_crfsuite.CRF(
@@ -61,5 +52,5 @@ def train_crf(data: TrainingData, report: Callable[[int, float], None] | None = 
             model_filename=str(path),
             trainer_cls=Trainer,
         )
-        crf.fit((x for x, _ in itertools.chain([head], first)), (y for _, y in second))
+        crf.fit((x for x, _ in first), (y for _, y in second))
         return path.read_bytes()

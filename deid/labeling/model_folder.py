@@ -3,8 +3,8 @@
 ::
 
     tagger.json        labels, features, scheme, options, corpus, versions, checksums of the other files, own digest
-    weights.crfsuite   weights of a CRF as CRFsuite writes them, or
-    weights.npz        weights of another linear learner (arrays, no objects)
+    weights.crfsuite   weights of a CRF in CRFsuite's own format, or
+    weights.npz        weights of a learner that labels tokens one by one (arrays, no objects)
     lexicon.tsv        lexical attributes that the weights may hold, and in how many training documents each stood
     scores.json        what was measured (optional, written by whoever measures)
     audit.json         the record of `deid model audit` (optional)
@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from deid.errors import ModelError
-from deid.labeling.weights import Weights, parse_crfsuite
+from deid.labeling.crfsuite_file import parse_crfsuite
+from deid.labeling.weights import Weights
 
 __all__ = [
     "FORMAT",

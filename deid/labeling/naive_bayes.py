@@ -5,14 +5,39 @@ The classifier is linear in log space, so it is stored and decoded like a CRF wi
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from deid.errors import ConfigError
 from deid.labeling.sampling import rejection_sample
 from deid.labeling.training import TrainingData
 from deid.labeling.weights import Weights
 
-__all__ = ["train_naive_bayes"]
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+__all__ = ["token_matrix", "train_naive_bayes"]
+
+
+def token_matrix(data: TrainingData) -> tuple[csr_matrix, np.ndarray]:
+    """Return what learners that take tokens one by one are trained on.
+
+    Returns
+    -------
+    X : scipy.sparse.csr_matrix of shape (n_tokens, n_attributes)
+    y : ndarray of int32, shape (n_tokens,)
+        Label ids. With ``options.acceptance`` both are a cost-proportionate rejection sample.
+    """
+    from scipy.sparse import csr_matrix
+
+    items, options = data.items, data.options
+    X = csr_matrix((items.values, items.ids, items.begin), shape=(len(data.gold), len(items.attributes)))
+    if not options.acceptance:
+        return X, data.gold
+    labels = [data.labels[i] for i in data.gold.tolist()]
+    rng = np.random.default_rng(options.seed)
+    drawn = rejection_sample(labels, dict(options.acceptance), options.accepted or len(labels), rng)
+    return X[drawn], data.gold[drawn]
 
 
 def train_naive_bayes(data: TrainingData) -> Weights:
@@ -20,36 +45,15 @@ def train_naive_bayes(data: TrainingData) -> Weights:
 
     With ``options.acceptance`` tokens are drawn by rejection sampling until ``options.accepted`` are accepted; labels
     that it does not name are accepted always.
-
-    Raises
-    ------
-    ConfigError
-        When sampling left nothing to train on.
     """
-    from sklearn.feature_extraction import DictVectorizer
     from sklearn.naive_bayes import MultinomialNB
 
-    rows: list[dict[str, float]] = []
-    labels: list[str] = []
-    for attributes, names in data.sequences():
-        rows.extend(attributes)
-        labels.extend(names)
-    if not rows:
-        raise ConfigError("sampling left no token to train on", "use a wider window or a larger share of O tokens")
-    vectorizer = DictVectorizer(sparse=True)
-    X = vectorizer.fit_transform(rows)
-    y = np.array(labels)
-    options = data.options
-    if options.acceptance:
-        drawn = rejection_sample(
-            labels, dict(options.acceptance), options.accepted or len(labels), np.random.default_rng(options.seed)
-        )
-        X, y = X[drawn], y[drawn]
+    X, y = token_matrix(data)
     model = MultinomialNB(alpha=1.0).fit(X, y)
-    known = [str(label) for label in model.classes_]
+    known = [data.labels[i] for i in model.classes_.tolist()]
     return Weights(
         tuple(known),
-        {name: i for i, name in enumerate(vectorizer.feature_names_)},
+        {name: i for i, name in enumerate(data.items.attributes)},
         np.ascontiguousarray(model.feature_log_prob_.T),
         np.zeros((len(known), len(known))),
         np.asarray(model.class_log_prior_),

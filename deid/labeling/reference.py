@@ -76,7 +76,7 @@ def marginals(emissions: np.ndarray, transition: np.ndarray) -> np.ndarray:
 
 
 FLOOR = 1e-8
-NOTHING = 1e-6
+NOTHING = 1e-2
 
 
 def epoch(
@@ -144,7 +144,7 @@ def epoch(
         gradient[np.arange(len(y)), y] -= 1.0
         for g, r, v in zip(gradient, rows, values, strict=True):
             for row, x in zip(r.tolist(), v.tolist(), strict=True):
-                d = np.where(np.abs(g * x) > NOTHING, g * x, 0.0)
+                d = np.where(np.abs(g) > NOTHING, g * x, 0.0)
                 state_square[row] += (d * d).astype(np.float32)
                 state[row] -= (rate * d / np.sqrt(state_square[row].astype(np.float64) + FLOOR)).astype(np.float32)
         d = np.where(np.abs(expected) > NOTHING, expected, 0.0)

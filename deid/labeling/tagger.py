@@ -191,9 +191,9 @@ def train(
         When there is nothing to learn from.
     """
     from deid.labeling.crf import train_crf
+    from deid.labeling.crfsuite_file import pack_crfsuite, parse_crfsuite
     from deid.labeling.naive_bayes import train_naive_bayes
     from deid.labeling.sgd import train_sgd
-    from deid.labeling.weights import parse_crfsuite
 
     options = options or TrainingOptions()
     data = prepare(documents, features, options)
@@ -201,12 +201,13 @@ def train(
     if options.algorithm == "naive-bayes":
         weights = train_naive_bayes(data)
     elif options.algorithm == "sgd":
-        weights = train_sgd(data, report)
+        crfsuite = pack_crfsuite(train_sgd(data, report))
+        weights = parse_crfsuite(crfsuite)
     else:
         crfsuite = train_crf(data, report)
         weights = parse_crfsuite(crfsuite)
     description = _describe(data, weights.labels, name, rules)
-    stored = {name: n for name, n in data.lexicon.documents.items() if name in weights.attributes}
+    stored = {name: n for name, n in data.lexicon.items() if name in weights.attributes}
     return Tagger(name, Decoder(weights, features), description, stored, crfsuite)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,10 +12,11 @@ import numpy as np
 from deid.document import Document
 from deid.errors import ConfigError
 from deid.features import FeatureSet
+from deid.labeling.encoding import Sequences, encode_corpus
 from deid.labeling.sampling import keep_random_o, keep_window
 from deid.labeling.schemes import misaligned, spans_to_labels
 
-__all__ = ["Lexicon", "TrainingData", "TrainingOptions", "corpus_checksum", "prepare"]
+__all__ = ["TrainingData", "TrainingOptions", "corpus_checksum", "prepare"]
 
 
 ALGORITHMS = ("lbfgs", "sgd", "naive-bayes")
@@ -37,6 +38,8 @@ class TrainingOptions:
     default, only for pairs that occur. Twice the time for fewer false alarms."""
     rate: float = 0.05
     """Learning rate of ``sgd``."""
+    prune: float = 0.05
+    """``sgd``: weights of attributes smaller than this are left out of the model."""
     iterations: int | None = None
     """Iterations of ``lbfgs`` (100 when not given), epochs of ``sgd`` (10)."""
     window: int | None = None
@@ -71,75 +74,74 @@ class TrainingOptions:
 
 
 @dataclass(frozen=True)
-class Lexicon:
-    """Lexical attributes of a training corpus: those that spell words or parts of words."""
-
-    documents: dict[str, int] = field(repr=False)
-    """Attribute -> number of documents that it was seen in, for the attributes that were kept."""
-    dropped: frozenset[str] = field(repr=False)
-    """Attributes seen in too few documents; not stored with a model."""
-
-
-@dataclass(frozen=True)
 class TrainingData:
-    """Sequences to train on, made anew at each pass so that a large corpus need not fit in memory."""
+    """What a learner gets: the corpus as arrays, after sampling and without the rare words."""
 
     documents: Sequence[Document] = field(repr=False)
     features: FeatureSet
     options: TrainingOptions
-    lexicon: Lexicon
+    items: Sequences = field(repr=False)
+    labels: tuple[str, ...]
+    """Labels by id, in the order of their first appearance."""
+    gold: np.ndarray = field(repr=False)
+    """Label id of each item, int32 of shape (n_items,)."""
+    lexicon: Mapping[str, int] = field(repr=False)
+    """Lexical attribute (one that spells a word or a part of one) -> number of documents that it was seen in, for those
+    that were kept."""
     off_borders: int
     """Gold spans that do not begin and end on token borders."""
     spans: int
 
     def sequences(self) -> Iterator[tuple[list[dict[str, float]], list[str]]]:
         """Yield the attributes and labels of each sequence, in order of the documents."""
-        rng = np.random.default_rng(self.options.seed)
-        for document in self.documents:
-            yield from self._of(document, rng)
-
-    def _of(self, document: Document, rng: np.random.Generator) -> Iterator[tuple[list[dict[str, float]], list[str]]]:
-        encoded = self.features.encode(document.text)
-        starts, ends = encoded.tokens.starts[encoded.items], encoded.tokens.ends[encoded.items]
-        labels = spans_to_labels(document.spans, starts, ends, self.options.scheme)
-        keep = np.ones(len(labels), dtype=bool)
-        if self.options.window is not None:
-            keep &= keep_window(labels, self.options.window)
-        if self.options.o_sampling is not None:
-            keep &= keep_random_o(labels, self.options.o_sampling, rng)
-        if not keep.any():
-            return
-        dropped = self.lexicon.dropped
-        rows = [
-            {name: value for name, value in row.items() if name not in dropped} if kept else {}
-            for row, kept in zip(self.features.expand(encoded), keep, strict=True)
-        ]
-        taken = np.flatnonzero(keep)
-        cuts: list[int] = (np.flatnonzero(np.diff(taken) > 1) + 1).tolist() if self.options.split_at_gaps else []
-        for part in np.split(taken, cuts):
-            yield [rows[i] for i in part], [labels[i] for i in part]
+        for rows, (first, stop) in zip(self.items.rows(), itertools.pairwise(self.items.bounds.tolist()), strict=True):
+            yield rows, [self.labels[i] for i in self.gold[first:stop].tolist()]
 
 
 def prepare(documents: Sequence[Document], features: FeatureSet, options: TrainingOptions) -> TrainingData:
-    """Count what the corpus holds and decide which lexical attributes are kept.
+    """Encode a corpus, sample its tokens, drop the lexical attributes of too few documents.
 
     Raises
     ------
     ConfigError
         When there is nothing to learn from.
     """
-    counts: Counter[str] = Counter()
+    everything, borders = encode_corpus(documents, features)
+    numbers: dict[str, int] = {}
+    rng = np.random.default_rng(options.seed)
     spans = off = 0
-    for document in documents:
-        encoded = features.encode(document.text)
-        counts.update(features.lexical(encoded))
+    gold: list[int] = []
+    taken, bounds = [], [0]
+    for document, (starts, ends), first in zip(documents, borders, everything.bounds.tolist(), strict=False):
         spans += len(document.spans)
-        off += len(misaligned(document.spans, encoded.tokens.starts, encoded.tokens.ends))
+        off += len(misaligned(document.spans, starts, ends))
+        labels = spans_to_labels(document.spans, starts, ends, options.scheme)
+        kept = np.flatnonzero(_sample(labels, options, rng))
+        cuts: list[int] = (np.flatnonzero(np.diff(kept) > 1) + 1).tolist() if options.split_at_gaps else []
+        bounds.extend([len(gold) + cut for cut in cuts])
+        gold.extend(numbers.setdefault(labels[i], len(numbers)) for i in kept.tolist())
+        taken.append(kept + first)
+        if len(gold) > bounds[-1]:
+            bounds.append(len(gold))
     if not spans:
         raise ConfigError("the corpus holds no annotated span", "name a corpus in an annotated format")
-    rare = frozenset(name for name, n in counts.items() if n < options.min_documents)
-    kept = {name: n for name, n in sorted(counts.items()) if name not in rare}
-    return TrainingData(documents, features, options, Lexicon(kept, rare), off, spans)
+    if not gold:
+        raise ConfigError("sampling left no token to train on", "use a wider window or a larger share of O tokens")
+    stays = ~everything.lexical | (everything.documents >= options.min_documents)
+    items = everything.take(np.concatenate(taken), np.array(bounds, dtype=np.int64), stays)
+    lexicon = {items.attributes[i]: int(items.documents[i]) for i in np.flatnonzero(items.lexical).tolist()}
+    return TrainingData(
+        documents, features, options, items, tuple(numbers), np.array(gold, dtype=np.int32), lexicon, off, spans
+    )
+
+
+def _sample(labels: Sequence[str], options: TrainingOptions, rng: np.random.Generator) -> np.ndarray:
+    keep = np.ones(len(labels), dtype=bool)
+    if options.window is not None:
+        keep &= keep_window(labels, options.window)
+    if options.o_sampling is not None:
+        keep &= keep_random_o(labels, options.o_sampling, rng)
+    return keep
 
 
 def corpus_checksum(documents: Sequence[Document]) -> str:
