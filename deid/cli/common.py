@@ -15,12 +15,14 @@ import typer
 
 from deid.document import Failure
 
-__all__ = ["EXIT_FAILED", "EXIT_USAGE", "Summary", "SummaryJson", "label_probability", "progress"]
+__all__ = ["EXIT_FAILED", "EXIT_LEFT_OUT", "EXIT_USAGE", "Summary", "SummaryJson", "label_probability", "progress"]
 
 EXIT_FAILED = 1
 """Some documents failed, or what was checked does not hold."""
 EXIT_USAGE = 2
 """Options, files named by the user, models or policies cannot be used."""
+EXIT_LEFT_OUT = 3
+"""A stream went through, but for some of its records."""
 
 T = TypeVar("T")
 
@@ -37,6 +39,8 @@ class Summary:
     command: str
     documents: int = 0
     failures: list[Failure] = field(default_factory=list)
+    left_out: int = 0
+    """Further documents that failed, of which only the number is known: a stream has no end."""
     categories: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     """Sentences that the user must see, such as a key that was created."""
@@ -49,7 +53,7 @@ class Summary:
         return {
             "command": self.command,
             "documents": self.documents,
-            "failed": len(self.failures),
+            "failed": len(self.failures) + self.left_out,
             "failures": [
                 {"document": f.name, "index": f.index, "error": type(f.error).__name__, "message": str(f.error)}
                 for f in self.failures
@@ -66,8 +70,9 @@ class Summary:
             write = sys.stderr.write
             for note in self.notes:
                 write(f"{note}\n")
-            if self.documents or self.failures:
-                write(f"{self.command}: {self.documents} documents, {len(self.failures)} failed")
+            failed = len(self.failures) + self.left_out
+            if self.documents or failed:
+                write(f"{self.command}: {self.documents} documents, {failed} failed")
                 if self.categories:
                     write(f", {sum(self.categories.values())} spans")
                 write("\n")

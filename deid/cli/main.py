@@ -16,6 +16,7 @@ from deid.errors import DeidError
 
 GROUPS: tuple[str, ...] = (
     "scrub",
+    "filter",
     "explain",
     "generalize",
     "verify",

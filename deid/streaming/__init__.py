@@ -1,0 +1,7 @@
+"""Feeds of records: filtered from stream to stream or file to file, or taken from an inbox folder.
+
+The process that the user starts only cuts the input into records, keeps their order and writes; worker processes hold
+model and policy. So a record that kills its worker costs that record alone. `deid.streaming.filtering` has the loop,
+`deid.streaming.watching` the inbox; `deid.streaming.framing` says what a record is, `deid.streaming.records` what is
+in it, `deid.streaming.journal` how a run goes on after a crash.
+"""

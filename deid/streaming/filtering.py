@@ -1,0 +1,357 @@
+"""The filter: records in, scrubbed records out, in order, with a bound on what is under way.
+
+This process reads, keeps the order and writes; the workers of a `Crew` do the rest. It waits at one place, for all of
+them, for input, and for a request to end; what cannot be handed out is not read, so a slow reader behind the filter
+slows down the writer before it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import stat
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deid.errors import ConfigError, InputError
+from deid.keys import Key
+from deid.streaming.crew import IN_HAND, Crew, Died
+from deid.streaming.journal import Commit, Journal
+from deid.streaming.letters import DeadLetter, RecordTimeout, WorkerDied, record_mac
+from deid.streaming.reading import HEAD_BYTES, Reader, Stretch, singles
+from deid.streaming.stopping import Stop
+from deid.streaming.totals import Totals
+from deid.streaming.work import FilePlace, Reply, Shape, changed
+from deid.streaming.writing import (
+    Sink,
+    append_private,
+    is_file,
+    new_output,
+    part_of,
+    resumable_output,
+    sync_folder,
+)
+
+__all__ = ["Feed", "filter_feed"]
+
+_UNDER_WAY = 4
+"""Stretches a worker that may be under way, or wait for their turn to be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """Where records come from and go to."""
+
+    source: Path | None = None
+    """None is standard input."""
+    target: Path | None = None
+    """None is standard output."""
+    letters: Path | None = None
+    """File for dead letters."""
+    journal: Path | None = None
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What decides about the output, for the journal: a run with other options does not go on with it."""
+
+    def check(self) -> None:
+        """Raise `ConfigError` when two of the files are the same one."""
+        named = [p for p in (self.source, self.target, self.letters, self.journal) if p is not None]
+        real = [p.resolve() for p in named if p.is_file() or not p.exists()]
+        if len(set(real)) < len(real):
+            raise ConfigError("two of the files are the same one", "input, output, dead letters and journal need four")
+
+
+def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, stop: Stop) -> None:
+    """Filter one input into one output.
+
+    Parameters
+    ----------
+    feed : Feed
+        A named output is a new file, which is there when the whole input is done and not before; devices and pipes are
+        written to as they are.
+    crew : Crew
+        Entered, with the same shape.
+    shape : Shape
+    key : Key
+        Key of dead letters and journal.
+    totals : Totals
+        Counted up; set to the journal's counts when a run goes on.
+    stop : Stop
+        Ends the run after what was read: a journal's run can go on, an output file without a journal vanishes.
+
+    Raises
+    ------
+    InputError, OutputError
+        When an input cannot be read or an output not written.
+    ConfigError
+        When the journal belongs to something else, or files collide.
+    BrokenPipeError
+        When nobody reads the output any more.
+    """
+    feed.check()
+    with ExitStack() as stack:
+        descriptor, place, status = _opened(feed.source)
+        if feed.source is not None:
+            stack.callback(os.close, descriptor)
+        run = _Run(crew, shape, key, totals, stop)
+        if feed.journal is None:
+            run.letters = stack.enter_context(append_private(feed.letters)) if feed.letters else None
+            with suppress(_Abandoned), new_output(feed.target) as (run.output, taken_back):
+                run.go(Reader(descriptor, shape, key, place=place))
+                if stop.signal is not None and taken_back:
+                    raise _Abandoned
+            return
+        if not stat.S_ISREG(status.st_mode) and shape.content != "json":
+            raise ConfigError(
+                "a journal for a pipe needs records with ids, by which those that came twice can be told",
+                "use --format ndjson, or name files with --input and --output",
+            )
+        journal = stack.enter_context(_journal(feed, key, descriptor, status))
+        run.resume(journal)
+        last = journal.last
+        if last.complete and place is not None and is_file(feed.target) and not part_of(feed.target).exists():
+            return  # all was done, the last step included
+        if feed.letters is not None:
+            run.letters = stack.enter_context(append_private(feed.letters, last.letters if journal.resumed else None))
+        reader = _reader_from(Reader(descriptor, shape, key, place=place), last, key, stop)
+        with resumable_output(feed.target, last.output) as run.output:
+            run.go(reader)
+            finished = stop.signal is None
+            run.commit(reader, complete=finished)
+            if finished and is_file(feed.target):
+                part_of(feed.target).replace(feed.target)
+                sync_folder(feed.target.parent)
+
+
+class _Run:
+    """One run over one input."""
+
+    def __init__(self, crew: Crew, shape: Shape, key: Key, totals: Totals, stop: Stop) -> None:
+        self.crew = crew
+        self.shape = shape
+        self.mac = record_mac(key)
+        self.key = key
+        self.totals = totals
+        self.stop = stop
+        self.output = Sink(-1)
+        self.letters: Sink | None = None
+        self.journal: Journal | None = None
+        self._again: deque[Stretch] = deque()
+        self._asked: dict[int, Stretch] = {}
+        self._number = 0
+
+    def resume(self, journal: Journal) -> None:
+        self.journal = journal
+        if journal.resumed:
+            self.totals.restore(journal.last.totals)
+
+    def go(self, reader: Reader) -> None:
+        """Work until the input ends, or a stop is requested and what was read is written."""
+        window: list[Stretch] = []  # in the input's order
+        committed = self.totals.read
+        try:
+            while True:
+                if self.stop.signal is not None and not reader.stopped:
+                    reader.stop()
+                exhausted = self._hand_out(reader, window)
+                while window and window[0].output is not None:
+                    self._write(window.pop(0))
+                if self.journal is not None and self.totals.read > committed and not self.journal.due():
+                    self.commit(reader)
+                    committed = self.totals.read
+                if exhausted and not window:
+                    return
+                self._wait(reader, window, dirty=self.totals.read > committed)
+        finally:
+            if self._asked:
+                self.crew.forget()
+
+    def commit(self, reader: Reader, *, complete: bool = False) -> None:
+        """Put on the disk what was written, then note it in the journal."""
+        assert self.journal is not None
+        if self.output.descriptor >= 0 and stat.S_ISREG(os.fstat(self.output.descriptor).st_mode):
+            self.output.sync()
+        if self.letters is not None:
+            self.letters.sync()
+        head = _head(self.key, reader.head, self.totals.read) if reader.place is None else ""
+        self.journal.commit(
+            Commit(
+                self.totals.read,
+                self.output.position,
+                self.letters.position if self.letters else 0,
+                self.totals.as_dict(),
+                head,
+                complete,
+            )
+        )
+
+    def _hand_out(self, reader: Reader, window: list[Stretch]) -> bool:
+        """Give the workers what they can take; tell whether the input is used up."""
+        while room := self.crew.room():
+            if self._again:
+                self._ask(self._again.popleft(), reader.place)
+                continue
+            if len(window) >= _UNDER_WAY * self.crew.jobs:
+                return False
+            stretch = reader.take(full=room < IN_HAND)
+            if stretch is None:
+                if not reader.wants():
+                    return reader.ended
+                if reader.place is None:
+                    return False
+                reader.pull()  # a file is always ready
+                continue
+            window.append(stretch)
+            if stretch.output is None:
+                self._ask(stretch, reader.place)
+        return False
+
+    def _ask(self, stretch: Stretch, place: FilePlace | None) -> None:
+        self._number += 1
+        self._asked[self._number] = stretch
+        self.crew.give(stretch.request(self._number, place))
+
+    def _wait(self, reader: Reader, window: list[Stretch], *, dirty: bool) -> None:
+        poll = select.poll()
+        calls: dict[int, Callable[[], Reply | Died | None]] = dict(self.crew.sources())
+        for descriptor in calls:
+            poll.register(descriptor, select.POLLIN)
+        if not reader.stopped:
+            poll.register(self.stop.descriptor, select.POLLIN)
+        readable = reader.place is None and reader.wants() and len(window) < _UNDER_WAY * self.crew.jobs
+        if readable:
+            poll.register(reader.descriptor, select.POLLIN)
+        if self.output.descriptor >= 0:
+            poll.register(self.output.descriptor, 0)  # errors are always told: a reader that went away
+        due = self.journal.due() if self.journal is not None and dirty else None
+        for descriptor, event in poll.poll(None if due is None else 1 + 1000 * due):
+            if descriptor in calls:
+                answer = calls[descriptor]()
+                if isinstance(answer, Reply):
+                    self._asked.pop(answer.number).fill(answer)
+                elif isinstance(answer, Died):
+                    self._bury(answer, reader, window)
+            elif readable and descriptor == reader.descriptor:
+                reader.pull()
+            elif descriptor == self.output.descriptor and event & select.POLLERR:
+                raise BrokenPipeError
+
+    def _bury(self, died: Died, reader: Reader, window: list[Stretch]) -> None:
+        """Try again what a dead worker had in hand, record by record; leave out the one that kills it then too."""
+        self.totals.restarts = self.crew.restarts
+        for request in reversed(died.waiting):
+            self._again.appendleft(self._asked.pop(request.number))
+        if died.during is None:
+            return
+        stretch = self._asked.pop(died.during.number)
+        data = _bytes_of(stretch, reader)
+        if not stretch.single:
+            pieces = singles(stretch, data, self.shape)
+            place = window.index(stretch)
+            window[place : place + 1] = pieces
+            if not (died.timed_out and len(pieces) == 1):
+                self._again.extendleft(reversed(pieces))
+                return
+            stretch = pieces[0]
+        start, end, _ = next(iter(self.shape.framing.split(data)))
+        mac = self.mac.copy()
+        mac.update(data[start:end])
+        error = RecordTimeout if died.timed_out else WorkerDied
+        stretch.give_up(DeadLetter(stretch.offset + start, end - start, mac.hexdigest(), error.__name__))
+
+    def _write(self, stretch: Stretch) -> None:
+        assert stretch.output is not None
+        self.output.write(stretch.output)
+        if self.letters is not None and stretch.letters:
+            self.letters.write(b"".join(letter.line() for letter in stretch.letters))
+        totals = self.totals
+        totals.records += stretch.records
+        totals.errors.update(letter.error for letter in stretch.letters)
+        totals.spans.update(stretch.spans)
+        totals.read += stretch.length
+        totals.written += len(stretch.output)
+
+
+def _bytes_of(stretch: Stretch, reader: Reader) -> bytes:
+    if stretch.data is not None:
+        return stretch.data
+    data = os.pread(reader.descriptor, stretch.length, stretch.offset)
+    if len(data) < stretch.length:
+        raise changed()
+    return data
+
+
+class _Abandoned(Exception):
+    """A run was stopped that has no journal: its output file is taken back."""
+
+
+def _opened(source: Path | None) -> tuple[int, FilePlace | None, os.stat_result]:
+    """Open the input; a regular file has a place, from which workers read by themselves."""
+    if source is None:
+        return 0, None, os.fstat(0)
+    try:
+        descriptor = os.open(source, os.O_RDONLY)
+    except OSError as error:
+        reason = os.strerror(error.errno).lower() if error.errno else "the operating system refused"
+        raise InputError(f"the input cannot be opened ({reason})", "name a file that you may read") from None
+    status = os.fstat(descriptor)
+    if stat.S_ISDIR(status.st_mode):
+        os.close(descriptor)
+        raise InputError("the input is a folder", "scrub folders with deid scrub, feeds of files with deid watch")
+    regular = stat.S_ISREG(status.st_mode)
+    place = FilePlace(str(source.resolve()), status.st_dev, status.st_ino) if regular else None
+    return descriptor, place, status
+
+
+@contextmanager
+def _journal(feed: Feed, key: Key, descriptor: int, status: os.stat_result) -> Iterator[Journal]:
+    assert feed.journal is not None
+    about: dict[str, Any] = {"options": key.mac(json.dumps(feed.options, sort_keys=True)).hex()}
+    if stat.S_ISREG(status.st_mode) and feed.source is not None:
+        head = os.pread(descriptor, HEAD_BYTES, 0)
+        about["input"] = [status.st_size, status.st_mtime_ns, _head(key, head, len(head))]
+    else:
+        about["input"] = "stream"  # what it begins with is known, and noted, as it comes
+    letters = feed.letters.stat().st_size if feed.letters is not None and feed.letters.is_file() else 0
+    journal = Journal(feed.journal, key, about, Commit(0, 0, letters, Totals().as_dict()))
+    try:
+        yield journal
+    finally:
+        journal.close()
+
+
+def _head(key: Key, head: bytes | bytearray, read: int) -> str:
+    """Return the length and keyed hash of an input's beginning, as far as it was read."""
+    known = bytes(head[:read])
+    mac = record_mac(key)
+    mac.update(known)
+    return f"{len(known)}:{mac.hexdigest()}"
+
+
+def _reader_from(reader: Reader, last: Commit, key: Key, stop: Stop) -> Reader:
+    """Bring a reader to where the journal says: a file is set there, of a stream what came again is dropped."""
+    if reader.place is not None:
+        os.lseek(reader.descriptor, last.input, os.SEEK_SET)
+        reader.offset = last.input
+        return reader
+    poll = select.poll()
+    for descriptor in (reader.descriptor, stop.descriptor):
+        poll.register(descriptor, select.POLLIN)
+    left = last.input
+    while left and stop.signal is None:
+        poll.poll()
+        if stop.signal is None:
+            reader.pull()
+        left -= reader.pass_over(left)
+        if reader.ended and left:
+            raise InputError("the stream ends before the place that the journal speaks of", _REPLAY)
+    if last.input and stop.signal is None and _head(key, reader.head, last.input) != last.head:
+        raise ConfigError("the journal belongs to another stream", _REPLAY)
+    return reader
+
+
+_REPLAY = "give the same stream from its beginning, or name a new journal"

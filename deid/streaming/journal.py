@@ -1,0 +1,190 @@
+"""The journal of a run: how far it came, so that a later one goes on there.
+
+A line is JSON: first what the run is about (which input, which options), then one line a commit: how far the input is
+dealt with, and how long the output and the dead-letter file were at that moment. Output first, journal second, each
+flushed to the disk: what the journal says is there, is there; what is there beyond is cut off on resuming. Every line
+ends with a keyed check, so a torn last line is told from a whole one. The journal holds no path and no text.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from deid.errors import ConfigError, OutputError
+from deid.keys import Key
+from deid.streaming.writing import Sink, sync_folder
+
+__all__ = ["Commit", "Journal"]
+
+_INTERVAL = 0.5
+"""Seconds between commits: each costs the disk's synchronization, and a crash costs the work since the last."""
+_LONG = 1 << 20
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """How far a run came."""
+
+    input: int
+    """Bytes of the input that are dealt with."""
+    output: int
+    """Bytes of the output then."""
+    letters: int
+    """Bytes of the dead-letter file then."""
+    totals: Mapping[str, Any]
+    head: str = ""
+    """Keyed hash of the stream's beginning, when it is no file."""
+    complete: bool = False
+
+
+class Journal:
+    """An open journal, locked against other processes.
+
+    Parameters
+    ----------
+    path : Path
+    key : Key
+    about : mapping
+        What the run is about: ``input`` and ``options``, JSON values. A journal about something else is refused.
+    first : Commit
+        Where a new run begins.
+
+    Raises
+    ------
+    ConfigError
+        When the file is no journal, belongs to another input or other options, or is in use.
+    OutputError
+        When it cannot be written.
+    """
+
+    def __init__(self, path: Path, key: Key, about: Mapping[str, Any], first: Commit) -> None:
+        self.path = path
+        self._key = key.derive("filter-journal")
+        self._about = {"deid_journal": _VERSION, **about}
+        self.resumed = False
+        self._sink = self._open()
+        try:
+            self.last = self._read(first)
+        except BaseException:
+            os.close(self._sink.descriptor)
+            raise
+        self._next = time.monotonic() + _INTERVAL
+
+    def close(self) -> None:
+        """Close the file, and unlock it."""
+        os.close(self._sink.descriptor)
+
+    def due(self) -> float:
+        """Return the seconds until the next commit is due, 0 when it is."""
+        return max(0.0, self._next - time.monotonic())
+
+    def commit(self, commit: Commit) -> None:
+        """Note how far the run came; what it speaks of must be on the disk already."""
+        self.last = commit
+        if self._sink.position > _LONG:
+            self._begin(commit)
+        else:
+            self._sink.write(self._line(asdict(commit)))
+            self._sink.sync()
+        self._next = time.monotonic() + _INTERVAL
+
+    def _open(self) -> Sink:
+        hint = "name a place where you may write"
+        while True:
+            try:
+                descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+            except OSError:
+                raise OutputError("the journal cannot be opened", hint) from None
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # who held the lock may have put a new file in this one's place
+                if os.fstat(descriptor).st_ino == self.path.stat().st_ino:
+                    return _sink(descriptor)
+            except BlockingIOError:
+                os.close(descriptor)
+                raise ConfigError("the journal is in use by another process", "let it end first") from None
+            except FileNotFoundError:
+                pass
+            except OSError:
+                os.close(descriptor)
+                raise OutputError("the journal cannot be locked", hint) from None
+            os.close(descriptor)
+
+    def _read(self, first: Commit) -> Commit:
+        descriptor = self._sink.descriptor
+        content = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+        if not content:
+            self._begin(first)
+            return first
+        lines = []
+        valid = 0
+        for line in content.splitlines(keepends=True):
+            values = self._parse(line)
+            if values is None:
+                break
+            lines.append(values)
+            valid += len(line)
+        if len(lines) < 2 or "deid_journal" not in lines[0]:
+            raise ConfigError("this is no journal, or one made with another key", "name a new file")
+        for part in ("deid_journal", "input", "options"):
+            if lines[0].get(part) != self._about.get(part):
+                what = "an input that has changed, or another one" if part == "input" else "other options"
+                raise ConfigError(
+                    f"the journal belongs to {what}", "run the command that it was made with, or name a new journal"
+                )
+        os.ftruncate(descriptor, valid)
+        os.lseek(descriptor, valid, os.SEEK_SET)
+        self._sink.position = valid
+        self.resumed = True
+        return Commit(**lines[-1])
+
+    def _begin(self, commit: Commit) -> None:
+        """Put a new file in place that begins with this commit."""
+        part = self.path.with_name(f".{self.path.name}.part")
+        try:
+            descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise OutputError("the journal cannot be written", "name a place where you may write") from None
+        sink = _sink(descriptor)
+        try:
+            sink.write(self._line(self._about) + self._line(asdict(commit)))
+            sink.sync()
+            part.replace(self.path)
+            sync_folder(self.path.parent)
+        except BaseException:
+            os.close(descriptor)
+            part.unlink(missing_ok=True)
+            raise
+        os.close(self._sink.descriptor)
+        self._sink = sink
+
+    def _line(self, values: Mapping[str, Any]) -> bytes:
+        body = json.dumps(values, sort_keys=True)
+        return json.dumps({**values, "check": self._key.mac(body).hex()[:16]}, sort_keys=True).encode() + b"\n"
+
+    def _parse(self, line: bytes) -> dict[str, Any] | None:
+        try:
+            values = json.loads(line) if line.endswith(b"\n") else None
+            if not isinstance(values, dict):
+                return None
+            check = values.pop("check", None)
+        except ValueError:
+            return None
+        return values if check == self._key.mac(json.dumps(values, sort_keys=True)).hex()[:16] else None
+
+
+def _values(commit: Commit) -> dict[str, Any]:
+    return asdict(commit)
+
+
+def _sink(descriptor: int) -> Sink:
+    return Sink(descriptor, 0, "the journal", "make room, then run the same command again: it goes on where it was")

@@ -1,0 +1,57 @@
+"""Dead letters: which records could not be processed, without a word of what was in them.
+
+A plain hash of a short record can be guessed ("John Smith, HIV positive"), so the hash is keyed: whoever holds the key
+can find the record again, nobody else learns anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from dataclasses import dataclass
+
+from deid.errors import DetectionError, FormatError
+from deid.keys import Key
+
+__all__ = ["DeadLetter", "RecordTimeout", "RecordTooLong", "RecordTruncated", "WorkerDied", "record_mac"]
+
+
+class RecordTooLong(FormatError):
+    """A record that exceeds the limit."""
+
+
+class RecordTruncated(FormatError):
+    """A last record that is shorter than its length says."""
+
+
+class RecordTimeout(DetectionError):
+    """A record that took longer than the limit."""
+
+
+class WorkerDied(DetectionError):
+    """A record that its worker process did not survive."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record that was left out."""
+
+    offset: int
+    """Where its content starts in the input, in bytes."""
+    length: int
+    """Bytes of its content, without delimiter or length prefix."""
+    mac: str
+    """Keyed HMAC-SHA256 of its content, in hex."""
+    error: str
+    """Class of the exception."""
+
+    def line(self) -> bytes:
+        """Return the line of the dead-letter file."""
+        values = {"offset": self.offset, "length": self.length, "hmac": self.mac, "error": self.error}
+        return json.dumps(values).encode() + b"\n"
+
+
+def record_mac(key: Key) -> hmac.HMAC:
+    """Return what the bytes of a record are fed to, for `DeadLetter.mac`."""
+    return hmac.new(key.derive("dead-letter").secret, digestmod=hashlib.sha256)

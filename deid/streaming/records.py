@@ -1,0 +1,112 @@
+"""What is in a record: a plain text, or a JSON object with a text in one of its fields.
+
+A field is named by its name, or by a path of names with dots between them (``report.body.text``). Objects on the way to
+a named field are opened: their other fields follow the same rule as all others (`deid.pipeline.naming`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deid.document import Document
+from deid.errors import DeidError, FormatError
+from deid.io.encoding import decode, encode
+from deid.io.fields import field_value, find_id, find_text
+from deid.io.json_records import dump, parse_record
+from deid.pipeline import Pipeline, Scrubbed
+from deid.streaming.letters import record_mac
+
+__all__ = ["CONTENTS", "Fields", "Scrub"]
+
+_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Where a record has what, and how its bytes are to be read."""
+
+    text: str | None = None
+    """Field of the text; None: found by its usual names."""
+    id: str | None = None
+    """Field of the id; None: found by its usual names."""
+    named: frozenset[str] = frozenset()
+    """Further fields that the user named, which may lie in objects: patient, date, fields to keep."""
+    add_id: bool = False
+    """Give records without an id a field ``id``."""
+    encoding: str = "utf-8"
+
+
+Scrub = Callable[[bytes, int, Pipeline, Fields], tuple[bytes, Scrubbed]]
+"""Takes a record's bytes and its offset, returns the scrubbed bytes and what was done; raises `DeidError`."""
+
+
+def _scrub_text(content: bytes, offset: int, pipeline: Pipeline, fields: Fields) -> tuple[bytes, Scrubbed]:
+    scrubbed = pipeline(Document(_name(content, pipeline), decode(content, fields.encoding)))
+    return encode(scrubbed.document.text, fields.encoding), scrubbed
+
+
+def _scrub_json(content: bytes, offset: int, pipeline: Pipeline, fields: Fields) -> tuple[bytes, Scrubbed]:
+    if offset == 0:
+        content = content.removeprefix(_MARK)
+    position = f"byte {offset}"
+    record = parse_record(decode(content, "utf-8"), position)
+    if isinstance(record, DeidError):
+        raise record
+    text_field = fields.text or find_text(record)
+    id_field = fields.id or find_id(record)
+    paths = _Paths((text_field, id_field, *fields.named), record)
+    values = dict(paths.values(record))
+    text = values.pop(text_field, None)
+    if not isinstance(text, str):
+        raise FormatError("the record has no text", "name its field with --text-field", position=position)
+    identifier = field_value(values.pop(id_field, None), position)
+    # ids that are written tell equal records of one stream from each other
+    name = _name(content, pipeline) + (f"-{offset}" if fields.add_id else "")
+    scrubbed = pipeline(Document(identifier or name, text, metadata=values))
+    written = {**scrubbed.document.metadata, text_field: scrubbed.document.text}
+    if identifier:
+        written[id_field] = scrubbed.document.id
+    result = paths.rebuilt(record, written)
+    if not identifier and fields.add_id:
+        result = {"id": scrubbed.document.id, **{k: v for k, v in result.items() if k != "id"}}
+    return dump(result).removesuffix("\n").encode(), scrubbed
+
+
+CONTENTS: dict[str, Scrub] = {"text": _scrub_text, "json": _scrub_json}
+"""What a record can be, by name."""
+
+
+def _name(content: bytes, pipeline: Pipeline) -> str:
+    """Return the id of a record that has none: its keyed hash, so that it is the same in every run."""
+    mac = record_mac(pipeline.key)
+    mac.update(content)
+    return f"record-{mac.hexdigest()}"
+
+
+class _Paths:
+    """Opens the objects that lie on the way to named fields."""
+
+    def __init__(self, named: tuple[str, ...], record: Mapping[str, Any]) -> None:
+        # a field whose very name has dots is found by its name
+        inner = [path.split(".") for path in named if "." in path and path not in record]
+        self.opened = {".".join(parts[:n]) for parts in inner for n in range(1, len(parts))} - set(named)
+
+    def values(self, record: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+        for name, value in record.items():
+            path = prefix + name
+            if path in self.opened and isinstance(value, dict):
+                yield from self.values(value, path + ".")
+            else:
+                yield path, value
+
+    def rebuilt(self, record: Mapping[str, Any], written: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for name, value in record.items():
+            path = prefix + name
+            if path in self.opened and isinstance(value, dict):
+                result[name] = self.rebuilt(value, written, path + ".")
+            else:
+                result[name] = written.get(path)
+        return result

@@ -1,0 +1,279 @@
+"""An inbox folder: each file that is complete is filtered into the outbox, then moved to ``done`` or ``failed``.
+
+Nothing but the folders says what is done, so a restart needs no journal. A result appears in the outbox whole or not at
+all; only then its input moves away. Who is killed between the two finds the input again, makes the same result (the
+replacements come from the key), sees that it is there already, and just moves the input.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deid.errors import ConfigError, DeidError, InputError, OutputError
+from deid.keys import Key
+from deid.safe_names import safe_name
+from deid.streaming.crew import Crew
+from deid.streaming.filtering import Feed, filter_feed
+from deid.streaming.stopping import Stop
+from deid.streaming.totals import Totals
+from deid.streaming.work import Shape
+from deid.streaming.writing import reason_of, sync_folder
+
+__all__ = ["Folders", "Seen", "watch"]
+
+DONE, FAILED = "done", "failed"
+_UNFINISHED = (".part", ".partial", ".tmp", ".temp", ".filepart", ".crdownload", ".swp", "~")
+_LOCK = ".deid-watch.lock"
+_PART = ".deid-watch-"
+_LETTERS = ".dead-letters.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where files come from and go to; ``done`` and ``failed`` lie in the inbox, because they hold originals."""
+
+    inbox: Path
+    outbox: Path
+    keep_names: bool = False
+    """Whether results keep the file names, which may hold PHI."""
+    settle: float = 2.0
+    """Seconds that a file must stay as it is before it counts as complete."""
+
+    def check(self) -> None:
+        """Make the folders that are missing.
+
+        Raises
+        ------
+        ConfigError
+            When the inbox is no folder, or one folder lies in the other.
+        OutputError
+            When a folder cannot be made.
+        """
+        if not self.inbox.is_dir():
+            raise ConfigError("the inbox is no folder", "name a folder that exists")
+        inbox, outbox = self.inbox.resolve(), self.outbox.resolve()
+        if inbox == outbox or inbox in outbox.parents or outbox in inbox.parents:
+            raise ConfigError("inbox and outbox lie in one another", "name two separate folders")
+        try:
+            for folder in (self.outbox, self.inbox / DONE, self.inbox / FAILED):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"a folder cannot be made ({reason_of(error)})", "make it, or choose another") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What became of a file."""
+
+    name: str
+    """Safe name."""
+    failed: bool
+    error: DeidError | None = None
+    """Why nothing of it was written; None when just some records failed."""
+
+
+@dataclass(slots=True)
+class _Look:
+    """How a file looked, and since when."""
+
+    size: int
+    modified: int
+    since: float
+
+
+@dataclass(slots=True)
+class _Inbox:
+    """Finds files that stay as they are."""
+
+    folder: Path
+    settle: float
+    looks: dict[str, _Look] = field(default_factory=dict)
+
+    def complete(self, now: float) -> list[Path]:
+        """Return the files that have not changed for the time to settle, oldest first."""
+        found: dict[str, _Look] = {}
+        with os.scandir(self.folder) as entries:
+            for entry in entries:
+                if entry.name.startswith(".") or entry.name.lower().endswith(_UNFINISHED):
+                    continue
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                    if not entry.is_file(follow_symlinks=False):
+                        continue
+                except FileNotFoundError:
+                    continue
+                before = self.looks.get(entry.name)
+                same = before is not None and (before.size, before.modified) == (status.st_size, status.st_mtime_ns)
+                since = before.since if before is not None and same else now
+                found[entry.name] = _Look(status.st_size, status.st_mtime_ns, since)
+        self.looks = found
+        ready = [(look.modified, name) for name, look in found.items() if now - look.since >= self.settle]
+        return [self.folder / name for _, name in sorted(ready)]
+
+
+def watch(
+    folders: Folders,
+    crew: Crew,
+    shape: Shape,
+    key: Key,
+    totals: Totals,
+    stop: Stop,
+    *,
+    poll: float = 1.0,
+    once: bool = False,
+) -> Iterator[Seen]:
+    """Filter the files of an inbox as they come.
+
+    Parameters
+    ----------
+    folders : Folders
+    crew : Crew
+        Entered, with the same shape.
+    shape : Shape
+    key : Key
+    totals : Totals
+        Counted up.
+    stop : Stop
+        Ends the watch; a file that is being worked on stays in the inbox.
+    poll : float
+        Seconds between looks at the inbox.
+    once : bool
+        Return when the files are done that are complete now.
+
+    Yields
+    ------
+    Seen
+        Each file when it is done.
+
+    Raises
+    ------
+    ConfigError
+        When another process watches the inbox, or a folder cannot be used.
+    """
+    folders.check()
+    with _lock(folders.inbox):
+        for leftover in folders.outbox.glob(f"{_PART}*"):
+            leftover.unlink(missing_ok=True)
+        inbox = _Inbox(folders.inbox, folders.settle)
+        inbox.complete(time.monotonic())
+        if once and folders.settle:
+            _sleep(folders.settle, stop)
+        while stop.signal is None:
+            for path in inbox.complete(time.monotonic()):
+                seen = _one(path, folders, crew, shape, key, totals, stop)
+                if seen is None:
+                    return
+                yield seen
+            if once:
+                return
+            _sleep(poll, stop)
+
+
+def _one(path: Path, folders: Folders, crew: Crew, shape: Shape, key: Key, totals: Totals, stop: Stop) -> Seen | None:
+    """Filter one file; None when the watch is to end before it is done."""
+    name = safe_name(path.name)
+    letters = folders.outbox / f"{_PART}letters"
+    result = folders.outbox / f"{_PART}result"
+    failed_before = totals.failed
+    try:
+        try:
+            filter_feed(Feed(path, result, letters), crew, shape, key, totals, stop)
+        except InputError as error:
+            if path.exists():  # else whoever put it there took it away again
+                _move(path, folders.inbox / FAILED)
+            return Seen(name, True, error.at(name))
+        if stop.signal is not None and not result.exists():
+            return None
+        failed = totals.failed > failed_before
+        _publish(result, folders.outbox, _result_name(path, key, keep=folders.keep_names))
+        moved = _move(path, folders.inbox / (FAILED if failed else DONE))
+        if failed:
+            letters.replace(moved.with_name(moved.name + _LETTERS))
+        return Seen(name, failed)
+    except OSError as error:
+        raise OutputError(
+            f"a file cannot be moved ({reason_of(error)})",
+            "inbox, done and failed must lie on one disk, and the outbox must be writable",
+            name,
+        ) from None
+    finally:
+        for leftover in (result, letters):
+            leftover.unlink(missing_ok=True)
+
+
+def _result_name(path: Path, key: Key, *, keep: bool) -> str:
+    if keep:
+        return path.name
+    # a suffix is kept when it says what a file is, and cannot be part of a name
+    suffix = path.suffix if safe_name(path.suffix) == path.suffix else ""
+    return key.pseudonym("doc", path.stem if suffix else path.name) + suffix
+
+
+def _publish(result: Path, outbox: Path, name: str) -> None:
+    """Move a result into the outbox, unless the same one is there: an earlier run was killed behind this step."""
+    for target in _free_names(outbox, name):
+        if target.exists():
+            if _same(target, result):
+                return
+            continue
+        result.replace(target)
+        sync_folder(outbox)
+        return
+
+
+def _move(path: Path, folder: Path) -> Path:
+    target = next(target for target in _free_names(folder, path.name) if not target.exists())
+    path.replace(target)
+    sync_folder(folder)
+    return target
+
+
+def _free_names(folder: Path, name: str) -> Iterator[Path]:
+    """Yield ``name``, then ``name-2``, ``name-3``, ... in front of the suffix."""
+    yield folder / name
+    stem, suffix = Path(name).stem, Path(name).suffix
+    number = 2
+    while True:
+        yield folder / f"{stem}-{number}{suffix}"
+        number += 1
+
+
+def _same(one: Path, other: Path) -> bool:
+    if one.stat().st_size != other.stat().st_size:
+        return False
+    with one.open("rb") as first, other.open("rb") as second:
+        while block := first.read(1 << 20):
+            if block != second.read(1 << 20):
+                return False
+    return True
+
+
+def _sleep(seconds: float, stop: Stop) -> None:
+    """Sleep, but not through a request to end."""
+    if stop.signal is None:
+        poll = select.poll()
+        poll.register(stop.descriptor, select.POLLIN)
+        poll.poll(1000 * seconds)
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    try:
+        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise OutputError(f"the inbox cannot be written to ({reason_of(error)})", "files are moved out of it") from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ConfigError("another process watches this inbox", "one is enough; give it more --jobs") from None
+        yield
+    finally:
+        os.close(descriptor)

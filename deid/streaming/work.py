@@ -1,0 +1,293 @@
+"""What a worker does: takes a stretch of whole records, scrubs each, and tells which it could not.
+
+`Recipe` is what is sent to a worker; model and policy are loaded there, once in each. The process that reads and writes
+never holds them, so it starts at once and stays small.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import signal
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from deid.errors import ConfigError, InputError
+from deid.keys import Key
+from deid.streaming.framing import Framing
+from deid.streaming.letters import DeadLetter, RecordTooLong, record_mac
+
+if TYPE_CHECKING:
+    from deid.detection.known import KnownRecognizer
+    from deid.detection.site_lists import SiteLists
+    from deid.pipeline import Pipeline
+    from deid.pipeline.known_people import KnownPeople
+    from deid.pipeline.patients import Patients
+    from deid.streaming.records import Fields
+
+__all__ = ["FilePlace", "PipelineRecipe", "Recipe", "Reply", "Request", "Shape", "Work", "changed"]
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlace:
+    """A file that workers read by themselves."""
+
+    path: str = field(repr=False)
+    device: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A stretch of whole records: their bytes, or where these stand in a file."""
+
+    number: int
+    offset: int
+    """Where the stretch starts in the input, in bytes."""
+    length: int
+    data: bytes | None = field(repr=False)
+    place: FilePlace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What became of a stretch."""
+
+    number: int
+    output: bytes = field(repr=False)
+    records: int = 0
+    """Records that were written."""
+    letters: tuple[DeadLetter, ...] = ()
+    spans: Mapping[str, int] = field(default_factory=dict)
+    """Replaced spans by category."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What records look like, and how long they may be."""
+
+    framing: Framing
+    content: str = "text"
+    """One of `deid.streaming.records.CONTENTS`."""
+    text_field: str | None = field(default=None, repr=False)
+    id_field: str | None = field(default=None, repr=False)
+    named_fields: frozenset[str] = field(default=frozenset(), repr=False)
+    """Further fields that the user named (`deid.streaming.records.Fields.named`)."""
+    add_id: bool = False
+    encoding: str = "utf-8"
+    max_record: int = 4 << 20
+    """Bytes that a record may have."""
+    timeout: float | None = None
+    """Seconds that a record may take."""
+
+    def fingerprint(self) -> dict[str, object]:
+        """Return what decides what the output is, as JSON values."""
+        return {
+            "framing": repr(self.framing),
+            "content": self.content,
+            "text_field": self.text_field,
+            "id_field": self.id_field,
+            "named_fields": sorted(self.named_fields),
+            "add_id": self.add_id,
+            "encoding": self.encoding,
+            "max_record": self.max_record,
+        }
+
+    def fields(self) -> Fields:
+        """Return what reads and writes the records' contents."""
+        from deid.io.encoding import check_encoding
+        from deid.streaming.records import Fields
+
+        encoding = check_encoding(self.encoding)
+        printable = "".join(map(chr, range(128)))
+        if printable.encode(encoding) != printable.encode("ascii"):
+            raise ConfigError(
+                "records cannot be told apart in this encoding", "convert the feed to UTF-8, with iconv or the like"
+            )
+        return Fields(self.text_field, self.id_field, self.named_fields, self.add_id, encoding)
+
+
+class Recipe(Protocol):
+    """Makes a pipeline in a worker. It is sent there with pickle."""
+
+    @property
+    def key(self) -> Key:
+        """The pipeline's key."""
+
+    def pipeline(self) -> Pipeline:
+        """Return the pipeline; called once in each worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineRecipe:
+    """The options of ``deid filter`` as the user gave them (see `deid.pipeline.build_recognizer` and `Settings`)."""
+
+    key: Key
+    policy: str | None = None
+    accept: tuple[str, ...] = ()
+    model: str | None = None
+    rules: bool | None = None
+    bias: str | None = None
+    language: str | None = None
+    patients: Patients | None = field(default=None, repr=False)
+    """Whom records are about; None when just a field says it, so that who asks needs not load what reads tables."""
+    patient_field: str | None = None
+    known: KnownPeople | None = field(default=None, repr=False)
+    known_recognizer: KnownRecognizer | None = field(default=None, repr=False)
+    site: SiteLists | None = field(default=None, repr=False)
+    tables: tuple[Path, ...] = field(default=(), repr=False)
+    """Files that patients, known people and site lists were read from, and ..."""
+    columns: tuple[str, ...] = field(default=(), repr=False)
+    """... how their columns were read: for the fingerprint alone."""
+    keep: frozenset[str] = frozenset()
+    date_field: str | None = None
+    as_of: datetime.date | None = None
+
+    def pipeline(self) -> Pipeline:
+        """Load model, rules and policy.
+
+        Raises
+        ------
+        DeidError
+            When they cannot be loaded, or the policy cannot be fulfilled.
+        """
+        from deid.pipeline import Pipeline, Settings, build_recognizer
+        from deid.pipeline.patients import Patients
+        from deid.replacement.policy import DEFAULT_POLICY, load_policy
+
+        recognizer = build_recognizer(
+            self.model,
+            rules=self.rules,
+            bias=self.bias,
+            language=self.language,
+            known=self.known_recognizer,
+            site=self.site,
+        )
+        policy = load_policy(self.policy or DEFAULT_POLICY, self.accept)
+        settings = Settings(
+            keep_id="id" in self.keep,
+            keep_fields=self.keep,
+            patients=self.patients or Patients(field_name=self.patient_field),
+            date_field=self.date_field,
+            as_of=self.as_of,
+            language=self.language or recognizer.language,
+            known=self.known,
+        )
+        return Pipeline(recognizer, policy, self.key, settings)
+
+    def fingerprint(self) -> dict[str, object]:
+        """Return the values that decide what the output is, the contents of the files that they name included."""
+        from deid import __version__
+
+        return {
+            "version": __version__,
+            "key": self.key.pseudonym("journal", "key"),
+            "policy": self.policy and _content(self.key, Path(self.policy)),
+            "accept": sorted(self.accept),
+            "model": self.model and _content(self.key, Path(self.model) / "tagger.json", self.model),
+            "rules": self.rules,
+            "bias": self.bias and _content(self.key, Path(self.bias)),
+            "language": self.language,
+            "tables": [_content(self.key, path) for path in self.tables],
+            "columns": self.columns,
+            "patient_field": self.patient_field,
+            "keep": sorted(self.keep),
+            "date_field": self.date_field,
+            "as_of": self.as_of and self.as_of.isoformat(),
+        }
+
+
+def _content(key: Key, path: Path, name: str | None = None) -> str:
+    """Return what stands for a file's content; for what is no file, its name."""
+    try:
+        return key.mac(path.read_text(encoding="utf-8", errors="surrogateescape")).hex()
+    except OSError:
+        return name or str(path)
+
+
+class Work:
+    """A pipeline and the shape of the records, in a worker."""
+
+    def __init__(self, recipe: Recipe, shape: Shape) -> None:
+        from deid.streaming.records import CONTENTS
+
+        self.shape = shape
+        self.fields = shape.fields()
+        self.scrub = CONTENTS[shape.content]
+        self.pipeline = recipe.pipeline()
+        self.pipeline.prepare()
+        self.mac = record_mac(recipe.key)
+        self._file: tuple[FilePlace, int] | None = None
+
+    def __call__(self, request: Request) -> Reply:
+        """Scrub a stretch of records.
+
+        Raises
+        ------
+        InputError
+            When the file of the stretch is not what it was.
+        """
+        data = self._read(request)
+        output: list[bytes] = []
+        letters: list[DeadLetter] = []
+        spans: Counter[str] = Counter()
+        records = 0
+        for start, end, after in self.shape.framing.split(data):
+            content = data[start:end]
+            if not content or content.isspace():
+                output.append(self.shape.framing.wrap(content, data[end:after]))
+                continue
+            try:
+                if end - start > self.shape.max_record:
+                    raise RecordTooLong("the record is too long", "raise --max-record")
+                if self.shape.timeout:
+                    # the default action of the signal ends the process, whatever it is stuck in
+                    signal.setitimer(signal.ITIMER_REAL, self.shape.timeout)
+                written, scrubbed = self.scrub(content, request.offset + start, self.pipeline, self.fields)
+                output.append(self.shape.framing.wrap(written, data[end:after]))
+            except Exception as error:
+                letters.append(self.letter(request.offset + start, content, type(error).__name__))
+            else:
+                records += 1
+                spans.update(edit.category for edit in scrubbed.edits)
+        if self.shape.timeout:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        return Reply(request.number, b"".join(output), records, tuple(letters), dict(spans))
+
+    def letter(self, offset: int, content: bytes, error: str) -> DeadLetter:
+        """Return the dead letter of a record."""
+        mac = self.mac.copy()
+        mac.update(content)
+        return DeadLetter(offset, len(content), mac.hexdigest(), error)
+
+    def _read(self, request: Request) -> bytes:
+        if request.data is not None:
+            return request.data
+        assert request.place is not None
+        data = os.pread(self._opened(request.place), request.length, request.offset)
+        if len(data) < request.length:
+            raise changed()
+        return data
+
+    def _opened(self, place: FilePlace) -> int:
+        if self._file is None or self._file[0] != place:
+            if self._file is not None:
+                os.close(self._file[1])
+                self._file = None
+            try:
+                descriptor = os.open(place.path, os.O_RDONLY)
+            except OSError:
+                raise changed() from None
+            self._file = place, descriptor
+            status = os.fstat(descriptor)
+            if (status.st_dev, status.st_ino) != (place.device, place.inode):
+                raise changed()
+        return self._file[1]
+
+
+def changed() -> InputError:
+    """Return the error for an input that is not what it was when the run began."""
+    return InputError("the input changed while it was read", "let its writer finish, then run again")

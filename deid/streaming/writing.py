@@ -1,0 +1,187 @@
+"""Where records and dead letters go: a stream, which is never taken back, or a file, there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeGuard
+
+from deid.errors import OutputError
+
+__all__ = ["Sink", "append_private", "is_file", "new_output", "part_of", "resumable_output", "sync_folder"]
+
+_PART = ".deid-part-"
+
+
+class Sink:
+    """An open file descriptor that is written to.
+
+    Parameters
+    ----------
+    descriptor : int
+    position : int
+        Bytes that stand before what is written now.
+    what : str
+        What it is, for messages.
+    hint : str
+        What to do when it cannot be written.
+    """
+
+    def __init__(self, descriptor: int, position: int = 0, what: str = "the output", hint: str = "") -> None:
+        self.descriptor = descriptor
+        self.position = position
+        self.what = what
+        self.hint = hint
+
+    def write(self, data: bytes) -> None:
+        """Write all of it.
+
+        Raises
+        ------
+        BrokenPipeError
+            When nobody reads any more.
+        OutputError
+            When it cannot be written.
+        """
+        rest = memoryview(data)
+        while rest:
+            try:
+                written = os.write(self.descriptor, rest)
+            except BlockingIOError:
+                select.select([], [self.descriptor], [])
+                continue
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                raise self._error(error) from None
+            self.position += written
+            rest = rest[written:]
+
+    def sync(self) -> None:
+        """Wait until the disk has it."""
+        try:
+            os.fsync(self.descriptor)
+        except OSError as error:
+            raise self._error(error) from None
+
+    def _error(self, error: OSError) -> OutputError:
+        return OutputError(f"{self.what} cannot be written ({reason_of(error)})", self.hint)
+
+
+def sync_folder(path: Path) -> None:
+    """Wait until the disk knows which files a folder has."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def append_private(path: Path, committed: int | None = None, what: str = "the dead-letter file") -> Iterator[Sink]:
+    """Open a file of the user alone to append to it.
+
+    Parameters
+    ----------
+    path : Path
+    committed : int, optional
+        Bytes of it that count; what stands behind is cut off.
+    what : str
+        What it is, for messages.
+    """
+    descriptor = -1
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+        size = os.fstat(descriptor).st_size
+        if size < (committed or 0):
+            raise OutputError(f"{what} is shorter than the journal says", "restore it, or begin anew")
+        if os.path.isfile(path):  # noqa: PTH113  (the target may be a device)
+            os.fchmod(descriptor, 0o600)
+            os.ftruncate(descriptor, size if committed is None else committed)
+            os.lseek(descriptor, 0, os.SEEK_END)
+        hint = "make room or name another place, then run the same command again"
+        yield Sink(descriptor, os.lseek(descriptor, 0, os.SEEK_CUR) if size else committed or 0, what, hint)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise _cannot_open(what, error) from None
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def is_file(target: Path | None) -> TypeGuard[Path]:
+    """Tell whether the output is a file to be made, not a stream or a device."""
+    return target is not None and (target.is_file() or not target.exists())
+
+
+def part_of(target: Path) -> Path:
+    """Return where an output with a journal grows until it is whole."""
+    return target.with_name(f"{_PART}{target.name}")
+
+
+@contextmanager
+def _device(target: Path | None, position: int = 0) -> Iterator[Sink]:
+    """Yield standard output, or a device or pipe that exists."""
+    hint = "what reads it must go on, or name another place"
+    if target is None:
+        yield Sink(1, position, hint=hint)
+        return
+    try:
+        descriptor = os.open(target, os.O_WRONLY)
+    except OSError as error:
+        raise _cannot_open("the output", error) from None
+    try:
+        yield Sink(descriptor, position, hint=hint)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def new_output(target: Path | None) -> Iterator[tuple[Sink, bool]]:
+    """Yield where to write, and whether it vanishes when the block raises."""
+    if not is_file(target):
+        with _device(target) as sink:
+            yield sink, False
+        return
+    from deid.io.atomic import atomic_files
+
+    with atomic_files([target]) as (stream,):
+        yield Sink(stream.fileno(), hint="nothing was left behind; with --journal a run can go on where it was"), True
+
+
+@contextmanager
+def resumable_output(target: Path | None, size: int) -> Iterator[Sink]:
+    """Yield where to write on: the file that grows beside the target, cut to ``size`` bytes."""
+    if not is_file(target):
+        with _device(target, size) as sink:
+            yield sink
+        return
+    part = part_of(target)
+    if target.exists():
+        raise OutputError("the output exists already", "name a new file; the journal knows of none that is complete")
+    try:
+        descriptor = os.open(part, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise _cannot_open("the output", error) from None
+    try:
+        if os.fstat(descriptor).st_size < size:
+            raise OutputError("the unfinished output is shorter than the journal says", "begin anew, without journal")
+        os.ftruncate(descriptor, size)
+        os.lseek(descriptor, size, os.SEEK_SET)
+        sync_folder(target.parent)
+        yield Sink(descriptor, size, hint="make room, then run the same command again: it goes on where it was")
+    finally:
+        os.close(descriptor)
+
+
+def reason_of(error: OSError) -> str:
+    """Return what the operating system says, without the file's name."""
+    return os.strerror(error.errno).lower() if error.errno else "the operating system refused"
+
+
+def _cannot_open(what: str, error: OSError) -> OutputError:
+    return OutputError(f"{what} cannot be opened ({reason_of(error)})", "name a place where you may write")
