@@ -106,8 +106,8 @@ class Microdata:
     ConfigError
         When a column is misspelt or missing, or a role or a kind is none.
     InputError
-        When the table is empty, has two columns of one name, a quasi-identifier mixes numbers and words, or a value is not in
-        its hierarchy. Names column and row, never the value.
+        When the table is empty, has two columns of one name, a quasi-identifier mixes numbers and words, or a value
+        is not in its hierarchy. Names column and row, never the value.
     """
 
     frame: pd.DataFrame

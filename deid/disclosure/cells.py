@@ -29,7 +29,7 @@ import numpy as np
 from deid.hierarchy import Hierarchy
 from deid.microdata import SUPPRESSED, Microdata
 
-__all__ = ["Domain", "cover_table", "format_dates", "format_interval", "format_set"]
+__all__ = ["Domain", "cover_table", "format_dates", "format_interval", "format_set", "overlap_table"]
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _INTERVAL = re.compile(rf"\[\s*({_NUMBER})\s*[-–,]\s*({_NUMBER})\s*\]")
@@ -154,6 +154,34 @@ def cover_table(published: Sequence[str], values: Sequence[str], hierarchy: Hier
         elif cell.prefix is not None:
             table[row, [place for value, place in places.items() if value.startswith(cell.prefix)]] = True
     return table
+
+
+def overlap_table(left: Sequence[str], right: Sequence[str], hierarchy: Hierarchy | None = None) -> np.ndarray:
+    """Tell which cells of two released columns can hold one value.
+
+    Returns
+    -------
+    bool array, shape (len(left) + 1, len(right) + 1)
+        The last row and the last column are a missing cell.
+    """
+    # two cells meet exactly if both cover one of these: leaves, ends of intervals, members, prefixes, plain values
+    points: dict[str, None] = {}
+    for text in (*left, *right):
+        cell = _read(text)
+        if hierarchy is not None and text in hierarchy:
+            points.update(dict.fromkeys(hierarchy.leaves(text)))
+        elif cell.bounds is not None and "/" in text:
+            points.update(dict.fromkeys(text[1:-1].split("/")))
+        elif cell.bounds is not None:
+            points.update(dict.fromkeys(map(_plain, cell.bounds)))
+        elif cell.members is not None:
+            points.update(dict.fromkeys(cell.members))
+        elif not cell.everything:
+            points[text if cell.prefix is None else cell.prefix] = None
+    universe = tuple(points)
+    ours = cover_table(left, universe, hierarchy).astype(np.float32)
+    theirs = cover_table(right, universe, hierarchy).astype(np.float32)
+    return np.asarray(ours @ theirs.T > 0)
 
 
 @dataclass(frozen=True, eq=False)

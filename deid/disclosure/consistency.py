@@ -7,7 +7,7 @@ not looked up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ __all__ = [
     "k_map",
     "kk_anonymity",
     "match_population",
+    "matches",
     "one_k_anonymity",
 ]
 
@@ -127,20 +128,45 @@ def _overlapping(
     weights: np.ndarray,
     sizes: np.ndarray,
 ) -> _Counts:
-    """Count by descending column by column: classes that share a cell share the records that it lets through."""
-    order = sorted(range(len(tables)), key=lambda i: (float(tables[i].mean()), i))  # selective columns first
+    """Count what every box covers, box by box."""
     sums = np.zeros(len(sizes), dtype=np.int64)
     seen = np.zeros(len(weights), dtype=np.int64)
     presence = np.zeros(len(weights))
-    stack = [(0, np.arange(len(sizes)), np.arange(len(weights)))]
+    for mine, left in matches(tables, boxes, points):
+        total = int(weights[left].sum())
+        sums[mine] = total
+        seen[left] += sizes[mine]
+        presence[left] += sizes[mine] / total
+    return sums, seen, presence
+
+
+def matches(
+    tables: Sequence[np.ndarray], boxes: Sequence[np.ndarray], points: Sequence[np.ndarray]
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Find the points in every box by descending column by column.
+
+    Boxes that share a cell share the points that it lets through, so that most of them are looked at once.
+
+    Parameters
+    ----------
+    tables : sequence of bool array, shape (cells + 1, values + 1)
+        For each column, which cell lets which value through; the last of each are those of code -1.
+    boxes, points : sequence of int array
+        For each column, the cell of every box and the value of every point. No two boxes are the same.
+
+    Yields
+    ------
+    box : int
+        Number of a box with a point; boxes without any do not occur.
+    inside : int64 array
+        Numbers of the points in it.
+    """
+    order = sorted(range(len(tables)), key=lambda i: (float(tables[i].mean()), i))  # selective columns first
+    stack = [(0, np.arange(len(boxes[0])), np.arange(len(points[0])))]
     while stack:
         depth, mine, left = stack.pop()
         if depth == len(order):
-            total = int(weights[left].sum())
-            sums[mine] = total
-            published = int(sizes[mine].sum())
-            seen[left] += published
-            presence[left] += published / total
+            yield int(mine[0]), left
             continue
         i = order[depth]
         cells = boxes[i][mine]
@@ -151,7 +177,6 @@ def _overlapping(
             through = left[tables[i][cells[group[0]], there]]
             if len(through):
                 stack.append((depth + 1, mine[group], through))
-    return sums, seen, presence
 
 
 def match_population(release: Microdata, population: Microdata, *, suppressed: str = "class") -> Consistency:

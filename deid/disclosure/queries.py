@@ -1,0 +1,193 @@
+"""What a published table answers: relative error of counts, and precision of what a query returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deid.disclosure.cells import Domain, cover_table
+from deid.disclosure.classes import equivalence_classes
+from deid.errors import ConfigError, InputError
+from deid.microdata import Microdata, check_columns
+
+__all__ = ["Query", "average_relative_error", "query_precision", "random_queries"]
+
+Query = Mapping[str, "tuple[float, float] | frozenset[str]"]
+"""A box, by column: an interval (both ends included) of numbers, or of dates as days since 1970-01-01; a set of nominal
+values. It asks how many rows lie in it."""
+
+
+def random_queries(table: Microdata, count: int = 1000, *, columns: int = 2, seed: int = 0) -> list[Query]:
+    """Draw boxes over the quasi-identifiers of a table.
+
+    Parameters
+    ----------
+    count : int
+        Queries.
+    columns : int
+        Conditions a query, on different columns drawn at random (fewer where the table has fewer).
+    seed : int
+        Seed of the generator.
+
+    Returns
+    -------
+    list of Query
+        Intervals between two values drawn uniformly from the column's range; of nominal columns each value with
+        chance one half, at least one.
+    """
+    rng = np.random.default_rng(seed)
+    names = table.quasi_identifiers
+    domains = {name: Domain.of(table, name) for name in names}
+    queries: list[Query] = []
+    for _ in range(count):
+        query: dict[str, tuple[float, float] | frozenset[str]] = {}
+        for place in sorted(rng.choice(len(names), min(columns, len(names)), replace=False)):
+            name = names[place]
+            domain = domains[name]
+            if np.isnan(domain.low):
+                chosen = rng.random(len(domain.values)) < 0.5
+                chosen[rng.integers(len(domain.values))] = True
+                query[name] = frozenset(value for value, take in zip(domain.values, chosen, strict=True) if take)
+            else:
+                ends = np.sort(rng.uniform(domain.low, domain.high, 2))
+                query[name] = (float(ends[0]), float(ends[1]))
+        queries.append(query)
+    return queries
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """A published column, ready for many queries."""
+
+    codes: np.ndarray  # [classes] cell of each class
+    low: np.ndarray  # [cells] interval of each cell, NaN for a missing one (the last) and for those off the line
+    high: np.ndarray
+    covers: np.ndarray  # [cells, values + 1]
+    values: tuple[str, ...]
+    whole: bool
+
+    def share(self, condition: tuple[float, float] | frozenset[str]) -> np.ndarray:
+        """Return, for each class, the share of its cell that meets a condition."""
+        if isinstance(condition, frozenset):
+            wanted = np.array([*(value in condition for value in self.values), False])
+            covered = np.maximum(self.covers.sum(axis=1), 1)
+            return np.asarray((self.covers & wanted).sum(axis=1) / covered)[self.codes]
+        low, high = np.maximum(self.low, condition[0]), np.minimum(self.high, condition[1])
+        if self.whole:
+            points = np.floor(high) - np.ceil(low) + 1
+            share = points / (np.floor(self.high) - np.ceil(self.low) + 1)
+        else:
+            width = self.high - self.low
+            share = np.where(width > 0, (high - low) / np.where(width > 0, width, 1), (high >= low).astype(float))
+        return np.asarray(np.clip(np.nan_to_num(share), 0.0, 1.0))[self.codes]
+
+
+def average_relative_error(
+    original: Microdata, release: Microdata, queries: Sequence[Query]
+) -> tuple[float, np.ndarray]:
+    """Return the average relative error of count queries (LeFevre et al., 2006; Loukides and Gkoulalas-Divanis 2012).
+
+    A class of n rows is estimated to have n times the product of the shares of its cells that the query covers; whole
+    numbers are counted as points, other numbers as lengths.
+
+    Returns
+    -------
+    mean : float
+        Over the queries that have an answer in the original.
+    errors : float array, shape (queries,)
+        \\|actual - estimate\\| / actual; NaN where the actual count is 0.
+
+    Raises
+    ------
+    ConfigError
+        When a query names a column that is no quasi-identifier, or none has an answer.
+    """
+    classes = equivalence_classes(release)
+    columns: dict[str, _Column] = {}
+    for name in sorted({name for query in queries for name in query}):
+        if name not in release.quasi_identifiers:
+            check_columns(release.frame, [name])
+            raise ConfigError(f"column {name!r} is no quasi-identifier", "ask about quasi-identifiers")
+        domain, coded = Domain.of(original, name), release.codes(name)
+        bounds = np.array([*(domain.interval(text) for text in coded.values), (np.nan, np.nan)])
+        covers = cover_table(coded.values, domain.values, domain.hierarchy)
+        columns[name] = _Column(
+            coded.codes[classes.first_rows], bounds[:, 0], bounds[:, 1], covers, domain.values, domain.whole
+        )
+    originals = {name: (original.codes(name), _line(original, name)) for name in columns}
+    errors = np.full(len(queries), np.nan)
+    for number, query in enumerate(queries):
+        actual = np.ones(len(original), dtype=bool)
+        estimate = classes.sizes.astype(float)
+        for name, condition in query.items():
+            coded, line = originals[name]
+            if isinstance(condition, frozenset):
+                actual &= np.array([*(value in condition for value in coded.values), False])[coded.codes]
+            else:
+                actual &= (line >= condition[0]) & (line <= condition[1])
+            estimate = estimate * columns[name].share(condition)
+        if found := int(actual.sum()):
+            errors[number] = abs(found - float(estimate.sum())) / found
+    if np.isnan(errors).all():
+        raise ConfigError("no query has an answer in the original", "ask wider queries")
+    return float(np.nanmean(errors)), errors
+
+
+def _line(table: Microdata, column: str) -> np.ndarray:
+    return np.full(len(table), np.nan) if table.kind(column) == "nominal" else table.numbers(column)
+
+
+def query_precision(
+    original: Microdata,
+    release: Microdata,
+    column: str,
+    *,
+    queries: int = 10_000,
+    seed: int = 0,
+    rows: Sequence[int] | None = None,
+) -> float:
+    """Return the mean precision of queries "column > n" and "column < n" (Gardner's dissertation, section 5.1.2).
+
+    A query returns the rows whose published cell can meet it: recall is 1, precision falls with generalization. Queries
+    that return nothing are skipped.
+
+    Parameters
+    ----------
+    column : str
+        Numeric column or column of dates.
+    queries, seed : int
+        Number of queries, n uniform over the column's range (over its whole numbers where it has only those).
+    rows : sequence of int, optional
+        Original row of each published row; the tables have the same rows in the same order by default.
+    """
+    check_columns(release.frame, [column])
+    places = np.arange(len(release)) if rows is None else np.asarray(rows, dtype=np.int64)
+    if len(places) != len(release) or (rows is None and len(original) != len(release)):
+        raise InputError("the tables have different rows", "give the original row of each published row")
+    domain, coded = Domain.of(original, column), release.codes(column)
+    if np.isnan(domain.low):
+        raise ConfigError(f"column {column!r} is not numeric", "ask about a column of numbers or dates")
+    true = original.numbers(column)[places]
+    bounds = np.array([*(domain.interval(text) for text in coded.values), (np.nan, np.nan)])
+    low, high = bounds[coded.codes].T
+    rng = np.random.default_rng(seed)
+    if domain.whole:
+        limits = rng.integers(int(domain.low), int(domain.high) + 1, queries).astype(float)
+    else:
+        limits = rng.uniform(domain.low, domain.high, queries)
+    above = rng.random(queries) < 0.5
+    precision = np.where(
+        above, _precision(high, np.minimum(true, high), limits), _precision(-low, np.minimum(-true, -low), -limits)
+    )
+    return float(np.nanmean(precision))
+
+
+def _precision(reach: np.ndarray, true: np.ndarray, limits: np.ndarray) -> np.ndarray:
+    """Return the share of rows truly above each limit among those that reach above it; NaN where there is none."""
+    counts = []
+    for values in (true, reach):
+        line = np.sort(values[~np.isnan(values)])
+        counts.append(len(line) - np.searchsorted(line, limits, "right"))
+    return np.where(counts[1] > 0, counts[0] / np.maximum(counts[1], 1), np.nan)
