@@ -64,14 +64,14 @@ class _Column:
     codes: np.ndarray  # [classes] cell of each class
     low: np.ndarray  # [cells] interval of each cell, NaN for a missing one (the last) and for those off the line
     high: np.ndarray
-    covers: np.ndarray  # [cells, values + 1]
+    covers: np.ndarray  # [cells, values]
     values: tuple[str, ...]
     whole: bool
 
     def share(self, condition: tuple[float, float] | frozenset[str]) -> np.ndarray:
         """Return, for each class, the share of its cell that meets a condition."""
         if isinstance(condition, frozenset):
-            wanted = np.array([*(value in condition for value in self.values), False])
+            wanted = np.array([value in condition for value in self.values])
             covered = np.maximum(self.covers.sum(axis=1), 1)
             return np.asarray((self.covers & wanted).sum(axis=1) / covered)[self.codes]
         low, high = np.maximum(self.low, condition[0]), np.minimum(self.high, condition[1])
@@ -112,7 +112,7 @@ def average_relative_error(
             raise ConfigError(f"column {name!r} is no quasi-identifier", "ask about quasi-identifiers")
         domain, coded = Domain.of(original, name), release.codes(name)
         bounds = np.array([*(domain.interval(text) for text in coded.values), (np.nan, np.nan)])
-        covers = cover_table(coded.values, domain.values, domain.hierarchy)
+        covers = cover_table(coded.values, domain.values, domain.hierarchy)[:, :-1]  # no query asks for NA
         columns[name] = _Column(
             coded.codes[classes.first_rows], bounds[:, 0], bounds[:, 1], covers, domain.values, domain.whole
         )
