@@ -8,7 +8,31 @@ from typing import Annotated
 import typer
 
 from deid.cli.common import Summary, SummaryJson, progress
-from deid.cli.source_options import AnyLabel, Encoding, IdField, In, KeyFile, SpansField, TextField, read_options
+from deid.cli.source_options import (
+    AnyLabel,
+    Encoding,
+    Failed,
+    IdField,
+    In,
+    InFormat,
+    Jobs,
+    Keep,
+    KeyFile,
+    KnownColumn,
+    KnownField,
+    KnownTable,
+    PatientField,
+    PatientPattern,
+    PatientTable,
+    SpansField,
+    TextField,
+    document_total,
+    job_count,
+    keeps_ids,
+    read_options,
+    read_people,
+    write_failed,
+)
 
 __all__ = ["register"]
 
@@ -40,31 +64,35 @@ def _generalize(
         bool, typer.Option("--every-word", help="Leave no sensitive word as it is, even if T is reached without it.")
     ] = False,
     key_file: KeyFile = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Keep filename, id, or a field as it is (repeatable)."),
-    ] = None,
-    format: Annotated[
-        str | None, typer.Option(metavar="F", help="Format of IN; told by its content if not given.")
-    ] = None,
+    patients: PatientTable = None,
+    patient_field: PatientField = None,
+    patient_pattern: PatientPattern = None,
+    known: KnownTable = None,
+    known_column: KnownColumn = None,
+    known_field: KnownField = None,
+    keep: Keep = None,
+    jobs: Jobs = 1,
+    format: InFormat = None,
     encoding: Encoding = "utf-8",
     any_label: AnyLabel = False,
     text_field: TextField = None,
     id_field: IdField = None,
     spans_field: SpansField = None,
+    failed: Failed = None,
     summary_json: SummaryJson = None,
 ) -> None:
     """Replace sensitive terms by more general ones until T originals are plausible.
 
-    Diseases, drugs, places and professions are generalized; names, dates and numbers are not: scrub first. Notes that
-    cannot reach T get the most general terms and are listed. Ids that deid scrub made stay, others and all other
+    Diseases, drugs, places and professions are generalized; names, dates and numbers are not: scrub first. What is
+    --known of a note's patient is sensitive too; what no ontology has of it becomes its category. Notes that cannot
+    reach T get the most general terms and are listed. Ids that deid scrub made stay, others and all other
     fields become keyed pseudonyms unless --keep names them.
 
     Example: deid generalize scrubbed/ general/ --t 96
     """
     from dataclasses import asdict
 
-    from deid.io import CollectionFormat, check_output, scan
+    from deid.io import check_output, scan
     from deid.keys import load_key
     from deid.pipeline.generalizing import generalize_files
     from deid.pipeline.naming import Naming
@@ -78,20 +106,25 @@ def _generalize(
     generalizer = make_generalizer(
         t, objective=objective, alpha=alpha, search=search, ontologies=ontology or SHIPPED, every_word=every_word
     )
-    collection = isinstance(found.format, CollectionFormat)
+    people = read_people(patients, patient_field, patient_pattern, known, known_column, known_field)
     key, created = load_key(key_file)
-    naming = Naming(key, "id" in kept or (not collection and "filename" in kept), kept)
+    naming = Naming(key, keeps_ids(kept, found), kept, people.patients.field_name)
     report = generalize_files(
         found,
         target,
         generalizer,
         naming,
         gold=gold,
+        patients=people.patients,
+        known=people.known,
+        recognizer=people.recognizer(None),
         keep_filename="filename" in kept,
-        watch=lambda items: progress(items, "generalizing"),
+        jobs=job_count(jobs),
+        watch=lambda items: progress(items, "generalizing", document_total(found)),
     )
-    summary.documents, summary.failures, summary.categories = len(report.notes), report.failures, report.categories
-    summary.notes = [*([created] if created else []), *found.remarks()]
+    summary.documents, summary.failures = len(report.notes) - report.lost, report.failures
+    summary.categories = report.categories
+    summary.notes = [*([created] if created else []), *found.remarks(), *people.note(report.unlisted)]
     if report.without_words:
         summary.notes.append(f"notes without a sensitive word, unchanged: {report.without_words}")
     if report.short:
@@ -106,6 +139,7 @@ def _generalize(
         "ontologies": [o.name for o in generalizer.ontologies],
         "without_words": report.without_words,
         "below_t": len(report.short),
+        "unlisted": report.unlisted,
         "plausible": [asdict(note) for note in report.notes],
     }
     counts = sorted(note.plausible for note in report.notes if note.words)
@@ -113,6 +147,7 @@ def _generalize(
         summary.notes.append(
             f"plausible texts a note: at least {counts[0]}, median {counts[len(counts) // 2]}, at most {counts[-1]}"
         )
+    write_failed(summary, failed)
     summary.finish(summary_json)
 
 

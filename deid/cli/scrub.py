@@ -18,8 +18,10 @@ from deid.cli.source_options import (
     DateField,
     Deny,
     Encoding,
+    Failed,
     IdField,
     In,
+    InFormat,
     Jobs,
     Keep,
     KeyFile,
@@ -35,9 +37,11 @@ from deid.cli.source_options import (
     Rules,
     SpansField,
     TextField,
+    document_total,
     existing_key,
     fill_summary,
     job_count,
+    keeps_ids,
     read_day,
     read_options,
     read_people,
@@ -46,16 +50,10 @@ from deid.cli.source_options import (
 )
 
 if TYPE_CHECKING:
-    from deid.io import Source
     from deid.keys import Key
     from deid.replacement.vault import Vault
 
 __all__ = ["register"]
-
-Failed = Annotated[
-    Path | None,
-    typer.Option("--failed", metavar="F", help="Write the real paths of failed documents to F (they may hold PHI)."),
-]
 
 
 def _scrub(
@@ -86,9 +84,7 @@ def _scrub(
     as_of: AsOf = None,
     date_field: DateField = None,
     jobs: Jobs = 1,
-    format: Annotated[
-        str | None, typer.Option(metavar="F", help="Format of IN; told by its content if not given.")
-    ] = None,
+    format: InFormat = None,
     encoding: Encoding = "utf-8",
     any_label: AnyLabel = False,
     text_field: TextField = None,
@@ -120,7 +116,6 @@ def _scrub(
     """
     from deid.errors import ConfigError
     from deid.io import check_output, scan
-    from deid.io.formats import CollectionFormat
     from deid.pipeline import Pipeline, Settings, build_recognizer, scrub_files
     from deid.replacement.policy import DEFAULT_POLICY, load_policy
 
@@ -132,7 +127,6 @@ def _scrub(
     found = scan(source, format, read_options(encoding, any_label, text_field, id_field, spans_field))
     if target is not None:
         check_output(source, target)
-    collection = isinstance(found.format, CollectionFormat)
     whole = method != "policy"
     unused = (policy, model, rules, bias, deny, allow, known, known_field)
     if whole and (gold or any(option is not None for option in unused)):
@@ -151,7 +145,7 @@ def _scrub(
     loaded = load_policy(policy or DEFAULT_POLICY, accept or ())
     settings = Settings(
         gold=gold,
-        keep_id="id" in kept or (not collection and "filename" in kept),
+        keep_id=keeps_ids(kept, found),
         keep_fields=kept,
         patients=people.patients,
         date_field=date_field,
@@ -179,7 +173,7 @@ def _scrub(
             keep_filename="filename" in kept,
             edit_log=edits,
             vault=opened,
-            watch=lambda items: progress(items, "scrubbing", _total(found)),
+            watch=lambda items: progress(items, "scrubbing", document_total(found)),
         )
     fill_summary(summary, report, site)
     summary.notes += pipeline.notes
@@ -188,7 +182,7 @@ def _scrub(
             f"{report.without_patient} documents without a patient: their replacements are consistent within each "
             "document only (--patients, --patient-field, --patient-pattern)"
         )
-    summary.notes += people.note(report)
+    summary.notes += people.note(report.unlisted)
     if report.collisions:
         summary.notes.append(
             f"{report.collisions} name words have another surrogate in one document than in the person's others, where "
@@ -300,10 +294,10 @@ def _tag(
         patients=people.patients,
         known=people.known,
         jobs=job_count(jobs),
-        watch=lambda items: progress(items, "tagging", _total(found)),
+        watch=lambda items: progress(items, "tagging", document_total(found)),
     )
     fill_summary(summary, report, site)
-    summary.notes += people.note(report)
+    summary.notes += people.note(report.unlisted)
     summary.extra = {
         "recognizer": recognizer.name,
         "from": found.format.name,
@@ -330,12 +324,6 @@ def _vault(place: str | None, key_file: Path | None, key: Key) -> AbstractContex
             "leave it out and use PGPASSWORD or ~/.pgpass",
         )
     return Vault.open(place, load_key(key_file, create=False)[0] if key_file else key)
-
-
-def _total(source: Source) -> int | None:
-    from deid.io.formats import CollectionFormat
-
-    return None if isinstance(source.format, CollectionFormat) else len(source.names)
 
 
 def _key(path: Path | None, preview: bool) -> tuple[Key, str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from deid.detection.known import KnownRecognizer
     from deid.detection.site_lists import SiteLists
-    from deid.io import Options
+    from deid.io import Options, Source
     from deid.keys import Key
     from deid.pipeline import Report
     from deid.pipeline.known_people import KnownPeople
@@ -30,8 +30,10 @@ __all__ = [
     "DateField",
     "Deny",
     "Encoding",
+    "Failed",
     "IdField",
     "In",
+    "InFormat",
     "Jobs",
     "Keep",
     "KeyFile",
@@ -48,9 +50,11 @@ __all__ = [
     "Rules",
     "SpansField",
     "TextField",
+    "document_total",
     "existing_key",
     "fill_summary",
     "job_count",
+    "keeps_ids",
     "read_day",
     "read_options",
     "read_people",
@@ -66,6 +70,7 @@ IdField = Annotated[str | None, typer.Option("--id-field", metavar="NAME", help=
 SpansField = Annotated[
     str | None, typer.Option("--spans-field", metavar="NAME", help="Column or field of the annotations.")
 ]
+InFormat = Annotated[str | None, typer.Option("--format", metavar="F", help="Format of IN; told by its content.")]
 Model = Annotated[
     str | None,
     typer.Option(metavar="NAME|DIR", help="Shipped model or model folder; none for rules alone."),
@@ -140,6 +145,10 @@ KnownField = Annotated[
         help="Column or field of IN with an identifier that is looked for in the text of its record (repeatable).",
     ),
 ]
+Failed = Annotated[
+    Path | None,
+    typer.Option("--failed", metavar="F", help="Write the real paths of failed documents to F (they may hold PHI)."),
+]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Processes; 0 for one a core.")]
 KeyFile = Annotated[
     Path | None,
@@ -156,6 +165,20 @@ def read_options(
     return Options(
         encoding=encoding, any_label=any_label, text_field=text_field, id_field=id_field, spans_field=spans_field
     )
+
+
+def keeps_ids(kept: frozenset[str], source: Source) -> bool:
+    """Tell whether ``--keep`` keeps the ids of documents; where each is a file, its name is its id."""
+    from deid.io import CollectionFormat
+
+    return "id" in kept or (not isinstance(source.format, CollectionFormat) and "filename" in kept)
+
+
+def document_total(source: Source) -> int | None:
+    """Return the number of documents for a progress bar, None when only reading tells."""
+    from deid.io import CollectionFormat
+
+    return None if isinstance(source.format, CollectionFormat) else len(source.names)
 
 
 def existing_key(path: Path | None) -> Key | None:
@@ -205,11 +228,11 @@ class People:
             return None
         return (self.known or KnownPeople()).recognizer(self.patients, self.fields, language)
 
-    def note(self, report: Report) -> list[str]:
+    def note(self, unlisted: int) -> list[str]:
         """Say how many documents are of patients that the table does not have."""
-        if not report.unlisted:
+        if not unlisted:
             return []
-        return [f"{report.unlisted} documents of patients that the table of known patients does not have, or of none"]
+        return [f"{unlisted} documents of patients that the table of known patients does not have, or of none"]
 
 
 def read_people(

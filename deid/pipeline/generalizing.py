@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
+from deid.detection import Recognizer
 from deid.document import Document, Failure
-from deid.errors import ConfigError, DeidError
-from deid.io import CollectionFormat, Format, Source, open_writer
-from deid.phi import LABEL_SETS
+from deid.errors import DeidError
+from deid.io import Source
+from deid.pipeline.files import Output, Watch, require_annotations, results
+from deid.pipeline.known_people import KnownPeople
 from deid.pipeline.naming import Naming
-from deid.replacement.t_plausibility import Generalizer, generalize
+from deid.pipeline.patients import Patients
+from deid.replacement.ontology import find_terms
+from deid.replacement.t_plausibility import Generalized, Generalizer, generalize
 
 __all__ = ["GeneralizedNote", "GeneralizingReport", "generalize_files"]
 
@@ -44,6 +46,10 @@ class GeneralizingReport:
 
     notes: list[GeneralizedNote] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    lost: int = 0
+    """Notes that were not written after all, because their collection could not be completed."""
+    unlisted: int = 0
+    """Documents whose patient is not in the table of known patients."""
     categories: Counter[str] = field(default_factory=Counter)
     """Changed words by category."""
 
@@ -58,6 +64,35 @@ class GeneralizingReport:
         return [note for note in self.notes if note.words and not note.reached]
 
 
+@dataclass(frozen=True, slots=True)
+class Generalizing:
+    """The work of `generalize_files` on one document."""
+
+    generalizer: Generalizer
+    naming: Naming
+    gold: bool
+    recognizer: Recognizer | None
+    patients: Patients
+    known: KnownPeople | None
+
+    def __call__(self, document: Document) -> tuple[Generalized, bool]:
+        spans = document.spans if self.gold else find_terms(document, self.generalizer.ontologies)
+        if self.recognizer is not None:
+            spans = (*spans, *self.recognizer.find(document))
+        result = generalize(document, self.generalizer, spans)
+        own = document.id if _PSEUDONYM.fullmatch(document.id) else self.naming.id(document.id)
+        changed = result.document
+        anonymous = Document(
+            own,
+            changed.text,
+            tuple(replace(span, id="") for span in changed.spans),
+            self.naming.metadata(changed.metadata),
+            changed.index,
+        )
+        listed = self.known is None or self.patients.of(document) in self.known.identifiers
+        return replace(result, document=anonymous), listed
+
+
 def generalize_files(
     source: Source,
     target: Path,
@@ -65,8 +100,12 @@ def generalize_files(
     naming: Naming,
     *,
     gold: bool = False,
+    recognizer: Recognizer | None = None,
+    patients: Patients | None = None,
+    known: KnownPeople | None = None,
     keep_filename: bool = False,
-    watch: Callable[[Iterator[Any]], Iterable[Any]] = iter,
+    jobs: int = 1,
+    watch: Watch = iter,
 ) -> GeneralizingReport:
     """Generalize a file or folder into a new file or folder of the same format.
 
@@ -81,10 +120,14 @@ def generalize_files(
         What becomes of ids and other fields. Ids that `deid scrub` made stay.
     gold : bool
         The annotations of the documents are the sensitive words; otherwise the ontologies' phrases are searched for.
+    recognizer : Recognizer, optional
+        Finds more of them, such as what is known of the document's patient.
+    patients, known
+        Whom documents are about, and the table of known patients, for the report.
     keep_filename : bool
         Collections in a folder keep their names.
-    watch : callable, optional
-        Wraps the stream of documents.
+    jobs, watch
+        See `deid.pipeline.batch.scrub_files`.
 
     Raises
     ------
@@ -93,58 +136,32 @@ def generalize_files(
     DeidError
         When nothing can be read or written at all; what fails for single documents is in the report.
     """
-    if gold and not any(isinstance(item, Document) and item.spans for item in source.documents()):
-        raise ConfigError(
-            "no document carries an annotation, so there is nothing to generalize",
-            "name the field of the annotations (--spans-field), or leave out --gold to search",
-        )
+    if gold:
+        require_annotations(source, "generalize", "search")
     report = GeneralizingReport()
-    for place, part, single in _parts(source, target, (lambda name: name) if keep_filename else naming.id):
-        done = len(report.notes) + len(report.failures)
-        with open_writer(place, source.format.name, _options(part), single=single) as writer:
-            for item in watch(part.documents(done + 1)):
-                if isinstance(item, Failure):
-                    report.failures.append(item)
-                    continue
-                try:
-                    result = generalize(item, generalizer, item.spans if gold else None)
-                    writer.write(_anonymous(result.document, naming, source.format))
-                except DeidError as error:
-                    report.failures.append(Failure(item.name, error.at(item.name), item.index, item.id))
-                    continue
-                report.notes.append(
-                    GeneralizedNote(
-                        item.name, item.index, result.words, result.plausible, result.reached, result.optimal
-                    )
-                )
-                report.categories.update(edit.category for edit in result.edits)
+
+    def rename(name: str) -> str:
+        return name if keep_filename or _PSEUDONYM.fullmatch(name) else naming.id(name)
+
+    output = Output(source, target, source.format, rename)
+    with output:
+        work = Generalizing(generalizer, naming, gold, recognizer, patients or Patients(), known)
+        for origin, found in watch(results(source, work, jobs)):
+            if isinstance(found, Failure):
+                report.failures.append(found)
+                continue
+            result, listed = found
+            try:
+                output.write(origin.group, result.document)
+            except DeidError as error:
+                report.failures.append(origin.failure(error, source))
+                continue
+            note = GeneralizedNote(
+                origin.name, origin.index, result.words, result.plausible, result.reached, result.optimal
+            )
+            report.notes.append(note)
+            report.unlisted += not listed
+            report.categories.update(edit.category for edit in result.edits)
+    report.failures.extend(output.failures)
+    report.lost = output.lost
     return report
-
-
-def _anonymous(document: Document, naming: Naming, format: Format) -> Document:
-    own = document.id if _PSEUDONYM.fullmatch(document.id) else naming.id(document.id)
-    fields = naming.metadata(document.metadata)
-    if not isinstance(format, CollectionFormat):
-        fields = {name: value for name, value in fields.items() if value is not None}
-    known = [LABEL_SETS[name] for name in format.label_sets]
-    spans = [
-        replace(span, id="")
-        for span in document.spans
-        if format.carries_spans and (not known or any(span.category in labels for labels in known))
-    ]
-    return Document(own, document.text, tuple(spans), fields, document.index)
-
-
-def _options(part: Source) -> Any:
-    options = part.layout()
-    return replace(options, id_field=None) if options.id_field == "" else options
-
-
-def _parts(source: Source, target: Path, rename: Callable[[str], str]) -> Iterator[tuple[Path, Source, bool | None]]:
-    """Yield where to write what: a folder of collections file by file, all else at once."""
-    if source.single or not isinstance(source.format, CollectionFormat):
-        yield target, source, None if source.single else False
-        return
-    for stem, part in source.files():
-        name = stem if _PSEUDONYM.fullmatch(stem) else rename(stem)
-        yield target / f"{name}{source.format.suffixes[0]}", part, True

@@ -23,8 +23,8 @@ from deid.io import CollectionFormat, Source
 from deid.keys import Key
 from deid.phi import CATEGORIES, group
 from deid.pipeline.alignment import Stretch, align_by_annotations, align_by_detection, align_by_text
-from deid.pipeline.batch import keyed_documents
 from deid.pipeline.edit_log import LoggedEdits, read_edit_log
+from deid.pipeline.files import keyed_documents
 from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.workers import failure_of
 from deid.replacement.containment import holds

@@ -112,3 +112,19 @@ def test_wrong_options_write_nothing(notes: Path, tmp_path: Path, wrong: list[ob
     assert not (tmp_path / "out").exists()
     with pytest.raises(OutputError):
         run(notes, notes / "out", "--t", 5)
+
+
+def test_what_is_known_of_the_patient_is_sensitive_too(tmp_path: Path) -> None:
+    """What an ontology has of it counts, the rest becomes its category; jobs change nothing."""
+    records = [{"id": n, "text": f"{n}: zyx of Qarth has asthma", "who": f"p{n}"} for n in range(3)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    (tmp_path / "known.csv").write_text("patient,name,city\np0,Zyx,Qarth\np1,Zyx,Qarth\n")
+    options = ("--t", 4, "--known", tmp_path / "known.csv", "--patient-field", "who")
+    for jobs in (1, 2):
+        status, said = run(tmp_path / "in.jsonl", tmp_path / f"{jobs}.jsonl", *options, "--jobs", jobs)
+        assert status == 0
+        assert "1 documents of patients that the table of known patients does not have" in said
+    assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
+    first, _, last = [json.loads(line)["text"] for line in (tmp_path / "1.jsonl").read_text().splitlines()]
+    assert first.startswith("0: [NAME] of [PLACE] has ")
+    assert last.startswith("2: zyx of Qarth has ")

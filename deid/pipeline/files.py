@@ -1,0 +1,235 @@
+"""Files and folders in, files and folders out: the loop that scrubbing, tagging and generalizing share.
+
+A collection (JSONL, CSV, ...) in a folder becomes a collection of its own; other documents become a file each. Nothing
+is written of a document that failed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from deid.document import Document, Failure, Span
+from deid.errors import ConfigError, DeidError
+from deid.io import CollectionFormat, Format, Options, Source, Writer, open_writer
+from deid.phi import LABEL_SETS, map_used_labels
+from deid.pipeline.workers import process
+from deid.safe_names import safe_name
+
+__all__ = ["Origin", "Output", "Watch", "keyed_documents", "require_annotations", "results"]
+
+R = TypeVar("R")
+_NUMBERED = frozenset({"i2b2-2014", "meddocan"})
+"""Formats whose official files number the annotations of a document from P0."""
+Watch = Callable[[Iterator[Any]], Iterable[Any]]
+"""Looks on while results come in: a progress bar."""
+
+
+def keyed_documents(source: Source) -> Iterator[tuple[str, Document | Failure]]:
+    """Yield the documents of a source with keys that are unique in it, as edit logs have them."""
+    for group, item in _items(source):
+        yield (_key(group, item.id) if isinstance(item, Document) else ""), item
+
+
+def require_annotations(source: Source, what: str, otherwise: str) -> None:
+    """Refuse a source without any annotation: its text would come out as it is.
+
+    Parameters
+    ----------
+    source : Source
+    what, otherwise : str
+        What is to be done with annotations, and without ``--gold``.
+
+    Raises
+    ------
+    ConfigError
+        When no document carries any.
+    """
+    if not any(isinstance(item, Document) and item.spans for item in source.documents()):
+        raise ConfigError(
+            f"no document carries an annotation, so there is nothing to {what}",
+            f"name the field of the annotations (--spans-field), or leave out --gold to {otherwise}",
+        )
+
+
+def _key(group: str, document_id: str) -> str:
+    """Join the name of a collection in a folder and the id of a document in it; ids in two collections may be equal."""
+    return f"{group}/{document_id}" if group else document_id
+
+
+def _groups(source: Source) -> Iterator[tuple[str, Source]]:
+    """Yield the collections of a folder by name, or everything as one group without a name."""
+    if isinstance(source.format, CollectionFormat) and not source.single:
+        yield from source.files()
+        # folders that cannot be opened belong to no file, but must be told
+        yield "", replace(source, names=())
+    else:
+        yield "", source
+
+
+def _items(source: Source) -> Iterator[tuple[str, Document | Failure]]:
+    """Yield all documents with the name of their group, counted through."""
+    count = 0
+    for group, part in _groups(source):
+        for item in part.documents(count + 1):
+            count += 1
+            yield group, item
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a result comes from: what is kept of a document while it is under way."""
+
+    group: str
+    id: str
+    name: str
+    index: int | None
+    document: Document | None = field(default=None, repr=False)
+    """The document itself, where the result needs it."""
+
+    def failure(self, error: Exception, source: Source) -> Failure:
+        """Return a failure of this document, with its real path for whoever runs it again."""
+        if isinstance(error, DeidError):  # a writer names the scrubbed document, which the user does not know
+            error = type(error)(error.what, error.hint, self.name, error.position)
+        return Failure(self.name, error, self.index, self.path(source))
+
+    def path(self, source: Source) -> str:
+        """Return the path of the document's file; of a record in a collection that of its file, and its id."""
+        if isinstance(source.format, CollectionFormat):
+            file = source.root / (self.group or source.names[0])
+            return f"{next(_existing(file, source.format), file)}\t{self.id}"
+        file = source.root / self.id
+        return str(next(_existing(file, source.format), file))
+
+
+def results(
+    source: Source, work: Callable[[Document], R], jobs: int, *, keep: bool = False
+) -> Iterator[tuple[Origin, R | Failure]]:
+    """Yield each result with where it comes from, in order; with its document when that is to be kept."""
+    origins: deque[Origin | None] = deque()  # of what is under way, so a bounded number; None: could not be read
+
+    def items() -> Iterator[Document | Failure]:
+        for group, item in _items(source):
+            if isinstance(item, Document):
+                origins.append(Origin(group, item.id, item.name, item.index, item if keep else None))
+            else:
+                origins.append(None)
+            yield item
+
+    for result in process(work, items(), jobs):
+        origin = origins.popleft()
+        if origin is not None and isinstance(result, Failure):
+            result = origin.failure(result.error, source)
+        yield origin or Origin("", "", "", None), result
+
+
+def _existing(file: Path, format: Format) -> Iterator[Path]:
+    candidates = (file, *(file.with_name(file.name + suffix) for suffix in format.suffixes))
+    return (path for path in candidates if path.is_file())
+
+
+class Output:
+    """Writes documents to their groups' places, one group after the other; used as a context manager.
+
+    Parameters
+    ----------
+    source : Source
+        Where the documents come from.
+    target : Path
+    format : Format
+        Of the output.
+    rename : callable
+        Gives the name of a collection in a folder.
+    options : Options, optional
+        How to write; by default as the source was read.
+    """
+
+    def __init__(
+        self, source: Source, target: Path, format: Format, rename: Callable[[str], str], options: Options | None = None
+    ) -> None:
+        self.source = source
+        self.target = target
+        self.format = format
+        self.rename = rename
+        self.options = options
+        self.failures: list[Failure] = []
+        """Collections that could not be completed."""
+        self.lost = 0
+        """Documents that had been written to them."""
+        self._group: str | None = None
+        self._written = 0
+        self._stack = ExitStack()
+        self._writer: Writer | None = None
+        self._drop_spans = self._any_label = False
+
+    def key(self, group: str, document_id: str) -> str:
+        """Return the key of a written document, as `keyed_documents` has it for the output."""
+        return _key(self.rename(group) if group else "", document_id)
+
+    def write(self, group: str, document: Document) -> int:
+        """Write a document; return how many of its annotations have no label in the format."""
+        if group != self._group or self._writer is None:
+            self._close()
+            self._open(group)
+        assert self._writer is not None
+        spans = document.spans if self._any_label else tuple(_labelled(document.spans, self.format))
+        if self._drop_spans:
+            spans = ()
+        if self.format.name in _NUMBERED:
+            spans = tuple(replace(span, id=f"P{n}") for n, span in enumerate(spans))
+        fields = dict(document.metadata)
+        if not isinstance(self.format, CollectionFormat):
+            fields = {name: value for name, value in fields.items() if value is not None}  # emptied: only tables care
+        self._writer.write(replace(document, spans=spans, metadata=fields))
+        self._written += 1
+        return 0 if self._drop_spans else len(document.spans) - len(spans)
+
+    def _open(self, group: str) -> None:
+        part = next(p for g, p in _groups(self.source) if g == group)
+        options = self.options or part.layout()
+        if options.id_field == "":
+            options = replace(options, id_field=None)  # edit logs and checks name documents, so they get ids
+        collection = isinstance(self.format, CollectionFormat)
+        path = self.target
+        # a folder stays a folder, even when its name has a dot
+        single = None if collection or self.source.single else False
+        if group:
+            name = self.rename(group)
+            path, single = self.target / (f"{name}{self.format.suffixes[0]}" if collection else name), collection
+        self._drop_spans = not self.format.carries_spans or options.spans_field == ""
+        self._any_label = options.any_label
+        self._group, self._written = group, 0
+        self._writer = self._stack.enter_context(open_writer(path, self.format.name, options, single=single))
+
+    def _close(self) -> None:
+        try:
+            self._stack.close()
+        except DeidError as error:
+            # the collection could not be completed, so nothing of it is there
+            name = safe_name(self._group or "the output")
+            self.failures.append(Failure(name, error.at(name), None, self._group or ""))
+            self.lost += self._written
+        self._writer = None
+
+    def __enter__(self) -> Output:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
+        if kind is None:
+            self._close()
+        else:
+            self._stack.__exit__(kind, *rest)
+
+
+def _labelled(spans: Iterable[Span], format: Format) -> Iterator[Span]:
+    """Yield the spans with labels that the format knows; a closed format has no place for some."""
+    sets = [LABEL_SETS[name] for name in format.label_sets]
+    for span in spans:
+        if not sets or any(span.category in known for known in sets):
+            yield span
+        elif (label := map_used_labels([span.category], sets[0].name).to[span.category]) is not None:
+            yield replace(span, category=label)
