@@ -1,112 +1,136 @@
-"""Which recoding model an output follows, in the words of LeFevre et al. (SIGMOD 2005, ICDE 2006).
-
-From the strictest to the loosest: *full-domain* (a column's values all go to one level of its hierarchy), *global* (one
-map for each column), *multidimensional* (one map on whole vectors of quasi-identifiers) and *local* (rows with equal
-originals may be published differently).
-"""
+"""From groups of rows to a published table: every group gets cells that cover its rows, or is suppressed."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from deid.disclosure.classes import group_rows
-from deid.errors import InputError
-from deid.hierarchy import Hierarchy
-from deid.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
+from deid.disclosure.cells import format_dates, format_interval, format_set
+from deid.disclosure.encoding import CodedColumn, CodedTable, Ints
+from deid.microdata import SUPPRESSED, Microdata
 
-__all__ = ["SCHEMES", "Recoding", "classify_recoding"]
+if TYPE_CHECKING:
+    import pandas as pd
 
-SCHEMES = ("full-domain", "global", "multidimensional", "local")
-"""Recoding models, the strictest first."""
+__all__ = ["publish", "range_labels"]
 
-
-@dataclass(frozen=True)
-class Recoding:
-    """How a table was recoded.
-
-    Parameters
-    ----------
-    scheme : str
-        The strictest of `SCHEMES` that explains the output.
-    levels : dict of str to int or None
-        Level of each column that has one (0: unchanged), None for the others.
-    suppressed : int
-        Rows of which nothing but ``*`` is left; they are no part of the classification.
-    """
-
-    scheme: str
-    levels: dict[str, int | None]
-    suppressed: int
+Indices = NDArray[np.intp]
 
 
-def classify_recoding(original: Microdata, release: Microdata, rows: Sequence[int] | None = None) -> Recoding:
-    """Tell which recoding model turns one table into the other.
+def range_labels(column: CodedColumn, low: Ints, high: Ints, kind: str) -> list[str | None]:
+    """Return the published cell of each range of codes ``low`` to ``high``.
 
     Parameters
     ----------
-    original, release : Microdata
-        Tables with the same quasi-identifiers.
-    rows : sequence of int, optional
-        Row of the original table (from 0) for each published row; by default the tables have the same rows in the
-        same order.
+    column : CodedColumn
+        The column.
+    low, high : ndarray of int32, shape [ranges]
+        Least and greatest code, both included.
+    kind : str
+        ``numeric``, ``date`` or ``nominal``: how a range without a hierarchy is written.
 
-    Raises
-    ------
-    InputError
-        When the rows do not fit together.
+    Returns
+    -------
+    list of str or None
+        None for a missing value; ``*`` where a missing value is together with others.
     """
-    names = release.quasi_identifiers
-    check_columns(original.frame, names)
-    places = np.arange(len(release)) if rows is None else np.asarray(rows, dtype=np.int64)
-    fits = len(places) == len(release) and (rows is not None or len(original) == len(release))
-    if not fits or (len(places) and not (places.min() >= 0 and places.max() < len(original))):
-        raise InputError("the tables have different rows", "give the original row of each published row")
-    before = [original.codes(name) for name in names]
-    after = [release.codes(name) for name in names]
-    gone = np.ones(len(release), dtype=bool)
-    for column in after:
-        gone &= column.codes == (column.values.index(SUPPRESSED) if SUPPRESSED in column.values else len(column.values))
-    kept = np.flatnonzero(~gone)
-    levels: dict[str, int | None] = {}
-    single = True
-    for name, old, new in zip(names, before, after, strict=True):
-        pairs = {(int(a), int(b)) for a, b in zip(*_distinct(old.codes[places[kept]], new.codes[kept]), strict=True)}
-        one_map = len({a for a, _ in pairs}) == len(pairs)
-        single &= one_map
-        texts = [(_text(old.values, a), _text(new.values, b)) for a, b in pairs]
-        levels[name] = _level(texts, original.hierarchies.get(name)) if one_map else None
-    if single:
-        scheme = "full-domain" if all(level is not None for level in levels.values()) else "global"
-    else:
-        vectors, count = group_rows([(column.codes[places[kept]], len(column.values)) for column in before])
-        outputs, _ = group_rows([(column.codes[kept], len(column.values)) for column in after])
-        scheme = "multidimensional" if len(_distinct(vectors, outputs)[0]) == count else "local"
-    return Recoding(scheme, levels, int(gone.sum()))
+    if column.tree is not None:
+        return [column.tree.names[node] for node in column.tree.common(low, high)]
+    return [_label(column, range(a, b + 1), kind) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
 
 
-def _distinct(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct pairs of two columns of codes."""
-    room = int(b.max(initial=0)) + 2
-    keys = np.unique((a.astype(np.int64) + 1) * room + b + 1)
-    return keys // room - 1, keys % room - 1
+def _label(column: CodedColumn, codes: Sequence[int], kind: str) -> str | None:
+    """Return the cell that covers some codes of a column without a hierarchy, given in ascending order."""
+    first, last = column.values[codes[0]], column.values[codes[-1]]
+    if len(codes) == 1:
+        return first
+    if first is None or last is None or SUPPRESSED in (first, last):
+        return SUPPRESSED
+    if kind == "date":
+        return format_dates(first, last)
+    if column.numbers is not None:
+        return format_interval(float(column.numbers[codes[0]]), float(column.numbers[codes[-1]]))
+    return format_set(str(column.values[code]) for code in codes)
 
 
-def _text(values: tuple[str, ...], code: int) -> str | None:
-    return None if code == NA_CODE else values[code]
+def publish(
+    data: Microdata,
+    coded: CodedTable,
+    classes: Indices,
+    suppressed: NDArray[np.bool_] | None = None,
+    *,
+    regions: Sequence[tuple[Ints, Ints]] | None = None,
+) -> pd.DataFrame:
+    """Return the table with every quasi-identifier replaced by the cell of its row's group.
+
+    Parameters
+    ----------
+    data : Microdata
+        The original table.
+    coded : CodedTable
+        Its coded quasi-identifiers, one row a row.
+    classes : ndarray of intp, shape [n]
+        Group of each row.
+    suppressed : ndarray of bool, shape [n], optional
+        Rows whose quasi-identifiers become ``*``.
+    regions : sequence of (low, high), optional
+        By column, the range of codes [groups] to publish; by default the least that covers the group's rows.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The rows in their order, with all other columns as they were.
+    """
+    columns = {}
+    count = int(classes.max(initial=-1)) + 1
+    order = np.argsort(classes, kind="stable")
+    starts = np.searchsorted(classes[order], np.arange(count))
+    for c, column in enumerate(coded.columns):
+        codes = coded.codes[:, c]
+        if regions is not None:
+            cells = _cells(column, *regions[c], data.kind(column.name))
+        elif column.tree is None and column.numbers is None:
+            cells = _sets(column, codes, classes, count)
+        else:
+            arranged = codes[order]
+            low, high = np.minimum.reduceat(arranged, starts), np.maximum.reduceat(arranged, starts)
+            cells = _cells(column, low, high, data.kind(column.name))
+        values = cells[classes]
+        if suppressed is not None:
+            values[suppressed] = SUPPRESSED
+        columns[column.name] = values
+    return data.frame.assign(**columns)
 
 
-def _level(pairs: list[tuple[str | None, str | None]], hierarchy: Hierarchy | None) -> int | None:
-    """Return the level that all pairs (value, published value) agree with, None where there is none."""
-    pairs = [pair for pair in pairs if pair[0] is not None or pair[1] not in (None, SUPPRESSED)]
-    if all(old == new for old, new in pairs):
-        return 0
-    if hierarchy is None:
-        return 1 if all(new == SUPPRESSED for _, new in pairs) else None
-    for level in range(1, hierarchy.height + 1):
-        if all(old is not None and old in hierarchy and hierarchy.generalize(old, level) == new for old, new in pairs):
-            return level
-    top = hierarchy.height
-    return top if all(new in (SUPPRESSED, hierarchy.root) for _, new in pairs) else None
+def _cells(column: CodedColumn, low: Ints, high: Ints, kind: str) -> NDArray[np.object_]:
+    """Return the cell of each range; ranges that occur often are formatted once."""
+    key = low.astype(np.int64) * (column.size + 1) + high
+    distinct, place = np.unique(key, return_inverse=True)
+    size = column.size + 1
+    labels = range_labels(column, (distinct // size).astype(np.int32), (distinct % size).astype(np.int32), kind)
+    return _objects(labels)[place]
+
+
+def _sets(column: CodedColumn, codes: Ints, classes: Indices, count: int) -> NDArray[np.object_]:
+    """Return the cell of each group in a column of words without a hierarchy: the set of the words in the group."""
+    pairs = np.unique(classes * column.size + codes)
+    bounds = np.searchsorted(pairs // column.size, np.arange(count + 1)).tolist()
+    members = (pairs % column.size).tolist()
+    known: dict[tuple[int, ...], str | None] = {}
+    labels: list[str | None] = []
+    for begin, end in itertools.pairwise(bounds):
+        key = tuple(members[begin:end])
+        if key not in known:
+            known[key] = _label(column, key, "nominal")
+        labels.append(known[key])
+    return _objects(labels)
+
+
+def _objects(labels: Sequence[str | None]) -> NDArray[np.object_]:
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
