@@ -2,6 +2,8 @@
 
 A name with a title in the first line is a bare word further down; a record number in the header comes back in the
 footer. Words of clinical or ordinary language are found again only where their writing says that they are names.
+A word that no list has is a name when it sounds like one that was found (Soundex) and differs by one letter: misspelt,
+or misread by a scanner.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from deid.detection.known import one_apart, soundex
 from deid.detection.lexicon import classes_of
 from deid.detection.person_words import PERSON, clear
 from deid.detection.scene import Scene
@@ -24,6 +27,11 @@ _ORDINARY = classes_of(
 _NEVER = classes_of("function", "title", "title_doctor", "credential", "particle", "suffix")
 _PHRASES = frozenset(("HOSPITAL", "ORGANIZATION", "STREET", "CITY", "LOCATION-OTHER", "DEPARTMENT"))
 _NUMBERS = frozenset(("ID", "CONTACT"))
+_LEAST_FUZZY = 5
+"""Letters that a name must have for a misspelling of it to count."""
+_LABELLED = 0.7
+"""Certainty from which a name behind a label is looked for everywhere, as the HMS Scrubber does with header fields."""
+_HEADER_FIELDS = ("name.patient_field", "name.provider_field")
 _NOT_AGAIN = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFESSION", "OTHER"))
 
 
@@ -57,15 +65,15 @@ def find_again(scene: Scene, spans: Iterable[Span], certain: float) -> list[Span
     """
     seeds = _Seeds()
     for span in sorted(spans, key=lambda s: (-(s.score or 0.0), s)):
-        if (span.score if span.score is not None else 1.0) >= certain and span.category not in _NOT_AGAIN:
+        if _certain(span, certain) and span.category not in _NOT_AGAIN:
             _sow(scene, span, seeds)
     if not seeds.words:
         return []
     taken = bytearray(len(scene.view.text))
     for span in spans:
-        if (span.score if span.score is not None else 1.0) >= certain:
+        if _certain(span, certain):
             taken[span.start : span.end] = b"\1" * len(span)
-    found = []
+    found = list(_misspelt(scene, seeds, taken))
     for index, word in enumerate(scene.view.folded):
         for sequence, seed in seeds.words.get(word, ()):
             end = index + len(sequence)
@@ -84,6 +92,34 @@ def find_again(scene: Scene, spans: Iterable[Span], certain: float) -> list[Span
                     )
                 )
     return found
+
+
+def _certain(span: Span, certain: float) -> bool:
+    """Tell whether a span is looked for elsewhere: a certain one, or several words behind a label of the header."""
+    score = span.score if span.score is not None else 1.0
+    return score >= certain or (score >= _LABELLED and span.source.endswith(_HEADER_FIELDS))
+
+
+def _misspelt(scene: Scene, seeds: _Seeds, taken: bytearray) -> Iterator[Span]:
+    """Find words that no list has and that differ by one letter from a name that was found."""
+    view = scene.view
+    names: dict[str, list[tuple[str, Span]]] = {}
+    for word, held in seeds.words.items():
+        for sequence, seed in held:
+            if len(sequence) == 1 and len(word) >= _LEAST_FUZZY and group(seed.category) == "NAME" and word.isalpha():
+                names.setdefault(soundex(word), []).append((word, seed))
+    if not names:
+        return
+    for index, word in enumerate(view.folded):
+        if len(word) < _LEAST_FUZZY or scene.classes[index] or view.kinds[index] not in (TITLE, UPPER, MIXED):
+            continue
+        if word in seeds.words or all(taken[view.starts[index] : view.ends[index]]) or not word.isalpha():
+            continue
+        for name, seed in names.get(soundex(word), ()):
+            if one_apart(word, name):
+                source = f"consistency:soundex:{seed.source}"
+                yield Span(view.starts[index], view.ends[index], seed.category, source=source, score=0.7)
+                break
 
 
 def _sow(scene: Scene, span: Span, seeds: _Seeds) -> None:

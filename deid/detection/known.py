@@ -270,11 +270,11 @@ def _name_score(
     if ordinary:
         return 0.0
     similar = codes.get(soundex(key)) if len(key) >= _LEAST_FUZZY else None
-    return 0.72 if similar is not None and _one_apart(key, similar) else 0.0
+    return 0.72 if similar is not None and one_apart(key, similar) else 0.0
 
 
 @functools.lru_cache(maxsize=4096)
-def _one_apart(a: str, b: str) -> bool:
+def one_apart(a: str, b: str) -> bool:
     """Tell whether two words differ by one letter: changed, missing, added, or two swapped."""
     if abs(len(a) - len(b)) > 1 or a == b:
         return a == b

@@ -175,3 +175,18 @@ def test_what_was_accepted_stays_covered_and_nothing_overlaps(
     }
     assert spans == sorted(spans)
     assert all(a.end <= b.start for a, b in pairwise(spans))
+
+
+def test_a_misspelt_name_is_found_by_its_sound() -> None:
+    text = "Seen by Dr. Quillandra Vosk.\nQuilandra eats, Quillandrra sleeps. Quorlandra and quilandra do not."
+    words = [w for w, _ in found(Ensemble((RULES,)), text)]
+    assert {"Quilandra", "Quillandrra"} <= set(words)
+    assert "Quorlandra" not in words
+    assert "quilandra" not in words
+
+
+def test_names_of_the_header_are_found_everywhere_though_no_list_has_them() -> None:
+    text = "Patient: Quillandra Voskavec\nMs. Lee saw her.\nToday Quillandra is well; VOSKAVEC came along."
+    words = [w for w, _ in found(Ensemble((RULES,)), text)]
+    assert words.count("Quillandra") == 1
+    assert "VOSKAVEC" in words
