@@ -25,6 +25,7 @@ GROUPS: tuple[str, ...] = (
     "doctor",
     "train",
     "evaluate",
+    "calibrate",
     "experiment",
     "convert",
 )

@@ -20,7 +20,7 @@ from deid.document import Document, Span
 from deid.errors import ConfigError
 from deid.labeling.tagger import DEFAULT_MODEL, Tagger, load_model
 from deid.phi import LABEL_SETS, label_set_of, map_labels
-from deid.pipeline.dial import Dial, dial_of_folder, parse_dial
+from deid.pipeline.dial import Dial, dial_of_folder, fingerprint, parse_dial
 from deid.pipeline.explanation import Explanation, explain
 
 __all__ = ["RULES_ALONE", "LazyRecognizer", "build_recognizer", "find_with_effect"]
@@ -180,6 +180,27 @@ class LazyRecognizer:
         if self._wish.site:
             spans, effect, _ = self._wish.site.apply(seen.text, spans, self._labels.of)
         return [normal.back(span) for span in spans], effect
+
+    def dialled(self, value: float) -> LazyRecognizer:
+        """Return the same recognizer with another position of the dial; what is loaded is shared.
+
+        Raises
+        ------
+        ConfigError
+            When there is no model.
+        """
+        tagger = self._tagger
+        if tagger is None:
+            raise ConfigError("without a model there is no dial", "name a model")
+        other = LazyRecognizer(dataclasses.replace(self._wish, dial=Dial(value)))
+        turned = tagger.dial(value)
+        first: Recognizer = turned if self._wish.threshold is None else _Sure(turned, self._wish.threshold)
+        other.__dict__.update(_tagger=turned, _members=(first, *self._members[1:]))
+        return other
+
+    def fingerprint(self) -> str:
+        """Return the checksum of the model, empty without one."""
+        return "" if self._tagger is None else fingerprint(self._tagger)
 
     def explain(self, document: Document, places: Iterable[tuple[int, int]] = ()) -> Explanation:
         """Say why each span was found, and why nothing was found at some places (offsets in the document's text)."""

@@ -1,0 +1,341 @@
+"""Setting the recall dial on a user's gold: the highest precision whose recall is certain enough.
+
+Every dial of a list is measured on the same documents. The dials are tested from the one that finds most to the one
+that finds least, and the last one before the first whose lower confidence bound of recall misses the target is taken:
+fixed-sequence testing, which needs no correction for looking at many dials (Angelopoulos, Bates, Candes, Jordan and
+Lei, "Learn then test", 2021).
+
+The bound is Clopper and Pearson's (1934), exact for a binomial share and valid when nothing is missed, where a
+bootstrap would promise a recall of 1. Words of one note are not independent (a name that is missed once is missed
+again), so the number of words is divided by the design effect that the documents show (Korn and Graubard, "Confidence
+intervals for proportions with small expected number of positive counts estimated from survey data", Survey Methodology
+24, 1998).
+Where a dial misses too few words to show one, the largest of the other dials counts; where no dial misses anything,
+each document counts as one word.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from deid.document import Document, Failure
+from deid.errors import ConfigError
+from deid.evaluation.comparison import LEVEL, intervals, resampled_totals
+from deid.evaluation.scores import touched, word_bounds
+from deid.pipeline.recognizers import LazyRecognizer
+from deid.pipeline.workers import process
+
+__all__ = ["DIALS", "Calibration", "Point", "calibrate", "count_words", "describe", "lower_bound", "words_needed"]
+
+DIALS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+"""Dials that are tried when none are named."""
+_MISSES = 10
+"""Misses from which a dial shows its own design effect."""
+_RESAMPLES = 1000
+PHI, FOUND, OTHER, FLAGGED = range(4)
+"""Columns of the counts: PHI words, those found, other words, those flagged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What one dial gives on the gold documents."""
+
+    dial: float
+    words: int
+    """PHI words."""
+    missed: int
+    recall: float
+    bound: float
+    """Lower confidence bound of the recall."""
+    effective: float
+    """Independent words that the PHI words are worth."""
+    leaks: float
+    """PHI words left per note."""
+    leaks_interval: tuple[float, float]
+    flagged: float
+    """Share of the other words that are flagged."""
+    flagged_interval: tuple[float, float]
+    precision: float
+    precision_interval: tuple[float, float]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON values."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A dial for a recall, and what it was chosen by."""
+
+    target: float
+    confidence: float
+    points: tuple[Point, ...]
+    """All dials, ascending."""
+    chosen: Point
+    """The smallest dial that is certain to reach the target, else the one with the highest bound."""
+    reached: bool
+    documents: int
+    needed: float
+    """Independent words without a miss that the target needs."""
+    held_out: tuple[Point, ...] = field(default=())
+    """The dial chosen on one half of the documents, measured on the other; both ways."""
+    failures: tuple[Failure, ...] = field(default=(), repr=False)
+
+    @property
+    def too_small(self) -> bool:
+        """Whether the gold could not show the target even if nothing were missed."""
+        return max(p.effective for p in self.points) < self.needed
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON values."""
+        return {
+            "target": self.target,
+            "confidence": self.confidence,
+            "reached": self.reached,
+            "documents": self.documents,
+            "words_needed": math.ceil(self.needed),
+            "too_small": self.too_small,
+            "chosen": self.chosen.as_dict(),
+            "held_out": [p.as_dict() for p in self.held_out],
+            "dials": [p.as_dict() for p in self.points],
+        }
+
+
+def words_needed(target: float, confidence: float) -> float:
+    """Return how many independent words without a miss show a recall with a confidence.
+
+    Examples
+    --------
+    >>> round(words_needed(0.99, 0.95))
+    298
+    """
+    return math.log(1 - confidence) / math.log(target)
+
+
+def lower_bound(found: float, words: float, confidence: float) -> float:
+    """Return Clopper and Pearson's one-sided lower bound of a share; counts may be fractions.
+
+    Examples
+    --------
+    >>> round(lower_bound(299, 299, 0.95), 4)
+    0.99
+    """
+    from scipy.stats import beta
+
+    if words <= 0 or found <= 0:
+        return 0.0
+    return float(beta.ppf(1 - confidence, found, words - found + 1))
+
+
+@dataclass(frozen=True)
+class _Counting:
+    """Counts the words of a document at every dial."""
+
+    recognizer: LazyRecognizer
+    dials: tuple[float, ...]
+
+    def prepare(self) -> None:
+        """Load what is loaded on first use."""
+        self.recognizer.find(Document("", ""))
+
+    def __call__(self, document: Document) -> np.ndarray:
+        return np.array([count_words(document, self.recognizer.dialled(d)) for d in self.dials])
+
+
+def count_words(document: Document, recognizer: LazyRecognizer) -> tuple[int, int, int, int]:
+    """Return PHI words (by the document's annotations), those found, other words, those flagged."""
+    starts, ends = word_bounds(document.text)
+    gold = touched(starts, ends, sorted(document.spans))
+    found = touched(starts, ends, recognizer.find(document))
+    return int(gold.sum()), int((gold & found).sum()), int((~gold).sum()), int((found & ~gold).sum())
+
+
+def calibrate(
+    documents: Iterable[Document | Failure],
+    recognizer: LazyRecognizer,
+    target: float,
+    *,
+    confidence: float = 0.95,
+    dials: Sequence[float] = DIALS,
+    seed: int = 0,
+    jobs: int = 1,
+) -> Calibration:
+    """Find the dial that is certain to reach a recall of words.
+
+    Parameters
+    ----------
+    documents : iterable of Document or Failure
+        Annotated; a span hides every word that it touches, whatever its category.
+    recognizer : LazyRecognizer
+        Model, rules and lists as they will be used.
+    target : float
+        Recall to reach, below 1.
+    confidence : float
+        Of the bound (one-sided).
+    dials : sequence of float
+    seed : int
+        Of the halves and the bootstrap.
+    jobs : int
+        Processes.
+
+    Raises
+    ------
+    ConfigError
+        When a number is out of range or the documents hold no PHI.
+    """
+    if not 0 < target < 1 or not 0 < confidence < 1:
+        raise ConfigError("recall and confidence must lie between 0 and 1", "such as --recall 0.99 --confidence 0.95")
+    dials = tuple(sorted(set(map(float, dials))))
+    if not dials or not all(map(math.isfinite, dials)):
+        raise ConfigError("the dials are no numbers", "such as --dials 0,1,2")
+    counts: list[np.ndarray] = []
+    failures: list[Failure] = []
+    for result in process(_Counting(recognizer, dials), documents, jobs):
+        if isinstance(result, Failure):
+            failures.append(result)
+        else:
+            counts.append(result)
+    table = np.array(counts).reshape(-1, len(dials), 4)
+    if not table[:, :, PHI].any():
+        raise ConfigError("no document holds an annotation", "calibration needs gold: notes with their PHI annotated")
+    points = _points(table, dials, confidence, seed)
+    chosen, reached = _choose(points, target)
+    return Calibration(
+        target,
+        confidence,
+        points,
+        chosen,
+        reached,
+        len(table),
+        words_needed(target, confidence),
+        _held_out(table, dials, target, confidence, seed),
+        tuple(failures),
+    )
+
+
+def _points(table: np.ndarray, dials: Sequence[float], confidence: float, seed: int) -> tuple[Point, ...]:
+    """Measure every dial; ``table`` has the shape (n_documents, n_dials, 4)."""
+    effects = _design_effects(table)
+    return tuple(_point(table[:, i], dial, effects[i], confidence, seed) for i, dial in enumerate(dials))
+
+
+def _design_effects(table: np.ndarray) -> list[float]:
+    """Return by how much the words of each dial are worth less than independent ones; at least 1."""
+    own = [_design_effect(table[:, i, PHI], table[:, i, FOUND]) for i in range(table.shape[1])]
+    missed = (table[:, :, PHI] - table[:, :, FOUND]).sum(axis=0)
+    known = [e for e, m in zip(own, missed, strict=True) if m >= _MISSES] or [
+        e for e, m in zip(own, missed, strict=True) if m
+    ]
+    largest = max(known, default=table[:, 0, PHI].sum() / max(1, (table[:, 0, PHI] > 0).sum()))
+    return [e if m >= _MISSES else max(e, largest) for e, m in zip(own, missed, strict=True)]
+
+
+def _design_effect(words: np.ndarray, found: np.ndarray) -> float:
+    """Variance of the recall over documents (linearized ratio) over that of independent words."""
+    total, documents = words.sum(), len(words)
+    recall = found.sum() / total if total else 1.0
+    if recall in (0.0, 1.0) or documents < 2:
+        return 1.0
+    residuals = (found - recall * words) / total
+    variance = documents / (documents - 1) * float((residuals**2).sum())
+    return max(1.0, variance * float(total) / (recall * (1 - recall)))
+
+
+def _point(counts: np.ndarray, dial: float, effect: float, confidence: float, seed: int) -> Point:
+    from scipy.stats import t
+
+    phi, found, other, flagged = counts.sum(axis=0).tolist()
+    documents = len(counts)
+    effective = phi / effect
+    if documents > 1 and phi > 1:  # the variance itself is an estimate: Korn and Graubard's ratio of t quantiles
+        ratio = t.ppf(confidence, phi - 1) / t.ppf(confidence, documents - 1)
+        effective = min(float(phi), effective * float(ratio) ** 2)
+    recall = found / phi if phi else 0.0
+    totals = resampled_totals(counts, _RESAMPLES, seed)
+    drawn = np.stack(
+        [
+            (totals[:, PHI] - totals[:, FOUND]) / documents,
+            totals[:, FLAGGED] / np.maximum(1, totals[:, OTHER]),
+            totals[:, FOUND] / np.maximum(1, totals[:, FOUND] + totals[:, FLAGGED]),
+        ],
+        axis=1,
+    )
+    low, high = intervals(drawn).tolist()
+    return Point(
+        dial,
+        phi,
+        phi - found,
+        recall,
+        lower_bound(recall * effective, effective, confidence),
+        effective,
+        (phi - found) / documents,
+        (low[0], high[0]),
+        flagged / max(1, other),
+        (low[1], high[1]),
+        found / max(1, found + flagged),
+        (low[2], high[2]),
+    )
+
+
+def _choose(points: Sequence[Point], target: float) -> tuple[Point, bool]:
+    """Test from the dial that finds most downwards; return the last that holds, else the one with the best bound."""
+    chosen = None
+    for point in reversed(points):
+        if point.bound < target:
+            break
+        chosen = point
+    return (chosen, True) if chosen else (max(points, key=lambda p: (p.bound, -p.dial)), False)
+
+
+def _held_out(
+    table: np.ndarray, dials: Sequence[float], target: float, confidence: float, seed: int
+) -> tuple[Point, ...]:
+    """Choose a dial on one half of the documents and measure it on the other, both ways."""
+    if len(table) < 4:
+        return ()
+    order = np.random.default_rng(seed).permutation(len(table))
+    halves = (table[np.sort(order[::2])], table[np.sort(order[1::2])])
+    if any(not half[:, :, PHI].any() for half in halves):
+        return ()
+    measured = []
+    for here, there in (halves, halves[::-1]):
+        chosen, _ = _choose(_points(here, dials, confidence, seed), target)
+        measured.append(next(p for p in _points(there, dials, confidence, seed) if p.dial == chosen.dial))
+    return tuple(measured)
+
+
+def describe(calibration: Calibration) -> list[str]:
+    """Say in sentences what was chosen, what to expect, and what the gold is too small for."""
+    chosen, target, sure = calibration.chosen, calibration.target, f"{calibration.confidence:.0%}"
+    said = []
+    if calibration.reached:
+        said.append(f"dial {chosen.dial:g}: recall of words at least {chosen.bound:.4f} with {sure} confidence")
+    else:
+        said.append(
+            f"no dial is certain to reach a recall of {target:g}; the best is {chosen.dial:g}: at least "
+            f"{chosen.bound:.4f} with {sure} confidence"
+        )
+    said.append(
+        f"expected: {chosen.leaks:.2f} PHI words left per note ({LEVEL:.0%} interval "
+        f"{chosen.leaks_interval[0]:.2f} to {chosen.leaks_interval[1]:.2f}), {chosen.flagged:.2%} of the other words "
+        f"hidden ({chosen.flagged_interval[0]:.2%} to {chosen.flagged_interval[1]:.2%}), precision "
+        f"{chosen.precision:.3f} ({chosen.precision_interval[0]:.3f} to {chosen.precision_interval[1]:.3f})"
+    )
+    if calibration.too_small:
+        most = max(p.effective for p in calibration.points)
+        said.append(
+            f"the gold is too small for {target:g} with {sure} confidence: even without a miss that needs "
+            f"{math.ceil(calibration.needed)} independent words, and its {chosen.words} PHI words in "
+            f"{calibration.documents} notes are worth {most:.0f}"
+        )
+    for half in calibration.held_out:
+        said.append(
+            f"chosen on one half of the notes: dial {half.dial:g}; on the other half it has recall {half.recall:.4f}, "
+            f"{half.leaks:.2f} PHI words left per note"
+        )
+    return said
