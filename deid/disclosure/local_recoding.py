@@ -27,7 +27,8 @@ from deid.disclosure.constraints import (
     require_feasible,
     smallest_group,
 )
-from deid.disclosure.encoding import CodedColumn, CodedTable, Ints, boxes, class_ids
+from deid.disclosure.cuts import Cuts
+from deid.disclosure.encoding import CodedTable, Ints, boxes, class_ids
 from deid.disclosure.groups import Groups, groups_of
 from deid.errors import ConfigError
 
@@ -43,93 +44,6 @@ _AGAIN = (0.5, 0.75, 1.0, 1.25, 1.5)
 """Exponents for splitting neighbourhoods anew."""
 _ROWS_FOR_ALL = 200_000
 """With more rows only the first exponent is tried."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Cuts:
-    """The tree along which a column is cut: its hierarchy, or halves of halves of its ordered values."""
-
-    depths: Ints  # [depth + 1, codes] node above each code
-    depth_of: Ints  # [nodes]
-    place: Ints  # [nodes] number of the node among its parent's children
-    loss: Floats  # [nodes]
-    children: Ints  # all children, parent after parent
-    first_child: Ints  # [nodes] where a node's children begin
-    widest: int  # greatest number of children
-
-    @classmethod
-    def build(cls, column: CodedColumn) -> _Cuts:
-        depths = column.tree.depths if column.tree is not None else _halves(column)
-        count = int(depths.max()) + 1
-        depth_of = np.zeros(count, dtype=np.int32)
-        parent = np.full(count, -1, dtype=np.int32)
-        low = np.zeros(count, dtype=np.int32)
-        high = np.zeros(count, dtype=np.int32)
-        codes = np.arange(depths.shape[1], dtype=np.int32)
-        for depth in range(len(depths) - 1, -1, -1):  # upwards: a repeated leaf gets its least depth at the end
-            row = depths[depth]
-            depth_of[row] = depth
-            high[row] = codes  # ascending, so the last one stays
-            low[row[::-1]] = codes[::-1]
-            if depth:
-                parent[row] = depths[depth - 1]
-        for depth in range(1, len(depths)):  # a leaf that ends early is not its own parent
-            ended = depths[depth] == depths[depth - 1]
-            above = depths[max(depth - 2, 0)]
-            fix = ended & (parent[depths[depth]] == depths[depth])
-            parent[depths[depth][fix]] = above[fix]
-        parent[0] = -1
-        order = np.lexsort((low, parent))
-        order = order[parent[order] >= 0]
-        first_child = np.searchsorted(parent[order], np.arange(count)).astype(np.int32)
-        place = np.zeros(count, dtype=np.int32)
-        place[order] = np.arange(len(order)) - first_child[parent[order]]
-        return cls(
-            depths,
-            depth_of,
-            place,
-            column.loss(low, high),
-            order.astype(np.int32),
-            first_child,
-            int(place.max(initial=0)) + 1,
-        )
-
-    def common(self, low: Ints, high: Ints) -> Ints:
-        node = np.zeros(len(low), dtype=np.int32)
-        for row in self.depths:
-            at_low = row[low]
-            same = at_low == row[high]
-            node[same] = at_low[same]
-        return node
-
-
-def _halves(column: CodedColumn) -> Ints:
-    """Return a binary tree over ordered codes: numbers are halved at the middle of their range, others by count."""
-    rows = [np.zeros(column.size, dtype=np.int32)]
-    number = 1
-    parts = [(0, column.size)]
-    missing = column.size > 1 and column.values[-1] is None
-    while any(end - begin > 1 for begin, end in parts):
-        row = rows[-1].copy()
-        smaller: list[tuple[int, int]] = []
-        for begin, end in parts:
-            if end - begin < 2:
-                continue
-            if missing and end == column.size:
-                middle = end - 1
-            elif column.numbers is not None:
-                half = (column.numbers[begin] + column.numbers[end - 1]) / 2
-                middle = begin + int(np.searchsorted(column.numbers[begin:end], half, side="right"))
-                middle = min(max(middle, begin + 1), end - 1)
-            else:
-                middle = (begin + end) // 2
-            for part in ((begin, middle), (middle, end)):
-                row[slice(*part)] = number
-                number += 1
-                smaller.append(part)
-        rows.append(row)
-        parts = smaller
-    return np.array(rows)
 
 
 def local_recoding(
@@ -169,7 +83,7 @@ def local_recoding(
     if table.weights is not None:
         raise ConfigError("local recoding needs one row a record", "do not collapse equal rows")
     require_feasible(table, constraint)
-    cuts = [_Cuts.build(column) for column in table.columns]
+    cuts = [Cuts.build(column) for column in table.columns]
     everyone = np.zeros(len(table), dtype=np.intp)
     first = thrift or (_THRIFT if len(table) <= _ROWS_FOR_ALL else _THRIFT[:1])
     results = [_split(table, cuts, constraint, exponent, everyone) for exponent in first]
@@ -230,7 +144,7 @@ class _Choice:
     absorbed: Indices  # child that joins the pool whole, -1 for none
 
 
-def _split(table: CodedTable, cuts: list[_Cuts], constraint: Constraint, thrift: float, within: Indices) -> Indices:
+def _split(table: CodedTable, cuts: list[Cuts], constraint: Constraint, thrift: float, within: Indices) -> Indices:
     """Cut the groups ``within`` as far as the constraint allows."""
     least = smallest_group(constraint)
     plain = isinstance(constraint, KAnonymity) and table.persons is None
@@ -280,7 +194,7 @@ def _split(table: CodedTable, cuts: list[_Cuts], constraint: Constraint, thrift:
 
 
 def _choose(
-    cuts: list[_Cuts],
+    cuts: list[Cuts],
     codes: Ints,
     starts: Indices,
     lengths: Indices,
