@@ -5,8 +5,7 @@
  * any loop. Sums run in a fixed order and no operation is contracted (-ffp-contract=off), so that results do not depend
  * on how wide the machine's vectors are.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "_labeller.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -414,4 +413,11 @@ static PyMethodDef methods[] = {
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "deid._native", "Hot loops of labelling.", -1, methods,
                                     NULL, NULL, NULL, NULL};
 
-PyMODINIT_FUNC PyInit__native(void) { return PyModule_Create(&module); }
+PyMODINIT_FUNC PyInit__native(void)
+{
+    PyObject *made = PyModule_Create(&module), *type = made ? PyType_FromSpec(&labeller_spec) : NULL;
+    if (!type || PyModule_AddObjectRef(made, "Labeller", type))
+        Py_CLEAR(made);
+    Py_XDECREF(type);
+    return made;
+}

@@ -20,14 +20,17 @@ import numpy as np
 from deid.dictionaries import Dictionary, PhraseMatcher, fold, load_dictionary
 from deid.errors import ConfigError, ModelError
 from deid.features.affix import affix_features
+from deid.features.alphabet import page
 from deid.features.patterns import letter_patterns, pattern_features
 from deid.features.position import PositionFeatures, occurrence_share, place_features
-from deid.features.shape import shape_features
+from deid.features.shape import LONGEST_SHAPE, shape_features
 from deid.tokenization import Tokens, tokenize
 
 __all__ = ["GROUPS", "PRESETS", "Encoded", "FeatureSet", "TypeFeature"]
 
 _LEXICAL_POSITION = ("HD_",)
+_MOST_OFFSETS = 16
+"""As many as the compiled loops have room for."""
 
 GROUPS = "racd"
 """The four groups of the dissertation: regular expressions, affixes, context, dictionaries."""
@@ -46,6 +49,16 @@ class TypeFeature:
     lexical: bool
     """Whether its attributes spell words or four and more letters of one, and so could tell whom the training notes
     are about."""
+    form: tuple[int, int, int, int] | None = None
+    """The same for the compiled loops: family (as in ``_labeller.h``) and its arguments; without it, a tagger with this
+    family runs on the NumPy route."""
+
+
+def _side(feature: TypeFeature, offset: int) -> str:
+    """Return what the attributes of a family begin with at an offset."""
+    if feature.name == "context":
+        return f"PREV{-offset - 1}_" if offset < 0 else f"NEXT{offset - 1}_"
+    return f"{offset:+d}:" if offset else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +95,17 @@ def _single_words(lists: Sequence[Dictionary]) -> Callable[[str], tuple[str, ...
     return lambda token: table.get(fold(token), ())
 
 
+_PATTERN, _SHAPE, _AFFIX, _TOKEN, _LOWERED, _LISTED = range(6)
+"""Families of type features as the compiled loops number them."""
 _AROUND = (-4, -3, -2, -1, 1, 2, 3, 4)
 
 
 def _hide_types() -> tuple[TypeFeature, ...]:
     table = letter_patterns(unicode=False)
     return (
-        TypeFeature("pattern", "r", lambda t: pattern_features(t, table), (0,), lexical=False),
-        TypeFeature("affix", "a", lambda t: affix_features(t, 3, hide_compat=True), (0,), lexical=False),
-        TypeFeature("context", "c", _word, _AROUND, lexical=True),
+        TypeFeature("pattern", "r", lambda t: pattern_features(t, table), (0,), False, (_PATTERN, 0, 0, 0)),
+        TypeFeature("affix", "a", lambda t: affix_features(t, 3, hide_compat=True), (0,), False, (_AFFIX, 3, 1, 1)),
+        TypeFeature("context", "c", _word, _AROUND, True, (_TOKEN, 0, 0, 0)),
     )
 
 
@@ -98,15 +113,17 @@ def _default_types() -> tuple[TypeFeature, ...]:
     table = letter_patterns(unicode=True)
     near = (-2, -1, 0, 1, 2)
     return (
-        TypeFeature("pattern", "r", lambda t: pattern_features(t, table), (0,), lexical=False),
-        TypeFeature("shape", "r", shape_features, near, lexical=False),
-        TypeFeature("affix", "a", lambda t: affix_features(t, 3), (0,), lexical=False),
-        TypeFeature("long-affix", "a", lambda t: affix_features(t, 5, 4), (0,), lexical=True),
-        TypeFeature("context", "c", _word, _AROUND, lexical=True),
-        TypeFeature("lower", "c", _lower, near, lexical=True),
+        TypeFeature("pattern", "r", lambda t: pattern_features(t, table), (0,), False, (_PATTERN, 1, 0, 0)),
+        TypeFeature("shape", "r", shape_features, near, False, (_SHAPE, LONGEST_SHAPE, 0, 0)),
+        TypeFeature("affix", "a", lambda t: affix_features(t, 3), (0,), False, (_AFFIX, 3, 1, 0)),
+        TypeFeature("long-affix", "a", lambda t: affix_features(t, 5, 4), (0,), True, (_AFFIX, 5, 4, 0)),
+        TypeFeature("context", "c", _word, _AROUND, True, (_TOKEN, 0, 0, 0)),
+        TypeFeature("lower", "c", _lower, near, True, (_LOWERED, 0, 0, 0)),
     )
 
 
+_POSITION = (occurrence_share, place_features)
+"""Position features as the compiled loops number them, from 1."""
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
         "hide": Preset("hide", True, False, _hide_types, occurrence_share, (0,)),
@@ -172,7 +189,7 @@ class FeatureSet:
         self._singles = _single_words(lists)
         types = [t for t in self._plan.types() if t.group in self.groups]
         if lists:
-            types.append(TypeFeature("dictionary", "d", self._singles, self._plan.lists_at, lexical=False))
+            types.append(TypeFeature("dictionary", "d", self._singles, self._plan.lists_at, False, (_LISTED, 0, 0, 0)))
         self.type_features = tuple(types)
         self.tokenizer = self._plan.tokenizer
         offsets = {o for t in self.type_features for o in t.offsets} | {0}
@@ -235,10 +252,7 @@ class FeatureSet:
         for feature in self.type_features:
             if offset not in feature.offsets:
                 continue
-            if feature.name == "context":
-                side = f"PREV{-offset - 1}_" if offset < 0 else f"NEXT{offset - 1}_"
-            else:
-                side = f"{offset:+d}:" if offset else ""
+            side = _side(feature, offset)
             for name in feature.extract(token):
                 yield storable(side + name), feature.lexical
 
@@ -289,6 +303,37 @@ class FeatureSet:
                         continue
                     rows[item].append(fired)
         return rows
+
+    def compiled(self) -> dict[str, Any] | None:
+        """Return what ``deid._native.Labeller`` must know of the features, None when a family has no compiled form."""
+        if any(t.form is None for t in self.type_features) or len(self.offsets) > _MOST_OFFSETS:
+            return None
+        lists = [load_dictionary(name) for name in self.dictionaries]
+        seen = {o for t in self.type_features if t.name == "dictionary" for o in t.offsets}
+        position = _POSITION.index(self._plan.position) + 1 if "c" in self.groups else 0
+        return {
+            "offsets": self.offsets,
+            "families": tuple(
+                (t.form[0], t.form[1:], {o: _side(t, o) for o in t.offsets})
+                for t in self.type_features
+                if t.form is not None
+            ),
+            "edges": tuple("".join(self.type_attributes(None, o)) for o in self.offsets),
+            "lists": tuple(
+                (
+                    "\n".join(d.phrases),
+                    "\n".join(d.exceptions),
+                    tuple((f"{o:+d}:" if o else "") + f"IN_{d.name}" if o in seen else "" for o in self.offsets),
+                )
+                for d in lists
+            ),
+            "describe": page,
+            "fold": fold,
+            "scheme": ("default", "hide").index(self.tokenizer) + 1,
+            "spaces": self._plan.spaces,
+            "skip_signs": self.skip_punct,
+            "position": position,
+        }
 
     def forget(self) -> None:
         """Drop what expansion keeps between documents, so that two trainings can be timed alike."""

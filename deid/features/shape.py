@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import unicodedata
 
-__all__ = ["shape", "shape_features"]
+__all__ = ["LONGEST_SHAPE", "shape", "shape_features"]
 
-_LONGEST = 12
+LONGEST_SHAPE = 12
+"""Characters of a token that its shape shows."""
 
 
-def shape(token: str, longest: int = _LONGEST) -> str:
+def shape(token: str, longest: int = LONGEST_SHAPE) -> str:
     """Return the shape: ``X`` upper case, ``x`` lower case, ``d`` digit, ``m`` mark, `` `` space, others as they are.
 
     Examples
@@ -34,7 +35,7 @@ def _kind(character: str) -> str:
     return " " if character.isspace() else character
 
 
-def shape_features(token: str, longest: int = _LONGEST) -> tuple[str, str]:
+def shape_features(token: str, longest: int = LONGEST_SHAPE) -> tuple[str, str]:
     """Return the shape ``SH_...`` and the short shape ``SS_...`` with runs collapsed."""
     full = shape(token, longest)
     return f"SH_{full}", "SS_" + "".join(kind for kind, _ in itertools.groupby(full))

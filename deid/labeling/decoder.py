@@ -1,20 +1,28 @@
 """Decoding without expanding features: emission rows per token type and offset, then Viterbi or forward-backward.
 
 Each distinct token type gets one row of label scores per offset, the sum of the weights of its attributes; the
-emission scores of a document are sums of gathered rows plus its position attributes (DESIGN, idea 3).
+emission scores of a document are sums of gathered rows plus its position attributes (DESIGN, idea 3). The compiled
+route does all of it, from the text to the labels, in one call (``deid/_labeller.c``); the NumPy route below is its
+oracle, and what runs where nothing was compiled.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import Any
+
 import numpy as np
 
 from deid.features import Encoded, FeatureSet
+from deid.labeling import kernels
 from deid.labeling.weights import Weights
 
 __all__ = ["Decoder"]
 
 _CACHED_TYPES = 10_000
 """Numbers and names never stop bringing new types; 10,000 rows of 60 labels at 9 offsets take 43 MB."""
+_COMPILED_TYPES, _COMPILED_ROWS = 40_000, 60_000
+"""What the compiled route keeps between documents: rows of 64 labels take 15 MB. Rows without scores are not stored."""
 
 
 class Decoder:
@@ -31,6 +39,93 @@ class Decoder:
         self.weights = weights
         self.features = features
         self._clear()
+
+    def decode(
+        self, text: str, bias: float = 0.0, *, sure: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+        """Label a text.
+
+        Parameters
+        ----------
+        text : str
+        bias : float
+            Taken off the score of the label O at every item.
+        sure : bool
+            Whether to compute the probabilities of the labels too.
+
+        Returns
+        -------
+        labels : ndarray of int
+            Label id of each item, shape (n_items,).
+        starts, ends : ndarray of int64
+            Where the items lie in the text.
+        probabilities : ndarray of float64 or None
+            Marginal probability of each item's label.
+        """
+        if sure or self._labeller is None:
+            return self._decode_scores(text, bias, sure=sure)
+        path, starts, ends = self._labeller.path(text, self._outside, bias)
+        return np.frombuffer(path, np.uint8), np.frombuffer(starts, np.int64), np.frombuffer(ends, np.int64), None
+
+    def _decode_scores(
+        self, text: str, bias: float, *, sure: bool
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+        emissions, starts, ends = self.scores(text, bias)
+        best = kernels.viterbi(emissions, self.weights.transition)
+        if not sure:
+            return best, starts, ends, None
+        chance = kernels.marginals(emissions, self.weights.transition)
+        return best, starts, ends, chance[np.arange(len(best)), best]
+
+    def scores(self, text: str, bias: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the label scores of a text's items, float64 of shape (n_items, n_labels), their starts and ends."""
+        exact = self._exact_labeller
+        if exact is not None:
+            found, starts, ends = exact.scores(text, self._outside, bias)
+            shaped = np.frombuffer(found, np.float64).reshape(-1, len(self.weights.labels))
+            return shaped, np.frombuffer(starts, np.int64), np.frombuffer(ends, np.int64)
+        encoded = self.features.encode(text)
+        emissions = self.emissions(encoded)
+        if self._outside >= 0:
+            emissions[:, self._outside] -= bias
+        return emissions, encoded.tokens.starts[encoded.items], encoded.tokens.ends[encoded.items]
+
+    @cached_property
+    def _outside(self) -> int:
+        """Id of the label O, -1 when there is none."""
+        labels = self.weights.labels
+        return labels.index("O") if "O" in labels else -1
+
+    @cached_property
+    def _labeller(self) -> Any:
+        """The compiled route with rows in single precision; None where it cannot be had."""
+        return self._compiled(exact=False)
+
+    @cached_property
+    def _exact_labeller(self) -> Any:
+        """The same with rows in double precision, for probabilities."""
+        return self._compiled(exact=True)
+
+    def _compiled(self, *, exact: bool) -> Any:
+        plan, weights = self.features.compiled(), self.weights
+        if plan is None:
+            return None
+        rows, columns = np.nonzero(weights.state)
+        begin = np.zeros(len(weights.attributes) + 1, dtype=np.int32)
+        np.cumsum(np.bincount(rows, minlength=len(weights.attributes)), out=begin[1:])
+        return kernels.labeller(
+            **plan,
+            labels=len(weights.labels),
+            attributes=list(weights.attributes),
+            begin=begin,
+            label=columns.astype(np.int32),
+            weight=np.ascontiguousarray(weights.state[rows, columns], dtype=np.float64),
+            transition=np.ascontiguousarray(weights.transition, dtype=np.float64),
+            prior=np.ascontiguousarray(weights.prior, dtype=np.float64),
+            exact=exact,
+            most_types=_COMPILED_TYPES,
+            most_rows=_COMPILED_ROWS,
+        )
 
     def _clear(self) -> None:
         # row 0 of each table is the edge of the document

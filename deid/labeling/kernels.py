@@ -13,7 +13,7 @@ import numpy as np
 
 from deid.labeling import reference
 
-__all__ = ["BACKEND", "epoch", "marginals", "viterbi"]
+__all__ = ["BACKEND", "epoch", "labeller", "marginals", "viterbi"]
 
 
 def _compiled() -> Any:
@@ -29,6 +29,17 @@ _native = _compiled()
 
 BACKEND = "numpy" if _native is None else "native"
 """Which loops run: ``native`` or ``numpy``."""
+
+
+LARGEST_LABELS = 256
+"""As many labels as the compiled labeller can tell apart."""
+
+
+def labeller(**parts: Any) -> Any:
+    """Return a compiled labeller, from text to labels in one call; None where there is none."""
+    if _native is None or parts["labels"] > LARGEST_LABELS:
+        return None
+    return _native.Labeller(**parts)
 
 
 def viterbi(emissions: np.ndarray, transition: np.ndarray) -> np.ndarray:

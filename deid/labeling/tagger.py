@@ -16,9 +16,10 @@ from deid.errors import ConfigError, ModelError, OutputError
 from deid.features import FeatureSet
 from deid.labeling import model_folder as folders
 from deid.labeling.decoder import Decoder
-from deid.labeling.kernels import marginals, viterbi
 from deid.labeling.schemes import labels_to_spans
 from deid.labeling.training import TrainingData, TrainingOptions, corpus_checksum, prepare
+from deid.labeling.warm_start import rename_labels
+from deid.labeling.weights import Weights
 from deid.resources import resource_folder
 
 __all__ = ["DEFAULT_MODEL", "Tagger", "available_models", "load_model", "train"]
@@ -70,29 +71,22 @@ class Tagger:
 
     def label(self, text: str) -> tuple[list[str], np.ndarray, np.ndarray]:
         """Return the labels of the tokens that are labelled, and the tokens' starts and ends."""
-        labels, starts, ends, _ = self._decode(text)
-        return labels, starts, ends
-
-    def _decode(self, text: str) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
-        encoded = self.decoder.features.encode(text)
-        emissions = self.decoder.emissions(encoded)
-        if self.bias and "O" in self.labels:
-            emissions[:, self.labels.index("O")] -= self.bias
-        transition = self.decoder.weights.transition
-        best = viterbi(emissions, transition)
-        sure = np.ones(len(best))
-        if self.scores and len(best):
-            sure = marginals(emissions, transition)[np.arange(len(best)), best]
-        labels = [self.labels[i] for i in best.tolist()]
-        return labels, encoded.tokens.starts[encoded.items], encoded.tokens.ends[encoded.items], sure
+        best, starts, ends, _ = self.decoder.decode(text, self.bias)
+        return [self.labels[i] for i in best.tolist()], starts, ends
 
     def find(self, document: Document) -> list[Span]:
         """Return the spans found in the document's text, in order; its annotations are ignored."""
-        labels, starts, ends, sure = self._decode(document.text)
+        best, starts, ends, sure = self.decoder.decode(document.text, self.bias, sure=self.scores)
+        names = self.labels
+        inside = np.flatnonzero(best != names.index("O")) if "O" in names else np.arange(len(best))
+        # of the items outside spans only one behind each run matters, to close it
+        marked = np.union1d(inside, inside + 1)
+        marked = marked[marked < len(best)]
+        labels = [names[i] for i in best[marked].tolist()]
         found = []
-        for span in labels_to_spans(labels, starts, ends):
+        for span in labels_to_spans(labels, starts[marked], ends[marked]):
             score = None
-            if self.scores:
+            if sure is not None:
                 first, last = np.searchsorted(starts, span.start), np.searchsorted(ends, span.end)
                 score = float(sure[first : last + 1].min())
             # labels that white space alone got (the hide tokenizer labels it) say nothing about PHI

@@ -1,0 +1,363 @@
+/* Characters, names, phrases and tokens.
+ *
+ * What a character is (letter, digit, its lower case) is asked of Python, a page of 256 characters at a time and only
+ * once, so that these loops agree with the reference in every Unicode version.
+ */
+#include "_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int grow(void *pointer, Py_ssize_t *room, Py_ssize_t count, size_t size)
+{
+    void **array = pointer;
+    if (count <= *room)
+        return 0;
+    Py_ssize_t wanted = *room < 16 ? 16 : *room + *room / 2;
+    if (wanted < count)
+        wanted = count;
+    void *larger = (size_t)wanted > (size_t)PY_SSIZE_T_MAX / size ? NULL : realloc(*array, (size_t)wanted * size);
+    if (!larger) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    *array = larger;
+    *room = wanted;
+    return 0;
+}
+
+/* ---- characters ---------------------------------------------------------------------------------------------- */
+
+static int load_page(Alphabet *alphabet, uint32_t number)
+{
+    PyObject *said = PyObject_CallFunction(alphabet->describe, "I", (unsigned)number);
+    if (!said)
+        return -1;
+    int ok = PyBytes_Check(said) && PyBytes_GET_SIZE(said) == 256 * (Py_ssize_t)sizeof(Character);
+    Character *page = ok ? malloc(256 * sizeof(Character)) : NULL;
+    if (page) {
+        memcpy(page, PyBytes_AS_STRING(said), 256 * sizeof(Character));
+        alphabet->page[number] = page;
+    } else if (ok) {
+        PyErr_NoMemory();
+    } else {
+        PyErr_SetString(PyExc_ValueError, "a page of the alphabet has another size");
+    }
+    Py_DECREF(said);
+    return page ? 0 : -1;
+}
+
+int alphabet_cover(Alphabet *alphabet, const uint32_t *text, Py_ssize_t size)
+{
+    for (Py_ssize_t i = 0; i < size; i++)
+        if (!alphabet->page[text[i] >> 8] && load_page(alphabet, text[i] >> 8))
+            return -1;
+    return 0;
+}
+
+void alphabet_free(Alphabet *alphabet)
+{
+    for (int i = 0; i < 0x1100; i++)
+        free(alphabet->page[i]);
+    Py_CLEAR(alphabet->describe);
+    Py_CLEAR(alphabet->fold);
+}
+
+/* ---- bytes --------------------------------------------------------------------------------------------------- */
+
+int bytes_room(Bytes *bytes, Py_ssize_t more)
+{
+    return grow(&bytes->at, &bytes->room, bytes->used + more, 1);
+}
+
+int put(Bytes *bytes, const char *what, Py_ssize_t size)
+{
+    if (bytes_room(bytes, size))
+        return -1;
+    if (size)
+        memcpy(bytes->at + bytes->used, what, (size_t)size);
+    bytes->used += size;
+    return 0;
+}
+
+int put_character(Bytes *bytes, uint32_t c)
+{
+    if (bytes->room - bytes->used < 4 && bytes_room(bytes, 4))
+        return -1;
+    char *to = bytes->at + bytes->used;
+    if (c == 0)
+        c = 0x2400;
+    else if (c >= 0xD800 && c < 0xE000)
+        c = '?';
+    if (c < 0x80) {
+        to[0] = (char)c;
+        bytes->used += 1;
+    } else if (c < 0x800) {
+        to[0] = (char)(0xC0 | c >> 6);
+        to[1] = (char)(0x80 | (c & 63));
+        bytes->used += 2;
+    } else if (c < 0x10000) {
+        to[0] = (char)(0xE0 | c >> 12);
+        to[1] = (char)(0x80 | (c >> 6 & 63));
+        to[2] = (char)(0x80 | (c & 63));
+        bytes->used += 3;
+    } else {
+        to[0] = (char)(0xF0 | c >> 18);
+        to[1] = (char)(0x80 | (c >> 12 & 63));
+        to[2] = (char)(0x80 | (c >> 6 & 63));
+        to[3] = (char)(0x80 | (c & 63));
+        bytes->used += 4;
+    }
+    return 0;
+}
+
+int put_characters(Bytes *bytes, const uint32_t *text, Py_ssize_t size)
+{
+    for (Py_ssize_t i = 0; i < size; i++)
+        if (put_character(bytes, text[i]))
+            return -1;
+    return 0;
+}
+
+/* Append what a call of Python makes of a text; takes the reference to `made`. */
+static int put_text(Bytes *bytes, PyObject *made)
+{
+    int failed = made == NULL || !PyUnicode_Check(made);
+    for (Py_ssize_t i = 0; !failed && i < PyUnicode_GET_LENGTH(made); i++)
+        failed = put_character(bytes, PyUnicode_READ_CHAR(made, i));
+    Py_XDECREF(made);
+    if (failed && !PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "not a text");
+    return failed ? -1 : 0;
+}
+
+int put_lower(Bytes *bytes, const Alphabet *alphabet, const uint32_t *text, Py_ssize_t size)
+{
+    Py_ssize_t before = bytes->used;
+    for (Py_ssize_t i = 0; i < size; i++) {
+        const Character *c = look(alphabet, text[i]);
+        if (c->bits & ODD_LOWER) {
+            bytes->used = before;
+            PyObject *whole = PyUnicode_FromKindAndData(PyUnicode_4BYTE_KIND, text, size);
+            PyObject *made = whole ? PyObject_CallMethod(whole, "lower", NULL) : NULL;
+            Py_XDECREF(whole);
+            return put_text(bytes, made);
+        }
+        if (put_character(bytes, c->lower))
+            return -1;
+    }
+    return 0;
+}
+
+int put_folded(Bytes *bytes, const Alphabet *alphabet, const uint32_t *text, Py_ssize_t size)
+{
+    Py_ssize_t before = bytes->used;
+    for (Py_ssize_t i = 0; i < size; i++) {
+        const Character *c = look(alphabet, text[i]);
+        if (c->bits & ODD_FOLD) {
+            bytes->used = before;
+            PyObject *whole = PyUnicode_FromKindAndData(PyUnicode_4BYTE_KIND, text, size);
+            PyObject *made = whole ? PyObject_CallOneArg(alphabet->fold, whole) : NULL;
+            Py_XDECREF(whole);
+            return put_text(bytes, made);
+        }
+        if (c->fold != NOTHING_LEFT && put_character(bytes, c->fold))
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- names --------------------------------------------------------------------------------------------------- */
+
+static uint64_t hash_of(const char *what, Py_ssize_t size)
+{
+    uint64_t h = 0x9E3779B97F4A7C15u ^ (uint64_t)size, word;
+    for (; size >= 8; what += 8, size -= 8) {
+        memcpy(&word, what, 8);
+        h = (h ^ word) * 0xFF51AFD7ED558CCDu;
+        h ^= h >> 32;
+    }
+    word = 0;
+    if (size)
+        memcpy(&word, what, (size_t)size);
+    h = (h ^ word) * 0xC4CEB9FE1A85EC53u;
+    return h ^ h >> 29;
+}
+
+static uint32_t probe(const Names *names, const char *what, Py_ssize_t size, uint64_t hash)
+{
+    uint32_t at = (uint32_t)hash & names->mask;
+    while (names->slot[at]) {
+        const Name *known = names->name + names->slot[at] - 1;
+        if (known->hash == hash && known->size == size &&
+            memcmp(names->arena.at + known->start, what, (size_t)size) == 0)
+            break;
+        at = (at + 1) & names->mask;
+    }
+    return at;
+}
+
+int32_t names_find(const Names *names, const char *what, Py_ssize_t size)
+{
+    return names->slot ? names->slot[probe(names, what, size, hash_of(what, size))] - 1 : -1;
+}
+
+static int more_slots(Names *names)
+{
+    uint32_t slots = names->slot ? 2 * (names->mask + 1) : 1024;
+    int32_t *slot = slots && slots < 0x40000000u ? calloc(slots, sizeof(int32_t)) : NULL;
+    if (!slot) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (int32_t i = 0; i < names->count; i++) {
+        uint32_t at = (uint32_t)names->name[i].hash & (slots - 1);
+        while (slot[at])
+            at = (at + 1) & (slots - 1);
+        slot[at] = i + 1;
+    }
+    free(names->slot);
+    names->slot = slot;
+    names->mask = slots - 1;
+    return 0;
+}
+
+int32_t names_add(Names *names, const char *what, Py_ssize_t size)
+{
+    if ((!names->slot || names->count >= (int32_t)(names->mask / 2)) && more_slots(names))
+        return -1;
+    const uint64_t hash = hash_of(what, size);
+    const uint32_t at = probe(names, what, size, hash);
+    if (names->slot[at])
+        return names->slot[at] - 1;
+    Py_ssize_t room = names->room;
+    if (grow(&names->name, &room, names->count + 1, sizeof(Name)))
+        return -1;
+    names->room = (int32_t)room;
+    Name *name = names->name + names->count;
+    *name = (Name){hash, names->arena.used, size};
+    if (put(&names->arena, what, size))
+        return -1;
+    names->slot[at] = ++names->count;
+    return names->count - 1;
+}
+
+void names_clear(Names *names)
+{
+    if (names->slot)
+        memset(names->slot, 0, ((size_t)names->mask + 1) * sizeof(int32_t));
+    names->count = 0;
+    names->arena.used = 0;
+}
+
+void names_free(Names *names)
+{
+    free(names->name);
+    free(names->slot);
+    free(names->arena.at);
+    memset(names, 0, sizeof *names);
+}
+
+/* ---- phrases ------------------------------------------------------------------------------------------------- */
+
+static uint64_t edge_place(const Trie *trie, uint64_t key)
+{
+    uint64_t at = (key * 0x9E3779B97F4A7C15u >> 20) & trie->mask;
+    while (trie->key[at] && trie->key[at] != key)
+        at = (at + 1) & trie->mask;
+    return at;
+}
+
+int32_t trie_child(const Trie *trie, int32_t node, int32_t word)
+{
+    if (!trie->key)
+        return -1;
+    const uint64_t at = edge_place(trie, (uint64_t)node << 32 | (uint32_t)word);
+    return trie->key[at] ? trie->child[at] : -1;
+}
+
+static int more_edges(Trie *trie)
+{
+    Trie larger = *trie;
+    larger.mask = trie->key ? 2 * trie->mask + 1 : 1023;
+    larger.key = calloc((size_t)larger.mask + 1, sizeof(uint64_t));
+    larger.child = calloc((size_t)larger.mask + 1, sizeof(int32_t));
+    if (!larger.key || !larger.child) {
+        free(larger.key);
+        free(larger.child);
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (uint64_t i = 0; trie->key && i <= trie->mask; i++)
+        if (trie->key[i]) {
+            const uint64_t at = edge_place(&larger, trie->key[i]);
+            larger.key[at] = trie->key[i];
+            larger.child[at] = trie->child[i];
+        }
+    free(trie->key);
+    free(trie->child);
+    *trie = larger;
+    return 0;
+}
+
+int32_t trie_grow(Trie *trie, int32_t node, int32_t word)
+{
+    if ((!trie->key || (uint64_t)trie->edges >= trie->mask / 2) && more_edges(trie))
+        return -1;
+    const uint64_t key = (uint64_t)node << 32 | (uint32_t)word, at = edge_place(trie, key);
+    if (trie->key[at])
+        return trie->child[at];
+    Py_ssize_t room = trie->node_room;
+    if (grow(&trie->first_end, &room, trie->nodes + 2, sizeof(int32_t)))
+        return -1;
+    trie->node_room = (int32_t)room;
+    trie->nodes++; /* the root, node 0, has no ends */
+    trie->first_end[trie->nodes] = -1;
+    trie->key[at] = key;
+    trie->child[at] = trie->nodes;
+    trie->edges++;
+    return trie->nodes;
+}
+
+int trie_end(Trie *trie, int32_t node, int32_t end)
+{
+    for (int32_t e = trie->first_end[node]; e >= 0; e = trie->next_end[e])
+        if (trie->end[e] == end)
+            return 0;
+    Py_ssize_t room = trie->end_room, same = trie->end_room;
+    if (grow(&trie->end, &room, trie->ends + 1, sizeof(int32_t)) ||
+        grow(&trie->next_end, &same, trie->ends + 1, sizeof(int32_t)))
+        return -1;
+    trie->end_room = (int32_t)(room < same ? room : same);
+    trie->end[trie->ends] = end;
+    trie->next_end[trie->ends] = trie->first_end[node];
+    trie->first_end[node] = trie->ends++;
+    return 0;
+}
+
+void trie_free(Trie *trie)
+{
+    free(trie->key);
+    free(trie->child);
+    free(trie->first_end);
+    free(trie->end);
+    free(trie->next_end);
+    memset(trie, 0, sizeof *trie);
+}
+
+/* ---- tokens -------------------------------------------------------------------------------------------------- */
+
+Py_ssize_t token_end(const Alphabet *alphabet, int scheme, const uint32_t *text, Py_ssize_t start, Py_ssize_t size)
+{
+    const unsigned bits = look(alphabet, text[start])->bits;
+    unsigned run;
+    if (scheme == HIDE_TOKENS)
+        run = bits & WORDLY;
+    else
+        run = bits & LETTER ? LETTER : bits & NUMERAL ? NUMERAL : bits & SPACE;
+    Py_ssize_t end = start + 1;
+    if (run)
+        while (end < size && look(alphabet, text[end])->bits & run)
+            end++;
+    return end;
+}

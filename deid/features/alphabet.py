@@ -1,0 +1,57 @@
+"""What the compiled loops know of characters: asked of Python, a page of 256 at a time.
+
+`deid._native` holds no Unicode tables of its own. So its tokens, shapes, lower case and folded words are those of the
+Python code in every version of Python and of `regex`.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import unicodedata
+
+import regex
+
+from deid.dictionaries import fold
+from deid.features.shape import shape
+
+__all__ = ["page"]
+
+_CHARACTER = struct.Struct("=HHII")
+_NOTHING = 0xFFFFFFFF
+_CLASSES = (regex.compile(r"[\p{L}\p{M}]"), regex.compile(r"\p{N}"), regex.compile(r"\s"), re.compile(r"\w"))
+_CASES = (regex.compile(r"\p{Lu}"), regex.compile(r"\p{Ll}"))
+_ODD_LOWER, _ODD_FOLD = 512, 1024
+_FINAL_SIGMA = "\u03a3"
+"""Its lower case depends on what stands beside it."""
+
+
+def page(number: int) -> bytes:
+    """Describe the characters ``256 * number`` to ``256 * number + 255``.
+
+    Returns
+    -------
+    bytes
+        Twelve bytes a character: bits as in ``_text.h``, the letter that stands for it in a shape (0: itself), its
+        lower case, and its form under `deid.dictionaries.fold` (0xFFFFFFFF when that drops it).
+    """
+    return b"".join(map(_describe, map(chr, range(256 * number, 256 * number + 256))))
+
+
+def _describe(c: str) -> bytes:
+    bits = sum(1 << i for i, found in enumerate(_CLASSES) if found.match(c))
+    bits |= c.isspace() << 4
+    bits |= sum(32 << i for i, found in enumerate(_CASES) if found.match(c))
+    bits |= c.isalnum() << 7 | c.isdigit() << 8
+    kind = shape(c)
+    lower, folded = c.lower(), fold(c)
+    if len(lower) != 1 or c == _FINAL_SIGMA:
+        bits |= _ODD_LOWER
+    if len(folded) > 1 or _FINAL_SIGMA in unicodedata.normalize("NFKD", c):
+        bits |= _ODD_FOLD
+    return _CHARACTER.pack(
+        bits,
+        0 if kind == c else ord(kind),
+        ord(lower) if len(lower) == 1 else ord(c),
+        ord(folded) if len(folded) == 1 else _NOTHING,
+    )
