@@ -158,14 +158,18 @@ class _Run:
                 if self.stop.signal is not None and not reader.stopped:
                     reader.stop()
                 exhausted = self._hand_out(reader, window)
-                while window and window[0].output is not None:
-                    self._write(window.pop(0))
+                done = 0
+                while done < len(window) and window[done].output is not None:
+                    self._write(window[done])
+                    done += 1
+                del window[:done]
                 if self.journal is not None and self.totals.read > committed and not self.journal.due():
                     self.commit(reader)
                     committed = self.totals.read
                 if exhausted and not window:
                     return
-                self._wait(reader, window, dirty=self.totals.read > committed)
+                if not done:  # else there is room for more
+                    self._wait(reader, window, dirty=self.totals.read > committed)
         finally:
             if self._asked:
                 self.crew.forget()

@@ -101,7 +101,8 @@ class Reader:
 
     def wants(self) -> bool:
         """Tell whether more is to be read before the next stretch can be taken, or a full one."""
-        return not self.ended and (self._border == 0 or len(self._buffer) < _STRETCH)
+        searched_in_vain = self._border == 0 and self._searched == len(self._buffer)
+        return not self.ended and (searched_in_vain or len(self._buffer) < _STRETCH)
 
     def pull(self) -> None:
         """Read what is there, at most a block; waits when nothing is."""
