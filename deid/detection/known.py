@@ -31,6 +31,8 @@ _CATEGORIES = frozenset(LABEL_SETS["i2b2-2014"].names())
 _ORDINARY = classes_of("word", "clinical", "function", "eponym", "device", "month", "section")
 _LEAST_FUZZY = 5
 """Letters that a name must have for a misspelling of it to count."""
+_BESIDE = 20
+"""Characters between the beginnings of two words that stand beside each other; not across a column of a form."""
 _SOUNDEX = str.maketrans("bfpvcgjkqsxzdtlmnr", "111122222222334556")
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july", "august"),
@@ -241,6 +243,11 @@ def _names(view: View, item: Known, lexicon: Lexicon) -> list[Span]:
         score = _name_score(view, index, keys, given, codes, lexicon)
         if score:
             hits[index] = score
+    for index in sorted(hits):  # "rose" is a name beside another word of it
+        for beside in (index - 1, index + 1):
+            inside = 0 <= beside < len(view) and abs(view.starts[beside] - view.starts[index]) < _BESIDE
+            if inside and beside not in hits and name_key(view.strings[beside]) in keys:
+                hits[beside] = 0.85
     spans = []
     for index in sorted(hits):
         first, end = _with_initials(view, index, initials)

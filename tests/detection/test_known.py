@@ -37,6 +37,7 @@ def found(text: str, patient: str | None = "p1") -> list[str]:
         ("March 4, 1960; 4th of March 1960; 04-MAR-60", ["March 4, 1960", "4th of March 1960", "04-MAR-60"]),
         ("seen 3/4 and 3/5/60", ["3/4"]),
         ("MRN 123456, 00-123-456, 1234567", ["123456", "00-123-456"]),
+        ("robert long wexler rose long ago", ["robert", "long", "wexler"]),
         ("call (617) 555 0143 or 6175550143", ["(617) 555 0143", "6175550143"]),
         ("from NEW  HAVEN", ["NEW  HAVEN"]),
         ("61 years, 61 mg", ["61"]),
