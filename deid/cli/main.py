@@ -28,6 +28,9 @@ GROUPS: tuple[str, ...] = (
     "calibrate",
     "experiment",
     "convert",
+    "schema",
+    "privacy",
+    "risk",
 )
 """Modules of this package that register commands, in the order of the help page."""
 

@@ -1,0 +1,121 @@
+"""Options that commands on tables share: where the table is, and what its columns are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from deid.disclosure.schema import Schema
+    from deid.microdata import Microdata
+
+__all__ = [
+    "IgnoreSuppressed",
+    "Person",
+    "QuasiIdentifiers",
+    "SchemaFile",
+    "Sensitive",
+    "Separator",
+    "SqlTable",
+    "Table",
+    "gather_schema",
+    "names_of",
+    "open_beside",
+    "open_microdata",
+    "print_rows",
+    "shown",
+]
+
+Table = Annotated[
+    str, typer.Argument(metavar="TABLE", help="CSV or Parquet file, SQLite file, or postgresql://user@host/database.")
+]
+QuasiIdentifiers = Annotated[
+    list[str] | None,
+    typer.Option("--qi", metavar="A,B", help="Columns that identify together (commas, repeatable)."),
+]
+Sensitive = Annotated[
+    list[str] | None,
+    typer.Option("--sensitive", metavar="A,B", help="Columns that must not become known of a person."),
+]
+Person = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column that tells whose row it is; needed when rows are notes or visits."),
+]
+SchemaFile = Annotated[
+    Path | None, typer.Option("--schema", metavar="FILE", help="Roles and hierarchies as deid schema writes them.")
+]
+Separator = Annotated[
+    str | None, typer.Option(metavar="C", help="Separator of CSV; told by the first lines if not given.")
+]
+SqlTable = Annotated[str | None, typer.Option("--sql-table", metavar="NAME", help="Table of a database.")]
+IgnoreSuppressed = Annotated[
+    bool, typer.Option("--ignore-suppressed", help="Leave out rows with nothing but *; they are a class otherwise.")
+]
+
+
+def names_of(given: list[str] | None) -> list[str]:
+    """Split the values of a repeatable option at commas."""
+    return [name.strip() for part in given or () for name in part.split(",") if name.strip()]
+
+
+def gather_schema(
+    schema: Path | None, quasi_identifiers: list[str] | None, sensitive: list[str] | None, person: str | None
+) -> Schema:
+    """Read the schema file, if any, and put what the command line says over it."""
+    from dataclasses import replace
+
+    from deid.disclosure.schema import Column, Schema, read_schema
+
+    said = read_schema(schema) if schema is not None else Schema()
+    columns = dict(said.columns)
+    asked = Schema.of_roles(quasi_identifier=names_of(quasi_identifiers), sensitive=names_of(sensitive))
+    for name, column in asked.columns.items():
+        columns[name] = replace(columns.get(name, Column("other")), role=column.role)
+    return Schema(columns, person or said.person)
+
+
+def open_microdata(
+    place: str, schema: Schema, separator: str | None, table: str | None, *, hierarchies: bool = True
+) -> Microdata:
+    """Read a table and give it its roles."""
+    from deid.disclosure.schema import apply_schema
+    from deid.tables import read_table
+
+    return apply_schema(read_table(place, separator=separator, table=table), schema, hierarchies=hierarchies)
+
+
+def open_beside(place: str | None, release: Microdata, schema: Schema, separator: str | None) -> Microdata | None:
+    """Read a population or an original table: the release's quasi-identifiers, as the schema describes them."""
+    from deid.disclosure.schema import Schema as Said
+
+    if place is None:
+        return None
+    columns = {name: schema.columns[name] for name in release.quasi_identifiers}
+    return open_microdata(place, Said(columns), separator, None)
+
+
+def shown(level: float | tuple[float, ...]) -> str:
+    """Write a level for a person to read."""
+    if isinstance(level, tuple):
+        return ", ".join(map(shown, level))
+    return f"{level:,.0f}" if float(level).is_integer() else f"{level:.4g}"
+
+
+def print_rows(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    """Print a small table on standard output."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    table = RichTable(box=SIMPLE_HEAD if console.is_terminal else None, pad_edge=False)
+    for column in columns:
+        table.add_column(Text(column))
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)

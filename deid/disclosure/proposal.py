@@ -1,0 +1,133 @@
+"""Proposing a schema: which role a column probably plays, with the reason, for a person to check.
+
+Names of columns and what their values look like decide. Whatever nobody can place is proposed as a quasi-identifier: a
+column that was protected for nothing costs utility, one that was overlooked costs privacy.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from deid.disclosure.schema import Column, Schema
+from deid.errors import InputError
+from deid.hierarchy_builders import icd_9_cm, icd_10_cm
+from deid.microdata import NA_CODE, Codes, Microdata
+
+__all__ = ["propose_schema"]
+
+_IDENTIFIERS = """mrn ssn npi name surname forename firstname lastname email mail phone telephone fax mobile url ip
+ account license licence passport insurance member subscriber address street guid uuid"""
+_PERSON = "mrn patientid subjectid personid patient subject person pid medicalrecordnumber"
+_QUASI = """age sex gender race ethnicity ethnic zip zipcode zip5 zip3 postcode postal city town county state region
+ country birth dob born yob marital married education degree occupation job profession employer workclass language
+ religion nationality citizenship admission admit admitted discharge visit date death deceased height weight children
+ insurer"""
+_SENSITIVE = """diagnosis diagnoses dx icd icd9 icd10 disease condition disorder problem symptom drug medication med
+ treatment therapy procedure cpt lab result test hiv cancer income salary wage outcome allergy genotype mutation score
+ stage grade charge cost"""
+_CODES = {
+    "icd-10-cm": re.compile(r"[A-TV-Z]\d[0-9A-Z](?:\.?[0-9A-Z]{1,4})?"),
+    "icd-9-cm": re.compile(r"(?:\d{3}|V\d\d)(?:\.?\d{1,2})?|E\d{3}(?:\.?\d)?"),
+}
+_BUILDERS: dict[str, Callable[..., object]] = {"icd-10-cm": icd_10_cm, "icd-9-cm": icd_9_cm}
+_SHAPES = {
+    "e-mail addresses": re.compile(r"[^@\s]+@[^@\s]+\.[A-Za-z]{2,}"),
+    "social security numbers": re.compile(r"\d{3}-\d\d-\d{4}"),
+    "telephone numbers": re.compile(r"\+?1?[-. ]?\(?\d{3}\)?[-. ]?\d{3}[-. ]?\d{4}"),
+}
+_ZIP = re.compile(r"\d{5}(?:-?\d{4})?|\d{3}\*\*")
+_MOST = 0.9
+"""Share of the distinct values that must look alike."""
+_SAMPLE = 2000
+_TEXT = 40  # characters of the mean value from which a column is free text
+
+
+def _words(name: str) -> set[str]:
+    parts = re.findall(r"[a-z]+\d*|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    return {*parts, "".join(parts), *(a + b for a, b in itertools.pairwise(parts))}
+
+
+def propose_schema(table: Microdata) -> Schema:
+    """Propose roles, kinds and hierarchies for every column.
+
+    Parameters
+    ----------
+    table : Microdata
+        A table; its roles are not looked at.
+
+    Returns
+    -------
+    Schema
+        Every column, with the reason for its role. ``person`` is a column that names persons and repeats, if any.
+    """
+    columns = {}
+    person = None
+    for name in table.frame.columns:
+        columns[name] = _propose(table, name)
+        repeats = len(table.codes(name).values) < len(table)
+        complete = table.codes(name).codes.min() != NA_CODE
+        if person is None and repeats and complete and _words(name) & set(_PERSON.split()):
+            person = name
+    return Schema(columns, person)
+
+
+def _propose(table: Microdata, name: str) -> Column:
+    coded = table.codes(name)
+    kind = table.kind(name)
+    words = _words(name)
+    sample = coded.values[:: max(len(coded.values) // _SAMPLE, 1)]
+    if not sample:
+        return Column("other", reason="empty")
+    recorded = int((coded.codes != NA_CODE).sum())
+    distinct = f"{len(coded.values)} distinct values in {recorded} rows"
+    if kind == "nominal" and float(np.mean([len(value) for value in sample])) > _TEXT:
+        return Column("free-text", reason=f"long texts ({distinct})")
+    for what, shape in _SHAPES.items():
+        if _share(shape, sample) >= _MOST:
+            return Column("identifier", "nominal", reason=f"looks like {what}")
+    if hit := words & set((_IDENTIFIERS + " " + _PERSON).split()):
+        return Column("identifier", "nominal", reason=f"named {min(hit)!r} ({distinct})")
+    system = _code_system(sample, words)
+    if system is not None:
+        tree = {"kind": system} if _placed(system, coded) else None
+        return Column("sensitive", "nominal", tree, f"codes of {system} ({distinct})")
+    if hit := words & set(_SENSITIVE.split()):
+        return Column("sensitive", reason=f"named {min(hit)!r} ({distinct})")
+    if kind == "date":
+        return Column("quasi-identifier", None, {"kind": "dates"}, f"dates ({distinct})")
+    if _share(_ZIP, sample) >= _MOST and words & {"zip", "zipcode", "zip5", "postal", "postcode"}:
+        return Column("quasi-identifier", "nominal", {"kind": "prefixes"}, f"ZIP codes ({distinct})")
+    tree = {"kind": "automatic"} if kind == "numeric" and len(coded.values) > 2 else None
+    if hit := words & set(_QUASI.split()):
+        return Column("quasi-identifier", None, tree, f"named {min(hit)!r} ({distinct})")
+    if len(coded.values) == recorded == len(table) and kind == "nominal" and recorded > 1:
+        return Column("identifier", reason=f"another value in every row ({distinct})")
+    if len(coded.values) == 1:
+        return Column("other", reason="one value only")
+    return Column("quasi-identifier", None, tree, f"not recognized: treated as knowable ({distinct})")
+
+
+def _share(shape: re.Pattern[str], values: tuple[str, ...]) -> float:
+    return sum(shape.fullmatch(value) is not None for value in values) / len(values)
+
+
+def _code_system(values: tuple[str, ...], words: set[str]) -> str | None:
+    """Return the system whose codes the values look like; three digits alone are codes only under a name of codes."""
+    named = bool(words & {"icd", "icd9", "icd10", "dx", "diagnosis", "diagnoses", "code", "disease", "condition"})
+    for system, shape in _CODES.items():
+        dotted = any("." in value and not value.replace(".", "").isdigit() for value in values)
+        if (named or (dotted and system == "icd-10-cm")) and _share(shape, values) >= _MOST:
+            return system
+    return None
+
+
+def _placed(system: str, coded: Codes) -> bool:
+    try:
+        _BUILDERS[system](coded.values)
+    except InputError:
+        return False
+    return True

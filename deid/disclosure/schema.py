@@ -1,0 +1,203 @@
+"""Schemas: which role, kind and hierarchy each column of a table has, as a small TOML file; and a proposal of one.
+
+::
+
+    person = "mrn"                        # for tables with several rows a person
+
+    [columns.age]
+    role = "quasi-identifier"
+    hierarchy = { kind = "intervals", widths = [5, 10, 20] }
+
+    [columns.zip]
+    role = "quasi-identifier"
+    kind = "nominal"
+    hierarchy = "zip.csv"                 # a file in ARX's form, beside this one
+
+Kinds of hierarchies and their options are those of `deid.hierarchy_builders`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deid.errors import ConfigError, InputError
+from deid.hierarchy import Hierarchy, read_hierarchy
+from deid.hierarchy_builders import build_hierarchy
+from deid.microdata import KINDS, NA_CODE, ROLES, Microdata, check_columns, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Column", "Schema", "apply_schema", "format_schema", "read_schema"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """What is said of a column.
+
+    Parameters
+    ----------
+    role : str
+        One of `ROLES`.
+    kind : str, optional
+        One of `KINDS`; told by the values when not given.
+    hierarchy : Hierarchy, Path or dict, optional
+        A hierarchy, its file, or ``kind`` and options of a builder.
+    reason : str
+        Why the role was proposed; written as a comment.
+    """
+
+    role: str
+    kind: str | None = None
+    hierarchy: Hierarchy | Path | Mapping[str, Any] | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What is said of a table: its columns by name, and the column that tells whose row it is."""
+
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    person: str | None = None
+
+    @classmethod
+    def of_roles(cls, person: str | None = None, **columns: Sequence[str]) -> Schema:
+        """Make a schema of lists of columns, by role with ``_`` for ``-``.
+
+        >>> Schema.of_roles(quasi_identifier=["age", "sex"], sensitive=["disease"]).columns["sex"].role
+        'quasi-identifier'
+        """
+        said: dict[str, Column] = {}
+        for role, names in columns.items():
+            for name in names:
+                if name in said:
+                    raise ConfigError(f"column {name!r} has two roles", "name it once")
+                said[name] = Column(role.replace("_", "-"))
+        return cls(said, person)
+
+
+def read_schema(path: Path) -> Schema:
+    """Read a schema file.
+
+    Raises
+    ------
+    ConfigError
+        When it cannot be read, is no TOML, or says something unknown; names the column.
+    """
+    where = str(path)
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot be read ({error.strerror})", "check the path and its permissions", where) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        raise ConfigError("not a TOML file", "look at the output of deid schema", where) from None
+    unknown = set(content) - {"columns", "person"}
+    if unknown or not isinstance(content.get("columns", {}), dict):
+        raise ConfigError(
+            "unknown settings", f"write {nearest(min(unknown, default=''), ('columns', 'person'))}", where
+        )
+    columns = {}
+    for name, said in content.get("columns", {}).items():
+        at = f"column {name!r}"
+        if not isinstance(said, dict) or set(said) - {"role", "kind", "hierarchy"}:
+            raise ConfigError("unknown settings", "a column has role, kind and hierarchy", where, at)
+        if said.get("role", "other") not in ROLES or said.get("kind", KINDS[0]) not in KINDS:
+            raise ConfigError(
+                "unknown role or kind", f"roles: {', '.join(ROLES)}; kinds: {', '.join(KINDS)}", where, at
+            )
+        hierarchy = said.get("hierarchy")
+        if isinstance(hierarchy, str):
+            hierarchy = path.parent / hierarchy
+        elif hierarchy is not None and not (isinstance(hierarchy, dict) and isinstance(hierarchy.get("kind"), str)):
+            raise ConfigError("a hierarchy is a file name, or has a kind", "see deid schema", where, at)
+        columns[name] = Column(said.get("role", "other"), said.get("kind"), hierarchy)
+    person = content.get("person")
+    if person is not None and not isinstance(person, str):
+        raise ConfigError("person is no column's name", 'for example: person = "mrn"', where)
+    return Schema(columns, person)
+
+
+def _quoted(text: str) -> str:
+    escaped = "".join(c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08X}" for c in text)
+    return f'"{escaped}"'
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_value(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return str(value) if isinstance(value, (int, float)) else _quoted(str(value))
+
+
+def format_schema(schema: Schema) -> str:
+    """Return a schema as TOML; hierarchies must be files or builders."""
+    lines = [] if schema.person is None else [f"person = {_quoted(schema.person)}", ""]
+    for name, column in schema.columns.items():
+        lines.append(f"[columns.{_quoted(name)}]")
+        lines.append(f"role = {_quoted(column.role)}" + (f"  # {column.reason}" if column.reason else ""))
+        if column.kind is not None:
+            lines.append(f"kind = {_quoted(column.kind)}")
+        if isinstance(column.hierarchy, Hierarchy):
+            raise ConfigError("a hierarchy in memory has no place in a schema file", "write it to a file and name that")
+        if column.hierarchy is not None:
+            lines.append(f"hierarchy = {_value(column.hierarchy)}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def apply_schema(frame: pd.DataFrame, schema: Schema, *, hierarchies: bool = True) -> Microdata:
+    """Make microdata of a table.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The table.
+    schema : Schema
+        What is said of it.
+    hierarchies : bool
+        Load and build hierarchies. Published tables are read without those that are built from values, because
+        their cells are general already; files are loaded in any case.
+
+    Raises
+    ------
+    ConfigError
+        When a column does not exist, or a hierarchy cannot be loaded or built.
+    InputError
+        When the values do not fit; names column and row.
+    """
+    check_columns(frame, schema.columns)
+    roles = {name: column.role for name, column in schema.columns.items()}
+    kinds = {name: column.kind for name, column in schema.columns.items() if column.kind is not None}
+    plain = Microdata(
+        frame[list(schema.columns)] if schema.columns else frame, dict.fromkeys(roles, "other"), kinds=kinds
+    )
+    trees: dict[str, Hierarchy] = {}
+    for name, column in schema.columns.items():
+        if isinstance(column.hierarchy, Hierarchy):
+            trees[name] = column.hierarchy
+        elif isinstance(column.hierarchy, Path):
+            trees[name] = read_hierarchy(column.hierarchy, name)
+        elif column.hierarchy is not None and hierarchies:
+            trees[name] = _build(plain, name, column.hierarchy)
+    return Microdata(frame, roles, trees, schema.person, kinds)
+
+
+def _build(table: Microdata, name: str, settings: Mapping[str, Any]) -> Hierarchy:
+    options = dict(settings)
+    kind = options.pop("kind")
+    coded = table.codes(name)
+    if kind == "automatic":
+        options["counts"] = np.bincount(coded.codes[coded.codes != NA_CODE], minlength=len(coded.values)).tolist()
+    try:
+        return build_hierarchy(kind, coded.values, **options)
+    except InputError as error:
+        raise InputError(error.what, error.hint, f"column {name!r}") from None
+    except ConfigError as error:
+        raise ConfigError(error.what, error.hint, f"column {name!r}") from None

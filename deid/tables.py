@@ -1,0 +1,239 @@
+"""Tables of rows as data frames: CSV, Parquet, SQL.
+
+Everything is read as text first and becomes numbers only where nothing is lost: a column of ``02139`` stays text. Text
+columns are categorical, which makes a million rows small. Empty cells are missing values.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deid.errors import ConfigError, FormatError, InputError, OutputError
+from deid.io.atomic import atomic_files, os_reason
+from deid.microdata import nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["read_table", "write_table"]
+
+_SEPARATORS = (",", ";", "\t", "|")
+_HEAD = 1 << 16
+_PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")
+_DATABASES = (".db", ".sqlite", ".sqlite3")
+_PARQUET = (".parquet", ".pq")
+
+
+def read_table(place: str | Path, *, separator: str | None = None, table: str | None = None) -> pd.DataFrame:
+    """Read a table.
+
+    Parameters
+    ----------
+    place : str or Path
+        A CSV or Parquet file, a SQLite file (.db, .sqlite), or a URL ``postgresql://user@host/database``.
+    separator : str, optional
+        Separator of a CSV file; told by its first lines when not given.
+    table : str, optional
+        Table of a database; required there.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Numbers as int64 or float64, other columns categorical.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, is empty, damaged or ragged, or has two columns of one name.
+    ConfigError
+        When the database's table is not named, or there is none of that name.
+    """
+    name = str(place)
+    if "://" in name or Path(name).suffix.lower() in _DATABASES:
+        return _from_database(name, table)
+    path = Path(name)
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD)
+    except OSError as error:
+        raise InputError(f"cannot be read ({os_reason(error)})", "check the path and its permissions", name) from None
+    if head.startswith(b"PAR1") or path.suffix.lower() in _PARQUET:
+        return _from_parquet(path)
+    return _from_csv(path, head, separator)
+
+
+def _sniff(head: bytes) -> str:
+    """Return the separator that gives the most columns, equally many in all of the first lines."""
+    text = head.decode("utf-8", errors="replace")
+    lines = text.splitlines()[: -1 if len(head) == _HEAD else None][:50]
+    best, most = ",", 1
+    for separator in _SEPARATORS:
+        widths = {len(row) for row in csv.reader(lines, delimiter=separator) if row}
+        if len(widths) == 1 and max(widths) > most:
+            best, most = separator, max(widths)
+    if most == 1:  # ragged lines: the header decides, and reading says which row is wrong
+        best = max(_SEPARATORS, key=(lines[0] if lines else "").count)
+    return best
+
+
+def _from_csv(path: Path, head: bytes, separator: str | None) -> pd.DataFrame:
+    import pyarrow
+    import pyarrow.csv
+
+    if not head.strip():
+        raise FormatError("the file is empty", "a table needs a header and rows", str(path))
+    if b"\0" in head:
+        raise FormatError("the file is not text", "name a CSV, Parquet or SQLite file", str(path))
+    separator = separator or _sniff(head)
+    if len(separator) != 1:
+        raise ConfigError("the separator is not one character", "for example , or ;")
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+        header = next(csv.reader(stream, delimiter=separator), [])
+    _check_names(header, str(path))
+    text = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+    options = pyarrow.csv.ConvertOptions(
+        column_types=dict.fromkeys(header, text),
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=True,
+    )
+    try:
+        found = pyarrow.csv.read_csv(
+            path,
+            parse_options=pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            convert_options=options,
+        )
+    except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
+        raise _csv_fault(str(error), str(path)) from None
+    return _narrow(found)
+
+
+def _csv_fault(message: str, where: str) -> FormatError:
+    """Say what is wrong without the library's message, which quotes the row."""
+    row = re.search(r"Row #(\d+)", message)
+    position = f"row {int(row[1]) - 1}" if row else ""
+    if "utf" in message.lower():
+        return FormatError("the file is not UTF-8", "save it in UTF-8", where, position)
+    return FormatError(
+        "a row has more or fewer cells than the header",
+        "quote cells that hold separators or line ends",
+        where,
+        position,
+    )
+
+
+def _check_names(names: list[str], where: str) -> None:
+    for place, name in enumerate(names, 1):
+        if not name.strip():
+            raise FormatError(f"column {place} has no name", "the first row must name every column", where)
+        if names.count(name) > 1:
+            raise FormatError(f"two columns are called {name!r}", "rename one of them", where)
+
+
+def _from_parquet(path: Path) -> pd.DataFrame:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        found = pyarrow.parquet.read_table(path)
+    except (pyarrow.ArrowException, OSError):
+        raise FormatError("the file is damaged, or no Parquet", "write it again", str(path)) from None
+    _check_names(list(found.column_names), str(path))
+    return _narrow(found)
+
+
+def _from_database(place: str, table: str | None) -> pd.DataFrame:
+    import pyarrow
+    import sqlalchemy as sql
+
+    from deid.store import has_password, open_store
+
+    if has_password(place):
+        raise ConfigError("the URL holds a password", "leave it out; set PGPASSWORD or use ~/.pgpass")
+    store = open_store(place, sql.MetaData())
+    try:
+        with store.reading() as connection:
+            names = sql.inspect(connection).get_table_names()
+            if table is None or table not in names:
+                what = "the table of the database is not named" if table is None else f"there is no table {table!r}"
+                raise ConfigError(what, nearest(table or "", names).replace("the table has", "the database has"))
+            found = sql.Table(table, sql.MetaData(), autoload_with=connection)
+            result = connection.execute(sql.select(found))
+            columns = list(result.keys())
+            rows = result.fetchall()
+    finally:
+        store.close()
+    values = zip(*rows, strict=True) if rows else [()] * len(columns)
+    return _narrow(pyarrow.table({name: _array(list(cells)) for name, cells in zip(columns, values, strict=True)}))
+
+
+def _array(cells: list[Any]) -> Any:
+    """Return a column of a database as an Arrow array, as text where its values have several types."""
+    import pyarrow
+
+    try:
+        return pyarrow.array(cells)
+    except (pyarrow.ArrowException, ValueError, TypeError):
+        return pyarrow.array([None if cell is None else str(cell) for cell in cells])
+
+
+def _narrow(found: Any) -> pd.DataFrame:
+    """Turn an Arrow table into a frame: text becomes categorical, text of plain numbers becomes numbers."""
+    import pandas as pd
+    import pyarrow
+
+    columns: dict[str, Any] = {}
+    for name, column in zip(found.column_names, found.columns, strict=True):
+        kind = column.type
+        if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind):
+            column = column.dictionary_encode()
+        series = column.to_pandas()
+        if isinstance(series.dtype, pd.CategoricalDtype):
+            series = _numbers(_without_empty(series))
+        columns[name] = series
+    return pd.DataFrame(columns)
+
+
+def _without_empty(series: pd.Series) -> pd.Series:
+    return series.cat.remove_categories([""]) if "" in series.cat.categories else series
+
+
+def _numbers(series: pd.Series) -> pd.Series:
+    """Return a categorical column as numbers when every value is written as one would write that number."""
+    import numpy as np
+    import pandas as pd
+
+    texts = list(series.cat.categories)
+    if not texts or not all(isinstance(text, str) and _PLAIN_NUMBER.fullmatch(text) for text in texts):
+        return series
+    codes = series.cat.codes.to_numpy()
+    if not any("." in text for text in texts) and codes.min(initial=0) >= 0:
+        return pd.Series(np.array([int(text) for text in texts], dtype=np.int64)[codes], index=series.index)
+    return pd.Series(np.array([*map(float, texts), np.nan])[codes], index=series.index)
+
+
+def write_table(frame: pd.DataFrame, path: Path, *, separator: str = ",", replace: bool = False) -> None:
+    """Write a table as CSV or Parquet, by the file's suffix; atomically, with mode 0600.
+
+    Missing values become empty cells.
+
+    Raises
+    ------
+    OutputError
+        When the file exists already (unless ``replace``), cannot be written, or has another suffix.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in (".csv", ".tsv", *_PARQUET):
+        raise OutputError("tables are written as .csv, .tsv or .parquet", "for example: released.csv")
+    with atomic_files([path], replace=replace) as (stream,):
+        if suffix in _PARQUET:
+            frame.to_parquet(stream, index=False)
+        else:
+            text = io.TextIOWrapper(stream, "utf-8", newline="")
+            frame.to_csv(text, index=False, sep="\t" if suffix == ".tsv" else separator, lineterminator="\n")
+            text.flush()
+            text.detach()
