@@ -12,12 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__) && !defined(DEID_NO_CLONES)
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDE
-#endif
-
 /* ---- decoding ------------------------------------------------------------------------------------------------ */
 
 /* Best path; ties go to the lower label id, as in CRFsuite. back and score are scratch of n*l and 2*l entries. */
@@ -145,8 +139,10 @@ typedef struct {
     const int32_t *label;
     float *state, *state_square; /* n_attributes x l */
     double *move, *move_square;  /* l x l */
+    const float *old_state;      /* n_attributes x l: where the weights are pulled to */
+    const double *old_move;      /* l x l */
     Py_ssize_t l;
-    double rate;
+    double rate, pull;
 } Model;
 
 static const double FLOOR = 1e-8;    /* below AdaGrad's square root */
@@ -232,18 +228,19 @@ WIDE static double step(Model *m, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t l
         for (int64_t k = m->item_begin[begin + t]; k < m->item_begin[begin + t + 1]; k++) {
             float *row = m->state + (Py_ssize_t)m->attribute[k] * l;
             float *square = m->state_square + (Py_ssize_t)m->attribute[k] * l;
+            const float *old = m->old_state + (Py_ssize_t)m->attribute[k] * l;
             const double value = m->value[k];
             for (Py_ssize_t c = 0; c < count; c++) {
                 const Py_ssize_t j = active[c];
-                const double d = g[j] * value;
+                const double d = g[j] * value + m->pull * ((double)row[j] - (double)old[j]);
                 square[j] += (float)(d * d);
                 row[j] -= (float)(m->rate * d / sqrt((double)square[j] + FLOOR));
             }
         }
     }
     for (Py_ssize_t k = 0; k < l * l; k++) {
-        const double d = expected[k];
-        if (d > NOTHING || d < -NOTHING) {
+        if (expected[k] > NOTHING || expected[k] < -NOTHING) {
+            const double d = expected[k] + m->pull * (m->move[k] - m->old_move[k]);
             m->move_square[k] += d * d;
             m->move[k] -= m->rate * d / sqrt(m->move_square[k] + FLOOR);
         }
@@ -337,12 +334,12 @@ done:
 static PyObject *py_epoch(PyObject *self, PyObject *args)
 {
     (void)self;
-    enum { BEGIN, ATTRIBUTE, VALUE, LABEL, STRETCH, ORDER, STATE, STATE_SQUARE, MOVE, MOVE_SQUARE, COUNT };
+    enum { BEGIN, ATTRIBUTE, VALUE, LABEL, STRETCH, ORDER, STATE, STATE_SQUARE, MOVE, MOVE_SQUARE, OLD_STATE, OLD_MOVE, COUNT };
     Py_buffer b[COUNT];
     Py_ssize_t l;
-    double rate;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*w*w*w*w*nd", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[6], &b[7], &b[8],
-                          &b[9], &l, &rate))
+    double rate, pull;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*w*w*w*w*y*y*ndd", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[6], &b[7],
+                          &b[8], &b[9], &b[10], &b[11], &l, &rate, &pull))
         return NULL;
     PyObject *result = NULL;
     double *scratch = NULL;
@@ -356,7 +353,8 @@ static PyObject *py_epoch(PyObject *self, PyObject *args)
     if (l < 1 || l > 100000 || items < 0 || !holds(&b[VALUE], cells, sizeof(float)) ||
         !holds(&b[LABEL], items, sizeof(int32_t)) || !holds(&b[ORDER], stretches, sizeof(int64_t)) ||
         b[STATE].len % row || b[STATE].len != b[STATE_SQUARE].len || !holds(&b[MOVE], l * l, sizeof(double)) ||
-        !holds(&b[MOVE_SQUARE], l * l, sizeof(double))) {
+        !holds(&b[MOVE_SQUARE], l * l, sizeof(double)) || b[OLD_STATE].len != b[STATE].len ||
+        !holds(&b[OLD_MOVE], l * l, sizeof(double))) {
         refuse("arrays do not have the sizes announced");
         goto done;
     }
@@ -385,7 +383,7 @@ static PyObject *py_epoch(PyObject *self, PyObject *args)
         goto done;
     }
     Model m = {begin, attribute, b[VALUE].buf, label, b[STATE].buf, b[STATE_SQUARE].buf, b[MOVE].buf,
-               b[MOVE_SQUARE].buf, l, rate};
+               b[MOVE_SQUARE].buf, b[OLD_STATE].buf, b[OLD_MOVE].buf, l, rate, pull};
     double loss = 0.0;
     Py_BEGIN_ALLOW_THREADS
     for (Py_ssize_t s = 0; s < stretches; s++) {
@@ -406,7 +404,8 @@ static PyMethodDef methods[] = {
     {"viterbi", py_viterbi, METH_VARARGS, "viterbi(emissions, transition, n, l, path): best label ids into path"},
     {"marginals", py_marginals, METH_VARARGS, "marginals(emissions, transition, n, l, out) -> log Z"},
     {"epoch", py_epoch, METH_VARARGS,
-     "epoch(begin, attribute, value, label, stretch, order, state, state_square, move, move_square, l, rate) -> loss"},
+     "epoch(begin, attribute, value, label, stretch, order, state, state_square, move, move_square, old_state, old_move, "
+     "l, rate, pull) -> loss"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -10,93 +10,80 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from deid.cli.common import Summary, SummaryJson, label_probability, progress
+from deid.cli.common import Summary, SummaryJson, label_probability
 from deid.cli.tables import print_sections, write_json
+from deid.cli.training_options import (
+    C1,
+    C2,
+    Algorithm,
+    AllPairs,
+    AnyLabel,
+    Corpus,
+    Dictionaries,
+    Encoding,
+    Features,
+    Folds,
+    GroupField,
+    GroupPattern,
+    Html,
+    Iterations,
+    Jobs,
+    Json,
+    MinDocuments,
+    Plot,
+    Preset,
+    Rate,
+    Scheme,
+    Seed,
+    choose_features,
+    read_corpus,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from deid.document import Document
-    from deid.features import FeatureSet
 
 __all__ = ["register"]
 
-_Corpus = Annotated[Path, typer.Argument(help="Annotated file or folder of any readable format.")]
-_Folds = Annotated[int, typer.Option(metavar="K", help="Folds of the cross-validation.")]
-_Preset = Annotated[str, typer.Option(help="Features: hide (the dissertation's) or default.")]
-_Features = Annotated[
-    str, typer.Option(help="Feature groups: r regular expressions, a affixes, c context, d dictionaries.")
-]
-_Dictionaries = Annotated[
-    str, typer.Option(help="Word lists for group d: a language (en), names with commas between, or none.")
-]
-_Scheme = Annotated[str, typer.Option(help="Label scheme: BIO or BIOES.")]
-_C1 = Annotated[float, typer.Option(help="L1 penalty.")]
-_C2 = Annotated[float, typer.Option(help="L2 penalty.")]
-_Algorithm = Annotated[str, typer.Option(help="lbfgs, sgd (stochastic gradient: faster) or naive-bayes.")]
-_AllPairs = Annotated[bool, typer.Option(help="lbfgs: weights for attribute and label pairs that do not occur, too.")]
-_Rate = Annotated[float, typer.Option(help="Learning rate of sgd.")]
-_Iterations = Annotated[
-    int | None, typer.Option(help="Iterations of L-BFGS (100) or epochs of sgd (10) in each training.")
-]
-_MinDocuments = Annotated[
-    int, typer.Option(metavar="N", help="Drop words seen in fewer than N training documents, as deid train does.")
-]
-_Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the folds and of all sampling.")]
-_Jobs = Annotated[int, typer.Option(metavar="N", help="Trainings at a time, each in a process of its own.")]
-_GroupField = Annotated[
-    str | None,
-    typer.Option(metavar="FIELD", help="Metadata field that names the patient: one patient is never on both sides."),
-]
-_GroupPattern = Annotated[
-    str | None,
-    typer.Option(metavar="REGEX", help=r"The same from the document's id: first group or whole match, such as '^\d+'."),
-]
-_Json = Annotated[Path | None, typer.Option("--json", metavar="F", help="Write all numbers as JSON to F.")]
-_Html = Annotated[Path | None, typer.Option("--html", metavar="F", help="Write tables and plot as a page to F.")]
-_Plot = Annotated[Path | None, typer.Option("--plot", metavar="F", help="Write the plot to F (.svg or .png).")]
-_Encoding = Annotated[str, typer.Option(help="Encoding of the corpus.")]
-_AnyLabel = Annotated[bool, typer.Option("--any-label", help="Accept labels outside the format's label set.")]
-
 
 def _crossval(
-    corpus: _Corpus,
-    folds: _Folds = 10,
-    preset: _Preset = "default",
-    features: _Features = "racd",
-    dictionaries: _Dictionaries = "none",
-    scheme: _Scheme = "BIO",
+    corpus: Corpus,
+    folds: Folds = 10,
+    preset: Preset = "default",
+    features: Features = "racd",
+    dictionaries: Dictionaries = "none",
+    scheme: Scheme = "BIO",
     window: Annotated[
         int | None, typer.Option(metavar="K", help="Train only on tokens within K tokens of a span.")
     ] = None,
     o_sampling: Annotated[
         float | None, typer.Option(metavar="P", help="Keep each token outside spans with probability P.")
     ] = None,
-    algorithm: _Algorithm = "lbfgs",
-    c1: _C1 = 0.0,
-    c2: _C2 = 0.3,
-    all_pairs: _AllPairs = True,
-    rate: _Rate = 0.05,
-    iterations: _Iterations = None,
-    min_documents: _MinDocuments = 3,
+    algorithm: Algorithm = "sgd",
+    c1: C1 = 0.0,
+    c2: C2 = 0.3,
+    all_pairs: AllPairs = True,
+    rate: Rate = 0.05,
+    iterations: Iterations = None,
+    min_documents: MinDocuments = 3,
     bias: Annotated[float, typer.Option(help="Recall dial: subtracted from the score of O when tagging.")] = 0.0,
-    group_field: _GroupField = None,
-    group_pattern: _GroupPattern = None,
-    seed: _Seed = 0,
+    group_field: GroupField = None,
+    group_pattern: GroupPattern = None,
+    seed: Seed = 0,
     resamples: Annotated[
         int, typer.Option(min=0, metavar="N", help="Bootstrap resamples of the pooled figures' intervals.")
     ] = 1000,
-    jobs: _Jobs = 1,
-    json_file: _Json = None,
-    html: _Html = None,
+    jobs: Jobs = 1,
+    json_file: Json = None,
+    html: Html = None,
     mistakes: Annotated[
         Path | None,
         typer.Option(
             "--mistakes", metavar="F", help="Write a page that shows every mistake in its context (holds PHI)."
         ),
     ] = None,
-    encoding: _Encoding = "utf-8",
-    any_label: _AnyLabel = False,
+    encoding: Encoding = "utf-8",
+    any_label: AnyLabel = False,
     summary_json: SummaryJson = None,
 ) -> None:
     """Cross-validate a tagger: each document is tagged by a tagger trained without its fold.
@@ -123,9 +110,9 @@ def _crossval(
         seed=seed,
     )
     _check_outputs(json_file, html, mistakes)
-    feature_set = _feature_set(preset, features, dictionaries)
+    feature_set = choose_features(preset, features, dictionaries)
     summary = Summary("crossval")
-    documents = _read(corpus, encoding, any_label, summary)
+    documents = read_corpus(corpus, encoding, any_label, summary)
     result = cross_validate(
         documents,
         feature_set,
@@ -152,29 +139,29 @@ def _crossval(
 
 
 def _experiment_features(
-    corpus: _Corpus,
-    folds: _Folds = 10,
-    preset: _Preset = "hide",
-    features: _Features = "racd",
-    dictionaries: _Dictionaries = "en",
+    corpus: Corpus,
+    folds: Folds = 10,
+    preset: Preset = "hide",
+    features: Features = "racd",
+    dictionaries: Dictionaries = "en",
     measure: Annotated[str, typer.Option(help="F1 of: strict, token, token_category or word.")] = "strict",
-    scheme: _Scheme = "BIO",
-    algorithm: _Algorithm = "lbfgs",
-    c1: _C1 = 0.0,
-    c2: _C2 = 0.3,
-    all_pairs: _AllPairs = True,
-    rate: _Rate = 0.05,
-    iterations: _Iterations = None,
-    min_documents: _MinDocuments = 3,
-    group_field: _GroupField = None,
-    group_pattern: _GroupPattern = None,
-    seed: _Seed = 0,
-    jobs: _Jobs = 1,
-    json_file: _Json = None,
-    html: _Html = None,
-    plot: _Plot = None,
-    encoding: _Encoding = "utf-8",
-    any_label: _AnyLabel = False,
+    scheme: Scheme = "BIO",
+    algorithm: Algorithm = "sgd",
+    c1: C1 = 0.0,
+    c2: C2 = 0.3,
+    all_pairs: AllPairs = True,
+    rate: Rate = 0.05,
+    iterations: Iterations = None,
+    min_documents: MinDocuments = 3,
+    group_field: GroupField = None,
+    group_pattern: GroupPattern = None,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    json_file: Json = None,
+    html: Html = None,
+    plot: Plot = None,
+    encoding: Encoding = "utf-8",
+    any_label: AnyLabel = False,
     summary_json: SummaryJson = None,
 ) -> None:
     """Cross-validate every subset of the feature groups on the same folds, and test each against all groups.
@@ -199,9 +186,9 @@ def _experiment_features(
         min_documents=min_documents,
         seed=seed,
     )
-    feature_set = _feature_set(preset, features, dictionaries)
+    feature_set = choose_features(preset, features, dictionaries)
     summary = Summary("experiment features")
-    documents = _read(corpus, encoding, any_label, summary)
+    documents = read_corpus(corpus, encoding, any_label, summary)
     frame = compare_subsets(
         documents,
         feature_set,
@@ -221,11 +208,11 @@ def _experiment_features(
 
 
 def _experiment_sampling(
-    corpus: _Corpus,
+    corpus: Corpus,
     test: Annotated[
         Path | None, typer.Option("--test", metavar="TESTSET", help="Annotated documents to score; else folds.")
     ] = None,
-    folds: _Folds = 5,
+    folds: Folds = 5,
     windows: Annotated[str, typer.Option(metavar="K,...", help="Windows, in tokens.")] = "4,16,64",
     shares: Annotated[
         str, typer.Option("--o-sampling", metavar="P,...", help="Probabilities to keep a token outside spans.")
@@ -239,26 +226,26 @@ def _experiment_sampling(
         ),
     ] = None,
     naive_bayes: Annotated[bool, typer.Option(help="Train Naive Bayes too, plain and with rejection sampling.")] = True,
-    preset: _Preset = "hide",
-    features: _Features = "racd",
-    dictionaries: _Dictionaries = "none",
-    scheme: _Scheme = "BIO",
-    algorithm: _Algorithm = "lbfgs",
-    c1: _C1 = 0.0,
-    c2: _C2 = 0.3,
-    all_pairs: _AllPairs = True,
-    rate: _Rate = 0.05,
-    iterations: _Iterations = None,
-    min_documents: _MinDocuments = 3,
-    group_field: _GroupField = None,
-    group_pattern: _GroupPattern = None,
-    seed: _Seed = 0,
-    jobs: _Jobs = 1,
-    json_file: _Json = None,
-    html: _Html = None,
-    plot: _Plot = None,
-    encoding: _Encoding = "utf-8",
-    any_label: _AnyLabel = False,
+    preset: Preset = "hide",
+    features: Features = "racd",
+    dictionaries: Dictionaries = "none",
+    scheme: Scheme = "BIO",
+    algorithm: Algorithm = "sgd",
+    c1: C1 = 0.0,
+    c2: C2 = 0.3,
+    all_pairs: AllPairs = True,
+    rate: Rate = 0.05,
+    iterations: Iterations = None,
+    min_documents: MinDocuments = 3,
+    group_field: GroupField = None,
+    group_pattern: GroupPattern = None,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    json_file: Json = None,
+    html: Html = None,
+    plot: Plot = None,
+    encoding: Encoding = "utf-8",
+    any_label: AnyLabel = False,
     summary_json: SummaryJson = None,
 ) -> None:
     """Measure window and random O-sampling beside the recall dial of a tagger trained on all tokens.
@@ -290,14 +277,14 @@ def _experiment_sampling(
         min_documents=min_documents,
         seed=seed,
     )
-    feature_set = _feature_set(preset, features, dictionaries)
+    feature_set = choose_features(preset, features, dictionaries)
     summary = Summary("experiment sampling")
-    documents = _read(corpus, encoding, any_label, summary)
+    documents = read_corpus(corpus, encoding, any_label, summary)
     frame = sampling_curves(
         documents,
         feature_set,
         options,
-        test=None if test is None else _read(test, encoding, any_label, summary),
+        test=None if test is None else read_corpus(test, encoding, any_label, summary),
         folds=folds,
         points=points,
         seed=seed,
@@ -310,31 +297,6 @@ def _experiment_sampling(
         _write_rows(json_file, frame, {**settings, "folds": folds if test is None else None, "seed": seed})
     _show("Sampling and the recall dial", frame, sampling_section(frame), plot_sampling, html, plot)
     summary.finish(summary_json)
-
-
-def _feature_set(preset: str, features: str, dictionaries: str) -> FeatureSet:
-    from deid.dictionaries import available
-    from deid.features import FeatureSet
-
-    if dictionaries == "none":
-        return FeatureSet(preset, features)
-    return FeatureSet(preset, features, available(dictionaries) if len(dictionaries) == 2 else dictionaries.split(","))
-
-
-def _read(path: Path, encoding: str, any_label: bool, summary: Summary) -> list[Document]:
-    """Read a corpus; what cannot be read goes to the summary."""
-    from deid import io
-    from deid.document import Failure
-
-    documents = []
-    for item in progress(io.read(path, encoding=encoding, any_label=any_label), "reading"):
-        if isinstance(item, Failure):
-            summary.failures.append(item)
-        else:
-            documents.append(item)
-            summary.categories.update(span.category for span in item.spans)
-    summary.documents += len(documents)
-    return documents
 
 
 _Number = TypeVar("_Number", int, float)

@@ -7,23 +7,46 @@ from typing import Annotated
 
 import typer
 
-from deid.cli.common import Summary, SummaryJson, label_probability, progress
+from deid.cli.common import Summary, SummaryJson, label_probability
+from deid.cli.training_options import (
+    C1,
+    C2,
+    Algorithm,
+    AllPairs,
+    AnyLabel,
+    Corpus,
+    Dictionaries,
+    Encoding,
+    Features,
+    Iterations,
+    MinDocuments,
+    Preset,
+    Rate,
+    Scheme,
+    Seed,
+    choose_features,
+    read_corpus,
+)
 
 __all__ = ["register"]
 
 
 def _train(
-    corpus: Annotated[Path, typer.Argument(help="Annotated file or folder of any readable format.")],
+    corpus: Corpus,
     model: Annotated[Path, typer.Option("--model", metavar="DIR", help="New folder for the model.")],
-    preset: Annotated[str, typer.Option(help="Features: hide (the dissertation's) or default.")] = "default",
-    features: Annotated[
-        str, typer.Option(help="Feature groups: r regular expressions, a affixes, c context, d dictionaries.")
-    ] = "racd",
-    dictionaries: Annotated[
-        str,
-        typer.Option(help="Word lists for group d: a language (en), names with commas between, or none."),
-    ] = "none",
-    scheme: Annotated[str, typer.Option(help="Label scheme: BIO or BIOES.")] = "BIO",
+    start_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Start from this model (folder or shipped) and stay near it: for few notes of your own. Features, "
+            "word lists and label scheme are those of that model.",
+        ),
+    ] = None,
+    pull: Annotated[float, typer.Option(help="--start-from: how strongly weights are held near the old ones.")] = 0.1,
+    preset: Preset = "default",
+    features: Features = "racd",
+    dictionaries: Dictionaries = "none",
+    scheme: Scheme = "BIO",
     window: Annotated[
         int | None, typer.Option(metavar="K", help="Train only on tokens within K tokens of a span.")
     ] = None,
@@ -33,7 +56,7 @@ def _train(
     split_at_gaps: Annotated[
         bool, typer.Option("--split-at-gaps", help="Cut sequences where sampling dropped tokens.")
     ] = False,
-    algorithm: Annotated[str, typer.Option(help="lbfgs, sgd (stochastic gradient: faster) or naive-bayes.")] = "lbfgs",
+    algorithm: Algorithm = "sgd",
     accept: Annotated[
         list[str] | None,
         typer.Option(metavar="LABEL=P", help="Naive Bayes: acceptance probability of a label (repeatable)."),
@@ -41,44 +64,34 @@ def _train(
     accepted: Annotated[
         int | None, typer.Option(metavar="N", help="Naive Bayes: tokens to accept in rejection sampling.")
     ] = None,
-    c1: Annotated[float, typer.Option(help="L1 penalty.")] = 0.0,
-    c2: Annotated[float, typer.Option(help="L2 penalty.")] = 0.3,
-    all_pairs: Annotated[
-        bool, typer.Option(help="lbfgs: weights for attribute and label pairs that do not occur, too.")
-    ] = True,
-    rate: Annotated[float, typer.Option(help="Learning rate of sgd.")] = 0.05,
+    c1: C1 = 0.0,
+    c2: C2 = 0.3,
+    all_pairs: AllPairs = True,
+    rate: Rate = 0.05,
     prune: Annotated[float, typer.Option(help="sgd: weights smaller than this are left out of the model.")] = 0.05,
-    iterations: Annotated[
-        int | None, typer.Option(help="Iterations of lbfgs (100) or epochs of sgd (10) when not given.")
-    ] = None,
-    min_documents: Annotated[
-        int,
-        typer.Option(metavar="N", help="Drop words seen in fewer than N documents (they could be patients' names)."),
-    ] = 3,
+    iterations: Iterations = None,
+    min_documents: MinDocuments = 3,
     rules: Annotated[
         str, typer.Option(help="Languages whose rules shall work beside the model, commas between; or none.")
     ] = "none",
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of all sampling.")] = 0,
-    encoding: Annotated[str, typer.Option(help="Encoding of the corpus.")] = "utf-8",
-    any_label: Annotated[
-        bool, typer.Option("--any-label", help="Accept labels outside the format's label set.")
-    ] = False,
+    seed: Seed = 0,
+    encoding: Encoding = "utf-8",
+    any_label: AnyLabel = False,
     summary_json: SummaryJson = None,
 ) -> None:
     """Train a tagger on annotated documents.
 
     Example: deid train corpus/train --model models/mine --preset default --seed 1
     """
-    from deid import io
-    from deid.dictionaries import available
-    from deid.document import Failure
     from deid.errors import ConfigError
-    from deid.features import FeatureSet
-    from deid.labeling.tagger import train
+    from deid.labeling.tagger import load_model, train
     from deid.labeling.training import TrainingOptions
 
-    lists = available(dictionaries) if len(dictionaries) == 2 else dictionaries.split(",")
-    feature_set = FeatureSet(preset, features, () if dictionaries == "none" else lists)
+    start = None if start_from is None else load_model(start_from)
+    if start is None:
+        feature_set = choose_features(preset, features, dictionaries)
+    else:
+        feature_set, scheme = start.decoder.features, str(start.description["options"]["scheme"])
     options = TrainingOptions(
         scheme=scheme,
         algorithm=algorithm,
@@ -87,6 +100,7 @@ def _train(
         all_pairs=all_pairs,
         rate=rate,
         prune=prune,
+        pull=pull,
         iterations=iterations,
         window=window,
         o_sampling=o_sampling,
@@ -99,20 +113,14 @@ def _train(
     if model.exists() and (not model.is_dir() or any(model.iterdir())):
         raise ConfigError("the model folder exists and is not empty", "name a new folder", str(model))
     summary = Summary("train")
-    documents = []
-    for item in progress(io.read(corpus, encoding=encoding, any_label=any_label), "reading"):
-        if isinstance(item, Failure):
-            summary.failures.append(item)
-        else:
-            documents.append(item)
-            summary.categories.update(span.category for span in item.spans)
-    summary.documents = len(documents)
+    documents = read_corpus(corpus, encoding, any_label, summary)
     tagger = train(
         documents,
         feature_set,
         options,
         name=model.name,
         rules=() if rules == "none" else rules.split(","),
+        start=start,
         report=_Report(options.rounds),
     )
     tagger.save(model)

@@ -11,7 +11,7 @@ from deid.document import Document
 from deid.errors import ConfigError
 from deid.evaluation import Evaluation, Settings, evaluate
 from deid.features import FeatureSet
-from deid.labeling.tagger import train
+from deid.labeling.tagger import load_model, train
 from deid.labeling.training import TrainingOptions, prepare
 
 __all__ = ["Outcome", "Report", "Trial", "figures", "run_trials", "score"]
@@ -31,6 +31,8 @@ class Trial:
     options: TrainingOptions
     biases: tuple[float, ...] = (0.0,)
     """Positions of the recall dial; the documents are tagged once for each."""
+    start: str | None = None
+    """Model to start from: a shipped model's name or a folder."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +106,10 @@ def _run(documents: Sequence[Document], trial: Trial) -> Outcome:
 
     chosen = [documents[i] for i in trial.train]
     trial.features.forget()  # else a trial would save time that an earlier one spent
-    start = time.process_time()
-    tagger = train(chosen, trial.features, trial.options)
-    seconds = time.process_time() - start
+    old = None if trial.start is None else load_model(trial.start)
+    begin = time.process_time()
+    tagger = train(chosen, trial.features, trial.options, start=old)
+    seconds = time.process_time() - begin
     answers = {}
     for bias in trial.biases:
         dialled = tagger.dial(bias)

@@ -38,7 +38,7 @@ class SpanTagger(BaseEstimator):
     ----------
     preset, groups, dictionaries, skip_punct
         Features, see `deid.features.FeatureSet`.
-    scheme, algorithm, c1, c2, all_pairs, rate, prune, window, o_sampling, split_at_gaps, accepted, min_documents
+    scheme, algorithm, c1, c2, all_pairs, rate, prune, pull, window, o_sampling, split_at_gaps, accepted, min_documents
         Training, see `deid.labeling.training.TrainingOptions`.
     iterations : int, optional
         Iterations of L-BFGS (100 when not given) or epochs of stochastic gradient (10).
@@ -68,12 +68,13 @@ class SpanTagger(BaseEstimator):
         dictionaries: Sequence[str] = (),
         skip_punct: bool = False,
         scheme: str = "BIO",
-        algorithm: str = "lbfgs",
+        algorithm: str = "sgd",
         c1: float = 0.0,
         c2: float = 0.3,
         all_pairs: bool = True,
         rate: float = 0.05,
         prune: float = 0.05,
+        pull: float = 0.1,
         iterations: int | None = None,
         window: int | None = None,
         o_sampling: float | None = None,
@@ -95,6 +96,7 @@ class SpanTagger(BaseEstimator):
         self.all_pairs = all_pairs
         self.rate = rate
         self.prune = prune
+        self.pull = pull
         self.iterations = iterations
         self.window = window
         self.o_sampling = o_sampling
@@ -171,7 +173,7 @@ class SpanTagger(BaseEstimator):
         expected: dict[str, tuple[type, ...]] = {
             **dict.fromkeys(("preset", "groups", "scheme", "algorithm"), (str,)),
             **dict.fromkeys(("skip_punct", "all_pairs", "split_at_gaps"), (bool,)),
-            **dict.fromkeys(("c1", "c2", "rate", "prune"), (Real,)),
+            **dict.fromkeys(("c1", "c2", "rate", "prune", "pull"), (Real,)),
             **dict.fromkeys(("min_documents", "random_state"), (Integral,)),
             **dict.fromkeys(("iterations", "window", "accepted"), (Integral, type(None))),
             "o_sampling": (Real, type(None)),
@@ -191,6 +193,7 @@ class SpanTagger(BaseEstimator):
             all_pairs=self.all_pairs,
             rate=float(self.rate),
             prune=float(self.prune),
+            pull=float(self.pull),
             iterations=None if self.iterations is None else int(self.iterations),
             window=None if self.window is None else int(self.window),
             o_sampling=None if self.o_sampling is None else float(self.o_sampling),

@@ -73,13 +73,17 @@ def epoch(
     state_square: np.ndarray,
     move: np.ndarray,
     move_square: np.ndarray,
+    old_state: np.ndarray,
+    old_move: np.ndarray,
     rate: float,
+    pull: float,
 ) -> float:
     """Take one pass of AdaGrad over the training stretches; see `deid.labeling.reference.epoch`."""
-    arrays = (begin, attribute, value, label, stretches, order, state, state_square, move, move_square)
+    corpus = (begin, attribute, value, label, stretches, order)
+    weights = (state, state_square, move, move_square, old_state, old_move)
     if _native is None:
-        return reference.epoch(*arrays, rate)
-    return float(_native.epoch(*arrays, state.shape[1], rate))
+        return reference.epoch(*corpus, *weights, rate, pull)
+    return float(_native.epoch(*corpus, *weights, state.shape[1], rate, pull))
 
 
 def _doubles(array: np.ndarray) -> np.ndarray:

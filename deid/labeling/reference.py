@@ -90,7 +90,10 @@ def epoch(
     state_square: np.ndarray,
     move: np.ndarray,
     move_square: np.ndarray,
+    old_state: np.ndarray,
+    old_move: np.ndarray,
     rate: float,
+    pull: float,
 ) -> float:
     """Take one AdaGrad step for each stretch of training items, in the given order; the weights change in place.
 
@@ -109,8 +112,13 @@ def epoch(
         Weights and their accumulated squared gradients.
     move, move_square : ndarray of float64, shape (n_labels, n_labels)
         The same for transitions.
+    old_state, old_move : ndarray of the shapes and types of ``state`` and ``move``
+        Where the weights are pulled to.
     rate : float
         Learning rate.
+    pull : float
+        Strength of the pull: its part of a weight's gradient is ``pull`` times the distance. Like the rest of the
+        gradient it is taken only where the likelihood's part is larger than `NOTHING`.
 
     Returns
     -------
@@ -144,10 +152,11 @@ def epoch(
         gradient[np.arange(len(y)), y] -= 1.0
         for g, r, v in zip(gradient, rows, values, strict=True):
             for row, x in zip(r.tolist(), v.tolist(), strict=True):
-                d = np.where(np.abs(g) > NOTHING, g * x, 0.0)
+                away = state[row].astype(np.float64) - old_state[row].astype(np.float64)
+                d = np.where(np.abs(g) > NOTHING, g * x + pull * away, 0.0)
                 state_square[row] += (d * d).astype(np.float32)
                 state[row] -= (rate * d / np.sqrt(state_square[row].astype(np.float64) + FLOOR)).astype(np.float32)
-        d = np.where(np.abs(expected) > NOTHING, expected, 0.0)
+        d = np.where(np.abs(expected) > NOTHING, expected + pull * (move - old_move), 0.0)
         move_square += d * d
         move -= rate * d / np.sqrt(move_square + FLOOR)
     return loss

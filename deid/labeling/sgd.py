@@ -16,6 +16,7 @@ import numpy as np
 
 from deid.labeling.kernels import epoch
 from deid.labeling.training import TrainingData
+from deid.labeling.warm_start import align
 from deid.labeling.weights import Weights
 
 __all__ = ["train_sgd"]
@@ -24,7 +25,9 @@ _STRETCH = 25
 """Stretches are cut at the first place after this many items where no span is cut."""
 
 
-def train_sgd(data: TrainingData, report: Callable[[int, float], None] | None = None) -> Weights:
+def train_sgd(
+    data: TrainingData, report: Callable[[int, float], None] | None = None, start: Weights | None = None
+) -> Weights:
     """Train on ``data``.
 
     Parameters
@@ -34,19 +37,29 @@ def train_sgd(data: TrainingData, report: Callable[[int, float], None] | None = 
         (``prune``) and the seed.
     report : callable, optional
         Gets the epoch's number and the loss after each epoch.
+    start : Weights, optional
+        Weights to start from and to stay near (``pull``); those of attributes that ``data`` does not hold are kept.
     """
     options, items, size = data.options, data.items, len(data.labels)
     outside = data.labels.index("O") if "O" in data.labels else -1
     stretches = np.array(_stretches(data.gold.tolist(), items.bounds.tolist(), outside), dtype=np.int64)
     corpus = (items.begin, items.ids, items.values, data.gold, stretches)
-    state = np.zeros((len(items.attributes), size), dtype=np.float32)
-    state_square = np.zeros_like(state)
-    move, move_square = np.zeros((size, size)), np.zeros((size, size))
+    names = items.attributes
+    if start is not None:
+        here = set(names)
+        names = [*names, *(name for name in start.attributes if name not in here)]
+        start = align(start, names, data.labels)
+    state = np.zeros((len(names), size), dtype=np.float32) if start is None else start.state.astype(np.float32)
+    move = np.zeros((size, size)) if start is None else start.transition
+    # without a start there is nothing to be pulled to
+    old_state, old_move, pull = (state, move, 0.0) if start is None else (state.copy(), move.copy(), options.pull)
+    state_square, move_square = np.zeros_like(state), np.zeros_like(move)
     rng = np.random.default_rng(options.seed)
     state_sum, move_sum, averaged = np.zeros_like(state), np.zeros_like(move), 0
     for number in range(1, options.rounds + 1):
         order = rng.permutation(len(stretches))
-        loss = epoch(*corpus, order, state, state_square, move, move_square, options.rate)
+        weights = (state, state_square, move, move_square, old_state, old_move)
+        loss = epoch(*corpus, order, *weights, options.rate, pull)
         if report is not None:
             report(number, loss)
         if 2 * number > options.rounds:
@@ -55,7 +68,7 @@ def train_sgd(data: TrainingData, report: Callable[[int, float], None] | None = 
             averaged += 1
     state_sum /= averaged
     state_sum[np.abs(state_sum) < options.prune] = 0.0
-    rows = {name: i for i, name in enumerate(items.attributes)}
+    rows = {name: i for i, name in enumerate(names)}
     return Weights(data.labels, rows, state_sum.astype(np.float64), move_sum / averaged, np.zeros(size))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,6 +70,14 @@ class Tagger:
         """Return the same tagger with another `bias`."""
         return dataclasses.replace(self, bias=bias)
 
+    def renamed(self, categories: Iterable[str]) -> Tagger:
+        """Return the same tagger with its categories named as a corpus of these categories names them.
+
+        What `train` does with the model that it starts from (`deid.labeling.warm_start.rename_labels`).
+        """
+        weights = rename_labels(self.decoder.weights, categories)
+        return dataclasses.replace(self, decoder=Decoder(weights, self.decoder.features), crfsuite=None)
+
     def label(self, text: str) -> tuple[list[str], np.ndarray, np.ndarray]:
         """Return the labels of the tokens that are labelled, and the tokens' starts and ends."""
         best, starts, ends, _ = self.decoder.decode(text, self.bias)
@@ -90,8 +99,8 @@ class Tagger:
                 first, last = np.searchsorted(starts, span.start), np.searchsorted(ends, span.end)
                 score = float(sure[first : last + 1].min())
             # labels that white space alone got (the hide tokenizer labels it) say nothing about PHI
-            if document.text[span.start : span.end].strip():
-                found.append(dataclasses.replace(span, source=f"model:{self.name}", score=score))
+            if not document.text[span.start : span.end].isspace():
+                found.append(Span(span.start, span.end, span.category, source=f"model:{self.name}", score=score))
         return found
 
     def save(self, folder: Path) -> None:
@@ -162,6 +171,7 @@ def train(
     *,
     name: str = "model",
     rules: Iterable[str] = (),
+    start: Tagger | None = None,
     report: Callable[[int, float], None] | None = None,
 ) -> Tagger:
     """Train a tagger.
@@ -176,13 +186,16 @@ def train(
         Name of the model.
     rules : iterable of str
         Languages of the rules that shall work beside the model.
+    start : Tagger, optional
+        A model to start from (``sgd`` only), with the same features and label scheme; its categories are renamed to
+        those of the documents (`deid.labeling.warm_start`).
     report : callable, optional
         Gets the iteration's number and the loss after each iteration.
 
     Raises
     ------
     ConfigError
-        When there is nothing to learn from.
+        When there is nothing to learn from, or the start does not fit.
     """
     from deid.labeling.crf import train_crf
     from deid.labeling.crfsuite_file import pack_crfsuite, parse_crfsuite
@@ -190,19 +203,37 @@ def train(
     from deid.labeling.sgd import train_sgd
 
     options = options or TrainingOptions()
-    data = prepare(documents, features, options)
+    old = None if start is None else _start_weights(start, documents, features, options)
+    data = prepare(documents, features, options, old)
     crfsuite = None
     if options.algorithm == "naive-bayes":
         weights = train_naive_bayes(data)
     elif options.algorithm == "sgd":
-        crfsuite = pack_crfsuite(train_sgd(data, report))
+        crfsuite = pack_crfsuite(train_sgd(data, report, old))
         weights = parse_crfsuite(crfsuite)
     else:
         crfsuite = train_crf(data, report)
         weights = parse_crfsuite(crfsuite)
     description = _describe(data, weights.labels, name, rules)
-    stored = {name: n for name, n in data.lexicon.items() if name in weights.attributes}
+    if start is not None:
+        description["start"] = {"name": start.name, "digest": start.description.get("digest")}
+    # a word that the start held counts the documents of both trainings
+    counts = Counter(data.lexicon) + Counter({} if start is None else start.lexicon)
+    stored = {name: n for name, n in counts.items() if name in weights.attributes}
     return Tagger(name, Decoder(weights, features), description, stored, crfsuite)
+
+
+def _start_weights(
+    start: Tagger, documents: Sequence[Document], features: FeatureSet, options: TrainingOptions
+) -> Weights:
+    if options.algorithm != "sgd":
+        raise ConfigError("only stochastic gradient starts from a model", "train with the algorithm sgd")
+    if features.spec() != start.decoder.features.spec():
+        raise ConfigError("the features are not those of the model to start from", "leave the choice to that model")
+    schemes = {options.scheme, start.description["options"]["scheme"]}
+    if len(schemes) > 1:
+        raise ConfigError("the label scheme is not that of the model to start from", "train with the same scheme")
+    return rename_labels(start.decoder.weights, {span.category for d in documents for span in d.spans})
 
 
 def _describe(data: TrainingData, labels: Sequence[str], name: str, rules: Iterable[str]) -> dict[str, Any]:

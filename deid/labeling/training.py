@@ -15,11 +15,12 @@ from deid.features import FeatureSet
 from deid.labeling.encoding import Sequences, encode_corpus
 from deid.labeling.sampling import keep_random_o, keep_window
 from deid.labeling.schemes import misaligned, spans_to_labels
+from deid.labeling.weights import Weights
 
 __all__ = ["TrainingData", "TrainingOptions", "corpus_checksum", "prepare"]
 
 
-ALGORITHMS = ("lbfgs", "sgd", "naive-bayes")
+ALGORITHMS = ("sgd", "lbfgs", "naive-bayes")
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,12 @@ class TrainingOptions:
     """How a tagger is trained; saved with the model."""
 
     scheme: str = "BIO"
-    algorithm: str = "lbfgs"
-    """``lbfgs`` (CRFsuite through sklearn-crfsuite), ``sgd`` (stochastic gradient) or ``naive-bayes``."""
+    algorithm: str = "sgd"
+    """``sgd`` (CRF by stochastic gradient), ``lbfgs`` (CRF by CRFsuite's L-BFGS) or ``naive-bayes``."""
     c1: float = 0.0
-    """L1 penalty of the CRF: adds c1 * |w|."""
+    """``lbfgs``: L1 penalty, adds c1 * |w|."""
     c2: float = 0.3
-    """L2 penalty of the CRF: adds c2 * |w|^2 (not halved)."""
+    """``lbfgs``: L2 penalty, adds c2 * |w|^2 (not halved)."""
     all_pairs: bool = True
     """CRF by L-BFGS: weights for every pair of an attribute and a label, and of two labels; else, as CRFsuite does by
     default, only for pairs that occur. Twice the time for fewer false alarms."""
@@ -42,6 +43,8 @@ class TrainingOptions:
     """``sgd``: weights of attributes smaller than this are left out of the model."""
     iterations: int | None = None
     """Iterations of ``lbfgs`` (100 when not given), epochs of ``sgd`` (10)."""
+    pull: float = 0.1
+    """``sgd`` that starts from another model: how strongly the weights are held near the old ones."""
     window: int | None = None
     """Keep only tokens within this many tokens of a span."""
     o_sampling: float | None = None
@@ -63,7 +66,7 @@ class TrainingOptions:
             raise ConfigError(f"unknown training algorithm {self.algorithm!r}", "known: " + ", ".join(ALGORITHMS))
         if self.min_documents < 1:
             raise ConfigError("min_documents is less than 1", "give 1 to keep every word")
-        if min(self.c1, self.c2) < 0 or self.rounds < 1:
+        if min(self.c1, self.c2, self.pull, self.prune) < 0 or self.rounds < 1:
             raise ConfigError("a penalty is negative or there is no iteration", "see: deid train --help")
 
     @property
@@ -98,8 +101,18 @@ class TrainingData:
             yield rows, [self.labels[i] for i in self.gold[first:stop].tolist()]
 
 
-def prepare(documents: Sequence[Document], features: FeatureSet, options: TrainingOptions) -> TrainingData:
+def prepare(
+    documents: Sequence[Document], features: FeatureSet, options: TrainingOptions, start: Weights | None = None
+) -> TrainingData:
     """Encode a corpus, sample its tokens, drop the lexical attributes of too few documents.
+
+    Parameters
+    ----------
+    documents : sequence of Document
+    features : FeatureSet
+    options : TrainingOptions
+    start : Weights, optional
+        Weights that training starts from: their labels come first, and their attributes stay.
 
     Raises
     ------
@@ -107,7 +120,7 @@ def prepare(documents: Sequence[Document], features: FeatureSet, options: Traini
         When there is nothing to learn from.
     """
     everything, borders = encode_corpus(documents, features)
-    numbers: dict[str, int] = {}
+    numbers = {label: i for i, label in enumerate(start.labels if start else ())}
     rng = np.random.default_rng(options.seed)
     spans = off = 0
     gold: list[int] = []
@@ -128,6 +141,8 @@ def prepare(documents: Sequence[Document], features: FeatureSet, options: Traini
     if not gold:
         raise ConfigError("sampling left no token to train on", "use a wider window or a larger share of O tokens")
     stays = ~everything.lexical | (everything.documents >= options.min_documents)
+    if start:
+        stays |= np.fromiter((name in start.attributes for name in everything.attributes), dtype=bool, count=len(stays))
     items = everything.take(np.concatenate(taken), np.array(bounds, dtype=np.int64), stays)
     lexicon = {items.attributes[i]: int(items.documents[i]) for i in np.flatnonzero(items.lexical).tolist()}
     return TrainingData(

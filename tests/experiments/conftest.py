@@ -28,7 +28,9 @@ class Told:
     tagged: list[tuple[int, str]] = field(default_factory=list)
     """Number of the training and id of each document that was tagged after it."""
 
-    def __call__(self, documents: list[Document], features: FeatureSet, options: TrainingOptions) -> _Tagger:
+    def __call__(
+        self, documents: list[Document], features: FeatureSet, options: TrainingOptions, *, start: None = None
+    ) -> _Tagger:
         self.calls.append((list(documents), features, options))
         return _Tagger(self, features, 0.0, len(self.calls) - 1)
 

@@ -20,7 +20,7 @@ from deid.labeling.tagger import train
 from deid.labeling.training import TrainingOptions
 
 HIDE = FeatureSet("hide", "rac")
-QUICK = TrainingOptions(iterations=12, min_documents=1)
+QUICK = TrainingOptions(algorithm="lbfgs", iterations=12, min_documents=1)
 
 
 def all_spans(_: FeatureSet, document: Document, __: float) -> tuple[Span, ...]:

@@ -13,7 +13,7 @@ from deid.experiments.subsets import compare_subsets, subsets
 from deid.features import FeatureSet
 from deid.labeling.training import TrainingOptions
 
-QUICK = TrainingOptions(iterations=8, min_documents=1)
+QUICK = TrainingOptions(algorithm="lbfgs", iterations=8, min_documents=1)
 LISTS = ("calendar/months",)
 
 

@@ -14,7 +14,7 @@ from deid.labeling.tagger import train
 from deid.labeling.training import TrainingOptions
 
 HIDE = FeatureSet("hide", "rac")
-QUICK = TrainingOptions(iterations=10, min_documents=1)
+QUICK = TrainingOptions(algorithm="lbfgs", iterations=10, min_documents=1)
 NO_BAYES = Points((1000,), (1.0,), (2.0,), naive_bayes=False)
 
 
@@ -32,8 +32,8 @@ def test_the_rows_are_what_training_by_hand_gives(corpus: list[Document], unseen
     by_hand = {
         0: train(corpus, HIDE, QUICK),
         1: train(corpus, HIDE, QUICK).dial(2.0),
-        2: train(corpus, HIDE, TrainingOptions(iterations=10, min_documents=1, window=0)),
-        3: train(corpus, HIDE, TrainingOptions(iterations=10, min_documents=1, o_sampling=0.2)),
+        2: train(corpus, HIDE, TrainingOptions(algorithm="lbfgs", iterations=10, min_documents=1, window=0)),
+        3: train(corpus, HIDE, TrainingOptions(algorithm="lbfgs", iterations=10, min_documents=1, o_sampling=0.2)),
         5: train(
             corpus, HIDE, TrainingOptions(algorithm="naive-bayes", min_documents=1, acceptance=(("O", 0.1),), seed=0)
         ),
@@ -55,7 +55,7 @@ def test_sampling_that_drops_nothing_is_no_sampling(corpus: list[Document], unse
 
 def test_the_dial_trades_precision_for_recall(corpus: list[Document], unseen: list[Document]) -> None:
     points = Points((), (), (-1.0, 2.0), naive_bayes=False)
-    options = TrainingOptions(iterations=4, min_documents=1)
+    options = TrainingOptions(algorithm="lbfgs", iterations=4, min_documents=1)
     frame = sampling_curves(corpus, HIDE, options, test=unseen, points=points)
     full, low, high = (frame.loc[i] for i in range(3))
     assert low["phi_recall"] < full["phi_recall"] < high["phi_recall"]

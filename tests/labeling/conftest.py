@@ -43,10 +43,10 @@ def corpus() -> list[Document]:
 @pytest.fixture(scope="session")
 def small_tagger(corpus: list[Document]) -> Tagger:
     """A CRF with the default features."""
-    return train(corpus, FeatureSet("default", "rac"), TrainingOptions(iterations=40), name="small")
+    return train(corpus, FeatureSet("default", "rac"), TrainingOptions(algorithm="lbfgs", iterations=40), name="small")
 
 
 @pytest.fixture(scope="session")
 def small_hide_tagger(corpus: list[Document]) -> Tagger:
     """A CRF with the dissertation's features."""
-    return train(corpus, FeatureSet("hide", "rac"), TrainingOptions(iterations=40), name="small-hide")
+    return train(corpus, FeatureSet("hide", "rac"), TrainingOptions(algorithm="lbfgs", iterations=40), name="small-hide")

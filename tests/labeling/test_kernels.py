@@ -69,6 +69,8 @@ def problem(seed: int, labels: int = 3) -> list[np.ndarray]:
         rng.random((6, labels)).astype(np.float32),
         rng.normal(size=(labels, labels)),
         rng.random((labels, labels)),
+        rng.normal(size=(6, labels)).astype(np.float32),
+        rng.normal(size=(labels, labels)),
     ]
 
 
@@ -77,7 +79,7 @@ def problem(seed: int, labels: int = 3) -> list[np.ndarray]:
 def test_an_epoch_changes_the_weights_alike(seed: int, labels: int) -> None:
     mine, theirs = problem(seed, labels), problem(seed, labels)
     for _ in range(3):
-        assert kernels.epoch(*mine, 0.1) == pytest.approx(reference.epoch(*theirs, 0.1), abs=1e-5)
+        assert kernels.epoch(*mine, 0.1, 0.2) == pytest.approx(reference.epoch(*theirs, 0.1, 0.2), abs=1e-5)
     for a, b in zip(mine[6:], theirs[6:], strict=True):
         assert a == pytest.approx(b, abs=1e-4)
 
@@ -93,17 +95,30 @@ def test_the_step_follows_the_finite_difference_of_the_loss(seed: int, monkeypat
     start = [a.copy() for a in arrays]
     rate = 1e3
     arrays[6] = arrays[6].astype(np.float64)  # the reference takes any float type
-    reference.epoch(*arrays, rate)
+    reference.epoch(*arrays, rate, 0.0)
     for weights in (6, 8):
         for place in np.ndindex(start[weights].shape):
             losses = []
             for sign in (1, -1):
                 moved = [a.astype(np.float64) if i == 6 else a.copy() for i, a in enumerate(start)]
                 moved[weights][place] += sign * 1e-5
-                losses.append(reference.epoch(*moved, 0.0))
+                losses.append(reference.epoch(*moved, 0.0, 0.0))
             slope = (losses[0] - losses[1]) / 2e-5
             step = (start[weights][place] - arrays[weights][place]) * 1e6 / rate
             assert step == pytest.approx(slope, abs=1e-4)
+
+
+def test_the_pull_leads_back_to_the_old_weights() -> None:
+    """The stronger the pull, the nearer the weights stay to where they came from."""
+    distances = []
+    for pull in (0.0, 0.3, 3.0):
+        arrays = problem(3)
+        arrays[6], arrays[8] = arrays[10].copy(), arrays[11].copy()
+        for _ in range(30):
+            kernels.epoch(*arrays, 0.1, pull)
+        distances.append(np.abs(arrays[6] - arrays[10]).sum() + np.abs(arrays[8] - arrays[11]).sum())
+    assert distances == sorted(distances, reverse=True)
+    assert distances[-1] < distances[0] / 2
 
 
 @pytest.mark.parametrize(
@@ -118,13 +133,14 @@ def test_the_step_follows_the_finite_difference_of_the_loss(seed: int, monkeypat
         lambda a: a[0].__setitem__(-1, a[0][-1] + 1),
         lambda a: a.__setitem__(8, a[8][:-1]),
         lambda a: a.__setitem__(2, a[2][:-1]),
+        lambda a: a.__setitem__(10, a[10][:-1]),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused_before_any_loop(spoil: object) -> None:
     arrays = problem(1)
     spoil(arrays)  # type: ignore[operator]
     with pytest.raises(ValueError, match=r"array"):
-        _native.epoch(*(np.ascontiguousarray(a) for a in arrays), 3, 0.1)
+        _native.epoch(*(np.ascontiguousarray(a) for a in arrays), 3, 0.1, 0.0)
 
 
 def test_sizes_that_do_not_fit_are_refused() -> None:

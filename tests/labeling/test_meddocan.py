@@ -46,20 +46,21 @@ def assert_crfsuite_agrees(tagger: Tagger, gold: list[Document]) -> None:
 
 def test_hide_preset(parts: tuple[list[Document], list[Document]]) -> None:
     training, development = parts
-    tagger = train(training, FeatureSet("hide", "rac"), TrainingOptions(c2=0.1, all_pairs=False))
+    tagger = train(training, FeatureSet("hide", "rac"), TrainingOptions(algorithm="lbfgs", c2=0.1, all_pairs=False))
     assert strict_f1(tagger, development) >= 0.940
     assert_crfsuite_agrees(tagger, development)
 
 
 def test_default_preset(parts: tuple[list[Document], list[Document]]) -> None:
     training, development = parts
-    tagger = train(training, FeatureSet("default", "rac"), TrainingOptions(iterations=80))
+    tagger = train(training, FeatureSet("default", "rac"), TrainingOptions(algorithm="lbfgs", iterations=80))
     assert tagger.description["corpus"]["spans_off_token_borders"] == 7
     assert strict_f1(tagger, development) >= 0.958
     assert_crfsuite_agrees(tagger, development)
 
 
-def test_stochastic_gradient_is_no_worse_than_hide_with_crfsuite(parts: tuple[list[Document], list[Document]]) -> None:
+def test_stochastic_gradient(parts: tuple[list[Document], list[Document]]) -> None:
     training, development = parts
-    options = TrainingOptions(algorithm="sgd", iterations=10)
-    assert strict_f1(train(training, FeatureSet("default", "rac"), options), development) >= 0.95
+    tagger = train(training, FeatureSet("default", "rac"))
+    assert strict_f1(tagger, development) >= 0.960
+    assert_crfsuite_agrees(tagger, development)
