@@ -145,13 +145,13 @@ def _filter(
             sys.stderr.write(f"{created}\n")
         _serve(stack, metrics_port, totals)
         crew = stack.enter_context(Crew(recipe, shape, job_count(jobs)))
-        filter_feed(feed, crew, shape, key, totals, stop)
+        complete = filter_feed(feed, crew, shape, key, totals, stop)
         notes = crew.notes
     summary = _summary("filter", totals, notes)
-    if stop.signal is not None:
+    if not complete:
         summary.notes.append(_stopped(feed.journal is not None, target))
-    summary.finish(summary_json, quiet=quiet and not totals.failed and stop.signal is None)
-    raise typer.Exit(stop.status or (EXIT_LEFT_OUT if totals.failed else 0))
+    summary.finish(summary_json, quiet=quiet and not totals.failed and complete)
+    raise typer.Exit(EXIT_LEFT_OUT if complete and totals.failed else 0 if complete else stop.status)
 
 
 def _watch(

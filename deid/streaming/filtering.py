@@ -65,7 +65,7 @@ class Feed:
             raise ConfigError("two of the files are the same one", "input, output, dead letters and journal need four")
 
 
-def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, stop: Stop) -> None:
+def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, stop: Stop) -> bool:
     """Filter one input into one output.
 
     Parameters
@@ -82,6 +82,11 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
         Counted up; set to the journal's counts when a run goes on.
     stop : Stop
         Ends the run after what was read: a journal's run can go on, an output file without a journal vanishes.
+
+    Returns
+    -------
+    bool
+        Whether the input was used up; False when the run was stopped before.
 
     Raises
     ------
@@ -101,10 +106,11 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
         if feed.journal is None:
             run.letters = stack.enter_context(append_private(feed.letters)) if feed.letters else None
             with suppress(_Abandoned), new_output(feed.target) as (run.output, taken_back):
-                run.go(Reader(descriptor, shape, key, place=place))
-                if stop.signal is not None and taken_back:
+                reader = Reader(descriptor, shape, key, place=place)
+                run.go(reader)
+                if reader.stopped and taken_back:
                     raise _Abandoned
-            return
+            return not reader.stopped
         if not stat.S_ISREG(status.st_mode) and shape.content != "json":
             raise ConfigError(
                 "a journal for a pipe needs records with ids, by which those that came twice can be told",
@@ -114,15 +120,14 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
         run.resume(journal)
         last = journal.last
         if last.complete and place is not None and is_file(feed.target) and not part_of(feed.target).exists():
-            return  # all was done, the last step included
+            return True  # all was done, the last step included
         if feed.letters is not None:
             run.letters = stack.enter_context(append_private(feed.letters, last.letters if journal.resumed else None))
         reader = _reader_from(Reader(descriptor, shape, key, place=place), last, key, stop)
         with resumable_output(feed.target, last.output) as run.output:
             run.go(reader)
-            finished = stop.signal is None
-            run.commit(reader, complete=finished)
-            if finished and is_file(feed.target):
+            run.commit(reader, complete=not reader.stopped)
+            if not reader.stopped and is_file(feed.target):
                 part_of(feed.target).replace(feed.target)
                 sync_folder(feed.target.parent)
 
@@ -143,6 +148,7 @@ class _Run:
         self._again: deque[Stretch] = deque()
         self._asked: dict[int, Stretch] = {}
         self._number = 0
+        self._stopping = False
 
     def resume(self, journal: Journal) -> None:
         self.journal = journal
@@ -155,7 +161,8 @@ class _Run:
         committed = self.totals.read
         try:
             while True:
-                if self.stop.signal is not None and not reader.stopped:
+                if self.stop.signal is not None and not self._stopping:
+                    self._stopping = True
                     reader.stop()
                 exhausted = self._hand_out(reader, window)
                 done = 0
@@ -224,7 +231,7 @@ class _Run:
         calls: dict[int, Callable[[], Reply | Died | None]] = dict(self.crew.sources())
         for descriptor in calls:
             poll.register(descriptor, select.POLLIN)
-        if not reader.stopped:
+        if not self._stopping:
             poll.register(self.stop.descriptor, select.POLLIN)
         readable = reader.place is None and reader.wants() and len(window) < _UNDER_WAY * self.crew.jobs
         if readable:

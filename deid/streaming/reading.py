@@ -120,8 +120,9 @@ class Reader:
         self._buffer += block
 
     def stop(self) -> None:
-        """Read no more; what was read of a record without its end is left."""
-        self.ended = self.stopped = True
+        """Read no more; what was read of a record without its end is left. At the end there is nothing to stop."""
+        self.stopped = self.stopped or not self.ended
+        self.ended = True
 
     def pass_over(self, count: int) -> int:
         """Drop up to ``count`` bytes of what was read, and return how many were."""

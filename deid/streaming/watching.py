@@ -184,13 +184,12 @@ def _one(path: Path, folders: Folders, crew: Crew, shape: Shape, key: Key, total
     failed_before = totals.failed
     try:
         try:
-            filter_feed(Feed(path, result, letters), crew, shape, key, totals, stop)
+            if not filter_feed(Feed(path, result, letters), crew, shape, key, totals, stop):
+                return None
         except InputError as error:
             if path.exists():  # else whoever put it there took it away again
                 _move(path, folders.inbox / FAILED)
             return Seen(name, True, error.at(name))
-        if stop.signal is not None and not result.exists():
-            return None
         failed = totals.failed > failed_before
         _publish(result, folders.outbox, _result_name(path, key, keep=folders.keep_names))
         moved = _move(path, folders.inbox / (FAILED if failed else DONE))

@@ -47,8 +47,8 @@ def main() -> int:
     totals = Totals()
     try:
         with Stop() as stop, Crew(recipe, shape, options.jobs) as crew:
-            filter_feed(feed, crew, shape, recipe.key, totals, stop)
-            status = stop.status
+            complete = filter_feed(feed, crew, shape, recipe.key, totals, stop)
+            status = 0 if complete else stop.status
     except DeidError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2

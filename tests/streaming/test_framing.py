@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 from hypothesis import example, given
@@ -49,7 +50,7 @@ def contents(framing: Framing, data: bytes) -> list[bytes]:
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
     borders = [0, *sorted({p % (len(data) + 1) for p in places}), len(data)]
-    return [data[a:b] for a, b in zip(borders, borders[1:], strict=False) if a < b]
+    return [data[a:b] for a, b in pairwise(borders) if a < b]
 
 
 @pytest.mark.parametrize("name", DELIMITERS)
