@@ -50,6 +50,7 @@ from deid.detection.fields import CUES, Cue, Field, LabelFinder, ListRule, Perso
 from deid.detection.layouts import PARTS, Segment
 from deid.detection.patterns import DIGIT_ANCHORS, WORD_ANCHORS, Context, Haystack, Pattern
 from deid.detection.view import view_of
+from deid.detection.vocabulary import TABLES
 from deid.dictionaries import load_catalogues, load_dictionary
 from deid.errors import ConfigError
 from deid.phi import LABEL_SETS
@@ -109,7 +110,7 @@ def _load(language: str, folders: tuple[Path, ...]) -> Catalogue:
     items: list[Item] = []
     own: list[Item] = []
     for path, content in files:
-        unknown = content.keys() - _READERS.keys() - {"define"}
+        unknown = content.keys() - _READERS.keys() - TABLES - {"define"}
         if unknown:
             raise _error(path, f"unknown tables: {', '.join(sorted(unknown))}")
         for table, read in _READERS.items():

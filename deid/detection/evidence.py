@@ -161,7 +161,7 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
         found.append((0.55 if strong else 0.35, "name.verb"))
     if near and len(run.names) > 1 and scene.has(before, "patient_word") and direct:
         found.append((0.5, "name.patient"))
-    if scene.word(run.end) in ("'", "\u2019") and scene.word(run.end + 1) == "s" and scene.has(run.end + 2, "relation"):
+    if scene.possessive(run.end) and scene.has(run.end + 2, "relation"):
         found.append((0.5, "name.relation"))
     if scene.word(run.first - 1) == "(" and scene.word(run.end) == ")" and clear(scene, run.names[0]):
         found.append((0.35, "name.brackets"))
@@ -187,7 +187,7 @@ def _aged_follows(scene: Scene, index: int) -> bool:
         at += 1
     elif at == index:
         return False
-    at += scene.word(at) in ("a", "an")
+    at += scene.says(at, "indefinite")
     return at > index + 1 and at < len(scene) and scene.view.kinds[at] == NUMBER and len(scene.view.strings[at]) < 4
 
 
@@ -210,7 +210,7 @@ def eponym_follows(scene: Scene, run: Run) -> bool:
     """Tell whether the words behind a run make it the name of a disease, a sign, an instrument."""
     at = run.end
     if scene.word(at) in ("'", "\u2019"):
-        at += 2 if scene.word(at + 1) == "s" else 1
+        at += 2 if scene.says(at + 1, "possessive") else 1
     elif scene.word(at) == "-" and scene.is_word(at + 1):
         at += 2
     if at >= len(scene) or scene.view.breaks[at]:
@@ -231,7 +231,7 @@ def _against(scene: Scene, run: Run) -> float:
     if eponym_follows(scene, run):
         factor *= 0.15
     behind = run.end
-    if scene.word(behind) in ("'", "\u2019") and scene.word(behind + 1) == "s":
+    if scene.possessive(behind):
         behind += 2
     if behind < len(scene) and scene.same_line(behind) and scene.capital(behind) and not scene.blind(behind):
         if _head_at(scene, behind):
@@ -256,9 +256,13 @@ def _against(scene: Scene, run: Run) -> float:
 
 def _among_eponyms(scene: Scene, run: Run) -> bool:
     """Tell whether a run stands in a list of instruments or signs: *Weitlaner, Kelly, Balfour*."""
-    before = scene.word(run.first - 1) in (",", "/", "and") and scene.has(run.first - 2, "eponym", "device")
-    behind = scene.word(run.end) in (",", "/", "and") and scene.has(run.end + 1, "eponym", "device")
+    before = _lists(scene, run.first - 1) and scene.has(run.first - 2, "eponym", "device")
+    behind = _lists(scene, run.end) and scene.has(run.end + 1, "eponym", "device")
     return len(run.names) == 1 and (before or behind)
+
+
+def _lists(scene: Scene, index: int) -> bool:
+    return scene.word(index) in (",", "/") or scene.says(index, "and")
 
 
 def vetoed(scene: Scene, run: Run) -> bool:

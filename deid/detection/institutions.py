@@ -37,9 +37,6 @@ _UNPLACED = classes_of(
 )
 _PROPER_TOO = PERSON | _CITY | _STATE | _MODIFIER | CLASSES["country"]
 _BEFORE_NAMES = frozenset(("hospital_at", "hospital_verb", "work_at", "where", "lives"))
-_SAINTS = frozenset(("st", "saint", "mt", "mount"))
-_JOINERS = frozenset(("of", "and", "&", "for", "the", "at"))
-_ACRONYMS = ("mc", "gh", "mh", "ch", "rh", "uh", "bh", "vamc", "h")
 _APOSTROPHES = ("'", "\u2019")
 _MAX_NAME_WORDS, _MAX_HEADS = 5, 4
 
@@ -140,8 +137,8 @@ def _name_before(scene: Scene, head: int) -> int:
         elif scene.word(at) in (".", "'", "\u2019", "-", "&") and _proper(scene, at - 1):
             if scene.word(at) == "." and len(scene.word(at - 1)) > 3:
                 break
-        elif not (scene.word(at) == "s" and scene.word(at - 1) in _APOSTROPHES) and not (
-            scene.word(at) in ("of", "and", "the") and words and _proper(scene, at - 1)
+        elif not (at and scene.possessive(at - 1)) and not (
+            scene.says(at, "institution_link") and words and _proper(scene, at - 1)
         ):
             break
         start = at
@@ -158,7 +155,7 @@ def _specific(scene: Scene, start: int, head: int, kind: int) -> int:
     bounded = head - start < 4 and bool(scene.view.breaks[start] or scene.cues_before.get(start, set()) & _BEFORE_NAMES)
     for i in range(start, head):
         classes = scene.classes[i]
-        if not scene.is_word(i) or scene.word(i) in _JOINERS or len(scene.word(i)) < 2:
+        if not scene.is_word(i) or scene.says(i, "institution_joiner") or len(scene.word(i)) < 2:
             continue
         if classes & _GENERIC or (classes & _CLINICAL and not classes & PERSON):
             continue
@@ -175,11 +172,10 @@ def _specific(scene: Scene, start: int, head: int, kind: int) -> int:
 
 def _name_behind(scene: Scene, end: int) -> int:
     """Return the end of *of Saint Raphael*, *at Mercy*, *of Boston* behind a head."""
-    if scene.word(end) not in ("of", "at", "for") or not scene.same_line(end):
+    if not scene.says(end, "institution_behind") or not scene.same_line(end):
         return end
     at = end + 1
-    if scene.word(at) == "the":
-        at += 1
+    at += scene.says(at, "definite")
     last = end
     while at < len(scene) and at - end < 6 and scene.same_line(at):
         if scene.classes[at] & _CLINICAL and not scene.classes[at] & (PERSON | _CITY | _HOSPITAL):
@@ -188,7 +184,11 @@ def _name_behind(scene: Scene, end: int) -> int:
             break
         if _proper(scene, at) and not scene.blind(at) and not scene.classes[at] & _GENERIC:
             last = at + 1
-        elif not (scene.word(at) in (".", "'", "\u2019", "of", "and", "s") and last == at):
+        elif last != at or not (
+            scene.word(at) in (".", *_APOSTROPHES)
+            or scene.says(at, "institution_inner")
+            or scene.says(at, "possessive")
+        ):
             break
         at += 1
     return last
@@ -213,7 +213,7 @@ def _clinical_inside(scene: Scene, start: int, end: int) -> bool:
 
     Ordinary words are a name only where they stand like one: alone in a line, or behind *seen at*.
     """
-    letters = [i for i in range(start, end) if scene.is_word(i) and scene.word(i) not in _JOINERS]
+    letters = [i for i in range(start, end) if scene.is_word(i) and not scene.says(i, "institution_joiner")]
     first = next((scene.classes[i] for i in letters), 0)
     if letters and (
         not first or (first & (PERSON | _CITY | _STATE | _MODIFIER) and not first & (_CLINICAL | _FUNCTION))
@@ -223,7 +223,7 @@ def _clinical_inside(scene: Scene, start: int, end: int) -> bool:
         return True
     if any(not scene.classes[i] or scene.classes[i] & (PERSON | _CITY | _STATE) for i in letters):
         return False
-    before = start - 1 if scene.word(start - 1) == "the" else start
+    before = start - scene.says(start - 1, "definite")
     cued = bool(scene.cues_before.get(before, set()) & {"hospital_at", "work_at"})
     return scene.blind(start) or not (cued or (scene.view.breaks[before] and _ends_line(scene, end + 1)))
 
@@ -256,14 +256,18 @@ def _work_places(scene: Scene) -> Iterator[Span]:
     for index in sorted(scene.cues_before):
         if "work_at" not in scene.cues_before[index] or index >= len(scene):
             continue
-        start = index + (scene.word(index) in ("the", "a", "an"))
+        start = index + (scene.says(index, "definite") or scene.says(index, "indefinite"))
         end = start
         while end < len(scene) and end - start < 6 and (end == start or scene.same_line(end)):
             if (
                 scene.capital(end) and scene.is_word(end) and not scene.has(end, "title", "title_doctor", "section")
             ) or (
                 end > start
-                and scene.word(end) in ("of", "and", "&", "'", "\u2019", "s", "-")
+                and (
+                    scene.word(end) in ("-", *_APOSTROPHES)
+                    or scene.says(end, "employer_inner")
+                    or scene.says(end, "possessive")
+                )
                 and scene.capital(end + 1)
             ):
                 end += 1
@@ -292,7 +296,7 @@ def _behind_cues(scene: Scene) -> Iterator[Span]:
         field = "hospital_field" in cues and scene.word(index) == ":"
         if not (field or "hospital_verb" in cues):
             continue
-        start = index + 1 if field else index + (scene.word(index) == "the")
+        start = index + 1 if field else index + scene.says(index, "definite")
         if start >= len(scene) or scene.blind(start) or not scene.same_line(start):
             continue
         end = proper_run(scene, start)
@@ -308,12 +312,12 @@ def _saints(scene: Scene) -> Iterator[Span]:
         if scene.blind(index) or not scene.capital(index):
             continue
         cued = bool(scene.cues_before.get(index, set()) & {"hospital_verb", "hospital_at"})
-        if scene.word(index) in _SAINTS:
+        if scene.says(index, "saint"):
             name = index + 1 + (scene.word(index + 1) == ".")
             if name >= len(scene) or not scene.same_line(name) or scene.view.kinds[name] not in (TITLE, MIXED):
                 continue
             end = name + 1
-            owned = scene.word(end) in _APOSTROPHES and scene.word(end + 1) == "s"
+            owned = scene.possessive(end)
             end += 2 * owned
             if (cued or owned) and not scene.protected[name]:
                 yield scene.span(index, end, "HOSPITAL", "place.saint", 0.75 if cued else 0.55)
@@ -323,12 +327,13 @@ def _saints(scene: Scene) -> Iterator[Span]:
 
 def _acronyms(scene: Scene) -> Iterator[Span]:
     """Acronyms of hospitals behind *transferred from*, *seen at*: *MCMC*, *KBH*."""
+    endings = tuple(scene.vocabulary.words["hospital_acronym_ending"])
     for index, cues in scene.cues_before.items():
         if "hospital_at" not in cues or index >= len(scene):
             continue
-        at = index + (scene.word(index) == "the")
+        at = index + scene.says(index, "definite")
         if at >= len(scene) or scene.view.kinds[at] != UPPER or scene.blind(at):
             continue
         word = scene.word(at)
-        if 3 <= len(word) <= 6 and not scene.classes[at] & ~PERSON and word.endswith(_ACRONYMS):
+        if 3 <= len(word) <= 6 and not scene.classes[at] & ~PERSON and word.endswith(endings):
             yield scene.span(at, at + 1, "HOSPITAL", "place.acronym", 0.65)

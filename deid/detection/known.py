@@ -19,6 +19,7 @@ import regex
 
 from deid.detection.lexicon import Lexicon, classes_of, load_lexicon
 from deid.detection.view import LOWER, UPPER, View, view_of
+from deid.detection.vocabulary import Vocabulary, load_vocabulary
 from deid.document import Document, Span
 from deid.errors import ConfigError
 from deid.identity import canonical_given, name_key, parse_name
@@ -34,10 +35,6 @@ _LEAST_FUZZY = 5
 _BESIDE = 20
 """Characters between the beginnings of two words that stand beside each other; not across a column of a form."""
 _SOUNDEX = str.maketrans("bfpvcgjkqsxzdtlmnr", "111122222222334556")
-_MONTHS = (
-    *("january", "february", "march", "april", "may", "june", "july", "august"),
-    *("september", "october", "november", "december"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +164,13 @@ class KnownRecognizer:
     def _find(self, view: View, item: Known) -> list[Span]:
         if group(item.category) == "NAME" and item.category != "USERNAME":
             return _names(view, item, load_lexicon(self.language, self.folders))
+        vocabulary = load_vocabulary(self.language, self.folders)
         if item.category == "DATE":
             date = read_date(item.value)
             if date is not None:
-                return _matches(view.text, _date_expression(date), item.category, 0.97)
+                return _matches(view.text, _date_expression(date, vocabulary), item.category, 0.97)
         if item.category == "AGE" and item.value.isdecimal():
-            expression = rf"(?<![0-9.,/]){item.value}(?=[ -]?(?:y|years?|yrs?)\b)"
+            expression = rf"(?<![0-9.,/]){item.value}(?=[ -]?{vocabulary.years}\b)"
             return _matches(view.text, expression, item.category, 0.95)
         characters = [c for c in item.value if c.isalnum()]
         coarse = group(item.category)
@@ -210,21 +208,19 @@ def read_date(value: str) -> datetime.date | None:
     return None
 
 
-def _date_expression(date: datetime.date) -> str:
+def _date_expression(date: datetime.date, vocabulary: Vocabulary) -> str:
     """Match a date in all formats, day and month in both orders."""
     day, month = f"0?{date.day}", f"0?{date.month}"
     year = rf"(?:{date.year}|{date.year % 100:02d})"
-    name = _MONTHS[date.month - 1]
-    words = f"{name[:3]}(?:{name[3:]})?|sept" if date.month == 9 else f"{name[:3]}(?:{name[3:]})?"
-    ordinal = r"(?:st|nd|rd|th)?"
+    words, ordinal, of = vocabulary.months[date.month - 1], vocabulary.ordinal, vocabulary.of
     between = r"[ ./-]{1,2}"
     forms = (
         rf"{month}{between}{day}(?:{between}{year})?",
         rf"{day}{between}{month}{between}{year}",
         rf"{date.year}{between}{month}{between}{day}",
         rf"{date:%Y%m%d}|{date:%m%d%Y}",
-        rf"(?:{words})\.?[ -]?{day}{ordinal}(?:,?[ -]{{1,2}}(?:of )?'?{year})?",
-        rf"{day}{ordinal}[ -]?(?:of )?(?:{words})(?:\.?,?[ -]{{1,2}}'?{year})?",
+        rf"(?:{words})\.?[ -]?{day}{ordinal}(?:,?[ -]{{1,2}}{of}'?{year})?",
+        rf"{day}{ordinal}[ -]?{of}(?:{words})(?:\.?,?[ -]{{1,2}}{of}'?{year})?",
     )
     return rf"(?<![0-9A-Za-z./-])(?:{'|'.join(forms)})(?![0-9A-Za-z]|[./-][0-9])"
 

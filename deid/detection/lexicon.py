@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deid.detection.view import View, words_of
+from deid.detection.vocabulary import Vocabulary, load_vocabulary
 from deid.dictionaries import Dictionary, PhraseMatcher, available, load_dictionary
 from deid.errors import ConfigError
 
@@ -66,6 +67,8 @@ class Lexicon:
     """Items of more than one word, and exceptions."""
     phrase_classes: dict[str, int] = field(repr=False)
     """List -> class, for the matches of ``phrases``."""
+    vocabulary: Vocabulary = field(repr=False)
+    """Small words, by what they do."""
     letters: frozenset[str] = field(default=frozenset(), repr=False)
     """Listed words of two or three letters that are abbreviations, credentials or states, or ordinary words."""
 
@@ -139,5 +142,6 @@ def _load(language: str, folders: tuple[Path, ...]) -> Lexicon:
         if matched:
             phrases.append(Dictionary(name, tuple(matched), dictionary.exceptions, dictionary.source))
             phrase_classes[name] = bit
+    vocabulary = load_vocabulary(language, folders)
     letters = frozenset(w for w, c in words.items() if len(w) < 4 and c & _LETTERS)
-    return Lexicon(language, words, PhraseMatcher(phrases, words_of), phrase_classes, letters)
+    return Lexicon(language, words, PhraseMatcher(phrases, words_of), phrase_classes, vocabulary, letters)

@@ -42,7 +42,7 @@ _ORDINARY = classes_of("word", "clinical")
 _WORDY = classes_of("word", "relation")
 _HEADING = classes_of("clinical", "section")
 _SEPARATORS = frozenset(":#=-\u2013|.")
-_LISTING = frozenset((",", ";", "&", "/", "and", "|"))
+_LISTING = frozenset((",", ";", "&", "/", "|"))
 _TURNS = 4
 """A label that begins so many lines marks the turns of a dialogue."""
 _LEAST = 0.2
@@ -152,7 +152,7 @@ def _next_in_list(scene: Scene, index: int) -> int:
     while at < len(scene) and at - index < 8 and not scene.view.breaks[at]:
         if scene.has(at, "credential") or scene.word(at) in (".", "(", ")"):
             at += 1
-        elif scene.word(at) in _LISTING:
+        elif scene.word(at) in _LISTING or scene.says(at, "and"):
             at += 1
             if not (scene.has(at, "credential") and not name_word(scene, at)):
                 return at if scene.is_word(at) else -1
@@ -186,12 +186,12 @@ def _titled(scene: Scene) -> Iterator[Span]:
             # "Sister Mary", but "Major depression", "miss doses"
             if scene.view.kinds[index] == LOWER or not any(scene.classes[i] & PERSON for i in run.names):
                 continue
-            score = 0.9 if scene.word(index) == "miss" else 0.6
+            score = 0.9 if scene.says(index, "title_word") else 0.6
         if eponym_follows(scene, run):
             score = min(score, 0.75)
         category = "DOCTOR" if classes & _DOCTOR or credential_follows(scene, run.end) else "PATIENT"
         yield scene.span(run.first, run.end, category, "name.title", score)
-        if scene.word(index) in ("drs", "messrs"):
+        if scene.says(index, "title_plural"):
             other = read_run(scene, _next_in_list(scene, run.end), relaxed=True)
             if other is not None:
                 yield scene.span(other.first, other.end, category, "name.title", 0.9)
@@ -199,7 +199,7 @@ def _titled(scene: Scene) -> Iterator[Span]:
 
 def _no_title(scene: Scene, index: int) -> bool:
     """Tell whether what looks like a title is something else: *18 Fr*, *MR L-spine*, *by LT*."""
-    if index and scene.view.kinds[index - 1] == NUMBER and scene.word(index) in ("fr", "ms", "sr"):
+    if index and scene.view.kinds[index - 1] == NUMBER and scene.says(index, "title_unlikely"):
         return True
     shouted = scene.view.kinds[index] == UPPER and scene.word(index + 1) != "."
     if not shouted or scene.classes[index] & _DOCTOR:
@@ -261,7 +261,7 @@ def _blind_relatives(scene: Scene) -> Iterator[Span]:
         ):
             continue
         behind = at + 1
-        if scene.has(behind, "person_verb") or scene.word(behind) in (",", "(", "and"):
+        if scene.has(behind, "person_verb") or scene.word(behind) in (",", "(") or scene.says(behind, "and"):
             yield scene.span(at, at + 1, "PATIENT", "name.relation", 0.62)
 
 

@@ -72,7 +72,7 @@ def is_initial(scene: Scene, index: int) -> bool:
     """Tell whether a word is one capital letter (with or without a full stop)."""
     if not scene.is_word(index) or len(scene.view.strings[index]) != 1:
         return False
-    return scene.view.kinds[index] == UPPER or (scene.quiet and scene.word(index) not in ("a", "i", "s"))
+    return scene.view.kinds[index] == UPPER or (scene.quiet and not scene.says(index, "no_initial"))
 
 
 def name_word(scene: Scene, index: int, relaxed: bool = False) -> bool:

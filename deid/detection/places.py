@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import regex
-
 from deid.detection.institutions import proper_run
 from deid.detection.lexicon import CLASSES, classes_of
 from deid.detection.person_words import PERSON
@@ -33,14 +31,6 @@ _GENERIC = classes_of(
 _CLINICAL = classes_of("clinical")
 _NO_CITY_BLIND = classes_of("word", "clinical", "eponym", "device", "function", "given", "section")
 _FOLLOWERS = classes_of("state", "state_code", "state_old", "country", "function", "month", "weekday")
-_CREDENTIAL_CODES = frozenset(
-    ("md", "pa", "ma", "do", "nd", "dc", "ms", "co", "la", "or", "in", "me", "hi", "ok", "oh", "al")
-)
-_ZIP = regex.compile(
-    r"[0-9]{5}(?:-[0-9]{4})?(?![0-9A-Za-z%]|[,.:/-][0-9]| ?(?:mg|ml|mcg|units|people|patients|cells|steps)\b)"
-)
-_STATE_ZIP = regex.compile(r"[A-Z]{2} {1,3}[0-9]{5}(?![0-9A-Za-z])")
-_POSTCODE = regex.compile(r"[A-Z]{1,2}[0-9][0-9A-Z]? [0-9][A-Z]{2}(?![A-Za-z0-9])")
 
 
 def find_places(scene: Scene) -> list[Span]:
@@ -121,7 +111,7 @@ def _state_at(scene: Scene, index: int) -> tuple[int, float]:
     if classes & (_STATE | _COUNTRY) and scene.capital(index):
         return index + 1, 0.95
     if classes & _CODE and (scene.view.kinds[index] == UPPER or scene.quiet):
-        return index + 1, 0.8 if scene.word(index) in _CREDENTIAL_CODES else 0.95
+        return index + 1, 0.8 if scene.says(index, "state_code_word") else 0.95
     if classes & CLASSES["state_old"] and scene.view.kinds[index] == TITLE:
         return index + 1, 0.85
     return index, 0.0
@@ -134,7 +124,7 @@ def _before_codes(scene: Scene) -> Iterator[Span]:
         # a British postcode is letters, number, (letter,) number, letters: "OL14 5PX"
         if view.kinds[index] != UPPER or len(view.strings[index]) > 2 or not scene.same_line(index):
             continue
-        match = _POSTCODE.match(view.text, view.starts[index]) or _STATE_ZIP.match(view.text, view.starts[index])
+        match = scene.vocabulary.expressions["postcode"].match(view.text, view.starts[index])
         if match is None or not scene.capital(index - 1) or scene.blind(index - 1) or scene.word(index - 1) == ",":
             continue
         start = index
@@ -173,7 +163,7 @@ def _is_zip(scene: Scene, index: int) -> bool:
     """Tell whether a number of five digits, and no quantity, stands at a word."""
     if index >= len(scene) or scene.view.kinds[index] != NUMBER or not scene.same_line(index):
         return False
-    return _ZIP.match(scene.view.text, scene.view.starts[index]) is not None
+    return scene.vocabulary.expressions["zip"].match(scene.view.text, scene.view.starts[index]) is not None
 
 
 def _best_listed(scene: Scene, index: int) -> tuple[Span | None, int]:
@@ -248,5 +238,5 @@ def _lives(scene: Scene) -> Iterator[Span]:
         if "lives" in cues:
             named = not last & CLASSES["word"] or last & PERSON or settlement
             yield scene.span(index, end, "CITY", "place.lives", 0.66 if named else 0.4)
-        elif scene.word(index - 1) in ("in", "from", "near") and (unlisted or settlement):
+        elif scene.says(index - 1, "place_in") and (unlisted or settlement):
             yield scene.span(index, end, "CITY", "place.in", 0.56 if settlement else 0.46)

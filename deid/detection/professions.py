@@ -105,7 +105,7 @@ def _at_work_place(scene: Scene) -> Iterator[Span]:
     if scene.quiet:
         return
     for index in range(1, len(scene) - 1):
-        if scene.word(index) not in ("at", "for") or scene.view.loud[index] or not scene.same_line(index + 1):
+        if not scene.says(index, "occupation_at") or scene.view.loud[index] or not scene.same_line(index + 1):
             continue
         start = next(
             (index - b for b in (4, 3, 2, 1) if index >= b and _occupation_at(scene, index - b) == index), index
@@ -142,11 +142,11 @@ def _apposition(scene: Scene, index: int, end: int) -> tuple[int, float]:
     while index - start < 2 and _qualifies(scene, start - 1) and scene.same_line(start):
         start -= 1
     before = scene.word(start - 1)
-    if before in ("a", "an"):
+    if scene.says(start - 1, "indefinite"):
         lead = scene.word(start - 2)
         person = scene.has(start - 2, "relation") or (scene.capital(start - 2) and not scene.blind(start - 2))
         return (start, 0.7) if lead in (",", "(", "\u2013", "-", ";") or person else (index, 0.0)
-    if before == "(" and scene.word(end) in (")", ",", ";", "at"):
+    if before == "(" and (scene.word(end) in (")", ",", ";") or scene.says(end, "occupation_at")):
         return start, 0.64
     cues = scene.cues_before.get(start, set()) | (scene.cues_before.get(start - 1, set()) if before == ":" else set())
     if cues & {"occupation", "works_in", "retired"}:

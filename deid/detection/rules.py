@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import regex
-
 from deid.detection.catalogue import Catalogue, load_catalogue
 from deid.detection.fields import LabelFinder
 from deid.detection.institutions import find_institutions
@@ -34,12 +32,6 @@ _ABSORBED = (
     *("rule:name.full", "rule:name.word", "rule:name.line", "rule:name.contact", "rule:name.verb"),
 )
 _HOLDS, _SURE_NAME, _OLDEST = 0.6, 0.7, 111
-_AGE_ENDS = regex.compile(
-    r"(?=[,;])(?![0-9])|[.](?![0-9])|[ \t]*(?:[|]|\r?\n|\Z)"
-    r"|[ \t]+(?!(?:m[glm]|mcg|cm|kg|units?|days?|hours?|hrs?|weeks?|months?|am|pm|min|steps|tabs?|feet|times|x)\b)"
-    r"(?:and|with|who|y|yo|yrs?|[A-Za-z+?#~\u2013-]{2,}|[MFLR]\b)"
-)
-"""What may stand behind a number that is an age."""
 _GRAMMAR_CATEGORIES = frozenset(
     ["PATIENT", "DOCTOR", "PROFESSION", "HOSPITAL", "ORGANIZATION", "CITY", "STATE", "COUNTRY", "LOCATION-OTHER"]
 )
@@ -200,13 +192,13 @@ def _logins(scene: Scene, lexicon: Lexicon) -> list[Span]:
 def _ages_behind_names(scene: Scene, spans: Sequence[Span]) -> list[Span]:
     """Find the ages in *her children Otis, 6, and Zadie (9)*, *Carl Carpenter 53 ankle*, *Mr. Romano is 71*."""
     found = []
-    view = scene.view
+    view, age_end = scene.view, scene.vocabulary.expressions["age_end"]
     for span in spans:
         if span.category not in ("PATIENT", "DOCTOR") or (span.score or 0.0) < _SURE_NAME:
             continue
         at = view.at(span.end)
         listed = scene.word(at) in (",", "(")
-        if not listed and scene.word(at) in ("is", "was", "turned"):
+        if not listed and scene.says(at, "copula"):
             at += 1
         number = at + listed
         if number >= len(view) or view.breaks[number] or view.breaks[at] or not view.strings[number].isdecimal():
@@ -214,7 +206,7 @@ def _ages_behind_names(scene: Scene, spans: Sequence[Span]) -> list[Span]:
         value = int(view.strings[number]) if len(view.strings[number]) < 4 else 0
         if (
             0 < value < _OLDEST
-            and _AGE_ENDS.match(view.text, view.ends[number])
+            and age_end.match(view.text, view.ends[number])
             and (listed or at > view.at(span.end) or value > 1)
         ):
             found.append(scene.span(number, number + 1, "AGE", "age.behind_name", 0.7 if listed else 0.6))

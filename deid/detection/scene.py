@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from deid.detection.fields import Scan
 from deid.detection.lexicon import Lexicon, classes_of
 from deid.detection.view import LOWER, MIXED, NUMBER, SIGN, TITLE, UPPER, View
+from deid.detection.vocabulary import Vocabulary
 from deid.document import Span
 
 __all__ = ["Scene", "scene_of"]
 
 _CLINICAL_PHRASE = classes_of("clinical", "eponym", "device", "section")
+_APOSTROPHES = frozenset(("'", "\u2019"))
 _QUIET_SHARE = 0.03
 """A text with fewer capitalized words than this says nothing by case."""
 
@@ -33,6 +35,8 @@ class Scene:
     """1 for each word inside a clinical phrase of several words."""
     quiet: bool
     """Whether the text is written in lower case."""
+    vocabulary: Vocabulary = field(repr=False)
+    """Small words of the language."""
     letters: frozenset[str] = field(default=frozenset(), repr=False)
     """Abbreviations of two or three letters that are no initials of persons."""
 
@@ -46,6 +50,14 @@ class Scene:
     def word(self, index: int) -> str:
         """Return a folded word, the empty text outside."""
         return self.view.folded[index] if 0 <= index < len(self.classes) else ""
+
+    def says(self, index: int, name: str) -> bool:
+        """Tell whether a word does what a list of the vocabulary is named for: *definite*, *and*; False outside."""
+        return self.word(index) in self.vocabulary.words[name]
+
+    def possessive(self, index: int) -> bool:
+        """Tell whether an apostrophe and *s* stand at a word."""
+        return self.word(index) in _APOSTROPHES and self.says(index + 1, "possessive")
 
     def blind(self, index: int) -> bool:
         """Tell whether the case of a word says nothing: lines of capitals, texts in lower case."""
@@ -98,4 +110,4 @@ def scene_of(view: View, lexicon: Lexicon, scan: Scan) -> Scene:
     letters = sum(1 for k in view.kinds if k > NUMBER)
     capitals = sum(1 for k, s in zip(view.kinds, view.strings, strict=True) if k > LOWER and len(s) > 1)
     quiet = letters > 0 and capitals < _QUIET_SHARE * letters
-    return Scene(view, marks.words, phrases, before, at, protected, quiet, lexicon.letters)
+    return Scene(view, marks.words, phrases, before, at, protected, quiet, lexicon.vocabulary, lexicon.letters)

@@ -1,0 +1,78 @@
+"""A language is a folder of patterns, words and lists; nothing of a language stands in the code."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import deid.detection
+from deid.detection import Ensemble, RuleRecognizer
+from deid.detection.known import Known, KnownRecognizer
+from deid.detection.vocabulary import load_vocabulary
+from deid.document import Document
+from deid.errors import ConfigError
+
+
+@pytest.fixture
+def klingon(tmp_path: Path) -> Path:
+    """A language of few words."""
+    (tmp_path / "patterns" / "xx").mkdir(parents=True)
+    (tmp_path / "patterns" / "xx" / "words.toml").write_text(
+        "[words]\nindefinite = ['wa']\noccupation_at = ['pa']\n"
+        "[dates]\nmonths = ['" + "', '".join(f"jar{n}" for n in range(1, 13)) + "']\nof = '(?:vo )?'\nyears = 'ben'\n"
+        "[[person_field]]\nname = 'name.patient_field'\ncategory = 'PATIENT'\nlabels = ['pong']\n"
+        "[[pattern]]\nname = 'id.mi'\ncategory = 'IDNUM'\nregex = '(?<=mi )[0-9]{4}'\ncertainty = 0.9\n"
+        "match = ['mi [[1234]]']\n[[cue]]\nname = 'works_as'\nwords = ['vum']\n"
+    )
+    jobs = tmp_path / "professions" / "jobs"
+    jobs.mkdir(parents=True)
+    (jobs / "items.txt").write_text("suvwi\n")
+    (jobs / "source.toml").write_text(
+        'origin = "test"\nlicence = "none"\ndate = "2026-11-21"\nlanguage = "xx"\nclass = "occupation"\n'
+    )
+    return tmp_path
+
+
+def test_a_language_of_the_users_own(klingon: Path) -> None:
+    recognizer = RuleRecognizer.load("xx", folders=[klingon])
+    text = "pong: Martok Worf\nvum suvwi, mi 1234, works as a teacher"
+    spans = Ensemble((recognizer,), "xx", folders=(klingon,)).find(Document("n", text))
+    assert [(text[s.start : s.end], s.category) for s in spans] == [
+        ("Martok Worf", "PATIENT"),
+        ("suvwi", "PROFESSION"),
+        ("1234", "IDNUM"),
+    ]
+    known = KnownRecognizer({"n": (Known("DATE", "2020-03-05"), Known("AGE", "44"))}, language="xx", folders=(klingon,))
+    text = "5 vo jar3 vo 2020, March 5, 44 ben, 44 years"
+    assert [text[s.start : s.end] for s in known.find(Document("n", text))] == ["5 vo jar3 vo 2020", "44"]
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ("[words]\nsaints = ['st']\n", "nothing asks for"),
+        ("[words]\nsaint = 'st'\n", "no list of words"),
+        ("[expressions]\nzip = '('\n", "no regular expression"),
+        ("[expressions]\nzap = 'a'\n", "nothing asks for"),
+        ("[dates]\nmonths = ['jan']\n", "twelve"),
+        ("[dates]\nof = 3\n", "no table"),
+        ("labels = 'none'\n", "label set"),
+    ],
+)
+def test_malformed_words_are_refused(tmp_path: Path, content: str, what: str) -> None:
+    (tmp_path / "patterns" / "xx").mkdir(parents=True)
+    (tmp_path / "patterns" / "xx" / "words.toml").write_text(content)
+    with pytest.raises(ConfigError, match=what) as error:
+        load_vocabulary("xx", [tmp_path])
+    assert "words.toml" in error.value.where
+
+
+def test_no_word_of_a_language_stands_in_the_grammars() -> None:
+    """No word of a scene is compared with letters: such words belong to the vocabulary."""
+    for path in Path(deid.detection.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Compare) and "scene.word(" in ast.unparse(node.left):
+                constants = [c for side in node.comparators for c in ast.walk(side) if isinstance(c, ast.Constant)]
+                assert not [c.value for c in constants if any(map(str.isalpha, str(c.value)))], path.name
