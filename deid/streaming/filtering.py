@@ -103,33 +103,40 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
         if feed.source is not None:
             stack.callback(os.close, descriptor)
         run = _Run(crew, shape, key, totals, stop)
+        reader = Reader(descriptor, shape, key, place=place)
         if feed.journal is None:
             run.letters = stack.enter_context(append_private(feed.letters)) if feed.letters else None
-            with suppress(_Abandoned), new_output(feed.target) as (run.output, taken_back):
-                reader = Reader(descriptor, shape, key, place=place)
-                run.go(reader)
-                if reader.stopped and taken_back:
-                    raise _Abandoned
-            return not reader.stopped
-        if not stat.S_ISREG(status.st_mode) and shape.content != "json":
-            raise ConfigError(
-                "a journal for a pipe needs records with ids, by which those that came twice can be told",
-                "use --format ndjson, or name files with --input and --output",
-            )
-        journal = stack.enter_context(_journal(feed, key, descriptor, status))
-        run.resume(journal)
-        last = journal.last
-        if last.complete and place is not None and is_file(feed.target) and not part_of(feed.target).exists():
-            return True  # all was done, the last step included
-        if feed.letters is not None:
-            run.letters = stack.enter_context(append_private(feed.letters, last.letters if journal.resumed else None))
-        reader = _reader_from(Reader(descriptor, shape, key, place=place), last, key, stop)
-        with resumable_output(feed.target, last.output) as run.output:
+            stack.enter_context(suppress(_Abandoned))
+            run.output, taken_back = stack.enter_context(new_output(feed.target))
             run.go(reader)
-            run.commit(reader, complete=not reader.stopped)
-            if not reader.stopped and is_file(feed.target):
-                part_of(feed.target).replace(feed.target)
-                sync_folder(feed.target.parent)
+            if reader.stopped and taken_back:
+                raise _Abandoned
+        else:
+            _go_on(feed, run, reader, status, stack)
+    return not reader.stopped
+
+
+def _go_on(feed: Feed, run: _Run, reader: Reader, status: os.stat_result, stack: ExitStack) -> None:
+    """Filter with a journal, from its beginning or from where it ends."""
+    if not stat.S_ISREG(status.st_mode) and run.shape.content != "json":
+        raise ConfigError(
+            "a journal for a pipe needs records with ids, by which those that came twice can be told",
+            "use --format ndjson, or name files with --input and --output",
+        )
+    journal = stack.enter_context(_journal(feed, run.key, reader.descriptor, status))
+    run.resume(journal)
+    last = journal.last
+    if last.complete and is_file(feed.target) and feed.target.exists() and not part_of(feed.target).exists():
+        return  # all was done, the last step included
+    if feed.letters is not None:
+        run.letters = stack.enter_context(append_private(feed.letters, last.letters if journal.resumed else None))
+    _move_to(reader, last, run.key, run.stop)
+    with resumable_output(feed.target, last.output) as run.output:
+        run.go(reader)
+        run.commit(reader, complete=not reader.stopped)
+        if not reader.stopped and is_file(feed.target):
+            part_of(feed.target).replace(feed.target)
+            sync_folder(feed.target.parent)
 
 
 class _Run:
@@ -343,12 +350,12 @@ def _head(key: Key, head: bytes | bytearray, read: int) -> str:
     return f"{len(known)}:{mac.hexdigest()}"
 
 
-def _reader_from(reader: Reader, last: Commit, key: Key, stop: Stop) -> Reader:
+def _move_to(reader: Reader, last: Commit, key: Key, stop: Stop) -> None:
     """Bring a reader to where the journal says: a file is set there, of a stream what came again is dropped."""
     if reader.place is not None:
         os.lseek(reader.descriptor, last.input, os.SEEK_SET)
         reader.offset = last.input
-        return reader
+        return
     poll = select.poll()
     for descriptor in (reader.descriptor, stop.descriptor):
         poll.register(descriptor, select.POLLIN)
@@ -362,7 +369,6 @@ def _reader_from(reader: Reader, last: Commit, key: Key, stop: Stop) -> Reader:
             raise InputError("the stream ends before the place that the journal speaks of", _REPLAY)
     if last.input and stop.signal is None and _head(key, reader.head, last.input) != last.head:
         raise ConfigError("the journal belongs to another stream", _REPLAY)
-    return reader
 
 
 _REPLAY = "give the same stream from its beginning, or name a new journal"
