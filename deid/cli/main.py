@@ -31,6 +31,8 @@ GROUPS: tuple[str, ...] = (
     "schema",
     "privacy",
     "risk",
+    "budget",
+    "cube",
 )
 """Modules of this package that register commands, in the order of the help page."""
 

@@ -1,0 +1,110 @@
+"""The commands budget init, show and history."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from deid.cli.common import Summary, SummaryJson
+from deid.cli.ledger_options import VARIABLE, BudgetName, checked_place, open_ledger
+
+__all__ = ["register"]
+
+Place = Annotated[
+    str,
+    typer.Argument(
+        metavar="LEDGER",
+        envvar=VARIABLE,
+        show_envvar=False,
+        help=f"File, or URL postgresql://user@host/database; else the variable {VARIABLE}.",
+    ),
+]
+
+
+def _init(
+    context: typer.Context,
+    place: Place,
+    epsilon: Annotated[float, typer.Option(metavar="E", help="All that may ever be spent on the table.")],
+    unit: Annotated[str, typer.Option(metavar="NAME", help="Whom it protects: row, patient, doctor, ...")] = "row",
+    relation: Annotated[
+        str, typer.Option(help="Neighbouring tables differ by a unit that is missing (add-remove) or other (replace).")
+    ] = "add-remove",
+    max_rows: Annotated[
+        int, typer.Option(min=1, metavar="K", help="Rows that one unit may stand behind; others are left out.")
+    ] = 1,
+    budget: BudgetName = "main",
+    note: Annotated[str, typer.Option(metavar="TEXT", help="Which table it is for.")] = "",
+    summary_json: SummaryJson = None,
+) -> None:
+    """Set up a budget: how much may be spent on a table, and whom it protects.
+
+    Example: deid budget init study.ledger --epsilon 1 --unit patient --max-rows 3
+    """
+    from deid.dp.budget import Ledger
+    from deid.dp.unit import PrivacyUnit
+
+    whom = PrivacyUnit(unit, relation, max_rows)
+    ledger = Ledger.create(checked_place(context, "place", place), epsilon, whom, budget=budget, note=note)
+    ledger.close()
+    summary = Summary("budget init")
+    summary.notes.append(f"budget {budget}: epsilon {epsilon:g} for each {whom}")
+    summary.notes.append("the ledger and its total cannot be changed; keep it with the table, and use no other for it")
+    summary.finish(summary_json)
+
+
+def _show(context: typer.Context, place: Place, budget: BudgetName = "main", summary_json: SummaryJson = None) -> None:
+    """Show what a budget has, what was spent, and whom it protects.
+
+    Example: deid budget show study.ledger
+    """
+    from deid.dp.epsilon import NANO
+
+    account = open_ledger(context, "place", place, budget).account()
+    numbers = {name: getattr(account, name) / NANO for name in ("total", "spent", "remaining")}
+    typer.echo(f"budget     {account.name}{f' ({account.note})' if account.note else ''}")
+    typer.echo(f"protects   {account.unit}")
+    for name, value in numbers.items():
+        typer.echo(f"{name:<10} {value:g}")
+    summary = Summary("budget show")
+    summary.extra = {"budget": account.name, **numbers, **asdict(account.unit)}
+    summary.finish(summary_json)
+
+
+def _history(
+    context: typer.Context, place: Place, budget: BudgetName = "main", summary_json: SummaryJson = None
+) -> None:
+    """Print every charge as a JSON object a line: when, who, what for, how much, and whether it was answered.
+
+    Example: deid budget history study.ledger
+    """
+    from deid.dp.epsilon import NANO
+
+    lines = open_ledger(context, "place", place, budget).history()
+    for line in lines:
+        values = {
+            "line": line.line,
+            "time": line.time,
+            "who": line.who,
+            "request": line.request,
+            "purpose": line.purpose,
+            "part": "/".join(f"{partition}={part}" for partition, part in line.path),
+            "epsilon": line.asked / NANO,
+            "charged": line.charged / NANO,
+            "answered": line.answer is not None,
+        }
+        typer.echo(json.dumps(values, ensure_ascii=False))
+    summary = Summary("budget history")
+    summary.extra = {"charges": len(lines), "charged": sum(line.charged for line in lines) / NANO}
+    summary.finish(summary_json)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to ``app``."""
+    group = typer.Typer(help="Privacy budgets: what differentially private releases may spend.", no_args_is_help=True)
+    group.command("init")(_init)
+    group.command("show")(_show)
+    group.command("history")(_history)
+    app.add_typer(group, name="budget")

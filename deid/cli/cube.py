@@ -1,0 +1,292 @@
+"""The commands cube and slice: release a table of counts, and ask a released one."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deid.cli.common import Summary, SummaryJson
+from deid.cli.ledger_options import VARIABLE, BudgetName, open_ledger
+
+if TYPE_CHECKING:
+    from deid.dp.budget import Ledger
+    from deid.dp.cube import CubePlan
+    from deid.dp.domain import Dimension
+
+__all__ = ["register"]
+
+Dims = Annotated[str, typer.Option(metavar="A,B,...", help="Columns.")]
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _dimensions(table: Path, dims: str, domains: Path | None, flags: list[str]) -> list[Dimension]:
+    """Declare the columns; the table is read only for a column whose values a public source vouches for."""
+    from deid.dp.domain import declare, parse_flag, read_domains
+    from deid.dp.rows import read_columns
+
+    declared: dict[str, dict[str, Any]] = dict(read_domains(domains)) if domains else {}
+    declared |= dict(parse_flag(flag) for flag in flags)
+    result = []
+    for name in _names(dims):
+        own = declared.get(name, {})
+        public = own.get("from_data") is True and own.get("public_source")
+        result.append(declare(name, own, read_columns(table, [name])[name] if public else None))
+    return result
+
+
+def _slices(texts: list[str]) -> tuple[list[list[str]], list[float]]:
+    from deid.errors import ConfigError
+
+    slices, weights = [], []
+    for text in texts:
+        names, _, weight = text.partition(":")
+        try:
+            weights.append(float(weight) if weight else 1.0)
+        except ValueError:
+            raise ConfigError("a --slice has a weight that is no number", "for example: --slice year,death:2") from None
+        slices.append(_names(names))
+    return slices, weights
+
+
+def _dry_run(plan: CubePlan, wanted: float | None, summary: Summary) -> None:
+    from dataclasses import asdict
+
+    from deid.cli.tables import print_sections
+    from deid.dp.forecast import epsilon_for, forecast
+    from deid.evaluation.sections import Section
+
+    lines = forecast(plan)
+    rows = tuple(
+        (line.slice, line.method, str(line.cells), f"{line.per_cell:.4g}", f"{line.per_slice:.4g}", f"{line.bias:.4g}")
+        for line in lines
+    )
+    sections = [
+        Section(
+            f"Expected error at epsilon {plan.epsilon:g}, {plan.unit}",
+            ("slice", "method", "numbers", "error a number", "error of the slice (L1)", "bias, at most"),
+            rows,
+            "Nothing was read and nothing was charged. privtree, forest and dpcube depend on the data and have no "
+            "forecast. marginals is forecast before its counts are made non-negative, which lowers it.",
+        )
+    ]
+    summary.extra = {
+        "method": plan.method,
+        "forecast": [asdict(line) | {"per_slice": line.per_slice} for line in lines],
+    }
+    if wanted is not None:
+        needed = epsilon_for(plan, wanted)
+        shown = tuple((name, "none" if value is None else f"{value:.4g}") for name, value in needed.items())
+        sections.append(Section(f"Epsilon for an expected error of {wanted:g} a number", ("method", "epsilon"), shown))
+        summary.extra["epsilon_needed"] = needed
+    print_sections(sections)
+
+
+def _cube(
+    context: typer.Context,
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet, a row a record.")],
+    dims: Dims,
+    epsilon: Annotated[float, typer.Option(metavar="E", help="Cost of the release.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="F", help="Release: .parquet, .csv or .json.")
+    ] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEDGER",
+            envvar=VARIABLE,
+            show_envvar=False,
+            help=f"What pays (deid budget init); else the variable {VARIABLE}.",
+        ),
+    ] = None,
+    budget: BudgetName = "main",
+    domains: Annotated[
+        Path | None, typer.Option(metavar="F", help="Declared domains of the columns (TOML; docs/cube.md).")
+    ] = None,
+    domain: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=VALUES", help="Declared domain: A,B,C or LOW..HIGH[/WIDTH].")
+    ] = None,
+    slices: Annotated[
+        list[str] | None,
+        typer.Option("--slice", metavar="A,B[:WEIGHT]", help="A slice that will be asked; may be given several times."),
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="auto, marginals, privtree, forest, cells, cells-clamped, dpcube, dpcube-paper, or even (a baseline)."
+        ),
+    ] = "auto",
+    nonnegative: Annotated[
+        bool, typer.Option(help="Project onto non-negative counts where that is a step of its own.")
+    ] = True,
+    level: Annotated[float, typer.Option(metavar="P", help="Level of the intervals.")] = 0.95,
+    person: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Whose row it is; rows beyond the budget's bound are left out.")
+    ] = None,
+    report_share: Annotated[
+        float | None,
+        typer.Option(metavar="P", help="Share of epsilon for telling what was left out (.05 with --person, else 0)."),
+    ] = None,
+    request: Annotated[
+        str | None, typer.Option(metavar="ID", help="Id of the request: the same one is never charged twice.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Forecast the error without reading the table or charging.")
+    ] = False,
+    wanted_error: Annotated[
+        float | None, typer.Option(metavar="X", help="With --dry-run: what epsilon this error a number needs.")
+    ] = None,
+    not_private_seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Use repeatable test noise. PROTECTS NOBODY; the release says so.")
+    ] = None,
+    summary_json: SummaryJson = None,
+) -> None:
+    """Release a data cube: counts over declared columns, with differential privacy.
+
+    Example: deid cube visits.csv --dims age,year,death --domains domains.toml --slice year,death --epsilon 0.5
+    --ledger study.ledger -o cube.parquet
+    """
+    from deid.dp.cube import plan_cube, release_cube
+    from deid.dp.noise import OpenDPNoise, SeededNoise
+    from deid.dp.rows import read_columns
+    from deid.dp.unit import PrivacyUnit
+
+    payer = open_ledger(context, "ledger", ledger, budget) if ledger else None
+    unit = payer.account().unit if payer else PrivacyUnit()
+    named, weights = _slices(slices or [])
+    plan = plan_cube(
+        _dimensions(table, dims, domains, domain or []),
+        epsilon,
+        unit,
+        method=method,
+        slices=named,
+        weights=weights,
+        nonnegative=nonnegative,
+        level=level,
+        person=person,
+        report_share=report_share,
+    )
+    summary = Summary("cube")
+    if dry_run:
+        _dry_run(plan, wanted_error, summary)
+        summary.finish(summary_json)
+        return
+    target = _target(output)
+    own = _request(request, target, payer)
+    noise = OpenDPNoise() if not_private_seed is None else SeededNoise(not_private_seed)
+    frame = read_columns(table, [*(one.name for one in plan.dimensions), *([person] if person else [])])
+    if payer is None and not noise.private:
+        summary.notes.append("no ledger: nothing was charged, because nothing is protected")
+    released = _release(frame, plan, payer, own, noise, target, summary, release_cube)
+    if not noise.private:
+        summary.notes.append(noise.label)
+    summary.notes += released.metadata["notes"] if released else []
+    summary.extra |= {"method": plan.method, "epsilon": plan.epsilon, "private": noise.private, "request": own}
+    summary.finish(summary_json)
+
+
+def _target(output: Path | None) -> Path:
+    from deid.dp.release import check_suffix
+    from deid.errors import ConfigError, OutputError
+
+    if output is None:
+        raise ConfigError("a release needs a file to be written to", "for example: -o cube.parquet")
+    check_suffix(output)
+    if not output.parent.is_dir():  # before anything is charged
+        raise OutputError("the folder of the release does not exist", "create it first")
+    return output
+
+
+def _request(request: str | None, target: Path, payer: Ledger | None) -> str:
+    """Return the request's id; refuse, before anything is charged, to write over a file."""
+    import secrets
+
+    from deid.errors import OutputError
+
+    known = request is not None and payer is not None and any(line.request == request for line in payer.history())
+    if target.exists() and not known:
+        raise OutputError("the file to write exists already", "name a new file; nothing was charged")
+    return request or secrets.token_hex(8)
+
+
+def _release(
+    frame: Any, plan: CubePlan, payer: Ledger | None, request: str, noise: Any, target: Path, summary: Summary, run: Any
+) -> Any:
+    import hashlib
+    import json
+
+    from deid.dp.cube import AlreadyReleased
+    from deid.dp.release import write_release
+    from deid.errors import OutputError
+
+    try:
+        released = run(frame, plan, ledger=payer, request=request, noise=noise)
+    except AlreadyReleased as before:
+        digest = json.loads(before.hint)["sha256"]
+        if target.exists() and hashlib.sha256(target.read_bytes()).hexdigest() == digest:
+            summary.notes.append("this request was answered before; the release is there, and nothing was charged")
+            return None
+        raise OutputError(
+            "this request was answered before by another file", "use that one, or ask under a new id, which costs again"
+        ) from None
+    write_release(released, target)
+    if payer is not None:
+        digest = hashlib.sha256(target.read_bytes()).hexdigest()
+        payer.answer(request, json.dumps({"release": target.name, "sha256": digest}))
+        left = payer.account()
+        summary.notes.append(
+            f"charged epsilon {plan.epsilon:g}; {left.remaining / 1e9:g} of {left.total / 1e9:g} is left"
+        )
+    return released
+
+
+def _slice(
+    release: Annotated[Path, typer.Argument(help="A release that deid cube wrote.")],
+    dims: Annotated[str, typer.Option(metavar="A,B,...", help="Columns of the table; none for the total.")] = "",
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=CELLS", help="Condition: A, A,B or A..B; may be given several times."),
+    ] = None,
+    level: Annotated[
+        float | None, typer.Option(metavar="P", help="Level of the intervals; the release's by default.")
+    ] = None,
+    summary_json: SummaryJson = None,
+) -> None:
+    """Ask a released cube for a slice or a roll-up; prints CSV. This costs no budget.
+
+    Example: deid slice cube.parquet --dims year --where death=1 --where age=60..69
+    """
+    from deid.dp.release import read_release
+    from deid.errors import ConfigError
+
+    conditions = {}
+    for text in where or []:
+        name, equals, cells = text.partition("=")
+        if not equals:
+            raise ConfigError("a --where is not of the form COLUMN=CELLS", "for example: --where age=60..69")
+        conditions[name.strip()] = cells.strip()
+    cube = read_release(release)
+    frame = cube.slice(_names(dims), conditions, level)
+    sys.stdout.write(frame.to_csv(index=False, float_format="%.2f", lineterminator="\n"))
+    summary = Summary("slice")
+    summary.notes += [] if cube.private else [str(cube.metadata["noise"])]
+    summary.notes += [cube.model.caveat] if cube.model.caveat else []
+    summary.extra = {
+        "method": cube.metadata["method"],
+        "epsilon": cube.metadata["epsilon"],
+        "private": cube.private,
+        "level": level or cube.metadata["level"],
+        "cells": len(frame),
+    }
+    summary.finish(summary_json)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to ``app``."""
+    app.command("cube")(_cube)
+    app.command("slice")(_slice)

@@ -1,0 +1,362 @@
+"""Declared domains: the values that a column can take, known before the data are seen.
+
+A release tells a number for every cell of the product of its domains, empty or not, so the domains themselves must not
+come from the table: a clinic that is listed because one patient went there is a disclosure. Every dimension is
+therefore declared, in a file (TOML) or as a flag::
+
+    [columns.sex]
+    values = ["F", "M"]
+
+    [columns.age]                      # whole numbers, cells of one year (or of `width` years)
+    range = [0, 129]
+
+    [columns.lactate]                  # numbers, half-open cells [0, 2), [2, 4), [4, 20)
+    edges = [0, 2, 4, 20]
+
+    [columns.admitted]                 # ISO dates, cells of a year, a quarter or a month
+    dates = ["2015-01-01", "2019-12-31"]
+    by = "quarter"
+
+    [columns.clinic]                   # read from the data: only where the values are public anyway
+    from_data = true
+    public_source = "the hospital's public list of clinics, 2024"
+
+Rows with a value outside its domain (or none) belong to no cell and are left out, or moved to the nearest cell where
+``outside = "clip"`` is declared for an ordered column. Either depends on the row alone.
+"""
+
+from __future__ import annotations
+
+import bisect
+import datetime
+import itertools
+import math
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deid.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Dimension", "count_cells", "declare", "parse_flag", "read_domains"]
+
+IntArray = npt.NDArray[np.int64]
+
+_DECLARATIONS = ("values", "range", "edges", "dates", "from_data")
+_OPTIONS = {
+    "values": {"ordered", "source"},
+    "range": {"width", "outside", "source"},
+    "edges": {"outside", "source"},
+    "dates": {"by", "outside", "source"},
+    "from_data": {"public_source"},
+}
+_MONTHS = {"year": 12, "quarter": 3, "month": 1}
+_MAX_CELLS = 10_000_000
+_TO_DECLARE = 'declare it: --domain "COLUMN=A,B,C", --domain "COLUMN=0..129", or a file with --domains'
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A column of the cube with its declared cells.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    labels : tuple of str
+        Its cells, in their order.
+    ordered : bool
+        Whether neighbouring cells mean neighbouring values.
+    declaration : mapping
+        The declaration as it stood in the file, for the metadata of releases.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    ordered: bool
+    declaration: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        if not self.labels:
+            raise ConfigError(f"the domain of {self.name!r} has no values", _TO_DECLARE)
+        if len(set(self.labels)) < len(self.labels):
+            raise ConfigError(f"the domain of {self.name!r} has a value twice", "write every value once")
+
+    def __len__(self) -> int:
+        """Return the number of cells."""
+        return len(self.labels)
+
+    @property
+    def source(self) -> str:
+        """Where the domain comes from."""
+        return str(self.declaration.get("public_source") or self.declaration.get("source") or "declared")
+
+    def codes(self, column: pd.Series) -> IntArray:
+        """Return the cell of each row, -1 for rows that belong to none; shape (rows,)."""
+        import pandas as pd
+
+        place, distinct = pd.factorize(column.astype("string"), use_na_sentinel=True)
+        locate = _locator(self)
+        cells = np.array([locate(str(text).strip()) for text in distinct] + [-1], np.int64)
+        return cells[place]
+
+    def select(self, text: str) -> IntArray:
+        """Return the cells that a condition names: ``A``, ``A,B``, or ``A..B`` for a range of an ordered column.
+
+        Raises
+        ------
+        ConfigError
+            When it names a cell that there is not.
+        """
+        if ".." in text and self.ordered and text not in self.labels:
+            first, last = (self._place(part.strip()) for part in text.split("..", 1))
+            if first > last:
+                raise ConfigError(f"an empty range of {self.name!r}", "write the smaller value first")
+            return np.arange(first, last + 1)
+        if text in self.labels:
+            return np.array([self._place(text)])
+        return np.unique([self._place(part.strip()) for part in text.split(",")])
+
+    def _place(self, label: str) -> int:
+        try:
+            return self.labels.index(label)
+        except ValueError:
+            shown = ", ".join(self.labels[:3]) + (", ..." if len(self.labels) > 3 else "")
+            raise ConfigError(
+                f"the domain of {self.name!r} has no such cell", f"its cells are {shown} ({len(self)} in all)"
+            ) from None
+
+
+def declare(name: str, declaration: Mapping[str, Any], column: pd.Series | None = None) -> Dimension:
+    """Make a dimension from its declaration.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    declaration : mapping
+        One of the forms in this module's description.
+    column : pandas.Series, optional
+        The data, which are looked at only for ``from_data`` with a public source.
+
+    Raises
+    ------
+    ConfigError
+        When the declaration is of no known form, or is to be read from data that no public source vouches for.
+    """
+    forms = [form for form in _DECLARATIONS if form in declaration]
+    if len(forms) != 1:
+        raise ConfigError(f"the column {name!r} has no declared domain", _TO_DECLARE)
+    form = forms[0]
+    unknown = set(declaration) - {form} - _OPTIONS[form]
+    if unknown and not (form == "from_data" and unknown == {"values"}):
+        raise ConfigError(
+            f"the domain of {name!r} has an unknown entry {sorted(unknown)[0]!r}",
+            f"beside {form}: {', '.join(sorted(_OPTIONS[form]))}",
+        )
+    if declaration.get("outside", "drop") not in ("drop", "clip"):
+        raise ConfigError(f"the domain of {name!r} has another outside than drop or clip", 'write outside = "clip"')
+    try:
+        return _FORMS[form](name, declaration, column)
+    except (TypeError, ValueError):
+        raise ConfigError(f"the domain of {name!r} is not of the form it claims", _TO_DECLARE) from None
+
+
+def _values(name: str, declaration: Mapping[str, Any], _: object) -> Dimension:
+    labels = tuple(str(value) for value in declaration["values"])
+    return Dimension(name, labels, bool(declaration.get("ordered", False)), dict(declaration))
+
+
+def _range(name: str, declaration: Mapping[str, Any], _: object) -> Dimension:
+    low, high = (int(value) for value in declaration["range"])
+    width = int(declaration.get("width", 1))
+    if high < low or width < 1 or (high - low) // width >= _MAX_CELLS:
+        raise ValueError
+    starts = range(low, high + 1, width)
+    labels = tuple(str(at) if width == 1 else f"{at}-{min(at + width - 1, high)}" for at in starts)
+    return Dimension(name, labels, True, dict(declaration))
+
+
+def _edges(name: str, declaration: Mapping[str, Any], _: object) -> Dimension:
+    edges = [float(value) for value in declaration["edges"]]
+    if len(edges) < 2 or any(a >= b for a, b in itertools.pairwise(edges)) or not all(map(math.isfinite, edges)):
+        raise ValueError
+    labels = tuple(f"[{a:g},{b:g})" for a, b in itertools.pairwise(edges))
+    return Dimension(name, labels, True, dict(declaration))
+
+
+def _dates(name: str, declaration: Mapping[str, Any], _: object) -> Dimension:
+    first, last = (datetime.date.fromisoformat(str(value)) for value in declaration["dates"])
+    by = declaration.get("by", "year")
+    if by not in _MONTHS or last < first:
+        raise ValueError
+    start, end = (_months(day) // _MONTHS[by] for day in (first, last))
+    stored = dict(declaration) | {"dates": [first.isoformat(), last.isoformat()]}
+    return Dimension(name, tuple(_period(number, by) for number in range(start, end + 1)), True, stored)
+
+
+def _from_data(name: str, declaration: Mapping[str, Any], column: pd.Series | None) -> Dimension:
+    if declaration["from_data"] is not True or not str(declaration.get("public_source", "")).strip():
+        raise ConfigError(
+            f"the domain of {name!r} would be read from the data, which discloses every value that occurs",
+            "list the values; or name, as public_source, where anybody can look them up",
+        )
+    if "values" in declaration:  # a release that is read again
+        labels = tuple(map(str, declaration["values"]))
+    elif column is None:
+        raise ConfigError(f"the domain of {name!r} cannot be known without the data", "list its values")
+    else:
+        labels = tuple(sorted(column.dropna().astype("string").str.strip().unique().tolist()))
+    return Dimension(name, labels, False, dict(declaration) | {"values": list(labels)})
+
+
+_FORMS: dict[str, Callable[[str, Mapping[str, Any], pd.Series | None], Dimension]] = {
+    "values": _values,
+    "range": _range,
+    "edges": _edges,
+    "dates": _dates,
+    "from_data": _from_data,
+}
+
+
+def _months(day: datetime.date) -> int:
+    return day.year * 12 + day.month - 1
+
+
+def _period(number: int, by: str) -> str:
+    if by == "year":
+        return f"{number:04d}"
+    if by == "quarter":
+        return f"{number // 4:04d}-Q{number % 4 + 1}"
+    return f"{number // 12:04d}-{number % 12 + 1:02d}"
+
+
+def _locator(dimension: Dimension) -> Callable[[str], int]:
+    """Return the function from a value's text to its cell."""
+    declaration, count = dimension.declaration, len(dimension)
+    clip = declaration.get("outside") == "clip"
+
+    def inside(place: float) -> int:
+        if clip:
+            return int(min(max(place, 0), count - 1))
+        return int(place) if 0 <= place < count else -1
+
+    if "range" in declaration:
+        low, high = (int(value) for value in declaration["range"])
+        width = int(declaration.get("width", 1))
+
+        def by_range(text: str) -> int:
+            number = _number(text)
+            if number is None or number != math.floor(number):
+                return -1
+            return inside((number - low) // width if number <= high else count)
+
+        return by_range
+    if "edges" in declaration:
+        edges = [float(value) for value in declaration["edges"]]
+
+        def by_edges(text: str) -> int:
+            number = _number(text)
+            return -1 if number is None else inside(bisect.bisect_right(edges, number) - 1)
+
+        return by_edges
+    if "dates" in declaration:
+        first, last = (datetime.date.fromisoformat(str(value)) for value in declaration["dates"])
+        months = _MONTHS[declaration.get("by", "year")]
+
+        def by_date(text: str) -> int:
+            try:
+                day = datetime.date.fromisoformat(text[:10])
+            except ValueError:
+                return -1
+            if not clip and not first <= day <= last:
+                return -1
+            return inside(_months(day) // months - _months(first) // months)
+
+        return by_date
+    places = {label: place for place, label in enumerate(dimension.labels)}
+    return lambda text: places.get(text, -1)
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+_FLAG_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:/(\d+))?")
+
+
+def parse_flag(text: str) -> tuple[str, dict[str, Any]]:
+    """Parse ``COLUMN=A,B,C`` or ``COLUMN=LOW..HIGH`` or ``COLUMN=LOW..HIGH/WIDTH`` into column and declaration.
+
+    Raises
+    ------
+    ConfigError
+        When it is of another form.
+    """
+    name, equals, values = text.partition("=")
+    if not equals or not name.strip() or not values.strip():
+        raise ConfigError("a --domain is not of the form COLUMN=VALUES", _TO_DECLARE)
+    match = _FLAG_RANGE.fullmatch(values.strip())
+    if match:
+        low, high, width = match.groups()
+        return name.strip(), {"range": [int(low), int(high)], "width": int(width or 1)}
+    return name.strip(), {"values": [value.strip() for value in values.split(",")]}
+
+
+def read_domains(path: Path) -> dict[str, dict[str, Any]]:
+    """Read the declarations of a TOML file, by column.
+
+    Raises
+    ------
+    ConfigError
+        When it cannot be read, is no TOML, or holds something else.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        raise ConfigError(f"the file of domains {path} cannot be read", "check the path") from None
+    except tomllib.TOMLDecodeError:
+        raise ConfigError(f"the file of domains {path} is no TOML", "see docs/cube.md for its form") from None
+    columns = content.get("columns")
+    if (
+        set(content) != {"columns"}
+        or not isinstance(columns, dict)
+        or not all(isinstance(c, dict) for c in columns.values())
+    ):
+        raise ConfigError(f"the file of domains {path} has other sections than [columns.NAME]", "see docs/cube.md")
+    return columns
+
+
+def count_cells(codes: Sequence[IntArray], shape: Sequence[int]) -> IntArray:
+    """Count rows by cell.
+
+    Parameters
+    ----------
+    codes : sequence of int arrays, shape (rows,)
+        The cell of each row in each dimension, none of them -1.
+    shape : sequence of int
+        The number of cells of each dimension.
+
+    Returns
+    -------
+    int64 array of that shape
+    """
+    size = math.prod(shape)
+    if not shape:
+        raise ConfigError("a table of counts needs a dimension", "name at least one column")
+    if size > 50 * _MAX_CELLS:
+        raise ConfigError(f"{size} cells are too many to hold", "take fewer dimensions, or wider cells")
+    flat = np.ravel_multi_index([np.asarray(code) for code in codes], tuple(shape))
+    return np.bincount(flat, minlength=size).reshape(tuple(shape)).astype(np.int64)

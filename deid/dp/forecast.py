@@ -1,0 +1,152 @@
+"""Error forecast: what a release will cost in accuracy, told without opening the table.
+
+The error of `marginals`, `cells` and `cells-clamped` comes from noise alone, so its expectation follows from the
+declared domains and epsilon. Methods that follow the data (`privtree`, `forest`, `dpcube`) have no such forecast, and
+that of `even` is mostly its bias; they are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from deid.dp.epsilon import split_epsilon
+from deid.dp.marginals import Axes, query_weights
+from deid.dp.methods import CubePlan
+from deid.dp.models import clamp_bias
+from deid.dp.noise import laplace_variance
+from deid.errors import ConfigError
+
+__all__ = ["FORECASTS", "Forecast", "epsilon_for", "expected_deviation", "forecast"]
+
+_LARGEST = 300.0  # beyond, the noise's variance is no longer a number above 0
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Expected error of one method on one slice."""
+
+    method: str
+    slice: str
+    cells: int
+    per_cell: float
+    """Expected absolute error of one number of the slice."""
+    bias: float
+    """Part of it that does not average out; at most, reached where all cells summed are empty."""
+
+    @property
+    def per_slice(self) -> float:
+        """Expected L1 error of the slice."""
+        return self.per_cell * self.cells
+
+
+def expected_deviation(variance: float, draws: float) -> float:
+    """Return E|X| of a sum of ``draws`` equal Laplace draws with a variance: variance-gamma law, in closed form."""
+    if draws > 1e4:
+        return math.sqrt(2 * variance / math.pi)
+    log_ratio = math.lgamma(draws + 0.5) - math.lgamma(draws)
+    return math.sqrt(2 * variance / (math.pi * draws)) * math.exp(log_ratio)
+
+
+def _marginals(plan: CubePlan, axes: Axes) -> tuple[float, float] | None:
+    if not plan.slices:
+        return None
+    shares = split_epsilon(plan.measuring, plan.weights)
+    tables = [
+        (own, laplace_variance(plan.unit.distance, share)) for own, share in zip(plan.slices, shares, strict=True)
+    ]
+    covering = [own for own, _ in tables if set(axes) <= set(own)]
+    if not covering:
+        return None
+    table = min(covering, key=lambda own: math.prod(plan.shape[axis] for axis in own))
+    weights = []
+    for axis in table:
+        weight = np.ones(plan.shape[axis])
+        if axis in axes:
+            weight = np.zeros(plan.shape[axis])
+            weight[0] = 1.0
+        weights.append(weight)
+    variance, draws = query_weights(tables, plan.shape, table, weights)
+    return expected_deviation(variance, draws), 0.0
+
+
+def _summed(plan: CubePlan, axes: Axes) -> int:
+    return math.prod(size for axis, size in enumerate(plan.shape) if axis not in axes)
+
+
+def _cells(plan: CubePlan, axes: Axes) -> tuple[float, float]:
+    summed = _summed(plan, axes)
+    variance = laplace_variance(plan.unit.distance, plan.measuring)
+    return expected_deviation(summed * variance, summed), 0.0
+
+
+def _cells_clamped(plan: CubePlan, axes: Axes) -> tuple[float, float]:
+    bias = _summed(plan, axes) * clamp_bias(plan.unit.distance, plan.measuring)
+    return max(bias, _cells(plan, axes)[0]), bias
+
+
+FORECASTS: dict[str, Callable[[CubePlan, Axes], tuple[float, float] | None]] = {
+    "marginals": _marginals,
+    "cells": _cells,
+    "cells-clamped": _cells_clamped,
+}
+"""Methods with a forecast: expected absolute error and bias of one number, or None where they cannot answer."""
+
+
+def _asked(plan: CubePlan) -> Sequence[Axes]:
+    return plan.slices or [(axis,) for axis in range(len(plan.shape))]
+
+
+def forecast(plan: CubePlan) -> list[Forecast]:
+    """Forecast the named slices (or all single columns) by every method whose error does not depend on the data.
+
+    Parameters
+    ----------
+    plan : CubePlan
+        Its method does not matter. ``marginals`` is forecast before projection onto non-negative counts, which
+        lowers the error where many cells are empty.
+    """
+    result = []
+    for method, expected in FORECASTS.items():
+        for axes in _asked(plan):
+            numbers = expected(plan, axes)
+            if numbers is not None:
+                cells = math.prod(plan.shape[axis] for axis in axes)
+                result.append(Forecast(method, plan.names(axes), cells, *numbers))
+    return result
+
+
+def epsilon_for(plan: CubePlan, error: float) -> dict[str, float | None]:
+    """Return, by method, the least epsilon whose expected error in every asked slice is at most ``error`` a number.
+
+    Returns
+    -------
+    dict of str to float or None
+        None where no epsilon up to 300 is enough; methods that cannot answer are left out.
+    """
+    if not error > 0:
+        raise ConfigError("the wanted error must be positive", "for example: --wanted-error 5")
+
+    def worst(method: str, epsilon: float) -> float | None:
+        numbers = [FORECASTS[method](replace(plan, epsilon=epsilon), axes) for axes in _asked(plan)]
+        known = [number[0] for number in numbers if number is not None]
+        return max(known) if len(known) == len(numbers) else None
+
+    result: dict[str, float | None] = {}
+    for method in FORECASTS:
+        if worst(method, plan.epsilon) is None:
+            continue
+        low, high = 1e-6, _LARGEST
+        if (worst(method, high) or 0.0) > error:
+            result[method] = None
+            continue
+        for _ in range(80):  # the error falls as epsilon grows
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if (worst(method, middle) or 0.0) <= error else (middle, high)
+            if high / low < 1.0005:
+                break
+        result[method] = math.ceil(high * 1e4) / 1e4
+    return result

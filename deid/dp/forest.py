@@ -1,0 +1,184 @@
+"""A forest of two-way marginals: a small model of many columns.
+
+Part of epsilon measures all one-way marginals, part chooses pairs of columns by the exponential mechanism, the rest
+measures the chosen pairs. The model is the product of a forest: each column depends on its neighbour alone. Any slice
+follows by summation, without ever building the cube. It does well where dependence is mostly between pairs; what
+depends on three columns at once it cannot show.
+
+The score of a pair is how far its true table lies from the product of the noisy one-ways in L1, less the error that
+measuring it would cause. The product is public by then, and one row changes one cell of the true table, so one row
+changes a score by at most 1. "No further pair" is a candidate of score 0.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from deid.dp.epsilon import split_epsilon
+from deid.dp.marginals import Axes, Marginal, least_squares, nonnegative
+from deid.dp.noise import Noise, laplace_variance
+
+__all__ = ["SHARES", "Forest", "choose_pairs", "fit_forest", "measure_forest"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+SHARES = (0.25, 0.15, 0.6)
+"""Shares of epsilon for one-ways, choice and pairs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Marginals that agree, over single columns and over the pairs of a forest.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Cells of each dimension.
+    tables : mapping of axes to float array
+        Without negative counts, all with the same total.
+    """
+
+    shape: tuple[int, ...]
+    tables: Mapping[Axes, FloatArray]
+
+    @property
+    def pairs(self) -> list[Axes]:
+        """The forest's edges."""
+        return [axes for axes in self.tables if len(axes) == 2]
+
+    def aggregate(self, axes: Sequence[int], chosen: Sequence[IntArray | None]) -> FloatArray:
+        """Sum the product over a slice; arguments as those of `deid.dp.boxes.Boxes.aggregate`."""
+        total = float(self.tables[(0,)].sum())
+        wanted = [
+            np.arange(size) if cells is None else np.asarray(cells)
+            for size, cells in zip(self.shape, chosen, strict=True)
+        ]
+        shape = [len(wanted[axis]) for axis in axes]
+        if total <= 0:
+            return np.zeros(shape)
+        operands: list[object] = []
+        seen: set[int] = set()
+        for axis in range(len(self.shape)):
+            if axis in seen:
+                continue
+            operands += [self.tables[(axis,)][wanted[axis]] / total, [axis]]
+            stack = [axis]
+            seen.add(axis)
+            while stack:  # walk the tree from its first column: each other column given its neighbour
+                parent = stack.pop()
+                for pair in self.pairs:
+                    if parent in pair and not set(pair) <= seen:
+                        child = pair[0] if pair[1] == parent else pair[1]
+                        joint = self.tables[pair] if pair[0] == parent else self.tables[pair].T
+                        given = joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
+                        operands += [given[np.ix_(wanted[parent], wanted[child])], [parent, child]]
+                        seen.add(child)
+                        stack.append(child)
+        result = np.einsum(*operands, list(axes), optimize="greedy")  # type: ignore[call-overload]
+        return np.asarray(result * total)
+
+
+def choose_pairs(
+    one_ways: Sequence[FloatArray],
+    two_way: Callable[[Axes], IntArray],
+    epsilon: float,
+    measuring: float,
+    noise: Noise,
+    distance: int,
+) -> list[Axes]:
+    """Choose the pairs of a forest, one by one, by the exponential mechanism.
+
+    Parameters
+    ----------
+    one_ways : sequence of float arrays
+        The noisy one-way marginals.
+    two_way : callable
+        Returns the true table of a pair.
+    epsilon : float
+        For all choices together.
+    measuring : float
+        What there is to measure the pairs with afterwards, for their expected error.
+    noise : Noise
+        Source of noise.
+    distance : int
+        Rows between neighbours, which is the sensitivity of a score.
+    """
+    columns = len(one_ways)
+    if columns < 2:
+        return []
+    each = split_epsilon(epsilon, [1.0] * (columns - 1))[0]
+    deviation = math.sqrt(laplace_variance(distance, measuring / (columns - 1)) / 2)
+    masses = [np.maximum(table, 0.0) for table in one_ways]
+    total = max(float(np.mean([table.sum() for table in masses])), 1.0)
+    shares = [table / max(float(table.sum()), 1e-300) for table in masses]
+    scores = {}
+    for pair in itertools.combinations(range(columns), 2):
+        even = total * np.outer(shares[pair[0]], shares[pair[1]])
+        scores[pair] = float(np.abs(two_way(pair) - even).sum()) - deviation * even.size
+    group = list(range(columns))
+    chosen: list[Axes] = []
+    for _ in range(columns - 1):
+        open_pairs = [pair for pair in scores if group[pair[0]] != group[pair[1]]]
+        place = noise.choose([0.0, *(scores[pair] for pair in open_pairs)], distance, each)
+        if place == 0:
+            continue
+        first, second = open_pairs[place - 1]
+        chosen.append((first, second))
+        joined = group[second]
+        group = [group[first] if own == joined else own for own in group]
+    return sorted(chosen)
+
+
+def measure_forest(
+    counts: Callable[[Axes], IntArray],
+    columns: int,
+    epsilon: float,
+    noise: Noise,
+    *,
+    distance: int = 1,
+) -> list[tuple[Axes, FloatArray, float]]:
+    """Measure one-ways, choose pairs, measure them.
+
+    Parameters
+    ----------
+    counts : callable
+        Returns the true marginal over some axes.
+    columns : int
+        How many dimensions there are.
+    epsilon : float
+        For all steps together.
+    noise : Noise
+        Source of noise.
+    distance : int
+        Rows between neighbours.
+
+    Returns
+    -------
+    list of (axes, float array, float)
+        Noisy tables, with the epsilon of each.
+    """
+    first, choice, second = split_epsilon(epsilon, SHARES)
+    measured: list[tuple[Axes, FloatArray, float]] = []
+    for axis, share in enumerate(split_epsilon(first, [1.0] * columns)):
+        table = noise.discrete_laplace(counts((axis,)), distance, share)
+        measured.append(((axis,), table.astype(float), share))
+    pairs = choose_pairs([table for _, table, _ in measured], counts, choice, second, noise, distance)
+    for pair, share in zip(pairs, split_epsilon(second, [1.0] * len(pairs)) if pairs else (), strict=True):
+        measured.append((pair, noise.discrete_laplace(counts(pair), distance, share).astype(float), share))
+    return measured
+
+
+def fit_forest(measured: Sequence[tuple[Axes, FloatArray, float]], shape: tuple[int, ...], distance: int) -> Forest:
+    """Make measured tables agree and non-negative (`deid.dp.marginals`)."""
+    tables = [(axes, laplace_variance(distance, epsilon)) for axes, _, epsilon in measured]
+    marginals = [
+        Marginal(axes, values, variance) for (axes, values, _), (_, variance) in zip(measured, tables, strict=True)
+    ]
+    return Forest(shape, nonnegative(least_squares(marginals, shape), tables))

@@ -1,0 +1,247 @@
+"""How a cube is measured: the methods, by name.
+
+``marginals``     the named slices, each measured once and reconciled; the best by far for what is named
+``privtree``      a partition that follows the data; for few columns, nothing named
+``forest``        one-way and chosen two-way marginals; for many columns, nothing named
+``cells``         every cell, as drawn: unbiased, but sums of many cells are noisy
+``cells-clamped`` every cell, negative ones set to 0: looks tidy, sums are far too high in a sparse cube
+``dpcube``        cells choose a partition, boxes are counted again
+``dpcube-paper``  the same as printed in the dissertation
+``even``          the total, spread evenly: what every other method must beat
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deid.dp.boxes import Boxes, simplex
+from deid.dp.domain import Dimension, count_cells
+from deid.dp.dpcube import dpcube
+from deid.dp.epsilon import from_nano, split_epsilon, to_nano
+from deid.dp.forest import fit_forest, measure_forest
+from deid.dp.marginals import Axes, Marginal, least_squares, nonnegative
+from deid.dp.models import BoxModel, ForestModel, Model, Table, TableModel
+from deid.dp.noise import Noise, laplace_variance
+from deid.dp.privtree import privtree
+from deid.dp.unit import PrivacyUnit
+
+__all__ = ["METHODS", "CubePlan", "Method", "Rows", "measure"]
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a table as cells of a cube.
+
+    Parameters
+    ----------
+    points : int64 array, shape (rows, dimensions)
+        The cell of each row.
+    shape : tuple of int
+        Cells of each dimension.
+    """
+
+    points: IntArray
+    shape: tuple[int, ...]
+
+    def counts(self, axes: Axes | None = None) -> IntArray:
+        """Return the true marginal over ``axes``, all by default."""
+        axes = tuple(range(len(self.shape))) if axes is None else axes
+        return count_cells([self.points[:, axis] for axis in axes], [self.shape[axis] for axis in axes])
+
+
+@dataclass(frozen=True)
+class CubePlan:
+    """What is to be released; holds nothing of the data.
+
+    Parameters
+    ----------
+    dimensions : tuple of Dimension
+        Columns with declared domains.
+    epsilon : float
+        Cost of the whole release.
+    unit : PrivacyUnit
+        Whom it protects.
+    method : str
+        A key of `METHODS`.
+    slices : tuple of axes
+        The named slices, for ``marginals``.
+    weights : tuple of float
+        Their shares of epsilon, in any scale.
+    nonnegative : bool
+        Whether to project onto non-negative counts, for methods where that is a step of its own.
+    level : float
+        Level of the intervals.
+    person : str, optional
+        Column of the person, whose rows are bounded by ``unit.max_rows``.
+    report_share : float
+        Share of epsilon for telling what was left out; 0 tells nothing.
+    """
+
+    dimensions: tuple[Dimension, ...]
+    epsilon: float
+    unit: PrivacyUnit
+    method: str
+    slices: tuple[Axes, ...] = ()
+    weights: tuple[float, ...] = ()
+    nonnegative: bool = True
+    level: float = 0.95
+    person: str | None = None
+    report_share: float = 0.0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells of each dimension."""
+        return tuple(len(dimension) for dimension in self.dimensions)
+
+    @property
+    def measuring(self) -> float:
+        """Epsilon of the measurements, without the report on what was left out."""
+        if self.report_share:
+            return split_epsilon(self.epsilon, (1 - self.report_share, self.report_share))[0]
+        return from_nano(to_nano(self.epsilon))
+
+    def question(self) -> dict[str, Any]:
+        """Return all that defines the release, as JSON values."""
+        return {
+            "domains": [{"name": own.name, **own.declaration} for own in self.dimensions],
+            "method": self.method,
+            "slices": self.slices,
+            "weights": self.weights,
+            "nonnegative": self.nonnegative,
+            "level": self.level,
+            "person": self.person,
+            "report_share": self.report_share,
+        }
+
+    def names(self, axes: Axes) -> str:
+        """Return a slice as its columns, for people."""
+        return " x ".join(self.dimensions[axis].name for axis in axes) or "total"
+
+
+def _marginals(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
+    distance = plan.unit.distance
+    shares = split_epsilon(plan.measuring, plan.weights)
+    noisy = [
+        noise.discrete_laplace(rows.counts(axes), distance, own) for axes, own in zip(plan.slices, shares, strict=True)
+    ]
+    variances = [laplace_variance(distance, own) for own in shares]
+    marginals = [
+        Marginal(axes, table.astype(float), variance)
+        for axes, table, variance in zip(plan.slices, noisy, variances, strict=True)
+    ]
+    fitted = least_squares(marginals, plan.shape)
+    unbiased = {axes: fitted.table(axes) for axes in plan.slices}
+    shown = nonnegative(fitted, list(zip(plan.slices, variances, strict=True))) if plan.nonnegative else unbiased
+    tables = tuple(Table(axes, unbiased[axes], shown[axes], own) for axes, own in zip(plan.slices, shares, strict=True))
+    notes = ["slices were reconciled by inverse-variance least squares, which is unbiased"]
+    if plan.nonnegative:
+        notes.append(
+            "counts were projected onto non-negative ones with the total held: cells that are nearly empty are biased "
+            "upwards, the others downwards; the column unbiased is before this step"
+        )
+    return TableModel(plan.shape, tables, distance), notes
+
+
+def _cells(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
+    axes = tuple(range(len(plan.shape)))
+    drawn = noise.discrete_laplace(rows.counts(), plan.unit.distance, plan.measuring).astype(float)
+    table = Table(axes, drawn, drawn, plan.measuring)
+    return TableModel(plan.shape, (table,), plan.unit.distance), ["counts are as drawn: unbiased, some are negative"]
+
+
+def _cells_clamped(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
+    model, _ = _cells(rows, plan, noise)
+    assert isinstance(model, TableModel)
+    table = model.tables[0]
+    clamped = np.maximum(table.counts, 0.0)
+    model = replace(model, tables=(replace(table, unbiased=clamped, counts=clamped),), clamped=True)
+    return model, [f"{model.caveat}; slices and roll-ups of sparse cubes are unusable"]
+
+
+def _box_model(boxes: Boxes, plan: CubePlan, *, project: bool) -> tuple[Model, list[str]]:
+    notes = [f"boxes are spread over their cells by: {boxes.spread}"]
+    shown = boxes
+    if project:
+        counts = simplex(boxes.counts, float(boxes.counts.sum()))
+        shown = replace(boxes, counts=counts)
+        notes.append(
+            "box counts were projected onto non-negative ones with the total held: nearly empty boxes are biased "
+            "upwards, the others downwards; the column unbiased is before this step"
+        )
+    return BoxModel(shown, boxes.counts), notes
+
+
+def _privtree(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
+    boxes = privtree(rows.points, rows.shape, plan.measuring, noise, distance=plan.unit.distance)
+    return _box_model(boxes, plan, project=plan.nonnegative)
+
+
+def _dpcube(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
+    boxes = dpcube(rows.counts(), plan.measuring, noise, distance=plan.unit.distance)
+    return _box_model(boxes, plan, project=plan.nonnegative)
+
+
+def _dpcube_paper(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
+    boxes = dpcube(rows.counts(), plan.measuring, noise, distance=plan.unit.distance, mode="paper")
+    return _box_model(boxes, plan, project=False)
+
+
+def _even(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
+    distance = plan.unit.distance
+    total = noise.discrete_laplace(np.array([len(rows.points)]), distance, plan.measuring).astype(float)
+    whole = np.zeros((1, len(plan.shape)), np.int64), np.array([plan.shape], np.int64)
+    boxes = Boxes(plan.shape, *whole, total, np.array([laplace_variance(distance, plan.measuring)]))
+    return _box_model(boxes, plan, project=False)
+
+
+def _forest(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
+    distance = plan.unit.distance
+    measured = measure_forest(rows.counts, len(rows.shape), plan.measuring, noise, distance=distance)
+    forest = fit_forest(measured, plan.shape, distance)
+    pairs = ", ".join(plan.names(pair) for pair in forest.pairs) or "none"
+    notes = [
+        f"pairs chosen by the exponential mechanism: {pairs}",
+        "tables were reconciled and projected onto non-negative counts with the total held: nearly empty cells are "
+        "biased upwards, the others downwards",
+    ]
+    return ForestModel(forest, {axes: epsilon for axes, _, epsilon in measured}, distance), notes
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to measure a cube."""
+
+    run: Callable[[Rows, CubePlan, Noise], tuple[Model, list[str]]]
+    dense: bool
+    """Draws noise for every cell of the cube."""
+
+
+METHODS: Mapping[str, Method] = {
+    "marginals": Method(_marginals, False),
+    "privtree": Method(_privtree, False),
+    "forest": Method(_forest, False),
+    "cells": Method(_cells, True),
+    "cells-clamped": Method(_cells_clamped, True),
+    "dpcube": Method(_dpcube, True),
+    "dpcube-paper": Method(_dpcube_paper, True),
+    "even": Method(_even, False),
+}
+"""Methods by name."""
+
+
+def measure(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
+    """Run a plan's method on rows; the caller has charged for it.
+
+    Returns
+    -------
+    (Model, list of str)
+        The numbers, and what the post-processing did.
+    """
+    return METHODS[plan.method].run(rows, plan, noise)

@@ -1,0 +1,224 @@
+"""What a release holds, and how it answers: measured tables, boxes, or a forest.
+
+All three answer the same question: a table over some dimensions, with conditions on any, as counts with the ends of an
+interval. Intervals speak of the noise. What a model gets wrong by itself (cells of a box that are not alike, dependence
+that a forest cannot show) is in no interval; `caveat` says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from deid.dp.boxes import Boxes
+from deid.dp.forest import Forest, fit_forest
+from deid.dp.intervals import discrete_half_width, half_width
+from deid.dp.marginals import Axes, query_weights
+from deid.dp.noise import laplace_scale, laplace_variance
+from deid.errors import ConfigError
+
+__all__ = ["Answer", "BoxModel", "ForestModel", "Model", "Table", "TableModel", "clamp_bias"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Chosen = Sequence[IntArray | None]
+"""For each dimension of the cube the cells that count; None for all."""
+
+_REPLICATES = 100
+_SEED = 20121  # of the bootstrap, which is post-processing: it must be repeatable, not secret
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A table with the ends of its intervals; all of one shape."""
+
+    counts: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A measured marginal."""
+
+    axes: Axes
+    unbiased: FloatArray
+    """The estimate that intervals are built around."""
+    counts: FloatArray
+    """What is shown: the same, or its projection onto non-negative counts."""
+    epsilon: float
+
+
+def clamp_bias(distance: int, epsilon: float) -> float:
+    """Return what clamping adds to an empty cell on average: alpha / (1 - alpha**2)."""
+    alpha = math.exp(-1 / laplace_scale(distance, epsilon))
+    return alpha / (1 - alpha**2)
+
+
+def _between(counts: FloatArray, lower: FloatArray, upper: FloatArray) -> Answer:
+    """Use that counts are not negative, and never leave the shown count outside its interval."""
+    lower, upper = np.maximum(lower, 0.0), np.maximum(upper, 0.0)
+    return Answer(counts, np.minimum(lower, counts), np.maximum(upper, counts))
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel:
+    """Measured tables; answers what can be summed from one of them.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Cells of each dimension.
+    tables : tuple of Table
+        The tables; several have been reconciled and agree where they overlap.
+    distance : int
+        Rows between neighbours.
+    clamped : bool
+        Whether negative cells were set to 0 one by one, which adds to sums.
+    """
+
+    shape: tuple[int, ...]
+    tables: tuple[Table, ...]
+    distance: int
+    clamped: bool = False
+
+    @property
+    def caveat(self) -> str:
+        """What intervals leave out."""
+        if self.clamped:
+            return "negative cells were set to 0: sums are too high by up to the bias of clamping in every empty cell"
+        return ""
+
+    def _covering(self, axes: set[int]) -> Table:
+        fitting = [table for table in self.tables if axes <= set(table.axes)]
+        if not fitting:
+            raise ConfigError(
+                "the release holds no marginal over these dimensions",
+                "name this slice before the release, or release by a method that models the whole cube",
+            )
+        return min(fitting, key=lambda table: table.counts.size)
+
+    def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
+        """Return a slice with intervals."""
+        table = self._covering({*axes, *(axis for axis, cells in enumerate(chosen) if cells is not None)})
+        sums = [table.counts, table.unbiased]
+        for place, axis in enumerate(table.axes):
+            cells = chosen[axis]
+            if cells is not None:
+                sums = [np.take(values, cells, axis=place) for values in sums]
+        out = tuple(place for place, axis in enumerate(table.axes) if axis not in axes)
+        order = [[axis for axis in table.axes if axis in axes].index(axis) for axis in axes]
+        counts, unbiased = (values.sum(axis=out).transpose(order) for values in sums)
+        half, summed = self._half_width(table, axes, chosen, level)
+        surplus = summed * clamp_bias(self.distance, table.epsilon) if self.clamped else 0.0
+        return _between(counts, unbiased - half - surplus, unbiased + half)
+
+    def _half_width(self, table: Table, axes: Axes, chosen: Chosen, level: float) -> tuple[float, int]:
+        weights = []
+        for axis in table.axes:
+            weight = np.zeros(self.shape[axis])
+            cells = chosen[axis]
+            if axis in axes:  # all cells of one dimension have the same noise: one stands for all
+                weight[0] = 1.0
+            else:
+                weight[slice(None) if cells is None else cells] = 1.0
+            weights.append(weight)
+        summed = round(math.prod(float(weight.sum()) for weight in weights))
+        if len(self.tables) == 1:
+            return discrete_half_width(self.distance, table.epsilon, summed, level), summed
+        measured = [(own.axes, laplace_variance(self.distance, own.epsilon)) for own in self.tables]
+        variance, draws = query_weights(measured, self.shape, table.axes, weights)
+        return float(half_width(variance, draws, level)), summed
+
+
+@dataclass(frozen=True, eq=False)
+class BoxModel:
+    """Boxes with counts; answers every slice.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        With the counts that are shown.
+    unbiased : float64 array, shape (boxes,)
+        The counts as drawn, which intervals are built around.
+    """
+
+    boxes: Boxes
+    unbiased: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells of each dimension."""
+        return self.boxes.shape
+
+    @property
+    def caveat(self) -> str:
+        """What intervals leave out."""
+        return "intervals cover the noise of the boxes' counts, not that the cells of a box may differ"
+
+    def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
+        """Return a slice with intervals."""
+        counts = self.boxes.aggregate(axes, chosen, self.boxes.counts)
+        unbiased = self.boxes.aggregate(axes, chosen, self.unbiased)
+        variance = self.boxes.aggregate(axes, chosen, self.boxes.variances, 2)
+        fourth = self.boxes.aggregate(axes, chosen, self.boxes.variances**2, 4)
+        half = half_width(variance, variance**2 / np.maximum(fourth, 1e-300), level)
+        return _between(counts, unbiased - half, unbiased + half)
+
+
+@dataclass(frozen=True, eq=False)
+class ForestModel:
+    """A forest of marginals; answers every slice.
+
+    Parameters
+    ----------
+    forest : Forest
+        The model that is shown.
+    epsilons : mapping of axes to float
+        What each table was measured with.
+    distance : int
+        Rows between neighbours.
+    """
+
+    forest: Forest
+    epsilons: Mapping[Axes, float]
+    distance: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells of each dimension."""
+        return self.forest.shape
+
+    @property
+    def caveat(self) -> str:
+        """What intervals leave out."""
+        return "intervals cover noise (bootstrap), not dependence that the forest leaves out"
+
+    @functools.cached_property
+    def _replicates(self) -> list[Forest]:
+        """Forests as they would come out if this one were the truth."""
+        generator = np.random.default_rng(_SEED)
+        replicates = []
+        for _ in range(_REPLICATES):
+            measured = []
+            for pair, table in self.forest.tables.items():
+                scale = math.sqrt(laplace_variance(self.distance, self.epsilons[pair]) / 2)
+                measured.append((pair, table + generator.laplace(0, scale, table.shape), self.epsilons[pair]))
+            replicates.append(fit_forest(measured, self.shape, self.distance))
+        return replicates
+
+    def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
+        """Return a slice with intervals, from a parametric bootstrap of the noise around the model."""
+        counts = self.forest.aggregate(axes, chosen)
+        errors = [replicate.aggregate(axes, chosen) - counts for replicate in self._replicates]
+        # symmetric: non-negativity makes the errors lopsided, and differently so around the unknown truth
+        half = np.quantile(np.abs(np.array(errors)), level, axis=0)
+        return _between(counts, counts - half, counts + half)
+
+
+Model = TableModel | BoxModel | ForestModel

@@ -1,0 +1,306 @@
+"""A released cube: what was published, with all that is needed to read it; files and queries.
+
+A release is a table of numbers and metadata: method, epsilon, unit, relation, declared domains, post-processing. As
+Parquet the metadata lie in the file's schema, as JSON in the same object, as CSV in a second file ``NAME.csv.json``.
+A release that was made with test noise says so in the metadata and in a column of every row.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deid.dp.boxes import Boxes
+from deid.dp.domain import Dimension, declare
+from deid.dp.forest import Forest
+from deid.dp.models import BoxModel, ForestModel, Model, Table, TableModel
+from deid.dp.unit import PrivacyUnit
+from deid.errors import ConfigError, FormatError
+from deid.io.atomic import atomic_files
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FORMATS", "NOT_PRIVATE", "CubeRelease", "read_release", "write_release"]
+
+FORMATS = (".parquet", ".csv", ".json")
+"""Suffixes of release files."""
+NOT_PRIVATE = "NOT_PRIVATE"
+"""Column that marks every row of a release made with test noise."""
+_VERSION = 1
+_NUMBERS = ("count", "lower", "upper", "unbiased")
+_SUFFIXES = (" from", " to")
+
+
+@dataclass(frozen=True, eq=False)
+class CubeRelease:
+    """What was published.
+
+    Parameters
+    ----------
+    dimensions : tuple of Dimension
+        The cube's columns with their declared domains.
+    model : Model
+        The numbers.
+    metadata : mapping
+        JSON values: ``method``, ``epsilon``, ``unit``, ``relation``, ``max_rows``, ``private``, ``noise``, ``level``,
+        ``notes`` and more.
+    """
+
+    dimensions: tuple[Dimension, ...]
+    model: Model
+    metadata: Mapping[str, Any]
+
+    @property
+    def private(self) -> bool:
+        """Whether it was made with noise that protects."""
+        return bool(self.metadata["private"])
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """Whom it protects."""
+        return PrivacyUnit(self.metadata["unit"], self.metadata["relation"], self.metadata["max_rows"])
+
+    def slice(
+        self, dims: Sequence[str] = (), where: Mapping[str, str] | None = None, level: float | None = None
+    ) -> pd.DataFrame:
+        """Return a table over ``dims``, all other dimensions summed out.
+
+        Parameters
+        ----------
+        dims : sequence of str
+            Columns of the table; none for the total.
+        where : mapping of str to str, optional
+            Conditions ``column: "A"``, ``"A,B"`` or ``"A..B"``, on columns of the table or others.
+        level : float, optional
+            Level of the intervals; the release's by default.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a cell: ``dims``, ``count``, ``lower``, ``upper``.
+
+        Raises
+        ------
+        ConfigError
+            When the release does not have a column or a cell, or cannot answer this slice.
+        """
+        import pandas as pd
+
+        axes = tuple(self._axis(name) for name in dims)
+        if len(set(axes)) < len(axes):
+            raise ConfigError("a dimension is named twice", "name each once")
+        chosen: list[np.ndarray | None] = [None] * len(self.dimensions)
+        for name, text in (where or {}).items():
+            chosen[self._axis(name)] = self.dimensions[self._axis(name)].select(text)
+        width = float(self.metadata["level"]) if level is None else level
+        if not 0 < width < 1:
+            raise ConfigError("the level of an interval lies between 0 and 1", "for example: --level 0.95")
+        answer = self.model.answer(axes, chosen, width)
+        cells = [np.arange(len(self.dimensions[a])) if (own := chosen[a]) is None else own for a in axes]
+        grids = np.meshgrid(*cells, indexing="ij") if axes else []
+        columns: dict[str, Any] = {
+            self.dimensions[axis].name: np.array(self.dimensions[axis].labels, object)[grid.ravel()]
+            for axis, grid in zip(axes, grids, strict=True)
+        }
+        columns |= {name: getattr(answer, field).ravel() for name, field in _ANSWER.items()}
+        frame = pd.DataFrame(columns)
+        return frame if self.private else frame.assign(**{NOT_PRIVATE: self.metadata["noise"]})
+
+    def _axis(self, name: str) -> int:
+        names = [dimension.name for dimension in self.dimensions]
+        if name not in names:
+            raise ConfigError(f"the release has no dimension {name!r}", f"it has {', '.join(names)}")
+        return names.index(name)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return all numbers as a table, as they stand in the file."""
+        frame = _FRAMES[type(self.model)](self)
+        return frame if self.private else frame.assign(**{NOT_PRIVATE: self.metadata["noise"]})
+
+
+_ANSWER = {"count": "counts", "lower": "lower", "upper": "upper"}
+
+
+def _table_frame(release: CubeRelease) -> pd.DataFrame:
+    """One row a cell of each table; a column is empty where it is summed out."""
+    import pandas as pd
+
+    model = release.model
+    assert isinstance(model, TableModel | ForestModel)
+    parts = []
+    if isinstance(model, TableModel):
+        tables = [(table.axes, table.unbiased) for table in model.tables]
+    else:
+        tables = [(axes, table) for axes, table in model.forest.tables.items()]
+    none: list[None] = [None] * len(release.dimensions)
+    for axes, unbiased in tables:
+        answer = model.answer(axes, none, float(release.metadata["level"]))
+        grids = np.indices(unbiased.shape)
+        columns: dict[str, Any] = {dimension.name: None for dimension in release.dimensions}
+        for axis, grid in zip(axes, grids, strict=True):
+            columns[release.dimensions[axis].name] = np.array(release.dimensions[axis].labels, object)[grid.ravel()]
+        columns |= {name: getattr(answer, field).ravel() for name, field in _ANSWER.items()}
+        parts.append(pd.DataFrame(columns | {"unbiased": unbiased.ravel()}))
+    names = [dimension.name for dimension in release.dimensions]
+    return pd.concat([part.astype(dict.fromkeys(names, object)) for part in parts], ignore_index=True)
+
+
+def _box_frame(release: CubeRelease) -> pd.DataFrame:
+    """One row a box, with its first and last cell in every dimension."""
+    import pandas as pd
+
+    from deid.dp.intervals import half_width
+
+    model = release.model
+    assert isinstance(model, BoxModel)
+    boxes = model.boxes
+    columns: dict[str, Any] = {}
+    for axis, dimension in enumerate(release.dimensions):
+        labels = np.array(dimension.labels, object)
+        columns[dimension.name + _SUFFIXES[0]] = labels[boxes.lows[:, axis]]
+        columns[dimension.name + _SUFFIXES[1]] = labels[boxes.highs[:, axis] - 1]
+    half = half_width(boxes.variances, np.ones(len(boxes)), float(release.metadata["level"]))
+    columns["count"] = boxes.counts
+    columns["lower"] = np.minimum(np.maximum(model.unbiased - half, 0), boxes.counts)
+    columns["upper"] = np.maximum(np.maximum(model.unbiased + half, 0), boxes.counts)
+    return pd.DataFrame(columns | {"unbiased": model.unbiased, "variance": boxes.variances})
+
+
+_FRAMES = {TableModel: _table_frame, ForestModel: _table_frame, BoxModel: _box_frame}
+
+
+def _metadata(release: CubeRelease) -> dict[str, Any]:
+    model: dict[str, Any]
+    if isinstance(release.model, TableModel):
+        tables = [{"axes": list(table.axes), "epsilon": table.epsilon} for table in release.model.tables]
+        model = {"kind": "tables", "tables": tables, "clamped": release.model.clamped}
+    elif isinstance(release.model, ForestModel):
+        epsilons = release.model.epsilons
+        model = {"kind": "forest", "tables": [{"axes": list(axes), "epsilon": epsilons[axes]} for axes in epsilons]}
+    else:
+        model = {"kind": "boxes", "spread": release.model.boxes.spread}
+    domains = [{"name": own.name, **own.declaration} for own in release.dimensions]
+    return {"deid_cube": _VERSION, **release.metadata, "domains": domains, "model": model}
+
+
+def write_release(release: CubeRelease, path: Path, *, replace: bool = False) -> None:
+    """Write a release to ``.parquet``, ``.csv`` (with a second file ``.csv.json``) or ``.json``.
+
+    Raises
+    ------
+    ConfigError
+        When the suffix is another.
+    OutputError
+        When a file exists already, or cannot be written.
+    """
+    frame, metadata = release.to_frame(), _metadata(release)
+    text = json.dumps(metadata, indent=2, ensure_ascii=False)
+    paths = [path, path.with_name(path.name + ".json")] if check_suffix(path) == ".csv" else [path]
+    with atomic_files(paths, private=False, replace=replace) as streams:
+        if len(streams) == 2:
+            streams[0].write(frame.to_csv(index=False, lineterminator="\n").encode())
+            streams[1].write((text + "\n").encode())
+        elif path.suffix == ".json":
+            rows = json.loads(frame.to_json(orient="records", double_precision=15))
+            streams[0].write((json.dumps({"metadata": metadata, "rows": rows}, ensure_ascii=False) + "\n").encode())
+        else:
+            import pyarrow
+            import pyarrow.parquet
+
+            table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+            table = table.replace_schema_metadata({b"deid": text.encode()})
+            pyarrow.parquet.write_table(table, streams[0])
+
+
+def check_suffix(path: Path) -> str:
+    """Return the suffix of a release file.
+
+    Raises
+    ------
+    ConfigError
+        When it is none of `FORMATS`.
+    """
+    if path.suffix not in FORMATS:
+        raise ConfigError("a release is written as .parquet, .csv or .json", "for example: -o cube.parquet")
+    return path.suffix
+
+
+def _read(path: Path) -> tuple[dict[str, Any], pd.DataFrame]:
+    import pandas as pd
+
+    suffix = check_suffix(path)
+    if suffix == ".json":
+        content = json.loads(path.read_text(encoding="utf-8"))
+        frame = pd.DataFrame(content["rows"])
+        return content["metadata"], frame
+    if suffix == ".csv":
+        metadata = json.loads(path.with_name(path.name + ".json").read_text(encoding="utf-8"))
+        frame = pd.read_csv(io.BytesIO(path.read_bytes()), dtype=str, keep_default_na=False)
+        for name in (*_NUMBERS, "variance"):
+            if name in frame:
+                frame[name] = frame[name].astype(float)
+        return metadata, frame
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(path)
+    return json.loads(table.schema.metadata[b"deid"]), table.to_pandas()
+
+
+def read_release(path: Path) -> CubeRelease:
+    """Read a release that `write_release` wrote.
+
+    Raises
+    ------
+    FormatError
+        When the file is none.
+    """
+    try:
+        metadata, frame = _read(path)
+        if metadata.get("deid_cube") != _VERSION:
+            raise FormatError("a release of another version", "read it with the version that made it", str(path))
+        dimensions = tuple(
+            declare(own["name"], {key: value for key, value in own.items() if key != "name"})
+            for own in metadata.pop("domains")
+        )
+        model, _ = metadata.pop("model"), metadata.pop("deid_cube")
+        return CubeRelease(dimensions, _model(model, frame, dimensions, metadata), metadata)
+    except FileNotFoundError:
+        raise FormatError(
+            "there is no such release", "a CSV release needs its .csv.json file, too", str(path)
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+        raise FormatError("this is no released cube", "name a file that deid cube wrote", str(path)) from None
+
+
+def _model(
+    model: Mapping[str, Any], frame: pd.DataFrame, dimensions: tuple[Dimension, ...], metadata: Mapping[str, Any]
+) -> Model:
+    shape = tuple(len(dimension) for dimension in dimensions)
+    distance = PrivacyUnit(metadata["unit"], metadata["relation"], metadata["max_rows"]).distance
+    if model["kind"] == "boxes":
+        corners = []
+        for suffix in _SUFFIXES:
+            columns = [frame[own.name + suffix].astype(str).map(own.labels.index) for own in dimensions]
+            corners.append(np.stack([column.to_numpy(np.int64) for column in columns], axis=1))
+        numbers = {name: frame[name].to_numpy(float) for name in ("count", "unbiased", "variance")}
+        boxes = Boxes(shape, corners[0], corners[1] + 1, numbers["count"], numbers["variance"], model["spread"])
+        return BoxModel(boxes, numbers["unbiased"])
+    tables, start = [], 0
+    for entry in model["tables"]:  # rows stand in the order of the tables, cells in that of their axes
+        axes = tuple(entry["axes"])
+        own_shape = [shape[axis] for axis in axes]
+        rows = frame.iloc[start : start + int(np.prod(own_shape))]
+        start += len(rows)
+        counts, unbiased = (rows[name].to_numpy(float).reshape(own_shape) for name in ("count", "unbiased"))
+        tables.append(Table(axes, unbiased, counts, float(entry["epsilon"])))
+    if model["kind"] == "tables":
+        return TableModel(shape, tuple(tables), distance, bool(model["clamped"]))
+    forest = Forest(shape, {table.axes: table.counts for table in tables})
+    return ForestModel(forest, {table.axes: table.epsilon for table in tables}, distance)
