@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deid.cli import learning
 from deid.cli.common import Summary, SummaryJson, label_probability
+from deid.cli.experiment_output import Trainings, check_outputs, numbers, show, write_rows
 from deid.cli.tables import print_sections, write_json
 from deid.cli.training_options import (
     C1,
@@ -40,7 +40,7 @@ from deid.cli.training_options import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 __all__ = ["register"]
@@ -109,7 +109,7 @@ def _crossval(
         min_documents=min_documents,
         seed=seed,
     )
-    _check_outputs(json_file, html, mistakes)
+    check_outputs(json_file, html, mistakes)
     feature_set = choose_features(preset, features, dictionaries)
     summary = Summary("crossval")
     documents = read_corpus(corpus, encoding, any_label, summary)
@@ -123,7 +123,7 @@ def _crossval(
         bias=bias,
         resamples=resamples,
         jobs=jobs,
-        report=_Trainings(),
+        report=Trainings(),
     )
     sections = crossval_sections(result)
     print_sections(sections)
@@ -174,7 +174,7 @@ def _experiment_features(
     from deid.experiments.subsets import compare_subsets
     from deid.labeling.training import TrainingOptions
 
-    _check_outputs(json_file, html, plot=plot)
+    check_outputs(json_file, html, plot=plot)
     options = TrainingOptions(
         scheme=scheme,
         algorithm=algorithm,
@@ -198,12 +198,12 @@ def _experiment_features(
         seed=seed,
         groups=group_documents(documents, field=group_field, pattern=group_pattern),
         jobs=jobs,
-        report=_Trainings(),
+        report=Trainings(),
     )
     settings = {"features": feature_set.spec(), "options": asdict(options), "folds": folds, "seed": seed}
     if json_file is not None:
-        _write_rows(json_file, frame, {**settings, "measure": measure})
-    _show("Feature groups", frame, subsets_section(frame, measure), plot_subsets, html, plot)
+        write_rows(json_file, frame, {**settings, "measure": measure})
+    show("Feature groups", frame, subsets_section(frame, measure), plot_subsets, html, plot)
     summary.finish(summary_json)
 
 
@@ -258,11 +258,11 @@ def _experiment_sampling(
     from deid.experiments.sampling import Points, sampling_curves
     from deid.labeling.training import TrainingOptions
 
-    _check_outputs(json_file, html, plot=plot)
+    check_outputs(json_file, html, plot=plot)
     points = Points(
-        _numbers(windows, int, "--windows"),
-        _numbers(shares, float, "--o-sampling"),
-        _numbers(biases, float, "--bias"),
+        numbers(windows, int, "--windows"),
+        numbers(shares, float, "--o-sampling"),
+        numbers(biases, float, "--bias"),
         tuple(map(label_probability, accept)) if accept else Points().acceptance,
         naive_bayes,
     )
@@ -290,77 +290,13 @@ def _experiment_sampling(
         seed=seed,
         groups=group_documents(documents, field=group_field, pattern=group_pattern),
         jobs=jobs,
-        report=_Trainings(),
+        report=Trainings(),
     )
     settings = {"features": feature_set.spec(), "options": asdict(options), "points": asdict(points)}
     if json_file is not None:
-        _write_rows(json_file, frame, {**settings, "folds": folds if test is None else None, "seed": seed})
-    _show("Sampling and the recall dial", frame, sampling_section(frame), plot_sampling, html, plot)
+        write_rows(json_file, frame, {**settings, "folds": folds if test is None else None, "seed": seed})
+    show("Sampling and the recall dial", frame, sampling_section(frame), plot_sampling, html, plot)
     summary.finish(summary_json)
-
-
-_Number = TypeVar("_Number", int, float)
-
-
-def _numbers(text: str, kind: Callable[[str], _Number], option: str) -> tuple[_Number, ...]:
-    from deid.errors import ConfigError
-
-    try:
-        return tuple(kind(part) for part in text.split(",") if part.strip())
-    except ValueError:
-        raise ConfigError(f"{option} is no list of numbers", "put commas between, for example: 4,16,64") from None
-
-
-class _Trainings:
-    """Shows the number of trainings done in one line on a terminal."""
-
-    def __init__(self) -> None:
-        import sys
-
-        self._stream = sys.stderr if sys.stderr.isatty() else None
-
-    def __call__(self, done: int, total: int) -> None:
-        if self._stream:
-            self._stream.write(f"\rtraining: {done} of {total} done{chr(10) if done == total else ''}")
-            self._stream.flush()
-
-
-def _check_outputs(*files: Path | None, plot: Path | None = None) -> None:
-    """Refuse a file that cannot be written before hours of training rather than after them."""
-    from deid.errors import OutputError
-    from deid.plots import check_image
-
-    if plot is not None:
-        check_image(plot)
-    for file in (*files, plot):
-        if file is not None and not file.parent.is_dir():
-            raise OutputError("there is no folder for this file", "make the folder first", str(file))
-
-
-def _write_rows(path: Path, frame: pd.DataFrame, settings: dict[str, Any]) -> None:
-    # pandas writes what is undefined as null, which Python's own encoder would write as NaN
-    rows = json.loads(frame.to_json(orient="records", double_precision=15))
-    write_json(path, {"settings": settings, "rows": rows})
-
-
-def _show(
-    title: str,
-    frame: pd.DataFrame,
-    section: Any,
-    draw: Callable[[pd.DataFrame], Any],
-    html: Path | None,
-    plot: Path | None,
-) -> None:
-    """Print an experiment's table and write what was asked for."""
-    from deid.experiments.page import write_page
-    from deid.io.atomic import write_bytes
-    from deid.plots import check_image, image
-
-    print_sections([section])
-    if html is not None:
-        write_page(html, title, [section], draw(frame))
-    if plot is not None:
-        write_bytes(plot, image(draw(frame), check_image(plot)), private=False, replace=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -369,4 +305,5 @@ def register(app: typer.Typer) -> None:
     experiment = typer.Typer(help="Experiments that train many taggers.", no_args_is_help=True)
     experiment.command("features")(_experiment_features)
     experiment.command("sampling")(_experiment_sampling)
+    experiment.command("learning-curve")(learning.experiment_learning_curve)
     app.add_typer(experiment, name="experiment")

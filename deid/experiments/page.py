@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from deid.evaluation.sections import Section
 from deid.experiments.crossval import CrossValidation
+from deid.experiments.learning import STARTS
 from deid.experiments.sampling import CURVES
 from deid.experiments.subsets import MEASURES
 from deid.plots import image
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["crossval_sections", "sampling_section", "subsets_section", "write_page"]
+__all__ = [
+    "crossval_sections",
+    "learning_section",
+    "sampling_section",
+    "subsets_section",
+    "write_page",
+]
 
 _TITLES = {
     "strict_precision": "strict P",
@@ -124,6 +131,29 @@ def sampling_section(frame: pd.DataFrame) -> Section:
         tuple(rows),
         "Value: k of the window, p of random O-sampling, position of the dial. Kept: share of tokens trained on. "
         + _NOTE,
+    )
+
+
+def learning_section(frame: pd.DataFrame) -> Section:
+    """Return the table of `learning_curve`: means over the draws, and the standard deviation of strict F1."""
+    shown = [name for name in _TITLES if not name.startswith("token_")]
+    groups = frame.groupby(["documents", "start"], sort=True)
+    means = groups.mean(numeric_only=True).reset_index()
+    rows = [
+        (
+            f"{row['documents']}",
+            STARTS[row["start"]],
+            f"{row['train_cpu_seconds']:.1f}",
+            *(_number(row[name]) for name in shown),
+            _number(sd),
+        )
+        for row, sd in zip(means.to_dict("records"), groups["strict_f1"].std(ddof=1), strict=True)
+    ]
+    return Section(
+        "Learning curve",
+        ("documents", "training", "CPU s", *(_TITLES[name] for name in shown), "sd"),
+        tuple(rows),
+        f"Means over {frame['repeat'].nunique()} draws of documents; sd: of strict F1 (n - 1). {_NOTE}",
     )
 
 

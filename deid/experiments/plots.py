@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from deid.experiments.learning import STARTS
 from deid.experiments.sampling import CURVES
-from deid.plots import new_figure
+from deid.plots import COLOURS, new_figure
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_sampling", "plot_subsets"]
+__all__ = ["plot_learning", "plot_sampling", "plot_subsets"]
 
 # Okabe and Ito's colours, which colour-blind readers tell apart
 _STYLES = {
@@ -58,6 +59,31 @@ def plot_sampling(frame: pd.DataFrame) -> Figure:
     for axes in (left, right):
         axes.grid(alpha=0.3)
     left.legend(loc="lower left", fontsize="small")
+    return figure
+
+
+def plot_learning(frame: pd.DataFrame) -> Figure:
+    """Show a learning curve (`learning_curve`): strict F1 and recall of PHI words over the number of documents."""
+    figure = new_figure(11, 4.6)
+    for axes, measure, title in zip(
+        figure.subplots(1, 2), ("strict_f1", "phi_recall"), ("strict F1", "recall of PHI words"), strict=True
+    ):
+        for (start, name), colour in zip(STARTS.items(), COLOURS, strict=False):
+            points = frame[frame["start"] == start]
+            if points.empty:
+                continue
+            trained = points[points["documents"] > 0].groupby("documents")[measure]
+            low, mean, high = trained.min(), trained.mean(), trained.max()
+            axes.plot(mean.index.to_numpy(), mean.to_numpy(), "-o", color=colour, label=name)
+            axes.fill_between(mean.index.to_numpy(), low.to_numpy(), high.to_numpy(), color=colour, alpha=0.15)
+            alone = points[points["documents"] == 0][measure]
+            if not alone.empty:
+                axes.axhline(alone.mean(), linestyle=":", color=colour, label="the model alone")
+        axes.set_xscale("log")
+        axes.set_xlabel("documents trained on")
+        axes.set_ylabel(title)
+        axes.grid(alpha=0.3)
+        axes.legend(loc="lower right", fontsize="small")
     return figure
 
 

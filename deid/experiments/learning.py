@@ -1,0 +1,114 @@
+"""Learning curves: how many annotated documents a tagger needs, from scratch and from another model."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deid.document import Document
+from deid.errors import ConfigError
+from deid.experiments.trials import Report, Trial, figures, run_trials, score
+from deid.features import FeatureSet
+from deid.labeling.tagger import load_model
+from deid.labeling.training import TrainingOptions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["STARTS", "learning_curve"]
+
+STARTS: dict[str, str] = {"scratch": "from scratch", "model": "from a model"}
+"""Values of the column ``start``, and what they are called."""
+
+
+def learning_curve(
+    documents: Sequence[Document],
+    features: FeatureSet,
+    options: TrainingOptions | None = None,
+    *,
+    test: Sequence[Document] | None = None,
+    sizes: Sequence[int] = (10, 20, 50, 100, 200, 500),
+    start: str | None = None,
+    repeats: int = 1,
+    seed: int = 0,
+    jobs: int = 1,
+    report: Report | None = None,
+) -> pd.DataFrame:
+    """Train on more and more documents and score each tagger on the same test documents.
+
+    The documents of a size are the first of a random order, so that each size holds the smaller ones.
+
+    Parameters
+    ----------
+    documents : sequence of Document
+        To draw from.
+    features : FeatureSet
+        For trainings from scratch; with ``start``, both kinds use the features of that model.
+    options : TrainingOptions, optional
+    test : sequence of Document, optional
+        To score; when not given, the documents that the largest size leaves.
+    sizes : sequence of int
+        Numbers of documents.
+    start : str, optional
+        A shipped model's name or a model folder: each size is trained from scratch and from this model, and the model
+        itself is scored as size 0.
+    repeats : int
+        Random orders; order ``r`` has the seed ``seed + r``.
+    seed : int
+    jobs : int
+        Processes.
+    report : callable, optional
+
+    Returns
+    -------
+    DataFrame
+        One row a training: ``start`` (`STARTS`), ``documents``, ``repeat``, ``train_cpu_seconds``, and the figures of
+        `deid.experiments.trials.figures`.
+
+    Raises
+    ------
+    ConfigError
+        When a size cannot be drawn, or nothing is left to score.
+    """
+    import pandas as pd
+
+    options = options or TrainingOptions()
+    wanted = sorted(set(sizes))
+    if not wanted or wanted[0] < 1 or wanted[-1] > len(documents) or repeats < 1:
+        raise ConfigError("the sizes cannot be drawn", f"give numbers from 1 to {len(documents)}")
+    if test is None and wanted[-1] == len(documents):
+        raise ConfigError("no document is left to score", "name a test set or a smaller largest size")
+    model = None if start is None else load_model(start)
+    if model is not None:
+        features = model.decoder.features
+        options = dataclasses.replace(options, scheme=str(model.description["options"]["scheme"]))
+    pool = [*documents, *(test or ())]
+    plan: list[tuple[dict[str, str | float], Trial | None]] = []
+    for repeat in range(repeats):
+        order = np.random.default_rng(seed + repeat).permutation(len(documents)).tolist()
+        scored = sorted(order[wanted[-1] :]) if test is None else list(range(len(documents), len(pool)))
+        if model is not None:
+            local = model.renamed({span.category for document in documents for span in document.spans})
+            answers = [pool[i].with_spans(local.find(pool[i])) for i in scored]
+            counts = figures(score([pool[i] for i in scored], answers, features))
+            plan.append(
+                ({"start": "model", "documents": 0, "repeat": repeat, "train_cpu_seconds": 0.0, **counts}, None)
+            )
+        for size in wanted:
+            chosen = tuple(sorted(order[:size]))
+            for name in ("scratch", "model") if start else ("scratch",):
+                trial = Trial(chosen, tuple(scored), features, options, start=start if name == "model" else None)
+                plan.append(({"start": name, "documents": size, "repeat": repeat}, trial))
+    outcomes = run_trials(pool, [trial for _, trial in plan if trial is not None], jobs=jobs, report=report)
+    rows = []
+    for row, trial in plan:
+        if trial is not None:
+            outcome = next(outcomes)
+            found = figures(score([pool[i] for i in trial.test], outcome.answers[0.0], features))
+            row |= {"train_cpu_seconds": outcome.seconds, **found}
+        rows.append(row)
+    next(outcomes, None)  # lets the generator end, and with it the processes
+    return pd.DataFrame(rows)
