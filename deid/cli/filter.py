@@ -317,7 +317,7 @@ def _shape(
     if format.startswith("length-prefixed"):
         framing = Prefixed()
     else:
-        framing = whole() if format == "whole" else delimited(delimiter or "line")
+        framing = whole() if format == "whole" else delimited("line" if delimiter is None else delimiter)
     return Shape(
         framing, content, text_field, id_field, frozenset(fields), add_id, encoding, _size(max_record), timeout
     )

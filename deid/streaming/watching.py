@@ -191,7 +191,8 @@ def _one(path: Path, folders: Folders, crew: Crew, shape: Shape, key: Key, total
                 _move(path, folders.inbox / FAILED)
             return Seen(name, True, error.at(name))
         failed = totals.failed > failed_before
-        _publish(result, folders.outbox, _result_name(path, key, keep=folders.keep_names))
+        if not failed or result.stat().st_size:
+            _publish(result, folders.outbox, _result_name(path, key, keep=folders.keep_names))
         moved = _move(path, folders.inbox / (FAILED if failed else DONE))
         if failed:
             letters.replace(moved.with_name(moved.name + _LETTERS))

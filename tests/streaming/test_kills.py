@@ -50,7 +50,7 @@ def kill_at_random(feeder: Feeder, run: Run, folder: Path, count: int, kills: in
 
 
 def test_a_few_kills(feeder: Feeder, run: Run, tmp_path: Path) -> None:
-    kill_at_random(feeder, run, tmp_path, 30_000, 5)
+    kill_at_random(feeder, run, tmp_path, 15_000, 4)
 
 
 @pytest.mark.slow

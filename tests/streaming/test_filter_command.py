@@ -1,0 +1,131 @@
+"""The commands filter and watch as users run them, with the rules and no model."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Deid = Callable[..., tuple[int, bytes, str]]
+NOTE = "Seen by Dr. Alice Baker on 3 May 2019."
+
+
+@pytest.fixture
+def deid(tmp_path: Path) -> Deid:
+    def call(*arguments: object, data: bytes = b"") -> tuple[int, bytes, str]:
+        shown = subprocess.run(
+            [sys.executable, "-m", "deid", *map(str, arguments)],
+            input=data,
+            capture_output=True,
+            cwd=tmp_path,
+            check=False,
+            timeout=120,
+        )
+        return shown.returncode, shown.stdout, shown.stderr.decode()
+
+    return call
+
+
+def test_a_record_is_scrubbed_as_scrub_does_it(deid: Deid, tmp_path: Path) -> None:
+    rows = [{"id": f"n{n}", "text": f"{NOTE} {n}", "mrn": 40 + n, "person": f"p{n % 2}"} for n in range(4)]
+    data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    (tmp_path / "in.jsonl").write_bytes(data)
+    shared = ("--model", "none", "--key-file", "key", "--patient-field", "person", "--keep", "person")
+    assert deid("scrub", "in.jsonl", "out.jsonl", *shared, "--spans-field", "")[0] == 0
+    status, out, said = deid("filter", "--format", "ndjson", *shared, "--summary-json", "s.json", data=data)
+    assert status == 0, said
+    assert [json.loads(line) for line in out.splitlines()] == [
+        json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()
+    ]
+    summary = json.loads((tmp_path / "s.json").read_text())
+    assert (summary["command"], summary["documents"], summary["failed"]) == ("filter", 4, 0)
+    assert summary["categories"] == {"DATE": 4, "DOCTOR": 4}
+    assert summary["bytes_read"] == len(data)
+
+
+def test_a_poison_record_gives_status_3(deid: Deid, tmp_path: Path) -> None:
+    data = json.dumps({"note": {"text": NOTE}}).encode() + b'\n{"note": "Alice"}\n'
+    files = ("--key-file", "key", "--model", "none", "--policy", "redact", "--dead-letters", "d")
+    status, out, said = deid("filter", "--format", "ndjson", "--text-field", "note.text", *files, data=data)
+    assert status == 3
+    assert json.loads(out)["note"]["text"] == "Seen by Dr. [NAME] on [DATE]."
+    assert "1 documents, 1 failed" in said
+    assert "Alice" not in said + (tmp_path / "d").read_text()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--format", "csv"),
+        ("--format", "ndjson", "--delimiter", "nul"),
+        ("--format", "ndjson", "--encoding", "cp1252"),
+        ("--text-field", "note"),
+        ("--patient-field", "person"),
+        ("--delimiter", ""),
+        ("--max-record", "much"),
+        ("--max-record", "0"),
+        ("--timeout", "0"),
+        ("--jobs", "-1"),
+        ("--policy", "none-such"),
+        ("--model", "none-such"),
+        ("--metrics-port", "99999999"),
+        ("--summary-json", "-"),
+        ("--input", "missing"),
+        ("--known-column", "x=y"),
+    ],
+)
+def test_what_cannot_be_done_is_told(deid: Deid, arguments: tuple[str, ...]) -> None:
+    status, out, said = deid("filter", "--key-file", "key", *arguments, data=b"x\n")
+    assert (status, out) == (2, b"")
+    assert "error: " in said
+    assert "internal" not in said
+
+
+def test_metrics_of_a_running_filter(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "deid", "filter", "--model", "none", "--key-file", "key", "--metrics-port", "0"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    address = ""
+    while "http" not in address:
+        address = process.stderr.readline()
+    process.stdin.write(f"{NOTE}\n")
+    process.stdin.flush()
+    assert process.stdout.readline()
+    with urllib.request.urlopen(address.split()[1], timeout=10) as answer:
+        text = answer.read().decode()
+    assert "deid_records_total 1\n" in text
+    assert 'deid_spans_total{category="DOCTOR"} 1.0\n' in text
+    assert "Baker" not in text
+    process.stdin.close()
+    process.stdout.read()
+    process.stderr.read()
+    assert process.wait(20) == 0
+
+
+def test_watch_takes_what_is_there(deid: Deid, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "Baker.txt").write_text(NOTE)
+    (tmp_path / "in" / "bad.txt").write_bytes(b"Baker \xff\xfe")
+    files = ("--model", "none", "--key-file", "key", "--policy", "redact", "--once", "--settle", "0")
+    status, _, said = deid("watch", "in", "out", *files, "--summary-json", "s.json")
+    assert status == 3, said
+    assert "Baker" not in said
+    assert (tmp_path / "in" / "done" / "Baker.txt").exists()
+    assert (tmp_path / "in" / "failed" / "bad.txt").exists()
+    texts = {path.read_text() for path in (tmp_path / "out").iterdir()}
+    assert texts == {"Seen by Dr. [NAME] on [DATE]."}  # nothing is left of the other one, so nothing is written
+    assert json.loads((tmp_path / "s.json").read_text())["failed_files"] == 1
+    assert deid("watch", "in", "out", *files)[0] == 0

@@ -1,0 +1,180 @@
+"""An inbox folder: complete files are taken, results appear whole, a restart repeats nothing."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from recipes import KEY, WordRecipe
+
+from deid.errors import ConfigError
+from deid.streaming.crew import Crew
+from deid.streaming.framing import delimited, whole
+from deid.streaming.stopping import Stop
+from deid.streaming.totals import Totals
+from deid.streaming.watching import Folders, Seen, watch
+from deid.streaming.work import Shape
+
+NAME = "Zebulon Quartermain"
+SHAPE = Shape(whole())
+
+
+@pytest.fixture(scope="module")
+def crew() -> Iterator[Crew]:
+    with Crew(WordRecipe(), SHAPE) as started:
+        yield started
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    (tmp_path / "in").mkdir()
+    return Folders(tmp_path / "in", tmp_path / "out", settle=0)
+
+
+def once(folders: Folders, crew: Crew, shape: Shape = SHAPE) -> list[Seen]:
+    with Stop() as stop:
+        return list(watch(folders, crew, shape, KEY, Totals(), stop, once=True))
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir() if p.is_file() and not p.name.startswith(".deid-watch.lock"))
+
+
+def result(folders: Folders, name: str = "doc") -> str:
+    return folders.outbox.joinpath(next(n for n in names(folders.outbox) if n.startswith(name))).read_text()
+
+
+def test_files_move_through(folders: Folders, crew: Crew) -> None:
+    (folders.inbox / "Quartermain.txt").write_text(f"Seen {NAME}.")
+    (folders.inbox / "deep").mkdir()
+    (folders.inbox / "deep" / "x.txt").write_text(NAME)
+    (seen,) = once(folders, crew)
+    assert (seen.failed, seen.error) == (False, None)
+    assert "Quartermain" not in seen.name
+    assert names(folders.outbox) == [f"{KEY.pseudonym('doc', 'Quartermain')}.txt"]
+    assert result(folders) == "Seen [NAME]."
+    assert names(folders.inbox) == []
+    assert names(folders.inbox / "done") == ["Quartermain.txt"]
+    assert once(folders, crew) == []
+    assert (folders.inbox / "deep" / "x.txt").exists()
+
+
+def test_names_are_kept_on_request(folders: Folders, crew: Crew) -> None:
+    (folders.inbox / "n.odd").write_text("x")
+    once(Folders(folders.inbox, folders.outbox, keep_names=True, settle=0), crew)
+    assert names(folders.outbox) == ["n.odd"]
+
+
+def test_a_suffix_that_is_none_is_not_kept(folders: Folders, crew: Crew) -> None:
+    (folders.inbox / "Dr.Quartermain").write_text("x")
+    once(folders, crew)
+    assert names(folders.outbox) == [KEY.pseudonym("doc", "Dr.Quartermain")]
+
+
+def test_files_that_fail_move_aside_and_the_rest_goes_on(folders: Folders, crew: Crew) -> None:
+    for n, text in enumerate((b"FAIL", b"good", b"\xff\xfe", b"")):
+        (folders.inbox / f"{n}.txt").write_bytes(text)
+        os.utime(folders.inbox / f"{n}.txt", (n, n))
+    assert [seen.failed for seen in once(folders, crew)] == [True, False, True, False]
+    assert names(folders.inbox / "failed") == [
+        "0.txt",
+        "0.txt.dead-letters.jsonl",
+        "2.txt",
+        "2.txt.dead-letters.jsonl",
+    ]
+    letters = folders.inbox / "failed" / "2.txt.dead-letters.jsonl"
+    assert '"EncodingError"' in letters.read_text()
+    assert letters.stat().st_mode & 0o077 == 0
+    assert names(folders.inbox / "done") == ["1.txt", "3.txt"]
+
+
+def test_files_that_are_being_written_are_left(folders: Folders, crew: Crew) -> None:
+    for name in ("a.txt.part", ".hidden", "b.tmp", "c.PARTIAL", "d~"):
+        (folders.inbox / name).write_text(NAME)
+    os.mkfifo(folders.inbox / "pipe")
+    (folders.inbox / "link.txt").symlink_to("/etc/hostname")
+    assert once(folders, crew) == []
+    growing = folders.inbox / "growing.txt"
+    stop_writing = threading.Event()
+
+    def grow() -> None:
+        with growing.open("w") as stream:
+            while not stop_writing.wait(0.03):
+                stream.write(NAME)
+                stream.flush()
+
+    thread = threading.Thread(target=grow)
+    thread.start()
+    try:
+        assert once(Folders(folders.inbox, folders.outbox, settle=0.5), crew) == []
+    finally:
+        stop_writing.set()
+        thread.join()
+    assert len(once(Folders(folders.inbox, folders.outbox, settle=0.2), crew)) == 1
+
+
+def test_a_result_that_is_there_already_is_not_made_twice(folders: Folders, crew: Crew) -> None:
+    """Killed between the result and the move: the input is found again."""
+    (folders.inbox / "a.txt").write_text(NAME)
+    once(folders, crew)
+    (folders.inbox / "done" / "a.txt").rename(folders.inbox / "a.txt")
+    (folders.outbox / ".deid-watch-result").write_text("torn")
+    once(folders, crew)
+    assert len(names(folders.outbox)) == 1
+    assert names(folders.inbox / "done") == ["a.txt"]
+
+
+def test_another_file_of_the_same_name_replaces_nothing(folders: Folders, crew: Crew) -> None:
+    for n in range(3):
+        (folders.inbox / "a.txt").write_text(f"{NAME} {n}")
+        once(folders, crew)
+    stem = KEY.pseudonym("doc", "a")
+    assert names(folders.outbox) == [f"{stem}-2.txt", f"{stem}-3.txt", f"{stem}.txt"]
+    assert {(folders.outbox / n).read_text() for n in names(folders.outbox)} == {f"[NAME] {n}" for n in range(3)}
+    assert names(folders.inbox / "done") == ["a-2.txt", "a-3.txt", "a.txt"]
+
+
+def test_one_watcher_an_inbox(folders: Folders, crew: Crew) -> None:
+    with Stop() as stop:
+        first = watch(folders, crew, SHAPE, KEY, Totals(), stop, once=True)
+        (folders.inbox / "a.txt").write_text("x")
+        next(first)
+        with pytest.raises(ConfigError, match="another process"):
+            once(folders, crew)
+        first.close()
+    assert once(folders, crew) == []
+
+
+@pytest.mark.parametrize("outbox", ["in", "in/out", "."])
+def test_folders_must_not_lie_in_one_another(folders: Folders, tmp_path: Path, outbox: str) -> None:
+    with pytest.raises(ConfigError):
+        Folders(folders.inbox, tmp_path / outbox).check()
+    with pytest.raises(ConfigError):
+        Folders(tmp_path / "none", tmp_path / "out").check()
+
+
+def test_it_waits_for_files_until_it_is_told_to_end(folders: Folders) -> None:
+    shape = Shape(delimited("line"))
+    with Stop() as stop, Crew(WordRecipe(), shape) as crew:
+
+        def later() -> None:
+            time.sleep(0.3)
+            (folders.inbox / "a.part").write_text(f"{NAME}\nFAIL\n")
+            (folders.inbox / "a.part").rename(folders.inbox / "a.txt")
+            deadline = time.monotonic() + 20
+            while not (folders.inbox / "failed" / "a.txt").exists() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            os.kill(os.getpid(), 15)
+
+        thread = threading.Thread(target=later)
+        thread.start()
+        totals = Totals()
+        seen = list(watch(folders, crew, shape, KEY, totals, stop, poll=0.1))
+        thread.join()
+    assert [s.failed for s in seen] == [True]
+    assert (totals.records, totals.failed) == (1, 1)
+    assert result(folders) == "[NAME]\n"
