@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -39,20 +40,24 @@ def _resolution(numbers: Sequence[Decimal]) -> Decimal:
     return Decimal(1).scaleb(-max(places, 0))
 
 
-def _span(low: Decimal, high: Decimal) -> str:
-    return f"{low:f}" if low == high else f"[{low:f}-{high:f}]"
+def _span(low: Decimal, high: Decimal, single: str) -> str:
+    """Return an interval, or the one value in it as it is written."""
+    return single if low == high else f"[{low:f}-{high:f}]"
 
 
 def _domain(values: Sequence[str]) -> tuple[list[str], list[Decimal], Decimal]:
     """Return texts and numbers of a numeric column in order, and their resolution."""
     if not values:
         raise InputError("no value to build a hierarchy of", "name a column with values")
-    pairs = dict(sorted(zip(_numbers(values), values, strict=True)))
-    unit = _resolution(list(pairs))
-    low, high = min(pairs), max(pairs)
+    numbers = _numbers(values)
+    unit = _resolution(numbers)
+    pairs = list(zip(numbers, values, strict=True))
+    low, high = min(numbers), max(numbers)
     if unit == 1 and high - low < _WHOLE_VALUES:
-        pairs = {Decimal(n): pairs.get(Decimal(n), str(n)) for n in range(int(low), int(high) + 1)}
-    return list(pairs.values()), list(pairs), unit
+        held = set(numbers)
+        pairs += [(Decimal(n), str(n)) for n in range(int(low), int(high) + 1) if Decimal(n) not in held]
+    pairs.sort()
+    return [text for _, text in pairs], [number for number, _ in pairs], unit
 
 
 def intervals(
@@ -94,7 +99,7 @@ def intervals(
             low = start + (number - start) // step * step
             if low > number:  # Decimal's division truncates towards zero
                 low -= step
-            row.append(_span(low, low + step - unit))
+            row.append(_span(low, low + step - unit, text))
         rows.append((*row, ROOT))
     return hierarchy_from_rows(rows, name)
 
@@ -132,15 +137,15 @@ def automatic(
         width = float(line[-1] - line[0]) or 1.0
         finest = np.minimum((line - line[0]) / width * groups, groups - 1).astype(int)
     else:
-        weight = dict(zip(_numbers(values), counts or itertools.repeat(1, len(values)), strict=True))
-        rows_of = np.array([weight.get(number, 0) for number in numbers], dtype=float)
+        weight = dict(zip(values, counts or itertools.repeat(1, len(values)), strict=True))
+        rows_of = np.array([weight.get(text, 0) for text in texts], dtype=float)
         middle = np.cumsum(rows_of) - rows_of / 2  # a value goes where its middle row does
         finest = np.minimum(middle / rows_of.sum() * groups, groups - 1).astype(int)
     chains: list[list[str]] = [[text] for text in texts]
     while groups > 1:
         for _, members in itertools.groupby(range(len(texts)), key=lambda i: int(finest[i])):
             inside = list(members)
-            label = _span(numbers[inside[0]], numbers[inside[-1]])
+            label = _span(numbers[inside[0]], numbers[inside[-1]], texts[inside[0]])
             for i in inside:
                 chains[i].append(label)
         finest, groups = finest // 2, groups // 2
@@ -195,6 +200,10 @@ def prefixes(values: Sequence[str], keep: Sequence[int] | None = None, name: str
     return hierarchy_from_rows(rows, name)
 
 
+_DETAIL = {"icd-9-cm": re.compile(r"\.?\d{1,2}"), "icd-10-cm": re.compile(r"\.?[0-9A-Z]{1,4}")}
+"""What follows the category of a code."""
+
+
 @functools.cache
 def _categories(system: str) -> Hierarchy:
     return read_hierarchy(resource_folder("dictionaries") / "hierarchies" / system / "hierarchy.csv", system)
@@ -210,7 +219,7 @@ def _codes(values: Sequence[str], system: str) -> Hierarchy:
             rows[value] = list(categories.chain(value))
             continue
         width = 4 if system == "icd-9-cm" and value.startswith("E") else 3
-        if value[:width] not in categories or not value[width:].replace(".", "").isalnum():
+        if value[:width] not in categories or not _DETAIL[system].fullmatch(value[width:]):
             unknown += 1
             continue
         cuts = [value[:n] for n in range(len(value), width, -1)]

@@ -101,27 +101,32 @@ def _from_csv(path: Path, head: bytes, separator: str | None) -> pd.DataFrame:
         strings_can_be_null=True,
         quoted_strings_can_be_null=True,
     )
-    try:
-        found = pyarrow.csv.read_csv(
+
+    def read(threads: bool) -> Any:
+        return pyarrow.csv.read_csv(
             path,
+            read_options=pyarrow.csv.ReadOptions(use_threads=threads),
             parse_options=pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
             convert_options=options,
         )
+
+    try:
+        return _narrow(read(True))
     except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
-        raise _csv_fault(str(error), str(path)) from None
-    return _narrow(found)
-
-
-def _csv_fault(message: str, where: str) -> FormatError:
-    """Say what is wrong without the library's message, which quotes the row."""
+        message = str(error)
+    try:  # again, because only a single thread counts rows
+        read(False)
+    except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
+        message = str(error)
+    # the library's message quotes the row: only its number is taken from it
     row = re.search(r"Row #(\d+)", message)
     position = f"row {int(row[1]) - 1}" if row else ""
     if "utf" in message.lower():
-        return FormatError("the file is not UTF-8", "save it in UTF-8", where, position)
-    return FormatError(
+        raise FormatError("the file is not UTF-8", "save it in UTF-8", str(path), position)
+    raise FormatError(
         "a row has more or fewer cells than the header",
         "quote cells that hold separators or line ends",
-        where,
+        str(path),
         position,
     )
 
