@@ -106,11 +106,9 @@ def resident(process: int) -> int:
 def memory(folder: Path, size: int, options: list[str]) -> None:
     """Print the resident memory of the parent and of each worker at tenths of the feed."""
     target = folder / "out-memory"
-    process = subprocess.Popen(
-        [*DEID, "filter", "--format", "ndjson", "--jobs", "2", "-q", *options, "--output", str(target)]
-        + ["--input", str(folder / "feed"), "--journal", str(folder / "journal")],
-        stderr=subprocess.DEVNULL,
-    )
+    files = ["--input", str(folder / "feed"), "--output", str(target), "--journal", str(folder / "journal")]
+    command = [*DEID, "filter", "--format", "ndjson", "--jobs", "2", "-q", *options, *files]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     ended = threading.Event()
     threading.Thread(target=lambda: (process.wait(), ended.set()), daemon=True).start()
     part = folder / f".deid-part-{target.name}"
