@@ -172,6 +172,8 @@ def dates(values: Sequence[str], years: Sequence[int] = (5, 10), name: str = "da
     rows = []
     for value in values:
         try:
+            if len(value) != 10:
+                raise ValueError
             np.datetime64(value, "D")
         except ValueError:
             raise InputError("a value is no date", "write dates as YYYY-MM-DD", name) from None

@@ -131,7 +131,8 @@ def assess(
     ConfigError
         When a model is asked for without what it needs.
     """
-    findings = [Finding("k-anonymity", "", asked.k, k_anonymity(release, asked.k or 1, suppressed=suppressed))]
+    k = 1 if asked.k is None else asked.k  # what is not asked for is told all the same
+    findings = [Finding("k-anonymity", "", asked.k, k_anonymity(release, k, suppressed=suppressed))]
     of_values = (asked.l, asked.entropy_l, asked.c, asked.alpha, asked.t, asked.beta, asked.m, asked.window_alpha)
     if not release.sensitive and any(level is not None for level in of_values):
         raise ConfigError("no column is sensitive", "name the ones to protect with --sensitive")
@@ -154,41 +155,43 @@ def assess(
 
 
 def _of_column(release: Microdata, column: str, asked: Requirements, suppressed: str) -> list[Finding]:
+    k = 1 if asked.k is None else asked.k
+    l = 1 if asked.l is None else asked.l  # noqa: E741
+    entropy = 1.0 if asked.entropy_l is None else asked.entropy_l
+    alpha = 1.0 if asked.alpha is None else asked.alpha
+    t = 1.0 if asked.t is None else asked.t
+    beta = 0.0 if asked.beta is None else asked.beta
     found = [
         Finding(
             "distinct l-diversity",
             column,
             asked.l,
-            distinct_l_diversity(release, column, asked.l or 1, suppressed=suppressed),
+            distinct_l_diversity(release, column, l, suppressed=suppressed),
         ),
         Finding(
             "entropy l-diversity",
             column,
             asked.entropy_l,
-            entropy_l_diversity(release, column, asked.entropy_l or 1, suppressed=suppressed),
+            entropy_l_diversity(release, column, entropy, suppressed=suppressed),
         ),
         Finding(
             "(alpha,k)-anonymity",
             column,
-            None if asked.alpha is None else (asked.alpha, float(asked.k or 1)),
-            alpha_k_anonymity(
-                release, column, 1 if asked.alpha is None else asked.alpha, asked.k or 1, suppressed=suppressed
-            ),
+            None if asked.alpha is None else (alpha, float(k)),
+            alpha_k_anonymity(release, column, alpha, k, suppressed=suppressed),
         ),
         Finding(
             f"t-closeness ({asked.distance})",
             column,
             asked.t,
-            t_closeness(release, column, 1 if asked.t is None else asked.t, asked.distance, suppressed=suppressed),
+            t_closeness(release, column, t, asked.distance, suppressed=suppressed),
         ),
-        Finding(
-            "beta-likeness", column, asked.beta, beta_likeness(release, column, asked.beta or 0, suppressed=suppressed)
-        ),
+        Finding("beta-likeness", column, asked.beta, beta_likeness(release, column, beta, suppressed=suppressed)),
     ]
     if asked.c is not None:
-        l = asked.l or 2  # noqa: E741
-        verdict = recursive_l_diversity(release, column, asked.c, l, suppressed=suppressed)
-        found.append(Finding(f"recursive (c,{l})-diversity", column, asked.c, verdict))
+        least = 2 if asked.l is None else asked.l
+        verdict = recursive_l_diversity(release, column, asked.c, least, suppressed=suppressed)
+        found.append(Finding(f"recursive (c,{least})-diversity", column, asked.c, verdict))
     if asked.epsilon is not None and asked.m is not None:
         verdict = epsilon_m_anonymity(release, column, asked.epsilon, asked.m, suppressed=suppressed)
         found.append(Finding(f"({asked.epsilon:g},m)-anonymity", column, asked.m, verdict))

@@ -91,6 +91,8 @@ def _propose(table: Microdata, name: str) -> Column:
             return Column("identifier", "nominal", reason=f"looks like {what}")
     if hit := words & set((_IDENTIFIERS + " " + _PERSON).split()):
         return Column("identifier", "nominal", reason=f"named {min(hit)!r} ({distinct})")
+    if _share(_ZIP, sample) >= _MOST and words & {"zip", "zipcode", "zip5", "postal", "postcode"}:
+        return Column("quasi-identifier", "nominal", {"kind": "prefixes"}, f"ZIP codes ({distinct})")
     system = _code_system(sample, words)
     if system is not None:
         tree = {"kind": system} if _placed(system, coded) else None
@@ -99,8 +101,6 @@ def _propose(table: Microdata, name: str) -> Column:
         return Column("sensitive", reason=f"named {min(hit)!r} ({distinct})")
     if kind == "date":
         return Column("quasi-identifier", None, {"kind": "dates"}, f"dates ({distinct})")
-    if _share(_ZIP, sample) >= _MOST and words & {"zip", "zipcode", "zip5", "postal", "postcode"}:
-        return Column("quasi-identifier", "nominal", {"kind": "prefixes"}, f"ZIP codes ({distinct})")
     tree = {"kind": "automatic"} if kind == "numeric" and len(coded.values) > 2 else None
     if hit := words & set(_QUASI.split()):
         return Column("quasi-identifier", None, tree, f"named {min(hit)!r} ({distinct})")
@@ -117,7 +117,7 @@ def _share(shape: re.Pattern[str], values: tuple[str, ...]) -> float:
 
 def _code_system(values: tuple[str, ...], words: set[str]) -> str | None:
     """Return the system whose codes the values look like; three digits alone are codes only under a name of codes."""
-    named = bool(words & {"icd", "icd9", "icd10", "dx", "diagnosis", "diagnoses", "code", "disease", "condition"})
+    named = bool(words & {"icd", "icd9", "icd10", "dx", "diagnosis", "diagnoses", "disease", "condition"})
     for system, shape in _CODES.items():
         dotted = any("." in value and not value.replace(".", "").isdigit() for value in values)
         if (named or (dotted and system == "icd-10-cm")) and _share(shape, values) >= _MOST:

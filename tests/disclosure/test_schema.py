@@ -1,0 +1,125 @@
+"""Schemas: files, roles from flags, hierarchies of columns, and what is proposed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from deid.disclosure.proposal import propose_schema
+from deid.disclosure.schema import Column, Schema, apply_schema, format_schema, read_schema
+from deid.errors import ConfigError, DeidError
+from deid.microdata import Microdata
+
+FRAME = pd.DataFrame(
+    {"age": [30, 41, 52], "zip": ["61801", "61802", "60606"], "sex": ["M", "F", "F"], "dx": ["I10"] * 3}
+)
+TEXT = """
+person = "sex"
+[columns.age]
+role = "quasi-identifier"
+hierarchy = { kind = "intervals", widths = [10, 20] }
+[columns.zip]
+role = "quasi-identifier"
+kind = "nominal"
+hierarchy = "zip.csv"
+[columns."dx"]
+role = "sensitive"
+hierarchy = { kind = "icd-10-cm" }
+"""
+
+
+def test_a_file_gives_roles_and_hierarchies(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(TEXT)
+    (tmp_path / "zip.csv").write_text("61801;618;*\n61802;618;*\n60606;606;*\n")
+    said = read_schema(tmp_path / "s.toml")
+    table = apply_schema(FRAME, said)
+    assert table.quasi_identifiers == ("age", "zip")
+    assert table.sensitive == ("dx",)
+    assert table.person == "sex"
+    assert table.hierarchies["age"].parent("41") == "[40-49]"
+    assert table.hierarchies["zip"].parent("61802") == "618"
+    assert table.hierarchies["dx"].parent("I10") == "I10-I1A"
+    published = FRAME.assign(age=["[40-49]"] * 3)
+    assert set(apply_schema(published, said, hierarchies=False).hierarchies) == {"zip"}
+
+
+def test_schemas_are_written_as_they_are_read(tmp_path: Path) -> None:
+    columns = {
+        'a "b"\n\\é': Column("other"),
+        "age": Column("quasi-identifier", "numeric", {"kind": "intervals", "widths": [5, 10], "origin": 0.5}),
+        "dx": Column("sensitive", None, {"kind": "icd-9-cm"}),
+    }
+    (tmp_path / "s.toml").write_text(format_schema(Schema(columns, "age")), encoding="utf-8")
+    assert read_schema(tmp_path / "s.toml") == Schema(columns, "age")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[columns.agee]\nrole = 'sensitive'", "no column 'agee'"),
+        ("[columns.age]\nrole = 'secret'", "column 'age': unknown role or kind"),
+        ("[columns.age]\nroles = 'sensitive'", "column 'age': unknown settings"),
+        ("[column.age]\nrole = 'sensitive'", "did you mean 'columns'"),
+        ("[columns.age]\nhierarchy = 7", "file name, or has a kind"),
+        ("[columns.age]\nhierarchy = {kind = 'dates'}", "column 'age': a value is no date"),
+        ("[columns.age]\nhierarchy = {kind = 'intervals', widths = [3, 5]}", "column 'age': the widths are not nested"),
+        ("[columns.age]\nhierarchy = 'missing.csv'", "cannot be read"),
+        ("person = 7", "person is no column's name"),
+        ("role = ", "not a TOML file"),
+    ],
+)
+def test_unusable_schemas(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "s.toml").write_text(text)
+    with pytest.raises(DeidError) as caught:
+        apply_schema(FRAME, read_schema(tmp_path / "s.toml"))
+    assert message in str(caught.value)
+
+
+def test_a_column_has_one_role() -> None:
+    with pytest.raises(ConfigError, match="two roles"):
+        Schema.of_roles(quasi_identifier=["age"], sensitive=["age"])
+
+
+def test_what_is_proposed_for_a_hospital_table() -> None:
+    n = 60
+    frame = pd.DataFrame(
+        {
+            "MRN": [f"{i // 2:06}" for i in range(n)],
+            "patientName": ["Ann Bell", "Cy Dorn"] * (n // 2),
+            "contact": [f"user{i}@example.org" for i in range(n)],
+            "date_of_birth": [f"19{20 + i % 60}-03-0{1 + i % 9}" for i in range(n)],
+            "zip_code": [f"{61801 + i % 7}" for i in range(n)],
+            "gender": ["M", "F"] * (n // 2),
+            "age": [20 + i for i in range(n)],
+            "dx_code": ["E11.65", "I10", "C4A.0"] * (n // 3),
+            "hiv_status": ["neg", "pos", None] * (n // 3),
+            "report": [f"The patient was seen on day {i} and complained of pain in the left knee." for i in range(n)],
+            "ward": ["A", "B", "C"] * (n // 3),
+            "site": ["X"] * n,
+        }
+    )
+    found = propose_schema(Microdata(frame, {}))
+    roles = {name: column.role for name, column in found.columns.items()}
+    assert roles == {
+        "MRN": "identifier",
+        "patientName": "identifier",
+        "contact": "identifier",
+        "date_of_birth": "quasi-identifier",
+        "zip_code": "quasi-identifier",
+        "gender": "quasi-identifier",
+        "age": "quasi-identifier",
+        "dx_code": "sensitive",
+        "hiv_status": "sensitive",
+        "report": "free-text",
+        "ward": "quasi-identifier",  # nobody knows: protected until someone says otherwise
+        "site": "other",
+    }
+    assert found.person == "MRN"
+    assert all(column.reason for column in found.columns.values())
+    assert found.columns["dx_code"].hierarchy == {"kind": "icd-10-cm"}
+    assert "not recognized" in found.columns["ward"].reason
+    table = apply_schema(frame, found)  # what is proposed can be used
+    assert table.hierarchies["zip_code"].height == 5
+    assert table.hierarchies["date_of_birth"].root == "*"
