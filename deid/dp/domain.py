@@ -56,7 +56,7 @@ _OPTIONS = {
     "range": {"width", "outside", "source"},
     "edges": {"outside", "source"},
     "dates": {"by", "outside", "source"},
-    "from_data": {"public_source"},
+    "from_data": {"public_source", "values"},
 }
 _MONTHS = {"year": 12, "quarter": 3, "month": 1}
 _MAX_CELLS = 10_000_000
@@ -153,11 +153,13 @@ def declare(name: str, declaration: Mapping[str, Any], column: pd.Series | None 
         When the declaration is of no known form, or is to be read from data that no public source vouches for.
     """
     forms = [form for form in _DECLARATIONS if form in declaration]
+    if forms == ["values", "from_data"]:  # a release keeps what was read, beside where it came from
+        forms = ["from_data"]
     if len(forms) != 1:
         raise ConfigError(f"the column {name!r} has no declared domain", _TO_DECLARE)
     form = forms[0]
     unknown = set(declaration) - {form} - _OPTIONS[form]
-    if unknown and not (form == "from_data" and unknown == {"values"}):
+    if unknown:
         raise ConfigError(
             f"the domain of {name!r} has an unknown entry {sorted(unknown)[0]!r}",
             f"beside {form}: {', '.join(sorted(_OPTIONS[form]))}",
@@ -209,7 +211,7 @@ def _from_data(name: str, declaration: Mapping[str, Any], column: pd.Series | No
             f"the domain of {name!r} would be read from the data, which discloses every value that occurs",
             "list the values; or name, as public_source, where anybody can look them up",
         )
-    if "values" in declaration:  # a release that is read again
+    if "values" in declaration:
         labels = tuple(map(str, declaration["values"]))
     elif column is None:
         raise ConfigError(f"the domain of {name!r} cannot be known without the data", "list its values")

@@ -1,0 +1,116 @@
+"""Declared domains: nothing is read from the data unless it is public anyway."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from deid.dp.domain import count_cells, declare, parse_flag, read_domains
+from deid.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("declaration", "labels", "texts", "cells"),
+    [
+        ({"values": ["F", "M"]}, ["F", "M"], ["M", "F", "X", None, ""], [1, 0, -1, -1, -1]),
+        ({"range": [2, 5]}, ["2", "3", "4", "5"], ["2", "5", "6", "1", "3.0", "3.5", "x"], [0, 3, -1, -1, 1, -1, -1]),
+        ({"range": [0, 12], "width": 5}, ["0-4", "5-9", "10-12"], ["4", "5", "12", "13"], [0, 1, 2, -1]),
+        ({"range": [0, 3], "outside": "clip"}, ["0", "1", "2", "3"], ["-7", "99", "2", "x"], [0, 3, 2, -1]),
+        ({"edges": [0, 2, 4.5]}, ["[0,2)", "[2,4.5)"], ["0", "2", "4.49", "4.5", "-1", "nan"], [0, 1, 1, -1, -1, -1]),
+        (
+            {"dates": ["2019-11-15", "2020-04-30"], "by": "quarter"},
+            ["2019-Q4", "2020-Q1", "2020-Q2"],
+            ["2019-12-31", "2020-01-01", "2019-11-14", "2020-05-01", "soon", "2020-04-30T10:00"],
+            [0, 1, -1, -1, -1, 2],
+        ),
+        ({"dates": ["2019-01-01", "2020-12-31"]}, ["2019", "2020"], ["2020-06-01"], [1]),
+        ({"dates": ["2019-12-01", "2020-01-31"], "by": "month"}, ["2019-12", "2020-01"], ["2020-01-05"], [1]),
+    ],
+)
+def test_cells_of_declared_domains(
+    declaration: dict[str, Any], labels: list[str], texts: list[str | None], cells: list[int]
+) -> None:
+    dimension = declare("x", declaration)
+    assert list(dimension.labels) == labels
+    assert dimension.codes(pd.Series(texts, dtype="string")).tolist() == cells
+
+
+def test_a_column_without_a_domain_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no declared domain"):
+        declare("clinic", {})
+
+
+def test_domains_from_the_data_need_a_public_source() -> None:
+    column = pd.Series(["b", "a", "b", None], dtype="string")
+    with pytest.raises(ConfigError, match="discloses every value"):
+        declare("clinic", {"from_data": True}, column)
+    with pytest.raises(ConfigError, match="discloses every value"):
+        declare("clinic", {"from_data": True, "public_source": " "}, column)
+    dimension = declare("clinic", {"from_data": True, "public_source": "the list of 2024"}, column)
+    assert dimension.labels == ("a", "b")
+    assert dimension.source == "the list of 2024"
+    assert declare("clinic", dimension.declaration).labels == ("a", "b")  # as a release keeps it
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        {"values": []},
+        {"values": ["a", "a"]},
+        {"range": [5, 2]},
+        {"range": [1]},
+        {"range": ["a", "b"]},
+        {"edges": [3, 1]},
+        {"dates": ["2020-01-01", "2019-01-01"]},
+        {"dates": ["2019-01-01", "2020-01-01"], "by": "week"},
+        {"values": ["a"], "range": [0, 1]},
+        {"range": [0, 1], "widht": 2},
+        {"range": [0, 1], "outside": "other"},
+    ],
+)
+def test_wrong_declarations_are_refused(declaration: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        declare("x", declaration)
+
+
+def test_flags_and_files(tmp_path: Path) -> None:
+    assert parse_flag("age=0..129/10") == ("age", {"range": [0, 129], "width": 10})
+    assert parse_flag("sex=F, M") == ("sex", {"values": ["F", "M"]})
+    for wrong in ("age", "=1", "age="):
+        with pytest.raises(ConfigError):
+            parse_flag(wrong)
+    path = tmp_path / "domains.toml"
+    path.write_text("[columns.age]\nrange = [0, 9]\n[columns.day]\ndates = [2019-01-01, 2019-12-31]\n")
+    domains = read_domains(path)
+    assert len(declare("age", domains["age"])) == 10
+    assert declare("day", domains["day"]).declaration["dates"] == ["2019-01-01", "2019-12-31"]
+    for wrong in ("columns = 3", "[other]\n", "not toml ="):
+        path.write_text(wrong)
+        with pytest.raises(ConfigError):
+            read_domains(path)
+
+
+def test_conditions() -> None:
+    age = declare("age", {"range": [0, 9]})
+    assert age.select("3..5").tolist() == [3, 4, 5]
+    assert age.select("7,1").tolist() == [1, 7]
+    for wrong in ("5..3", "10", "3..12", "x"):
+        with pytest.raises(ConfigError):
+            age.select(wrong)
+
+
+def test_a_cube_of_counts() -> None:
+    """ALGORITHMS §8.2: every record lies in exactly one cell; all dimensions summed out give the number of records."""
+    cube = count_cells([np.array([0, 1, 1]), np.array([2, 0, 0])], [2, 3])
+    assert cube.tolist() == [[0, 0, 1], [2, 0, 0]]
+    assert cube.sum() == 3
+
+
+def test_seer_cube_has_its_shape(seer_rows: Any) -> None:
+    """ALGORITHMS §8.2: 673,920 cells, 22,174 records."""
+    assert np.prod(seer_rows.shape) == 673_920
+    assert seer_rows.counts().sum() == 22_174
