@@ -6,8 +6,8 @@
 ``[[pattern]]``
     ``name``, ``category``, ``regex`` and ``certainty`` (0..1), further
     ``case`` (true: capitals count), ``needs`` (lower-case strings of which one must be in the text; saves time),
-    ``anchor`` (the expression is tried only there, which saves much time: a key of
-    `deid.detection.patterns.DIGIT_ANCHORS` or ``WORD_ANCHORS``, or a definition ``anchor_...``),
+    ``anchor`` (the expression counts only there, which saves much time: a key of `deid.detection.patterns.ANCHORS`,
+    or a definition ``anchor_...``, which is looked for in front without being read),
     ``check`` (a function of `deid.detection.checks`), ``context`` (``words`` of which one must stand within ``before``
     and ``after`` characters for ``certainty`` to be the one given there instead), ``unless`` (the same; the match does
     not count), ``unlisted`` (true: a match that is an ordinary or clinical word does not count). The span is the group
@@ -38,26 +38,29 @@ has a time limit; one that exceeds it raises `DetectionError`, so that no note p
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import regex
 
+from deid.compiled import native
 from deid.detection.checks import CHECKS
 from deid.detection.fields import CUES, Cue, Field, LabelFinder, ListRule, PersonField
 from deid.detection.layouts import PARTS, Segment
-from deid.detection.patterns import DIGIT_ANCHORS, WORD_ANCHORS, Context, Haystack, Pattern
+from deid.detection.patterns import ANCHORS, Context, Haystack, Pattern
+from deid.detection.sieve import AFTER, BEFORE, places_table, starts_of
 from deid.detection.view import view_of
 from deid.detection.vocabulary import TABLES
 from deid.dictionaries import load_catalogues, load_dictionary
+from deid.document import Span
 from deid.errors import ConfigError
 from deid.phi import LABEL_SETS
 
 __all__ = ["Catalogue", "check_golden", "load_catalogue"]
 
-_CATEGORIES = frozenset(LABEL_SETS["i2b2-2014"].names())
+_CATEGORIES = frozenset(name for known in ("i2b2-2014", "meddocan") for name in LABEL_SETS[known].names())
 _PLACEHOLDER = regex.compile(r"\{\{([\w:/ -]+)\}\}")
 _MARK = regex.compile(r"\[\[(.*?)\]\]", flags=regex.DOTALL)
 
@@ -77,6 +80,28 @@ class Catalogue:
     """Expression of what may stand between a label and its value."""
     folders: tuple[Path, ...] = ()
     """Dictionary folders of the user's own."""
+    sieve: Any = field(default=None, repr=False)
+    """The compiled sieve of the patterns (`deid.detection.sieve`), None where nothing was compiled."""
+
+    def search(self, text: str) -> Iterator[tuple[Pattern, Iterator[Span]]]:
+        """Look for all patterns; yields those that may match, and their spans."""
+        haystack = Haystack(text)
+        if self.sieve is None:
+            for pattern in self.patterns:
+                yield pattern, pattern.find(haystack)
+            return
+        asked = bytes(not p.needs or haystack.holds_one(p.needs) for p in self.patterns)
+        for number, places in self.sieve.places(text, asked).items():
+            pattern = self.patterns[number]
+            yield pattern, pattern.find(haystack, places)
+
+
+def _sieve(patterns: Sequence[Pattern]) -> Any:
+    """Return the compiled sieve of the patterns, None where there is none."""
+    if native is None or not patterns:
+        return None
+    rows = places_table([starts_of(p.whole, ignore_case=not p.case) for p in patterns])
+    return native.Sieve(*rows, BEFORE, AFTER)
 
 
 def load_catalogue(language: str, folders: Sequence[Path] = ()) -> Catalogue:
@@ -123,10 +148,11 @@ def _load(language: str, folders: tuple[Path, ...]) -> Catalogue:
                 items.append(item)
                 if any(f in path.parents for f in folders):
                     own.append(item)
+    patterns = tuple(i for i in items if isinstance(i, Pattern))
     separator = _expand(define.get("separator", r"[ \t]*:?[ \t]*"), define, folders, Path("define"))
     catalogue = Catalogue(
         language,
-        tuple(i for i in items if isinstance(i, Pattern)),
+        patterns,
         tuple(i for i in items if isinstance(i, Field)),
         tuple(i for i in items if isinstance(i, ListRule)),
         tuple(i for i in items if isinstance(i, PersonField)),
@@ -134,6 +160,7 @@ def _load(language: str, folders: tuple[Path, ...]) -> Catalogue:
         tuple(i for i in items if isinstance(i, Segment)),
         separator,
         folders,
+        _sieve(patterns),
     )
     for item in own:
         check_golden(item, catalogue)
@@ -228,9 +255,9 @@ class _Reader:
 
     def anchor(self) -> str:
         name: str = self.take("anchor", str, "")
-        if not name or name in DIGIT_ANCHORS or name in WORD_ANCHORS:
-            return name
-        return _expand("{{anchor_" + name + "}}", self.define, self.folders, self.path)
+        if not name or name in ANCHORS:
+            return ANCHORS.get(name, "")
+        return "(?=(?i:" + _expand("{{anchor_" + name + "}}", self.define, self.folders, self.path) + "))"
 
     def context(self, key: str) -> Context | None:
         table = self.take(key, dict, {})

@@ -2,7 +2,8 @@
 
 Each takes the matched text and tells whether it may be what the pattern says. Sources: ISO/IEC 7812 (Luhn), 45 CFR 162
 (NPI, Luhn over the prefix 80840), 21 CFR 1301 (DEA), 49 CFR 565 (VIN), Social Security Administration (numbers never
-issued), NHS Data Dictionary (modulus 11), libphonenumber by way of `phonenumbers`.
+issued), NHS Data Dictionary (modulus 11), Ministerio del Interior (letter of DNI and NIE), libphonenumber by way of
+`phonenumbers`.
 """
 
 from __future__ import annotations
@@ -60,6 +61,15 @@ def ssn(text: str) -> bool:
     """Social security number with an area, group and serial that can be issued (9xx are taxpayer numbers)."""
     digits = "".join(map(str, _digits(text)))
     return len(digits) == 9 and digits[:3] not in ("000", "666") and digits[3:5] != "00" and digits[5:] != "0000"
+
+
+def dni(text: str) -> bool:
+    """Spanish identity number of citizens (DNI) or foreigners (NIE): the letter is the number modulo 23."""
+    letters = [c for c in text.upper() if c.isalnum()]
+    if letters and letters[0] in "XYZ":
+        letters[0] = str("XYZ".index(letters[0]))
+    number = "".join(letters[:-1])
+    return len(number) == 8 and number.isdecimal() and "TRWAGMYFPDXBNJZSQVHLCKE"[int(number) % 23] == letters[-1]
 
 
 def nhs(text: str) -> bool:
@@ -160,7 +170,7 @@ def code(text: str) -> bool:
 
 
 _ALL = (
-    *(code, date, dea, four_digits, ip, luhn, mixed, month_day),
+    *(code, date, dea, dni, four_digits, ip, luhn, mixed, month_day),
     *(nhs, npi, phone, seven_digits, ssn, three_digits, timestamp, vin),
 )
 CHECKS: MappingProxyType[str, Callable[[str], bool]] = MappingProxyType({check.__name__: check for check in _ALL})

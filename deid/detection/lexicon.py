@@ -25,7 +25,7 @@ _NAMES = (
     "word function generic clinical eponym eponym_head device section",
     "month weekday season holiday",
     "city city_ambig city_big state state_code state_old county country nationality region",
-    "street_suffix street_direction place_head settlement",
+    "street_suffix street_prefix street_direction place_head settlement",
     "hospital_head hospital_head_weak hospital_modifier hospital_name org_head org_head_weak institution employer",
     "occupation occupation_ending occupation_qualifier no_occupation",
 )

@@ -138,6 +138,7 @@ def _labelled_score(scene: Scene, label: PersonLabel, run: Run) -> float:
     behind = run.end
     ends = behind >= len(scene) or bool(scene.view.breaks[behind]) or not scene.same_line(behind)
     ends = ends or scene.word(behind) in (",", ";", "(", "|", "/") or credential_follows(scene, behind)
+    ends = ends or (scene.word(behind) == "." and (behind + 1 >= len(scene) or bool(scene.view.breaks[behind + 1])))
     if any(clear(scene, i) for i in known):
         return score if ends or not scene.is_word(behind) else score - 0.15
     if not ends:

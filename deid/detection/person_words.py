@@ -176,11 +176,13 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
         if behind > at:
             at = behind
             continue
+        if run.names and scene.has(at, "street_prefix"):
+            break  # "Dr. Ruiz Calle Mayor 5": an address begins
         if is_initial(scene, at) and len(run.initials) < 3:
             dot = scene.word(at + 1) == "." and scene.view.starts[at + 1] == scene.view.ends[at]
             # a single letter without a full stop is a part of a name only between or behind name words
             leads = relaxed and scene.same_line(at + 1) and name_word(scene, at + 1, relaxed)
-            if not dot and not run.names and not leads:
+            if (not dot and not run.names and not leads) or scene.word(at + 1) == "/":
                 break
             run.initials.append(at)
             at += 2 if dot else 1

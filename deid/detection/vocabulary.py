@@ -19,8 +19,9 @@ import regex
 from deid.dictionaries import fold, load_catalogues
 from deid.errors import ConfigError
 from deid.phi import LABEL_SETS
+from deid.resources import resource_folder
 
-__all__ = ["TABLES", "Vocabulary", "load_vocabulary"]
+__all__ = ["TABLES", "Vocabulary", "languages", "load_vocabulary"]
 
 _WORDS = frozenset(
     (
@@ -53,6 +54,11 @@ class Vocabulary:
     """Name -> compiled expression."""
     labels: str = "i2b2-2014"
     """Label set of what rules alone find."""
+
+
+def languages() -> tuple[str, ...]:
+    """Name the languages that rules ship for."""
+    return tuple(sorted(p.name for p in (resource_folder("dictionaries") / "patterns").iterdir() if p.is_dir()))
 
 
 def load_vocabulary(language: str, folders: Sequence[Path] = ()) -> Vocabulary:

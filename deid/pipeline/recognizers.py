@@ -16,6 +16,7 @@ from deid.detection import Ensemble, Recognizer, RuleRecognizer
 from deid.detection.known import KnownRecognizer
 from deid.detection.normalize import normalize
 from deid.detection.site_lists import Effect, SiteLists
+from deid.detection.vocabulary import languages, load_vocabulary
 from deid.document import Document, Span
 from deid.errors import ConfigError
 from deid.labeling.tagger import DEFAULT_MODEL, Tagger, load_model
@@ -64,12 +65,15 @@ def build_recognizer(
     Raises
     ------
     ConfigError
-        When the options contradict each other; a model that cannot be loaded is an error when it is first used.
+        When the options contradict each other, or there is no such language; a model that cannot be loaded is an error
+        when it is first used.
     """
     if model == RULES_ALONE and (rules is False or bias is not None or threshold is not None):
         raise ConfigError("without a model there are no dials, and rules are needed", "name a model")
     if threshold is not None and not 0 <= threshold <= 1:
         raise ConfigError("the threshold must be 0 to 1", "it is a probability")
+    if language is not None and language not in languages():
+        raise ConfigError(f"there are no rules for the language {language!r}", f"languages: {', '.join(languages())}")
     dial = bias if bias is None or isinstance(bias, Dial) else parse_dial(str(bias))
     return LazyRecognizer(_Wish(model, rules, dial, threshold, language, known, site or SiteLists()))
 
@@ -157,7 +161,9 @@ class LazyRecognizer:
     @cached_property
     def _labels(self) -> _Labels:
         tagger = self._tagger
-        return _Labels(_RULE_LABELS if tagger is None else _label_set(tagger))
+        # rules alone speak the labels of their language: MEDDOCAN's know what i2b2's do not
+        own = load_vocabulary(self._wish.language or _DEFAULT_LANGUAGE).labels
+        return _Labels(own if tagger is None else _label_set(tagger))
 
     @property
     def language(self) -> str:

@@ -9,11 +9,17 @@ import pytest
 from deid.detection.catalogue import check_golden, load_catalogue
 from deid.detection.fields import CUES
 from deid.detection.rules import RuleRecognizer
+from deid.detection.vocabulary import languages
 from deid.dictionaries import load_catalogues
 from deid.errors import ConfigError
 
 CATALOGUE = load_catalogue("en")
-ITEMS = {i.name: i for i in (*CATALOGUE.patterns, *CATALOGUE.fields, *CATALOGUE.lists)}
+ITEMS = {
+    (language, item.name): item
+    for language in languages()
+    for catalogue in (load_catalogue(language),)
+    for item in (*catalogue.patterns, *catalogue.fields, *catalogue.lists)
+}
 
 HEAD = '[[pattern]]\nname = "own.badge"\ncategory = "IDNUM"\n'
 GOOD = HEAD + "regex = 'badge [0-9]{4}'\ncertainty = 0.9\nmatch = ['has [[badge 1234]].']\nno_match = ['badge 12']\n"
@@ -26,10 +32,10 @@ def catalogue_of(folder: Path, text: str, language: str = "xx") -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", sorted(ITEMS))
-def test_golden_cases(name: str) -> None:
+@pytest.mark.parametrize(("language", "name"), sorted(ITEMS))
+def test_golden_cases(language: str, name: str) -> None:
     """Each entry finds exactly the marked spans of its cases."""
-    check_golden(ITEMS[name], CATALOGUE)
+    check_golden(ITEMS[language, name], load_catalogue(language))
 
 
 def test_every_cue_that_a_grammar_asks_for_is_defined() -> None:

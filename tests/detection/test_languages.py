@@ -13,6 +13,7 @@ from deid.detection.known import Known, KnownRecognizer
 from deid.detection.vocabulary import load_vocabulary
 from deid.document import Document
 from deid.errors import ConfigError
+from deid.pipeline import build_recognizer
 
 
 @pytest.fixture
@@ -76,3 +77,39 @@ def test_no_word_of_a_language_stands_in_the_grammars() -> None:
             if isinstance(node, ast.Compare) and "scene.word(" in ast.unparse(node.left):
                 constants = [c for side in node.comparators for c in ast.walk(side) if isinstance(c, ast.Constant)]
                 assert not [c.value for c in constants if any(map(str.isalpha, str(c.value)))], path.name
+
+
+def test_spanish_notes() -> None:
+    text = (
+        "Nombre: Itziar.\nApellidos: Zubieta Orbegozo.\nNHC: 150679.\nDomicilio: Calle del Olmo 4, 2º B.\n"
+        "Localidad/ Provincia: Vitoria.\nCP: 01008.\nFecha de nacimiento: 05/03/1996.\nPaís: España.\n"
+        "Médico: Aitor Lasarte Mugica NºCol: 01 01 25574.\n"
+        "Motivo de ingreso: Mujer de 45 años, su madre vive en Bilbao.\n"
+        "Trabaja como soldadora. La enfermedad de Parkinson es estable desde el 3 de mayo de 2019.\nDNI 12345678Z\n"
+    )
+    spans = build_recognizer("none", language="es").find(Document("n", text))
+    assert [(text[s.start : s.end], s.category) for s in spans] == [
+        ("Itziar", "NOMBRE_SUJETO_ASISTENCIA"),
+        ("Zubieta Orbegozo", "NOMBRE_SUJETO_ASISTENCIA"),
+        ("150679", "ID_SUJETO_ASISTENCIA"),
+        ("Calle del Olmo 4, 2º B", "CALLE"),
+        ("Vitoria", "TERRITORIO"),
+        ("01008", "TERRITORIO"),
+        ("05/03/1996", "FECHAS"),
+        ("España", "PAIS"),
+        ("Aitor Lasarte Mugica", "NOMBRE_PERSONAL_SANITARIO"),
+        ("01 01 25574", "ID_TITULACION_PERSONAL_SANITARIO"),
+        ("Mujer", "SEXO_SUJETO_ASISTENCIA"),
+        ("45 años", "EDAD_SUJETO_ASISTENCIA"),
+        ("madre", "FAMILIARES_SUJETO_ASISTENCIA"),
+        ("Bilbao", "TERRITORIO"),
+        ("soldadora", "PROFESION"),
+        ("3 de mayo de 2019", "FECHAS"),
+        ("12345678Z", "OTRO_NUMERO_IDENTIF"),
+    ]
+
+
+def test_an_unknown_language_is_refused_with_the_list() -> None:
+    with pytest.raises(ConfigError) as error:
+        build_recognizer("none", language="tlh")
+    assert "en, es" in str(error.value)
