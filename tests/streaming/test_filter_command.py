@@ -129,3 +129,32 @@ def test_watch_takes_what_is_there(deid: Deid, tmp_path: Path) -> None:
     assert texts == {"Seen by Dr. [NAME] on [DATE]."}  # nothing is left of the other one, so nothing is written
     assert json.loads((tmp_path / "s.json").read_text())["failed_files"] == 1
     assert deid("watch", "in", "out", *files)[0] == 0
+
+
+def test_nothing_is_said_of_what_is_in_names_fields_and_texts(deid: Deid, tmp_path: Path) -> None:
+    planted = ("Zebulon", "Quartermain", "ZQ-77812")
+    bad = [
+        json.dumps({"id": "ZQ-77812", "text": "Dr. Zebulon Quartermain", "Quartermain": ["Zebulon"]}),
+        '{"text": "Zebulon Quartermain", ',
+        json.dumps({"id": ["Zebulon"], "text": "Quartermain"}),
+        json.dumps({"body": "Zebulon"}),
+        json.dumps({"text": "Zebulon\ud800"}),
+    ]
+    (tmp_path / "in").mkdir()
+    for folder in (tmp_path, tmp_path / "in"):
+        (folder / "Zebulon Quartermain.jsonl").write_text("\n".join(bad))
+    rules = ("--model", "none", "--key-file", "key", "--format", "ndjson", "--summary-json", "s.json")
+    files = ("--input", "Zebulon Quartermain.jsonl", "--output", "o", "--journal", "j", "--dead-letters", "d")
+    runs = [
+        ("filter", *files, *rules),
+        ("filter", *files, *rules, "--policy", "redact"),
+        ("filter", "--input", "in", *rules),
+        ("filter", *files[:2], "--date-field", "Quartermain", *rules),
+        ("watch", "in", "out", "--once", "--settle", "0", *rules),
+    ]
+    for arguments in runs:
+        status, _, said = deid(*arguments)
+        assert status in (2, 3), said
+        seen = said + (tmp_path / "s.json").read_text() + (tmp_path / "j").read_text() + (tmp_path / "d").read_text()
+        seen += " ".join(path.name for path in (tmp_path / "out").iterdir()) if (tmp_path / "out").exists() else ""
+        assert not [word for word in planted if word in seen], arguments
