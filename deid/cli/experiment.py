@@ -11,6 +11,8 @@ import typer
 from deid.cli import learning
 from deid.cli.common import Summary, SummaryJson, label_probability
 from deid.cli.experiment_output import Trainings, check_outputs, numbers, show, write_rows
+from deid.cli.hips import experiment_hips
+from deid.cli.dp_experiment import experiment_dp
 from deid.cli.tables import print_sections, write_json
 from deid.cli.training_options import (
     C1,
@@ -306,4 +308,7 @@ def register(app: typer.Typer) -> None:
     experiment.command("features")(_experiment_features)
     experiment.command("sampling")(_experiment_sampling)
     experiment.command("learning-curve")(learning.experiment_learning_curve)
+    experiment.command("learners")(learning.experiment_learners)
+    experiment.command("hips")(experiment_hips)
+    experiment.command("dp")(experiment_dp)
     app.add_typer(experiment, name="experiment")

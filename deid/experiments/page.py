@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from deid.evaluation.sections import Section
 from deid.experiments.crossval import CrossValidation
+from deid.experiments.hips import ATTACKS, Hips
 from deid.experiments.learning import STARTS
 from deid.experiments.sampling import CURVES
 from deid.experiments.subsets import MEASURES
+from deid.labeling.learners import LEARNERS
 from deid.plots import image
 from deid.reporting import write_html
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "crossval_sections",
+    "hips_sections",
+    "learners_section",
     "learning_section",
     "sampling_section",
     "subsets_section",
@@ -134,6 +138,41 @@ def sampling_section(frame: pd.DataFrame) -> Section:
     )
 
 
+def hips_sections(result: Hips) -> tuple[Section, ...]:
+    """Return the tables of `deid.experiments.hips.hips`."""
+    shown = [name for name in _TITLES if name not in ("leaks_per_document", "documents_clean")]
+    retagging = [
+        (row["train"], row["test"], *(_number(row[name]) for name in shown))
+        for row in result.retagging.to_dict("records")
+    ]
+    attacks = [
+        (
+            ATTACKS[row["attack"]],
+            f"{row['flagged']:.0f}",
+            f"{row['found']:.1f}",
+            *(_number(row[name], 3) for name in ("share", "precision")),
+            *(_number(row[name], 2) for name in ("lift", "auc")),
+        )
+        for row in result.attacks.to_dict("records")
+    ]
+    return (
+        Section(
+            "Re-tagging",
+            ("train", "test", *(_TITLES[name] for name in shown)),
+            tuple(retagging),
+            "A tagger trained on one text and scored on the other. " + _NOTE.partition(" Leaks/doc")[0],
+        ),
+        Section(
+            "Finding what was missed",
+            ("attack", "flagged", "leaks among them", "share found", "precision", "lift", "AUC"),
+            tuple(attacks),
+            f"{result.documents} released documents with {result.identifiers} identifiers, {result.leaks} of them "
+            "originals that the tagger missed. Flagged: as many as there are leaks; by the parrot all that it does not "
+            "find. Lift: precision over that of chance. Ties count as expected in random order.",
+        ),
+    )
+
+
 def learning_section(frame: pd.DataFrame) -> Section:
     """Return the table of `learning_curve`: means over the draws, and the standard deviation of strict F1."""
     shown = [name for name in _TITLES if not name.startswith("token_")]
@@ -155,6 +194,21 @@ def learning_section(frame: pd.DataFrame) -> Section:
         tuple(rows),
         f"Means over {frame['repeat'].nunique()} draws of documents; sd: of strict F1 (n - 1). {_NOTE}",
     )
+
+
+def learners_section(frame: pd.DataFrame) -> Section:
+    """Return the table of `compare_learners`."""
+    shown = [name for name in _TITLES if not name.startswith("token_")]
+    rows = [
+        (
+            row["algorithm"],
+            LEARNERS[row["algorithm"]][0],
+            f"{row['train_cpu_seconds']:.1f}",
+            *(_number(row[name]) for name in shown),
+        )
+        for row in frame.to_dict("records")
+    ]
+    return Section("Learners", ("--algorithm", "", "CPU s", *(_TITLES[name] for name in shown)), tuple(rows), _NOTE)
 
 
 def write_page(path: Path, title: str, sections: Sequence[Section], figure: Figure | None = None) -> None:

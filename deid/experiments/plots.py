@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from deid.experiments.hips import ATTACKS
 from deid.experiments.learning import STARTS
 from deid.experiments.sampling import CURVES
 from deid.plots import COLOURS, new_figure
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_learning", "plot_sampling", "plot_subsets"]
+__all__ = ["plot_hips", "plot_learning", "plot_sampling", "plot_subsets"]
 
 # Okabe and Ito's colours, which colour-blind readers tell apart
 _STYLES = {
@@ -24,6 +25,8 @@ _STYLES = {
     "naive-bayes": ("#999999", "x"),
     "rejection": ("#cc79a7", "D"),
 }
+
+_ATTACK_COLOURS = {"chance": "#000000", "rarity": "#d55e00", "parrot": "#0072b2", "parrot-rarity": "#009e73"}
 
 
 def plot_subsets(frame: pd.DataFrame) -> Figure:
@@ -59,6 +62,20 @@ def plot_sampling(frame: pd.DataFrame) -> Figure:
     for axes in (left, right):
         axes.grid(alpha=0.3)
     left.legend(loc="lower left", fontsize="small")
+    return figure
+
+
+def plot_hips(curve: pd.DataFrame) -> Figure:
+    """Show the curve of `deid.experiments.hips.hips`: share of leaks met over share of identifiers examined."""
+    figure = new_figure(6, 4.6)
+    axes = figure.subplots()
+    for (name, colour), style in zip(_ATTACK_COLOURS.items(), (":", "-", "--", "-."), strict=True):
+        axes.plot(curve["examined"].to_numpy(), curve[name].to_numpy(), style, color=colour, label=ATTACKS[name])
+    axes.plot([0, 0, 1], [0, 1, 1], color="#999999", linewidth=0.8, label="redaction")
+    axes.set_xlabel("share of identifiers examined, most suspicious first")
+    axes.set_ylabel("share of missed identifiers met")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower right", fontsize="small")
     return figure
 
 
