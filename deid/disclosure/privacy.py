@@ -182,7 +182,8 @@ def alpha_k_anonymity(
     np.maximum.at(share, owners, counts.counts[entries] / counts.people[owners])
     found = greatest(share, alpha, counts.classes)
     level = (float(share.max()), float(counts.classes.persons.min()))
-    return Verdict(found.ok and sizes.ok, level, sizes.witness if found.ok else found.witness)
+    only_k = found.ok and not sizes.ok
+    return Verdict(found.ok and sizes.ok, level, sizes.witness if only_k else found.witness)
 
 
 def beta_likeness(
