@@ -1,0 +1,95 @@
+"""Published cells: written and read in one way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_tables import microdata
+
+from deid.disclosure.cells import Domain, cover_table, format_dates, format_interval, format_set, overlap_table
+from deid.hierarchy import hierarchy_from_rows
+
+ZIPS = hierarchy_from_rows([("61801", "618**", "*"), ("61802", "618**", "*"), ("60606", "606**", "*")], "zip")
+
+
+def _covered(cell: str, values: list[str], **arguments: object) -> list[str]:
+    row = cover_table([cell], values, **arguments)[0]  # type: ignore[arg-type]
+    return [value for value, inside in zip([*values, "NA"], row, strict=True) if inside]
+
+
+@pytest.mark.parametrize(
+    ("cell", "covered"),
+    [
+        ("*", ["20", "29.5", "-3", "2001-02-03", "NW10", "a,b", "NA"]),
+        ("[20-29.5]", ["20", "29.5"]),
+        ("[-5--2]", ["-3"]),
+        ("[2001-01-01/2001-12-31]", ["2001-02-03"]),
+        ("NW*", ["NW10"]),
+        ('{"a,b",20}', ["20", "a,b"]),
+        ("20", ["20"]),
+        ("20-29", []),
+    ],
+)
+def test_what_a_cell_covers(cell: str, covered: list[str]) -> None:
+    assert _covered(cell, ["20", "29.5", "-3", "2001-02-03", "NW10", "a,b"]) == covered
+
+
+def test_a_value_of_the_hierarchy_covers_its_leaves() -> None:
+    assert _covered("618**", ["61801", "61809", "60606"], hierarchy=ZIPS) == ["61801"]  # 61809 is not in the tree
+    assert _covered("618**", ["61801", "61809", "60606"]) == ["61801", "61809"]  # as a prefix
+    assert cover_table([], ["a"]).tolist() == [[False, True]]  # a missing cell covers a missing value, only
+
+
+@given(st.floats(-1e6, 1e6), st.floats(0, 1e6), st.floats(0, 1))
+def test_intervals_cover_what_lies_in_them(low: float, width: float, share: float) -> None:
+    high = low + width
+    cell = format_interval(low, high)
+    inside = repr(min(low + share * width, high))
+    below, above = repr(np.nextafter(low, -np.inf)), repr(np.nextafter(high, np.inf))
+    below, above = below.removeprefix("np.float64(").rstrip(")"), above.removeprefix("np.float64(").rstrip(")")
+    if low < high:
+        assert _covered(cell, [inside]) == [inside]
+        assert _covered(cell, [below, above]) == []
+
+
+@given(
+    st.sets(st.text(min_size=1, max_size=5).filter(lambda t: "\n" not in t and "\r" not in t), min_size=2, max_size=5)
+)
+def test_sets_are_read_as_they_are_written(values: set[str]) -> None:
+    covered = _covered(format_set(values), [*sorted(values), "something else"])
+    assert covered == sorted(values)
+
+
+def test_single_values_stand_for_themselves() -> None:
+    assert format_interval(3.0, 3.0) == "3"
+    assert format_set(["M", "M"]) == "M"
+    assert format_dates("2001-01-01", "2001-01-01") == "2001-01-01"
+    assert format_dates("2001-01-01", "2001-03-01") == "[2001-01-01/2001-03-01]"
+
+
+CELLS = ["*", "1", "2", "3", "4", "[1-2]", "[2-3]", "[2-4]", "{1,4}", "{2,3}", "low", "high"]
+TREE = hierarchy_from_rows([("1", "low", "*"), ("2", "low", "*"), ("3", "high", "*"), ("4", "high", "*")], "n")
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(CELLS), min_size=1), st.lists(st.sampled_from(CELLS), min_size=1))
+def test_cells_overlap_when_they_share_a_value(left: list[str], right: list[str]) -> None:
+    found = overlap_table(left, right, TREE)
+    ours, theirs = (cover_table(side, ["1", "2", "3", "4"], TREE)[:, :-1] for side in (left, right))
+    expected = (ours[:, None, :] & theirs[None, :, :]).any(axis=2)
+    assert (found[:-1, :-1] == expected[:-1, :-1]).all()
+    assert found[-1, -1]
+
+
+def test_width_of_cells() -> None:
+    ages = Domain.of(microdata([(20,), (30,), (60,)], "age"), "age")
+    assert ages.penalty(["[20-30]", "30", "*"]).tolist() == [0.25, 0, 1, 0]
+    zips = Domain.of(microdata([("61801",), ("60606",)], "zip", hierarchies={"zip": ZIPS}), "zip")
+    assert zips.penalty(["618**", "606**", "*"]) == pytest.approx([2 / 3, 0, 1, 0])
+    assert zips.loss(["618**", "606**", "*"]) == pytest.approx([1 / 2, 0, 1, 0])
+    sexes = Domain.of(microdata([("M",), ("F",), ("X",)], "sex"), "sex")
+    assert sexes.penalty(["{F,M}", "M"]) == pytest.approx([2 / 3, 0, 0])
+    assert ages.interval("[20-30]") == (20, 30)
+    assert ages.interval("*") == (20, 60)
