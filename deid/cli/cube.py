@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from deid.dp.cube import CubePlan
     from deid.dp.domain import Dimension
 
-__all__ = ["register"]
+__all__ = ["declared_dimensions", "named_slices", "register"]
 
 Dims = Annotated[str, typer.Option(metavar="A,B,...", help="Columns.")]
 
@@ -25,7 +25,7 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _dimensions(table: Path, dims: str, domains: Path | None, flags: list[str]) -> list[Dimension]:
+def declared_dimensions(table: Path, dims: str, domains: Path | None, flags: list[str]) -> list[Dimension]:
     """Declare the columns; the table is read only for a column whose values a public source vouches for."""
     from deid.dp.domain import declare, parse_flag, read_domains
     from deid.dp.rows import read_columns
@@ -40,7 +40,8 @@ def _dimensions(table: Path, dims: str, domains: Path | None, flags: list[str]) 
     return result
 
 
-def _slices(texts: list[str]) -> tuple[list[list[str]], list[float]]:
+def named_slices(texts: list[str]) -> tuple[list[list[str]], list[float]]:
+    """Parse slices ``A,B:WEIGHT`` into columns and weights."""
     from deid.errors import ConfigError
 
     slices, weights = [], []
@@ -158,9 +159,9 @@ def _cube(
 
     payer = open_ledger(context, "ledger", ledger, budget) if ledger else None
     unit = payer.account().unit if payer else PrivacyUnit()
-    named, weights = _slices(slices or [])
+    named, weights = named_slices(slices or [])
     plan = plan_cube(
-        _dimensions(table, dims, domains, domain or []),
+        declared_dimensions(table, dims, domains, domain or []),
         epsilon,
         unit,
         method=method,

@@ -25,7 +25,7 @@ from deid.errors import ConfigError, DeidError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AlreadyReleased", "plan_cube", "release_cube"]
+__all__ = ["AlreadyReleased", "plan_cube", "release_cube", "rows_of"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -125,6 +125,12 @@ def _choose_method(shape: Sequence[int], named: bool) -> str:
     return "forest" if len(shape) >= _MANY_COLUMNS else "privtree"
 
 
+def rows_of(frame: pd.DataFrame, dimensions: Sequence[Dimension]) -> Rows:
+    """Return the rows of a table that lie in the declared domains."""
+    points = np.stack([dimension.codes(frame[dimension.name]) for dimension in dimensions], axis=1)
+    return Rows(points[(points >= 0).all(axis=1)], tuple(len(dimension) for dimension in dimensions))
+
+
 def _prepare(frame: pd.DataFrame, plan: CubePlan) -> tuple[Rows, IntArray]:
     """Return the rows that count, and what was left out: persons with too many rows, rows outside the domains."""
     for name in (*(dimension.name for dimension in plan.dimensions), *([plan.person] if plan.person else [])):
@@ -134,10 +140,8 @@ def _prepare(frame: pd.DataFrame, plan: CubePlan) -> tuple[Rows, IntArray]:
     if plan.person is not None:
         keep, cut = bounded_rows(frame[plan.person], plan.unit.max_rows)
         frame = frame[keep]
-    columns = [dimension.codes(frame[dimension.name]) for dimension in plan.dimensions]
-    points = np.stack(columns, axis=1) if len(frame) else np.zeros((0, len(columns)), np.int64)
-    inside = (points >= 0).all(axis=1)
-    return Rows(points[inside], plan.shape), np.array([cut, int((~inside).sum())], np.int64)
+    rows = rows_of(frame, plan.dimensions)
+    return rows, np.array([cut, len(frame) - len(rows.points)], np.int64)
 
 
 def release_cube(

@@ -66,6 +66,13 @@ def _between(counts: FloatArray, lower: FloatArray, upper: FloatArray) -> Answer
     return Answer(counts, np.minimum(lower, counts), np.maximum(upper, counts))
 
 
+def _cuboid(values: FloatArray, held: Axes, axes: Axes) -> FloatArray:
+    """Sum out what is not asked, and put the rest in the asked order."""
+    out = tuple(place for place, axis in enumerate(held) if axis not in axes)
+    left = [axis for axis in held if axis in axes]
+    return values.sum(axis=out).transpose([left.index(axis) for axis in axes])
+
+
 @dataclass(frozen=True, eq=False)
 class TableModel:
     """Measured tables; answers what can be summed from one of them.
@@ -103,6 +110,11 @@ class TableModel:
             )
         return min(fitting, key=lambda table: table.counts.size)
 
+    def counts(self, axes: Axes) -> FloatArray:
+        """Return a cuboid, without intervals."""
+        table = self._covering(set(axes))
+        return _cuboid(table.counts, table.axes, axes)
+
     def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
         """Return a slice with intervals."""
         table = self._covering({*axes, *(axis for axis, cells in enumerate(chosen) if cells is not None)})
@@ -111,9 +123,7 @@ class TableModel:
             cells = chosen[axis]
             if cells is not None:
                 sums = [np.take(values, cells, axis=place) for values in sums]
-        out = tuple(place for place, axis in enumerate(table.axes) if axis not in axes)
-        order = [[axis for axis in table.axes if axis in axes].index(axis) for axis in axes]
-        counts, unbiased = (values.sum(axis=out).transpose(order) for values in sums)
+        counts, unbiased = (_cuboid(values, table.axes, axes) for values in sums)
         half, summed = self._half_width(table, axes, chosen, level)
         surplus = summed * clamp_bias(self.distance, table.epsilon) if self.clamped else 0.0
         return _between(counts, unbiased - half - surplus, unbiased + half)
@@ -161,6 +171,10 @@ class BoxModel:
         """What intervals leave out."""
         return "intervals cover the noise of the boxes' counts, not that the cells of a box may differ"
 
+    def counts(self, axes: Axes) -> FloatArray:
+        """Return a cuboid, without intervals."""
+        return self.boxes.aggregate(axes, [None] * len(self.shape), self.boxes.counts)
+
     def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
         """Return a slice with intervals."""
         counts = self.boxes.aggregate(axes, chosen, self.boxes.counts)
@@ -198,6 +212,10 @@ class ForestModel:
     def caveat(self) -> str:
         """What intervals leave out."""
         return "intervals cover noise (bootstrap), not dependence that the forest leaves out"
+
+    def counts(self, axes: Axes) -> FloatArray:
+        """Return a cuboid, without intervals."""
+        return self.forest.aggregate(axes, [None] * len(self.shape))
 
     @functools.cached_property
     def _replicates(self) -> list[Forest]:

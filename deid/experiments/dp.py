@@ -1,0 +1,208 @@
+"""How far released cubes are from the truth: methods by epsilon, and DPCube by its threshold.
+
+These experiments compare with the true counts, so their figures are themselves not private: they are for tables that
+may be shown, or for choosing a method on made-up data. Noise is seeded test noise. The methods compared always include
+``even``, the noisy total spread evenly; a method that does not beat it has learnt nothing from the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deid.dp.cube import plan_cube
+from deid.dp.domain import Dimension
+from deid.dp.dpcube import dpcube
+from deid.dp.marginals import Axes
+from deid.dp.methods import METHODS, Rows, measure
+from deid.dp.noise import SeededNoise
+from deid.dp.trend import average_slope, regression_slope
+from deid.dp.unit import PrivacyUnit
+from deid.errors import ConfigError
+from deid.plots import COLOURS, new_figure
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["THRESHOLDS", "compare_methods", "plot_methods", "plot_thresholds", "sweep_thresholds"]
+
+THRESHOLDS: dict[str, tuple[float, ...]] = {
+    "printed": (0.1, 0.5, 1.0, 2.0),
+    "uniformity": (0.02, 0.1, 0.5),
+    "sse": (2.0, 4.0, 8.0, 12.0, 24.0),
+}
+"""Gain -> thresholds that `sweep_thresholds` tries."""
+
+_SLOPES = {"average_slope_error": average_slope, "regression_slope_error": regression_slope}
+
+
+def _axes(dimensions: Sequence[Dimension], slices: Sequence[Sequence[str]]) -> list[Axes]:
+    names = [dimension.name for dimension in dimensions]
+    if not slices or any(not one or not set(one) <= set(names) for one in slices):
+        raise ConfigError("slices to compare on are missing, or name no dimension", "for example: --slice year,death")
+    return [tuple(sorted(names.index(name) for name in set(one))) for one in slices]
+
+
+def _slope_errors(found: npt.NDArray[Any], true: npt.NDArray[Any], ordered: int | None) -> dict[str, float]:
+    """Return the mean absolute error of slopes along an axis, over all other cells."""
+    if ordered is None or true.shape[ordered] < 2:
+        return dict.fromkeys(_SLOPES, float("nan"))
+    steps = np.arange(true.shape[ordered])
+    lines = [np.moveaxis(table, ordered, 0).reshape(len(steps), -1).T for table in (found, true)]
+    return {
+        name: float(np.mean([abs(slope(steps, a) - slope(steps, b)) for a, b in zip(*lines, strict=True)]))
+        for name, slope in _SLOPES.items()
+    }
+
+
+def compare_methods(
+    rows: Rows,
+    dimensions: Sequence[Dimension],
+    slices: Sequence[Sequence[str]],
+    *,
+    methods: Sequence[str] = tuple(METHODS),
+    epsilons: Sequence[float] = (0.1, 0.5, 1.0),
+    unit: PrivacyUnit | None = None,
+    runs: int = 10,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Measure the error of methods on slices.
+
+    Parameters
+    ----------
+    rows : Rows
+        The table.
+    dimensions : sequence of Dimension
+        Its columns.
+    slices : sequence of sequences of str
+        What is compared; also the named slices of ``marginals``.
+    methods : sequence of str
+        Keys of `deid.dp.methods.METHODS`; ``even`` is always among them.
+    epsilons : sequence of float
+        Costs of the whole release.
+    unit : PrivacyUnit, optional
+        A row, added or removed, by default.
+    runs : int
+        Releases for each method and epsilon; seeds are seed, seed + 1, ...
+    seed : int
+        First seed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``method``, ``epsilon``, ``slice``, ``cells``, ``l1`` (mean over runs), ``l1_sd``, ``per_bin`` (L1 error a
+        cell), and errors of slopes along the first ordered dimension.
+    """
+    import pandas as pd
+
+    asked = _axes(dimensions, slices)
+    truths = [rows.counts(axes) for axes in asked]
+    if runs < 1:
+        raise ConfigError("an experiment needs a run", "for example: --runs 10")
+    records = []
+    for method in dict.fromkeys([*methods, "even"]):
+        for epsilon in epsilons:
+            named = slices if method == "marginals" else ()
+            plan = plan_cube(dimensions, epsilon, unit or PrivacyUnit(), method=method, slices=named)
+            errors: dict[Axes, list[dict[str, float]]] = {axes: [] for axes in asked}
+            for run in range(runs):
+                model, _ = measure(rows, plan, SeededNoise(seed + run))
+                for axes, true in zip(asked, truths, strict=True):
+                    found = model.counts(axes)
+                    ordered = next((i for i, axis in enumerate(axes) if dimensions[axis].ordered), None)
+                    l1 = float(np.abs(found - true).sum())
+                    errors[axes].append({"l1": l1} | _slope_errors(found, true, ordered))
+            for axes, true in zip(asked, truths, strict=True):
+                own = pd.DataFrame(errors[axes])
+                records.append(
+                    {
+                        "method": method,
+                        "epsilon": float(epsilon),
+                        "slice": plan.names(axes),
+                        "cells": true.size,
+                        "l1": own["l1"].mean(),
+                        "l1_sd": own["l1"].std(ddof=0),
+                        "per_bin": own["l1"].mean() / true.size,
+                        **{name: own[name].mean() for name in _SLOPES},
+                    }
+                )
+    return pd.DataFrame(records)
+
+
+def sweep_thresholds(
+    rows: Rows,
+    dimensions: Sequence[Dimension],
+    slices: Sequence[Sequence[str]],
+    *,
+    epsilon: float = 0.5,
+    runs: int = 3,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Measure DPCube with every gain over its thresholds (`THRESHOLDS`).
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``gain``, ``threshold``, ``slice``, ``boxes`` and ``l1`` (means over runs).
+    """
+    import pandas as pd
+
+    asked = _axes(dimensions, slices)
+    cube = rows.counts()
+    names = [dimension.name for dimension in dimensions]
+    records = []
+    for gain, thresholds in THRESHOLDS.items():
+        mode = "paper" if gain == "printed" else "improved"
+        for threshold in thresholds:
+            found = [
+                dpcube(cube, epsilon, SeededNoise(seed + run), mode=mode, gain=gain, threshold=threshold)
+                for run in range(runs)
+            ]
+            for axes in asked:
+                true = rows.counts(axes)
+                errors = [
+                    np.abs(boxes.aggregate(axes, [None] * len(names), boxes.counts) - true).sum() for boxes in found
+                ]
+                records.append(
+                    {
+                        "gain": gain,
+                        "threshold": threshold,
+                        "slice": " x ".join(names[axis] for axis in axes),
+                        "boxes": float(np.mean([len(boxes) for boxes in found])),
+                        "l1": float(np.mean(errors)),
+                    }
+                )
+    return pd.DataFrame(records)
+
+
+def _draw(frame: pd.DataFrame, lines: str, x: str, label: str) -> Figure:
+    slices = list(dict.fromkeys(frame["slice"]))
+    figure = new_figure(5.5 * len(slices), 4.2)
+    for axes, name in zip(figure.subplots(1, len(slices), squeeze=False)[0], slices, strict=True):
+        own = frame[frame["slice"] == name]
+        for number, (key, points) in enumerate(own.groupby(lines, sort=False)):
+            style = "--" if key == "even" else "-"
+            colour = COLOURS[number % len(COLOURS)]
+            axes.plot(points[x].to_numpy(), points["l1"].to_numpy(), style, marker="o", color=colour, label=str(key))
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_title(name)
+        axes.set_xlabel(label)
+        axes.set_ylabel("L1 error")
+        axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    return figure
+
+
+def plot_methods(frame: pd.DataFrame) -> Figure:
+    """Show `compare_methods`: error over epsilon, a panel a slice."""
+    return _draw(frame, "method", "epsilon", "epsilon")
+
+
+def plot_thresholds(frame: pd.DataFrame) -> Figure:
+    """Show `sweep_thresholds`: error over the threshold, a panel a slice."""
+    return _draw(frame, "gain", "threshold", "threshold of the gain")
