@@ -1,0 +1,167 @@
+"""Sharing records of patients with one disease (Liu et al. 2015; ACM JDIQ 7(4), 2016).
+
+Whoever is in the table has the disease, so what must not become likely is that a person of the population is in it:
+the instance-disclosure risk r = n / N of a cell with n records and N members of the population. The table and its
+population are cut together where the average of r falls most, down to ``least`` records a cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid.disclosure.cells import format_dates, format_interval, format_set
+from deid.errors import ConfigError, InputError
+from deid.microdata import SUPPRESSED, Microdata, check_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["SameDisease", "recode_same_disease"]
+
+
+@dataclass(frozen=True, eq=False)
+class SameDisease:
+    """A recoded table.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The table with general quasi-identifiers.
+    cells : ndarray of intp, shape [n]
+        Cell of each record.
+    risks : ndarray of float64, shape [n]
+        r of each record's cell: its records over the members of the population in the cell. Where published values
+        of two cells overlap, the risk of a release is what `deid.disclosure.risk.population_risk` finds.
+    """
+
+    frame: pd.DataFrame
+    cells: NDArray[np.intp]
+    risks: NDArray[np.float64]
+
+    @property
+    def average_risk(self) -> float:
+        """R: the mean of r over the records."""
+        return float(self.risks.mean())
+
+
+def recode_same_disease(
+    data: Microdata, population: Microdata, least: int, *, prefixes: Sequence[str] = ()
+) -> SameDisease:
+    """Recode the quasi-identifiers of a table of patients who all have one disease.
+
+    Parameters
+    ----------
+    data : Microdata
+        The patients.
+    population : Microdata
+        Everybody who could be meant, the patients included, with the same quasi-identifiers.
+    least : int
+        Records that every cell keeps, at least.
+    prefixes : sequence of str
+        Columns published as their longest common beginning (ZIP codes); dates become day, year or span of years,
+        numbers intervals, other columns sets.
+
+    Raises
+    ------
+    ConfigError
+        When there are fewer records than ``least``, or the population lacks a column.
+    InputError
+        When a cell has more records than members of the population: they are no part of it.
+    """
+    names = data.quasi_identifiers
+    check_columns(population.frame, names)
+    check_columns(data.frame, prefixes)
+    if len(data) < least:
+        raise ConfigError(f"{len(data)} records cannot fill a cell of {least}", "ask for smaller cells")
+    for name in names:
+        if data.frame[name].isna().any():
+            raise InputError("a missing quasi-identifier", "fill it in, or remove the row", f"column {name!r}")
+    own, others = _ranks(data, population, names)
+    cells = np.zeros(len(data), dtype=np.intp)
+    risks = np.zeros(len(data))
+    done = 0
+    stack = [(np.arange(len(data)), np.arange(len(population)))]
+    while stack:
+        rows, members = stack.pop()
+        if len(members) < len(rows):
+            raise InputError(
+                "a cell has more records than members of the population",
+                "every record must describe a member of the population",
+                position=f"row {int(rows[0]) + 1}",
+            )
+        cut = _best_cut(own[rows], others[members], least)
+        if cut is None:
+            cells[rows] = done
+            risks[rows] = len(rows) / len(members)
+            done += 1
+            continue
+        column, value = cut
+        below, below_too = own[rows, column] <= value, others[members, column] <= value
+        stack.append((rows[~below], members[~below_too]))
+        stack.append((rows[below], members[below_too]))
+    columns = {}
+    for name in names:
+        texts = np.array(data.codes(name).values, dtype=object)[data.codes(name).codes]
+        kind = "prefix" if name in prefixes else data.kind(name)
+        labels = [_common(sorted(set(texts[cells == cell])), kind) for cell in range(done)]
+        columns[name] = np.array(labels, dtype=object)[cells]
+    return SameDisease(data.frame.assign(**columns), cells, risks)
+
+
+def _ranks(
+    data: Microdata, population: Microdata, names: Sequence[str]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the values of both tables as comparable numbers, column by column."""
+    own, others = np.empty((len(data), len(names))), np.empty((len(population), len(names)))
+    for c, name in enumerate(names):
+        if data.kind(name) == "nominal":
+            a, b = data.codes(name), population.codes(name)
+            order = {text: rank for rank, text in enumerate(sorted({*a.values, *b.values}))}
+            own[:, c] = np.array([order[text] for text in a.values])[a.codes]
+            others[:, c] = np.array([*(order[text] for text in b.values), np.nan])[b.codes]
+        else:
+            own[:, c], others[:, c] = data.numbers(name), population.numbers(name)
+    return own, others
+
+
+def _best_cut(own: NDArray[np.float64], others: NDArray[np.float64], least: int) -> tuple[int, float] | None:
+    """Return the column and value of the cut ``<=`` with the least average risk; ties: column order, smallest cut."""
+    best: tuple[float, int, float] | None = None
+    for column in range(own.shape[1]):
+        values, counts = np.unique(own[:, column], return_counts=True)
+        left = np.cumsum(counts)[:-1]
+        right = len(own) - left
+        around = np.searchsorted(np.sort(others[:, column]), values[:-1], side="right")
+        allowed = (left >= least) & (right >= least) & (around > 0) & (len(others) > around)
+        if not allowed.any():
+            continue
+        risk = np.full(len(left), np.inf)
+        a, b = left[allowed], right[allowed]
+        inside, outside = around[allowed], len(others) - around[allowed]
+        risk[allowed] = (a * (a / inside) + b * (b / outside)) / len(own)
+        place = int(np.argmin(risk))
+        if best is None or risk[place] < best[0] - 1e-12:
+            best = (float(risk[place]), column, float(values[place]))
+    return None if best is None else (best[1], best[2])
+
+
+def _common(values: Sequence[str], kind: str) -> str:
+    """Return the most detailed common value of a cell."""
+    if len(values) == 1:
+        return values[0]
+    if kind == "prefix":
+        first, last = values[0], values[-1]  # sorted: what these two share, all share
+        common = first[: next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
+        return common + "*" * (max(map(len, values)) - len(common)) if common else SUPPRESSED
+    if kind == "date":
+        first, last = values[0][:4], values[-1][:4]
+        return format_dates(f"{first}-01-01", f"{last}-12-31")
+    if kind == "numeric":
+        numbers = [float(value) for value in values]
+        return format_interval(min(numbers), max(numbers))
+    return format_set(values)
