@@ -10,9 +10,9 @@ import typer
 
 from deid.cli import learning
 from deid.cli.common import Summary, SummaryJson, label_probability
+from deid.cli.dp_experiment import experiment_dp
 from deid.cli.experiment_output import Trainings, check_outputs, numbers, show, write_rows
 from deid.cli.hips import experiment_hips
-from deid.cli.dp_experiment import experiment_dp
 from deid.cli.tables import print_sections, write_json
 from deid.cli.training_options import (
     C1,
