@@ -17,7 +17,7 @@ from deid.disclosure.consistency import (
     one_k_anonymity,
 )
 from deid.disclosure.privacy import k_anonymity
-from deid.disclosure.recoding import classify_recoding
+from deid.disclosure.recoding_scheme import classify_recoding
 from deid.errors import ConfigError, InputError
 from deid.hierarchy import hierarchy_from_rows
 
