@@ -1,4 +1,4 @@
-"""Commands of `deid experiment` that compare trainings: learning-curve."""
+"""Commands of `deid experiment` that compare trainings: learning-curve, learners."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.experiment_output import Trainings, check_outputs, numbers, show, write_rows
+from deid.cli.tables import print_sections
 from deid.cli.training_options import (
     Algorithm,
     AnyLabel,
@@ -31,7 +32,7 @@ from deid.cli.training_options import (
     read_corpus,
 )
 
-__all__ = ["experiment_learning_curve"]
+__all__ = ["experiment_learners", "experiment_learning_curve"]
 
 
 def experiment_learning_curve(
@@ -106,4 +107,54 @@ def experiment_learning_curve(
     if json_file is not None:
         write_rows(json_file, frame, {"features": feature_set.spec(), "options": asdict(options), "seed": seed})
     show("Learning curve", frame, learning_section(frame), plot_learning, html, plot)
+    summary.finish(summary_json)
+
+
+def experiment_learners(
+    corpus: Corpus,
+    test: Annotated[Path, typer.Argument(help="Annotated documents to score.")],
+    algorithms: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Learners, as deid train --algorithm names them.")
+    ] = "sgd,lbfgs,memm,maxent,svm,tree,naive-bayes",
+    preset: Preset = "default",
+    features: Features = "racd",
+    dictionaries: Dictionaries = "none",
+    scheme: Scheme = "BIO",
+    iterations: Iterations = None,
+    min_documents: MinDocuments = 3,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    json_file: Json = None,
+    html: Html = None,
+    encoding: Encoding = "utf-8",
+    any_label: AnyLabel = False,
+    summary_json: SummaryJson = None,
+) -> None:
+    """Train the learners of the literature on the same documents and features, and score them on the same others.
+
+    Example: deid experiment learners corpus/train corpus/dev --algorithms sgd,memm,maxent,naive-bayes
+    """
+    from deid.experiments.learners import compare_learners
+    from deid.experiments.page import learners_section, write_page
+    from deid.labeling.training import TrainingOptions
+
+    check_outputs(json_file, html)
+    options = TrainingOptions(scheme=scheme, iterations=iterations, min_documents=min_documents, seed=seed)
+    feature_set = choose_features(preset, features, dictionaries)
+    summary = Summary("experiment learners")
+    frame = compare_learners(
+        read_corpus(corpus, encoding, any_label, summary),
+        read_corpus(test, encoding, any_label, summary),
+        feature_set,
+        options,
+        algorithms=algorithms.split(","),
+        jobs=jobs,
+        report=Trainings(),
+    )
+    section = learners_section(frame)
+    print_sections([section])
+    if json_file is not None:
+        write_rows(json_file, frame, {"features": feature_set.spec(), "options": asdict(options)})
+    if html is not None:
+        write_page(html, "Learners", [section])
     summary.finish(summary_json)

@@ -53,7 +53,10 @@ Scheme = Annotated[str, typer.Option(help="Label scheme: BIO or BIOES.")]
 C1 = Annotated[float, typer.Option(help="L1 penalty.")]
 C2 = Annotated[float, typer.Option(help="L2 penalty.")]
 Algorithm = Annotated[
-    str, typer.Option(help="sgd (CRF by stochastic gradient), lbfgs (CRF by CRFsuite) or naive-bayes.")
+    str,
+    typer.Option(
+        help="sgd (CRF by stochastic gradient), lbfgs (CRF by CRFsuite), memm, maxent, svm, tree or naive-bayes."
+    ),
 ]
 AllPairs = Annotated[bool, typer.Option(help="lbfgs: weights for attribute and label pairs that do not occur, too.")]
 Rate = Annotated[float, typer.Option(help="Learning rate of sgd.")]

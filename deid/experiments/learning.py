@@ -104,10 +104,10 @@ def learning_curve(
                 plan.append(({"start": name, "documents": size, "repeat": repeat}, trial))
     outcomes = run_trials(pool, [trial for _, trial in plan if trial is not None], jobs=jobs, report=report)
     rows = []
-    for row, trial in plan:
-        if trial is not None:
+    for row, planned in plan:
+        if planned is not None:
             outcome = next(outcomes)
-            found = figures(score([pool[i] for i in trial.test], outcome.answers[0.0], features))
+            found = figures(score([pool[i] for i in planned.test], outcome.answers[0.0], features))
             row |= {"train_cpu_seconds": outcome.seconds, **found}
         rows.append(row)
     next(outcomes, None)  # lets the generator end, and with it the processes

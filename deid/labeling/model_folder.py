@@ -4,7 +4,7 @@
 
     tagger.json        labels, features, scheme, options, corpus, versions, checksums of the other files, own digest
     weights.crfsuite   weights of a CRF in CRFsuite's own format, or
-    weights.npz        weights of a learner that labels tokens one by one (arrays, no objects)
+    weights.npz        what another learner has learnt: weights or a tree (arrays, no objects)
     lexicon.tsv        lexical attributes that the weights may hold, and in how many training documents each stood
     scores.json        what was measured (optional, written by whoever measures)
     audit.json         the record of `deid model audit` (optional)
@@ -22,15 +22,20 @@ from typing import Any
 import numpy as np
 
 from deid.errors import ModelError
+from deid.features import FeatureSet
 from deid.labeling.crfsuite_file import parse_crfsuite
+from deid.labeling.decoder import Decoder
+from deid.labeling.memm import MemmDecoder
+from deid.labeling.tree import Tree, TreeDecoder
 from deid.labeling.weights import Weights
 
 __all__ = [
     "FORMAT",
     "digest_of",
+    "read_decoder",
     "read_description",
     "read_lexicon",
-    "read_weights",
+    "write_arrays",
     "write_description",
     "write_lexicon",
 ]
@@ -93,33 +98,38 @@ def read_description(folder: Path) -> dict[str, Any]:
     return description
 
 
-def read_weights(folder: Path, files: Mapping[str, str]) -> tuple[Weights, bytes | None]:
+def read_decoder(folder: Path, description: Mapping[str, Any], features: FeatureSet) -> tuple[Decoder, bytes | None]:
     """Read the weights of a folder whose description was checked; with CRFsuite's own file as bytes if it has one."""
-    if CRF_WEIGHTS in files:
+    where = str(folder)
+    if CRF_WEIGHTS in description["files"]:
         data = (folder / CRF_WEIGHTS).read_bytes()
-        return parse_crfsuite(data), data
-    if ARRAY_WEIGHTS not in files:
-        raise ModelError("the model holds no weights", _RETRAIN, str(folder))
+        kind = MemmDecoder if description["options"].get("algorithm") == "memm" else Decoder
+        return kind(parse_crfsuite(data), features), data
+    if ARRAY_WEIGHTS not in description["files"]:
+        raise ModelError("the model holds no weights", _RETRAIN, where)
     try:
-        with np.load(folder / ARRAY_WEIGHTS, allow_pickle=False) as arrays:
-            names = json.loads(arrays["names"].tobytes())
-            rows = {name: i for i, name in enumerate(names["attributes"])}
-            state, transition, prior = arrays["state"], arrays["transition"], arrays["prior"]
-            return Weights(tuple(names["labels"]), rows, state, transition, prior), None
+        with np.load(folder / ARRAY_WEIGHTS, allow_pickle=False) as stored:
+            arrays = dict(stored)
+        names = json.loads(arrays.pop("names").tobytes())
+        labels, rows = tuple(names["labels"]), {name: i for i, name in enumerate(names["attributes"])}
+        if "threshold" in arrays:
+            return TreeDecoder(Tree(labels, rows, **arrays), features), None
+        return Decoder(Weights(labels, rows, **arrays), features), None
     except (OSError, ValueError, KeyError, TypeError):
-        raise ModelError(f"{ARRAY_WEIGHTS} does not hold weights", _RETRAIN, str(folder)) from None
+        raise ModelError(f"{ARRAY_WEIGHTS} does not hold weights", _RETRAIN, where) from None
 
 
-def write_array_weights(folder: Path, weights: Weights) -> None:
-    """Write ``weights.npz``."""
+def write_arrays(folder: Path, decoder: Decoder) -> None:
+    """Write ``weights.npz``: what a learner that is no CRF has learnt."""
+    weights = decoder.weights
+    arrays: Mapping[str, np.ndarray]
+    if isinstance(decoder, TreeDecoder):
+        arrays = decoder.tree.arrays()
+    else:
+        arrays = {"state": weights.state, "transition": weights.transition, "prior": weights.prior}
     names = {"labels": list(weights.labels), "attributes": list(weights.attributes)}
-    np.savez_compressed(
-        folder / ARRAY_WEIGHTS,
-        names=np.frombuffer(json.dumps(names).encode(), dtype=np.uint8),
-        state=weights.state,
-        transition=weights.transition,
-        prior=weights.prior,
-    )
+    raw = np.frombuffer(json.dumps(names).encode(), dtype=np.uint8)
+    np.savez_compressed(folder / ARRAY_WEIGHTS, allow_pickle=False, names=raw, **arrays)
 
 
 def write_lexicon(folder: Path, documents: Mapping[str, int]) -> None:

@@ -1,8 +1,13 @@
-"""Training of a linear-chain CRF by stochastic gradient: AdaGrad over short stretches, weights averaged.
+"""Training by stochastic gradient: AdaGrad over short stretches, weights averaged; a linear-chain CRF, or its kin.
 
 Every pair of an attribute and a label may get a weight (CRFsuite's L-BFGS by default allows only pairs that occur), and
 a step is taken for each stretch of a document instead of one for the whole corpus: the same F1 in a small part of the
 time (docs/accuracy.md has the figures and the commands).
+
+Two older models of the literature are the same objective on other stretches. A *maximum entropy* classifier (Berger,
+Della Pietra and Della Pietra 1996; multinomial logistic regression) labels each item by itself: stretches of one item
+that know nothing of their neighbours. A *maximum entropy Markov model* (McCallum, Freitag and Pereira 2000) gives each
+label a probability given the one before it: stretches of one item that know the label on their left only.
 
 AdaGrad: Duchi, Hazan and Singer, JMLR 12, 2011. Averaging of the later iterates: Polyak and Juditsky, 1992.
 """
@@ -28,7 +33,7 @@ _STRETCH = 25
 def train_sgd(
     data: TrainingData, report: Callable[[int, float], None] | None = None, start: Weights | None = None
 ) -> Weights:
-    """Train on ``data``.
+    """Train a CRF, or what the options' ``algorithm`` says: ``maxent`` or ``memm``.
 
     Parameters
     ----------
@@ -42,7 +47,10 @@ def train_sgd(
     """
     options, items, size = data.options, data.items, len(data.labels)
     outside = data.labels.index("O") if "O" in data.labels else -1
-    stretches = np.array(_stretches(data.gold.tolist(), items.bounds.tolist(), outside), dtype=np.int64)
+    if options.algorithm in ("maxent", "memm"):
+        stretches = _single_items(data.gold, items.bounds, follow=options.algorithm == "memm")
+    else:
+        stretches = np.array(_stretches(data.gold.tolist(), items.bounds.tolist(), outside), dtype=np.int64)
     corpus = (items.begin, items.ids, items.values, data.gold, stretches)
     names = items.attributes
     if start is not None:
@@ -83,3 +91,14 @@ def _stretches(gold: Sequence[int], bounds: Sequence[int], outside: int) -> list
                 found.append((begin, i, -1 if begin == first else gold[begin - 1], -1 if whole else gold[i]))
                 begin = i
     return found
+
+
+def _single_items(gold: np.ndarray, bounds: np.ndarray, *, follow: bool) -> np.ndarray:
+    """Make each item a stretch of its own, which knows the label before it or nothing."""
+    n = len(gold)
+    rows = np.full((n, 4), -1, dtype=np.int64)
+    rows[:, 0], rows[:, 1] = np.arange(n), np.arange(1, n + 1)
+    if follow:
+        rows[1:, 2] = gold[:-1]
+        rows[bounds[:-1], 2] = -1
+    return rows

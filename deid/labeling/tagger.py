@@ -17,6 +17,7 @@ from deid.errors import ConfigError, ModelError, OutputError
 from deid.features import FeatureSet
 from deid.labeling import model_folder as folders
 from deid.labeling.decoder import Decoder
+from deid.labeling.learners import LEARNERS
 from deid.labeling.schemes import labels_to_spans
 from deid.labeling.training import TrainingData, TrainingOptions, corpus_checksum, prepare
 from deid.labeling.warm_start import rename_labels
@@ -131,7 +132,7 @@ class Tagger:
         if self.crfsuite is not None:
             (folder / folders.CRF_WEIGHTS).write_bytes(self.crfsuite)
         else:
-            folders.write_array_weights(folder, self.decoder.weights)
+            folders.write_arrays(folder, self.decoder)
         folders.write_lexicon(folder, self.lexicon)
         folders.write_description(folder, self.description)
 
@@ -155,13 +156,13 @@ class Tagger:
                 "train the model again, or install the version that it came with",
                 str(folder),
             )
-        weights, crfsuite = folders.read_weights(folder, description["files"])
-        if sorted(weights.labels) != sorted(description.get("labels", ())):
+        decoder, crfsuite = folders.read_decoder(folder, description, features)
+        if sorted(decoder.weights.labels) != sorted(description.get("labels", ())):
             raise ModelError(
                 "the weights have other labels than tagger.json says", "train the model again", str(folder)
             )
         lexicon = folders.read_lexicon(folder)
-        return cls(folder.resolve().name, Decoder(weights, features), description, lexicon, crfsuite)
+        return cls(folder.resolve().name, decoder, description, lexicon, crfsuite)
 
 
 def train(
@@ -197,30 +198,18 @@ def train(
     ConfigError
         When there is nothing to learn from, or the start does not fit.
     """
-    from deid.labeling.crf import train_crf
-    from deid.labeling.crfsuite_file import pack_crfsuite, parse_crfsuite
-    from deid.labeling.naive_bayes import train_naive_bayes
-    from deid.labeling.sgd import train_sgd
-
     options = options or TrainingOptions()
     old = None if start is None else _start_weights(start, documents, features, options)
     data = prepare(documents, features, options, old)
-    crfsuite = None
-    if options.algorithm == "naive-bayes":
-        weights = train_naive_bayes(data)
-    elif options.algorithm == "sgd":
-        crfsuite = pack_crfsuite(train_sgd(data, report, old))
-        weights = parse_crfsuite(crfsuite)
-    else:
-        crfsuite = train_crf(data, report)
-        weights = parse_crfsuite(crfsuite)
+    learnt = LEARNERS[options.algorithm][1](data, report, old)
+    weights = learnt.decoder.weights
     description = _describe(data, weights.labels, name, rules)
     if start is not None:
         description["start"] = {"name": start.name, "digest": start.description.get("digest")}
     # a word that the start held counts the documents of both trainings
     counts = Counter(data.lexicon) + Counter({} if start is None else start.lexicon)
     stored = {name: n for name, n in counts.items() if name in weights.attributes}
-    return Tagger(name, Decoder(weights, features), description, stored, crfsuite)
+    return Tagger(name, learnt.decoder, description, stored, learnt.crfsuite)
 
 
 def _start_weights(
@@ -240,6 +229,7 @@ def _describe(data: TrainingData, labels: Sequence[str], name: str, rules: Itera
     from importlib.metadata import version
 
     options = {k: v for k, v in dataclasses.asdict(data.options).items() if v is not None}
+    options["iterations"] = data.options.rounds
     return {
         "name": name,
         "labels": sorted(labels),

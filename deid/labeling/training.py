@@ -20,7 +20,8 @@ from deid.labeling.weights import Weights
 __all__ = ["TrainingData", "TrainingOptions", "corpus_checksum", "prepare"]
 
 
-ALGORITHMS = ("sgd", "lbfgs", "naive-bayes")
+ALGORITHMS = ("sgd", "lbfgs", "memm", "maxent", "svm", "tree", "naive-bayes")
+"""What `deid.labeling.learners.LEARNERS` holds."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class TrainingOptions:
 
     scheme: str = "BIO"
     algorithm: str = "sgd"
-    """``sgd`` (CRF by stochastic gradient), ``lbfgs`` (CRF by CRFsuite's L-BFGS) or ``naive-bayes``."""
+    """``sgd`` (CRF by stochastic gradient), ``lbfgs`` (CRF by CRFsuite's L-BFGS), ``memm`` (maximum entropy Markov
+    model), ``maxent`` (maximum entropy), ``svm`` (linear support vector machine), ``tree`` or ``naive-bayes``."""
     c1: float = 0.0
     """``lbfgs``: L1 penalty, adds c1 * |w|."""
     c2: float = 0.3
@@ -42,7 +44,7 @@ class TrainingOptions:
     prune: float = 0.05
     """``sgd``: weights of attributes smaller than this are left out of the model."""
     iterations: int | None = None
-    """Iterations of ``lbfgs`` (100 when not given), epochs of ``sgd`` (10)."""
+    """Iterations of ``lbfgs`` (100 when not given), epochs of ``sgd``, ``memm`` and ``maxent`` (10)."""
     pull: float = 0.1
     """``sgd`` that starts from another model: how strongly the weights are held near the old ones."""
     window: int | None = None
@@ -52,16 +54,14 @@ class TrainingOptions:
     split_at_gaps: bool = False
     """Cut the sequence where sampling dropped tokens; else what is left stays one sequence a document."""
     acceptance: tuple[tuple[str, float], ...] = ()
-    """Naive Bayes only: label -> probability that a drawn token is accepted (cost-proportionate rejection sampling)."""
+    """Learners that take tokens one by one: label -> probability that a drawn token is accepted."""
     accepted: int | None = None
-    """Naive Bayes only: how many tokens to accept; as many as the corpus has when not given."""
+    """Learners that take tokens one by one: how many tokens to accept; as many as the corpus has when not given."""
     min_documents: int = 3
     """Lexical attributes seen in fewer documents are dropped, so that the model does not store patients' words."""
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.iterations is None:
-            object.__setattr__(self, "iterations", 10 if self.algorithm == "sgd" else 100)
         if self.algorithm not in ALGORITHMS:
             raise ConfigError(f"unknown training algorithm {self.algorithm!r}", "known: " + ", ".join(ALGORITHMS))
         if self.min_documents < 1:
@@ -72,8 +72,9 @@ class TrainingOptions:
     @property
     def rounds(self) -> int:
         """How often the learner goes over the corpus."""
-        assert self.iterations is not None  # filled in when made
-        return self.iterations
+        if self.iterations is not None:
+            return self.iterations
+        return 100 if self.algorithm == "lbfgs" else 10
 
 
 @dataclass(frozen=True)

@@ -192,7 +192,7 @@ def test_it_stands_at_the_end_of_a_pipeline(texts: list[str], spans: list) -> No
         ({"window": "4"}, "parameter window is a str. Hint: allowed: integral or None"),
         ({"o_sampling": 2.0}, "no probability"),
         ({"scheme": "BILOU"}, "unknown label scheme"),
-        ({"algorithm": "svm"}, "unknown training algorithm"),
+        ({"algorithm": "perceptron"}, "unknown training algorithm"),
         ({"dictionaries": "names/last"}, "no list of names"),
         ({"acceptance": ["O"]}, "no mapping of labels"),
         ({"bias": "1"}, "parameter bias is a str"),

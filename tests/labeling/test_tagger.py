@@ -13,7 +13,7 @@ from deid.errors import ConfigError, ModelError, OutputError
 from deid.features import FeatureSet
 from deid.labeling.audit import audit_model, export_model
 from deid.labeling.tagger import Tagger, load_model, train
-from deid.labeling.training import TrainingOptions, corpus_checksum, prepare
+from deid.labeling.training import ALGORITHMS, TrainingOptions, corpus_checksum, prepare
 
 
 def found(tagger: Tagger, document: Document) -> list[tuple[str, str]]:
@@ -46,7 +46,7 @@ def test_the_dial_raises_recall(small_tagger: Tagger, corpus: list[Document]) ->
     assert small_tagger.dial(0.0).find(UNSEEN) == small_tagger.find(UNSEEN)
 
 
-@pytest.mark.parametrize("algorithm", ["lbfgs", "sgd", "naive-bayes"])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_saved_tagger_finds_the_same(algorithm: str, corpus: list[Document], tmp_path: Path) -> None:
     options = TrainingOptions(algorithm=algorithm, iterations=30)
     trained = train(corpus, FeatureSet("default", "rc"), options, name="m")

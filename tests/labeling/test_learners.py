@@ -1,0 +1,126 @@
+"""The baselines of the literature against scikit-learn and brute force."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deid.document import Document
+from deid.errors import ModelError
+from deid.features import FeatureSet
+from deid.labeling import kernels
+from deid.labeling.decoder import Decoder
+from deid.labeling.independent import token_matrix
+from deid.labeling.learners import LEARNERS
+from deid.labeling.memm import MemmDecoder
+from deid.labeling.tagger import load_model, train
+from deid.labeling.training import ALGORITHMS, TrainingOptions, prepare
+from deid.labeling.tree import Tree, TreeDecoder
+from deid.labeling.weights import Weights
+
+FEATURES = FeatureSet("default", "rac")
+UNSEEN = Document("x", "Name: Ivo Berg. MRN 12345, seen by Dr. Lee on 3 May 2019. Chest pain for 3 days.\n")
+WANTED = [("Ivo Berg", "PATIENT"), ("12345", "MEDICALRECORD"), ("Lee", "DOCTOR"), ("3 May 2019", "DATE")]
+
+
+def test_the_names_of_options_and_registry_are_the_same() -> None:
+    assert set(LEARNERS) == set(ALGORITHMS)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_each_learner_finds_most_of_a_new_note(algorithm: str, corpus: list[Document]) -> None:
+    tagger = train(corpus, FEATURES, TrainingOptions(algorithm=algorithm))
+    found = {(UNSEEN.text[s.start : s.end], s.category) for s in tagger.find(UNSEEN)}
+    assert len(found & set(WANTED)) >= 3
+
+
+@pytest.mark.parametrize("algorithm", ["svm", "tree"])
+def test_labels_are_those_of_scikit_learn(algorithm: str, corpus: list[Document]) -> None:
+    from sklearn.svm import LinearSVC
+    from sklearn.tree import DecisionTreeClassifier
+
+    options = TrainingOptions(algorithm=algorithm)
+    data = prepare(corpus, FEATURES, options)
+    X, y = token_matrix(data)
+    if algorithm == "svm":
+        model = LinearSVC(C=0.1, random_state=0, max_iter=200, tol=1e-3).fit(X, y)
+    else:
+        offered = np.sort(np.argsort(-np.asarray((X != 0).sum(axis=0)).ravel(), kind="stable")[:2000])
+        X = X[:, offered]
+        model = DecisionTreeClassifier(min_samples_leaf=3, random_state=0).fit(X.tocsc(), y)
+    tagger = train(corpus, FEATURES, options)
+    found = [label for document in corpus for label in tagger.label(document.text)[0]]
+    assert found == [data.labels[i] for i in model.predict(X).tolist()]
+
+
+def test_maximum_entropy_comes_near_the_likelihood_of_logistic_regression(corpus: list[Document]) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    features = FeatureSet("default", "r")
+    data = prepare(corpus, features, TrainingOptions(algorithm="maxent", iterations=60))
+    X, y = token_matrix(data)
+    best = -LogisticRegression(C=1e4, max_iter=3000).fit(X, y).predict_log_proba(X)[np.arange(len(y)), y].sum()
+    losses: list[float] = []
+    options = TrainingOptions(algorithm="maxent", iterations=60)
+    tagger = train(corpus, features, options, report=lambda _, loss: losses.append(loss))
+    assert not tagger.decoder.weights.transition.any()
+    assert best <= losses[-1] <= best + 0.02 * len(y)  # labels at random would cost log(9) = 2.2 each
+
+
+@given(seed=st.integers(0, 1000), n=st.integers(1, 4), size=st.integers(1, 3))
+@settings(max_examples=40, deadline=None)
+def test_a_path_of_the_markov_model_is_a_product_of_local_probabilities(seed: int, n: int, size: int) -> None:
+    """Marginals and best path against all paths, each scored by softmax given the label before."""
+    rng = np.random.default_rng(seed)
+    labels = tuple(f"L{i}" for i in range(size))
+    words = [f"w{i}" for i in range(n)]
+    attributes = {f"LW_{w}": i for i, w in enumerate(words)}
+    weights = Weights(labels, attributes, rng.normal(size=(n, size)), rng.normal(size=(size, size)), np.zeros(size))
+    features = FeatureSet("default", "c")
+    encoded = features.encode(" ".join(words))
+    plain, local = Decoder(weights, features).emissions(encoded), MemmDecoder(weights, features).emissions(encoded)
+
+    def chance(path: tuple[int, ...]) -> float:
+        p, before = 1.0, None
+        for i, y in enumerate(path):
+            scores = plain[i] + (0.0 if before is None else weights.transition[before])
+            p, before = p * np.exp(scores[y]) / np.exp(scores).sum(), y
+        return float(p)
+
+    n_items = len(plain)
+    paths = {path: chance(path) for path in itertools.product(range(size), repeat=n_items)}
+    assert sum(paths.values()) == pytest.approx(1.0)
+    expected = np.zeros_like(plain)
+    for path, p in paths.items():
+        expected[np.arange(n_items), path] += p
+    assert kernels.marginals(local, weights.transition) == pytest.approx(expected)
+    best = tuple(kernels.viterbi(local, weights.transition).tolist())
+    assert paths[best] == pytest.approx(max(paths.values()))
+
+
+def test_the_markov_model_is_decoded_locally_after_loading(corpus: list[Document], tmp_path: Path) -> None:
+    train(corpus, FEATURES, TrainingOptions(algorithm="memm", iterations=3)).save(tmp_path / "m")
+    assert isinstance(load_model(tmp_path / "m").decoder, MemmDecoder)
+
+
+def test_a_tree_that_goes_round_in_a_circle_is_refused() -> None:
+    arrays = {"right": np.array([2, -1, -1]), "attribute": np.array([0, -1, -1]), "threshold": np.zeros(3)}
+    scores = np.zeros((3, 2), dtype=np.float32)
+    Tree(("O", "B-X"), {"a": 0}, np.array([1, -1, -1]), scores=scores, **arrays)
+    for left in ([0, -1, -1], [7, -1, -1], [1, 0, -1]):
+        with pytest.raises(ValueError, match="no tree"):
+            Tree(("O", "B-X"), {"a": 0}, np.array(left), scores=scores, **arrays)
+
+
+def test_a_damaged_tree_is_refused_when_loaded(corpus: list[Document], tmp_path: Path) -> None:
+    tagger = train(corpus, FEATURES, TrainingOptions(algorithm="tree"))
+    assert isinstance(tagger.decoder, TreeDecoder)
+    tagger.decoder.tree.left[0] = 0
+    tagger.save(tmp_path / "m")
+    with pytest.raises(ModelError, match="does not hold weights"):
+        load_model(tmp_path / "m")
