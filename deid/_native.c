@@ -414,9 +414,12 @@ static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "deid._native", "Hot 
 
 PyMODINIT_FUNC PyInit__native(void)
 {
-    PyObject *made = PyModule_Create(&module), *type = made ? PyType_FromSpec(&labeller_spec) : NULL;
-    if (!type || PyModule_AddObjectRef(made, "Labeller", type))
+    PyObject *made = PyModule_Create(&module), *labeller = PyType_FromSpec(&labeller_spec),
+             *sieve = PyType_FromSpec(&sieve_spec);
+    if (made && (!labeller || !sieve || PyModule_AddObjectRef(made, "Labeller", labeller) ||
+                 PyModule_AddObjectRef(made, "Sieve", sieve)))
         Py_CLEAR(made);
-    Py_XDECREF(type);
+    Py_XDECREF(labeller);
+    Py_XDECREF(sieve);
     return made;
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from deid.detection.checks import CHECKS
 from deid.document import Span
 from deid.errors import DetectionError
 
-__all__ = ["DIGIT_ANCHORS", "WORD_ANCHORS", "Context", "Haystack", "Pattern", "compiled_of", "timed", "value_of"]
+__all__ = ["ANCHORS", "Context", "Haystack", "Pattern", "compiled_of", "timed", "value_of"]
 
 _SECONDS, _SECONDS_PER_CHARACTER = 20.0, 1e-5
 """Time limit of one expression on one text; generous, since it is wall-clock time on machines that may be busy."""
@@ -52,27 +52,23 @@ def _words_expression(words: tuple[str, ...]) -> Any:
     return regex.compile("|".join(pieces), flags=regex.IGNORECASE)
 
 
-_DIGITS = regex.compile(r"[0-9]+")
-_DATE_SIGNS, _PART_SIGNS = frozenset("/.-"), frozenset("- .")
-
-DIGIT_ANCHORS: dict[str, Callable[[int, str], bool]] = {
-    "digits": lambda length, sign: True,
-    "digits.small": lambda length, sign: length < 4,
-    "digits.year": lambda length, sign: length == 4,
-    "digits.five": lambda length, sign: length == 5,
-    "digits.long": lambda length, sign: length > 6,
-    "digits.slash": lambda length, sign: length < 3 and sign == "/",
-    "digits.date": lambda length, sign: length < 5 and sign in _DATE_SIGNS,
-    "digits.three": lambda length, sign: 2 < length < 5 and sign in _PART_SIGNS,
+ANCHORS: dict[str, str] = {
+    "digits": r"(?<![0-9])(?=[0-9])",
+    "digits.small": r"(?<![0-9])(?=[0-9]{1,3}(?![0-9]))",
+    "digits.year": r"(?<![0-9])(?=[0-9]{4}(?![0-9]))",
+    "digits.five": r"(?<![0-9])(?=[0-9]{5}(?![0-9]))",
+    "digits.long": r"(?<![0-9])(?=[0-9]{7})",
+    "digits.slash": r"(?<![0-9])(?=[0-9]{1,2}/)",
+    "digits.date": r"(?<![0-9])(?=[0-9]{1,4}[/.-])",
+    "digits.three": r"(?<![0-9])(?=[0-9]{3,4}[- .])",
+    "digits.word": r"(?:(?<![0-9])(?=[0-9])|(?<!\p{L})(?=\p{L}{1,12}[0-9])|(?=\p{L}{12}[0-9]))",
+    "digits.code": (
+        r"(?:(?<![0-9])(?=[0-9])|(?<!\p{L})(?=\p{L}{1,4}[-/]?[0-9])|(?=\p{L}{4}[-/]?[0-9])|(?<!\p{L})(?=[-/][0-9]))"
+    ),
+    "digits.bracket": r"(?:(?<![0-9])(?=[0-9])|(?=[(+][0-9]))",
 }
-"""Anchors at numbers, told apart by their length and the character behind them."""
-
-WORD_ANCHORS: dict[str, tuple[str, int]] = {
-    "digits.word": ("", 12),
-    "digits.code": ("-/", 4),
-    "digits.bracket": ("(+", 0),
-}
-"""Anchors at the start of what a number ends: signs and number of letters that may stand before it."""
+"""Where a pattern counts: at numbers, told apart by their length and the character behind them; at the start of what
+a number ends (a word of up to twelve letters, a code, an opening bracket)."""
 
 
 class Haystack:
@@ -82,64 +78,37 @@ class Haystack:
         self.text = text
         self.folded = text.lower()
         """The text in lower case; offsets may differ from those of the text."""
-        self._positions: dict[str, list[int]] = {}
-        self._digits: list[tuple[int, int, str]] | None = None
+        self._held: dict[str, bool] = {}
 
-    def matches(self, name: str, compiled: Any, anchor: str, guarded: bool) -> Iterator[Any]:
-        """Match an expression at the places where ``anchor`` is found, from left to right, without overlaps.
+    def holds_one(self, needs: tuple[str, ...]) -> bool:
+        """Tell whether one of some lower-case strings is in the text."""
+        for need in needs:
+            held = self._held.get(need)
+            if held is None:
+                held = self._held[need] = need in self.folded
+            if held:
+                return True
+        return False
 
-        Only ``guarded`` expressions, those of the user's own, are timed at every place, which costs more than the match
-        itself; the shipped ones are bounded, and tested to be, and are timed as a whole.
-        """
-        positions = self._anchors(name, anchor)
-        text, limit = self.text, _limit(self.text)
-        match = functools.partial(compiled.match, timeout=limit) if guarded else compiled.match
-        last, stop = 0, time.monotonic() + limit
-        for count, position in enumerate(positions):
-            if position < last:
-                continue
-            if not count & 0xFFF and time.monotonic() > stop:
+
+def matches_at(name: str, compiled: Any, text: str, places: Iterable[int]) -> Iterator[Any]:
+    """Match an expression at some places, from left to right, without overlaps.
+
+    The expression is timed as a whole: the shipped ones are bounded, and tested to be.
+    """
+    match = compiled.match
+    last, stop = 0, 0.0
+    for count, place in enumerate(places):
+        if not count & 0xFFF:
+            now = time.monotonic()
+            stop = stop or now + _limit(text)
+            if now > stop:
                 raise _too_slow(name)
-            try:
-                found = match(text, position)
-            except TimeoutError:
-                raise _too_slow(name) from None
+        if place >= last:
+            found = match(text, place)
             if found is not None:
                 last = found.end()
                 yield found
-
-    def _anchors(self, name: str, anchor: str) -> list[int]:
-        """Return the places where an anchor is found; computed once."""
-        found = self._positions.get(anchor)
-        if found is not None:
-            return found
-        if anchor in DIGIT_ANCHORS:
-            holds = DIGIT_ANCHORS[anchor]
-            found = [start for start, length, sign in self._numbers() if holds(length, sign)]
-        elif anchor in WORD_ANCHORS:
-            starts = {start for start, _, _ in self._numbers()}
-            found = sorted(starts.union(self._lead(start, *WORD_ANCHORS[anchor]) for start in starts))
-        else:
-            found = [m.start() for m in timed(name, compiled_of(anchor, False), self.text)]
-        self._positions[anchor] = found
-        return found
-
-    def _numbers(self) -> list[tuple[int, int, str]]:
-        """Return start, length and following character of each number."""
-        if self._digits is None:
-            text = self.text + "\n"
-            self._digits = [(m.start(), m.end() - m.start(), text[m.end()]) for m in _DIGITS.finditer(text)]
-        return self._digits
-
-    def _lead(self, start: int, signs: str, letters: int) -> int:
-        """Return where the letters and the sign right before a number begin."""
-        text, at = self.text, start
-        if signs and at and text[at - 1] in signs:
-            at -= 1
-        least = max(0, at - letters)
-        while at > least and text[at - 1].isalpha():
-            at -= 1
-        return at
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,20 +128,32 @@ class Pattern:
     context: Context | None = None
     unless: Context | None = None
     guarded: bool = False
-    """Whether it comes from a folder of the user's own."""
+    """Whether it comes from a folder of the user's own; then every run is timed, and the sieve is not asked."""
     match: tuple[str, ...] = field(default=(), repr=False)
     no_match: tuple[str, ...] = field(default=(), repr=False)
 
-    def find(self, haystack: Haystack) -> Iterator[Span]:
-        """Find the spans of this pattern."""
-        if self.needs and not any(n in haystack.folded for n in self.needs):
+    @property
+    def whole(self) -> str:
+        """The expression with its anchor."""
+        return f"{self.anchor}(?:{self.expression})" if self.anchor else self.expression
+
+    def find(self, haystack: Haystack, places: Sequence[int] | None = None) -> Iterator[Span]:
+        """Find the spans of this pattern.
+
+        Parameters
+        ----------
+        haystack : Haystack
+        places : sequence of int, optional
+            Where a match may begin, sorted; anywhere when not given.
+        """
+        if self.needs and not haystack.holds_one(self.needs):
             return
         text = haystack.text
-        compiled = compiled_of(self.expression, self.case)
-        if self.anchor:
-            matches = haystack.matches(self.name, compiled, self.anchor, self.guarded)
-        else:
+        compiled = compiled_of(self.whole, self.case)
+        if places is None or self.guarded:
             matches = timed(self.name, compiled, text)
+        else:
+            matches = matches_at(self.name, compiled, text, places)
         for found in matches:
             start, end = value_of(found)
             certainty = self.certainty

@@ -13,7 +13,6 @@ from deid.detection.institutions import find_institutions
 from deid.detection.layouts import find_segments, find_tables
 from deid.detection.lexicon import Lexicon, classes_of, load_lexicon
 from deid.detection.names import find_names
-from deid.detection.patterns import Haystack
 from deid.detection.places import find_places
 from deid.detection.professions import find_professions
 from deid.detection.scene import Scene, scene_of
@@ -122,10 +121,8 @@ class RuleRecognizer:
 
     def analyse(self, text: str) -> tuple[list[Span], Scene]:
         """Find PHI in a text, and return what was learnt about its words on the way."""
-        haystack = Haystack(text)
         spans: list[Span] = []
-        for pattern in self.catalogue.patterns:
-            found = pattern.find(haystack)
+        for pattern, found in self.catalogue.search(text):
             spans += (s for s in found if not self._ordinary(text, s)) if pattern.unlisted else found
         view = view_of(text)
         scan = self.labels.find(view)

@@ -5,30 +5,15 @@
 
 from __future__ import annotations
 
-import importlib
-import os
 from typing import Any
 
 import numpy as np
 
+from deid.compiled import BACKEND
+from deid.compiled import native as _native
 from deid.labeling import reference
 
 __all__ = ["BACKEND", "epoch", "labeller", "marginals", "viterbi"]
-
-
-def _compiled() -> Any:
-    if os.environ.get("DEID_KERNELS") == "numpy":
-        return None
-    try:
-        return importlib.import_module("deid._native")
-    except ImportError:
-        return None
-
-
-_native = _compiled()
-
-BACKEND = "numpy" if _native is None else "native"
-"""Which loops run: ``native`` or ``numpy``."""
 
 
 LARGEST_LABELS = 256

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deid import compiled
 from deid.labeling import kernels, reference
 
 _native = pytest.importorskip("deid._native", reason="the compiled module was not built")
@@ -154,9 +155,11 @@ def test_without_the_compiled_module_the_reference_runs(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "deid._native", None)
     monkeypatch.delattr("deid._native", raising=False)
     try:
+        importlib.reload(compiled)
         assert importlib.reload(kernels).BACKEND == "numpy"
         emissions, transition = scores((5, 3, 1))
         assert kernels.viterbi(emissions, transition).tolist() == reference.viterbi(emissions, transition).tolist()
     finally:
         monkeypatch.undo()
+        importlib.reload(compiled)
         importlib.reload(kernels)

@@ -1,0 +1,199 @@
+/* Places where a match of each of many patterns may begin; the sets come from deid.detection.sieve. */
+#include "_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SYMBOLS = 131, OTHER = 128, OUTSIDE = 129, WILD = 130, MOST_WORDS = 64 };
+
+typedef struct {
+    PyObject_HEAD
+    uint64_t *allowed; /* per offset and symbol `words` words, one bit a pattern */
+    uint64_t *ways;    /* per pattern, offset and symbol one bit for each way in which its matches begin */
+    int32_t *digit;    /* per pattern: a digit stands within so many characters; 0: need not */
+    Py_ssize_t words, patterns, before, after;
+} Sieve;
+
+static void *copied(const Py_buffer *view)
+{
+    void *made = malloc((size_t)view->len + 1);
+    if (made)
+        memcpy(made, view->buf, (size_t)view->len);
+    else
+        PyErr_NoMemory();
+    return made;
+}
+
+static int sieve_init(PyObject *object, PyObject *args, PyObject *named)
+{
+    Sieve *self = (Sieve *)object;
+    Py_buffer rows, ways, digit;
+    Py_ssize_t before, after;
+    static char *names[] = {"rows", "ways", "digits", "before", "after", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, named, "y*y*y*nn", names, &rows, &ways, &digit, &before, &after))
+        return -1;
+    const Py_ssize_t patterns = digit.len / 4, words = (patterns + 63) / 64;
+    int ok = 0;
+    if (self->allowed || self->ways || self->digit)
+        PyErr_SetString(PyExc_RuntimeError, "made already");
+    else if (patterns < 1 || words > MOST_WORDS || before < 1 || before > 64 || after < 2 || after > 64 ||
+             digit.len % 4 || ways.len != (before + after) * SYMBOLS * patterns * 8 ||
+             rows.len != (before + after) * SYMBOLS * words * 8)
+        PyErr_SetString(PyExc_ValueError, "the table does not have the size announced");
+    else
+        ok = (self->allowed = copied(&rows)) && (self->ways = copied(&ways)) && (self->digit = copied(&digit));
+    if (ok) {
+        self->words = words;
+        self->patterns = patterns;
+        self->before = before;
+        self->after = after;
+    }
+    PyBuffer_Release(&rows);
+    PyBuffer_Release(&ways);
+    PyBuffer_Release(&digit);
+    return ok ? 0 : -1;
+}
+
+typedef struct {
+    int32_t pattern;
+    int32_t place;
+} Found;
+
+/* Read a text as symbols with a margin of "outside" on both sides, and where the next digit stands. */
+static void read_symbols(const Sieve *self, PyObject *text, uint8_t *symbol, int32_t *next_digit)
+{
+    const Py_ssize_t size = PyUnicode_GET_LENGTH(text);
+    const int kind = PyUnicode_KIND(text);
+    const void *data = PyUnicode_DATA(text);
+    memset(symbol, OUTSIDE, (size_t)self->before);
+    memset(symbol + self->before + size, OUTSIDE, (size_t)self->after);
+    symbol += self->before;
+    for (Py_ssize_t i = 0; i < size; i++) {
+        const Py_UCS4 c = PyUnicode_READ(kind, data, i);
+        const int wild = c == 0x17F || c == 0x212A || c == 0x130 || c == 0x131;
+        symbol[i] = c < 128 ? (uint8_t)c : wild ? WILD : OTHER;
+    }
+    int32_t next = INT32_MAX;
+    for (Py_ssize_t i = size - 1; i >= 0; i--) {
+        if ((symbol[i] >= '0' && symbol[i] <= '9') || symbol[i] == WILD)
+            next = (int32_t)i;
+        next_digit[i] = next;
+    }
+}
+
+WIDE static Py_ssize_t sift(const Sieve *self, const uint64_t *wanted, const uint8_t *symbol, const int32_t *next_digit, Py_ssize_t at,
+                            Py_ssize_t size, Found *found, Py_ssize_t room, Py_ssize_t *stopped)
+{
+    const Py_ssize_t words = self->words, before = self->before;
+    Py_ssize_t count = 0;
+    for (; at < size && count + self->patterns <= room; at++) {
+        uint64_t left[MOST_WORDS], any = 0;
+        const uint8_t *here = symbol + at;
+        /* the place itself and its neighbours settle most */
+        const uint64_t *first = self->allowed + (before * SYMBOLS + here[before]) * words;
+        const uint64_t *last = self->allowed + ((before - 1) * SYMBOLS + here[before - 1]) * words;
+        const uint64_t *next = self->allowed + ((before + 1) * SYMBOLS + here[before + 1]) * words;
+        for (Py_ssize_t w = 0; w < words; w++)
+            any |= left[w] = wanted[w] & first[w] & last[w] & next[w];
+        for (Py_ssize_t o = before + 2; any && o < before + self->after; o++) {
+            const uint64_t *row = self->allowed + (o * SYMBOLS + here[o]) * words;
+            any = 0;
+            for (Py_ssize_t w = 0; w < words; w++)
+                any |= left[w] &= row[w];
+        }
+        for (Py_ssize_t o = before - 2; any && o >= 0; o--) {
+            const uint64_t *row = self->allowed + (o * SYMBOLS + here[o]) * words;
+            any = 0;
+            for (Py_ssize_t w = 0; w < words; w++)
+                any |= left[w] &= row[w];
+        }
+        for (Py_ssize_t w = 0; any && w < words; w++)
+            for (uint64_t rest = left[w]; rest; rest &= rest - 1) {
+                const Py_ssize_t pattern = 64 * w + __builtin_ctzll(rest);
+                if (pattern >= self->patterns ||
+                    (self->digit[pattern] && next_digit[at] - (int32_t)at >= self->digit[pattern]))
+                    continue;
+                const uint64_t *way = self->ways + pattern * (before + self->after) * SYMBOLS;
+                uint64_t ways = way[here[0]];
+                for (Py_ssize_t o = 1; ways && o < before + self->after; o++)
+                    ways &= way[o * SYMBOLS + here[o]];
+                if (ways)
+                    found[count++] = (Found){(int32_t)pattern, (int32_t)at};
+            }
+    }
+    *stopped = at;
+    return count;
+}
+
+static PyObject *sieve_places(PyObject *object, PyObject *args)
+{
+    Sieve *self = (Sieve *)object;
+    PyObject *text;
+    const char *asked;
+    Py_ssize_t patterns;
+    if (!PyArg_ParseTuple(args, "Uy#", &text, &asked, &patterns))
+        return NULL;
+    if (!self->patterns || patterns < self->patterns || PyUnicode_GET_LENGTH(text) >= INT32_MAX) {
+        PyErr_SetString(PyExc_ValueError, "one byte a pattern is wanted, and a text that is not too long");
+        return NULL;
+    }
+    uint64_t wanted[MOST_WORDS] = {0};
+    for (Py_ssize_t p = 0; p < self->patterns; p++)
+        wanted[p / 64] |= (uint64_t)(asked[p] != 0) << (p % 64);
+    const Py_ssize_t size = PyUnicode_GET_LENGTH(text), room = 4096 + self->patterns;
+    uint8_t *symbol = malloc((size_t)(size + self->before + self->after));
+    int32_t *next_digit = malloc((size_t)(size + 1) * sizeof(int32_t));
+    Found *found = malloc((size_t)room * sizeof(Found));
+    PyObject **lists = calloc((size_t)self->patterns, sizeof(PyObject *)), *result = NULL;
+    int failed = !symbol || !next_digit || !found || !lists;
+    if (failed)
+        PyErr_NoMemory();
+    else
+        read_symbols(self, text, symbol, next_digit);
+    for (Py_ssize_t at = 0; !failed && at < size;) {
+        const Py_ssize_t count = sift(self, wanted, symbol, next_digit, at, size, found, room, &at);
+        for (Py_ssize_t i = 0; !failed && i < count; i++) {
+            PyObject **list = lists + found[i].pattern, *place = PyLong_FromLong(found[i].place);
+            failed = !place || (!*list && !(*list = PyList_New(0))) || PyList_Append(*list, place);
+            Py_XDECREF(place);
+        }
+    }
+    if (!failed)
+        result = PyDict_New();
+    for (Py_ssize_t p = 0; lists && p < self->patterns; p++) {
+        PyObject *number = result && lists[p] ? PyLong_FromSsize_t(p) : NULL;
+        if (result && lists[p] && (!number || PyDict_SetItem(result, number, lists[p])))
+            Py_CLEAR(result);
+        Py_XDECREF(number);
+        Py_XDECREF(lists[p]);
+    }
+    free(lists);
+    free(found);
+    free(next_digit);
+    free(symbol);
+    return result;
+}
+
+static void sieve_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    free(((Sieve *)object)->allowed);
+    free(((Sieve *)object)->ways);
+    free(((Sieve *)object)->digit);
+    PyObject_Free(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef methods[] = {
+    {"places", sieve_places, METH_VARARGS,
+     "places(text, asked) -> {pattern: [place, ...]}: where a match may begin; asked has a byte for each pattern, 0: not"},
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot slots[] = {{Py_tp_doc, "Finds where matches of many patterns may begin; see deid.detection.sieve."},
+                              {Py_tp_new, PyType_GenericNew},
+                              {Py_tp_init, sieve_init},
+                              {Py_tp_dealloc, sieve_dealloc},
+                              {Py_tp_methods, methods},
+                              {0, NULL}};
+
+PyType_Spec sieve_spec = {"deid._native.Sieve", sizeof(Sieve), 0, Py_TPFLAGS_DEFAULT, slots};
