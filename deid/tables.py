@@ -9,6 +9,9 @@ from __future__ import annotations
 import csv
 import io
 import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +21,7 @@ from deid.microdata import nearest
 
 if TYPE_CHECKING:
     import pandas as pd
+    import sqlalchemy
 
 __all__ = ["read_table", "write_table"]
 
@@ -155,25 +159,48 @@ def _from_database(place: str, table: str | None) -> pd.DataFrame:
     import pyarrow
     import sqlalchemy as sql
 
-    from deid.store import has_password, open_store
-
-    if has_password(place):
-        raise ConfigError("the URL holds a password", "leave it out; set PGPASSWORD or use ~/.pgpass")
-    store = open_store(place, sql.MetaData())
-    try:
-        with store.reading() as connection:
-            names = sql.inspect(connection).get_table_names()
-            if table is None or table not in names:
-                what = "the table of the database is not named" if table is None else f"there is no table {table!r}"
-                raise ConfigError(what, nearest(table or "", names).replace("the table has", "the database has"))
-            found = sql.Table(table, sql.MetaData(), autoload_with=connection)
-            result = connection.execute(sql.select(found))
-            columns = list(result.keys())
-            rows = result.fetchall()
-    finally:
-        store.close()
+    with _reading(place) as connection:
+        names = sql.inspect(connection).get_table_names()
+        if table is None or table not in names:
+            what = "the table of the database is not named" if table is None else f"there is no table {table!r}"
+            raise ConfigError(what, nearest(table or "", names).replace("the table has", "the database has"))
+        found = sql.Table(table, sql.MetaData(), autoload_with=connection)
+        result = connection.execute(sql.select(found))
+        columns = list(result.keys())
+        rows = result.fetchall()
     values = zip(*rows, strict=True) if rows else [()] * len(columns)
     return _narrow(pyarrow.table({name: _array(list(cells)) for name, cells in zip(columns, values, strict=True)}))
+
+
+@contextmanager
+def _reading(place: str) -> Iterator[sqlalchemy.Connection]:
+    """Open a database for reading; a SQLite file is not written to, not even its journal mode."""
+    import sqlalchemy as sql
+
+    if "://" in place:
+        from deid.store import has_password, open_store
+
+        if has_password(place):
+            raise ConfigError("the URL holds a password", "leave it out; set PGPASSWORD or use ~/.pgpass")
+        store = open_store(place, sql.MetaData())
+        try:
+            with store.reading() as connection:
+                yield connection
+        finally:
+            store.close()
+        return
+    path = Path(place)
+    if not path.is_file():
+        raise InputError("there is no such file", "check the path", place)
+    address = f"{path.resolve().as_uri()}?mode=ro"
+    engine = sql.create_engine("sqlite://", creator=lambda: sqlite3.connect(address, uri=True), hide_parameters=True)
+    try:
+        with engine.connect() as connection:
+            yield connection
+    except sql.exc.SQLAlchemyError:
+        raise FormatError("the database cannot be read", "check that it is an intact SQLite file", place) from None
+    finally:
+        engine.dispose()
 
 
 def _array(cells: list[Any]) -> Any:
@@ -196,6 +223,8 @@ def _narrow(found: Any) -> pd.DataFrame:
         kind = column.type
         if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind):
             column = column.dictionary_encode()
+        elif pyarrow.types.is_decimal(kind):
+            column = column.cast(pyarrow.float64())
         series = column.to_pandas()
         if isinstance(series.dtype, pd.CategoricalDtype):
             series = _numbers(_without_empty(series))

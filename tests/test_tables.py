@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet
 import pytest
 
 from deid.errors import ConfigError, DeidError, OutputError
+from deid.microdata import Microdata
 from deid.tables import read_table, write_table
 
 
@@ -53,13 +57,25 @@ def test_round_trips(tmp_path: Path) -> None:
         write_table(frame, tmp_path / "out.xlsx")
 
 
+def test_decimals_and_dates_of_parquet(tmp_path: Path) -> None:
+    columns = {"weight": [Decimal("70.5"), Decimal("60.0")], "born": [date(1927, 7, 15), None]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "t.parquet")
+    table = Microdata(read_table(tmp_path / "t.parquet"), {})
+    assert [table.kind(name) for name in columns] == ["numeric", "date"]
+    assert table.codes("weight").values == ("60", "70.5")
+    assert table.codes("born").values == ("1927-07-15",)
+
+
 def test_tables_of_a_database(tmp_path: Path) -> None:
     path = tmp_path / "ehr.db"
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE patients (mrn TEXT, age INTEGER, weight REAL)")
         connection.executemany("INSERT INTO patients VALUES (?, ?, ?)", [("007", 30, 70.5), ("008", None, 60.0)])
-    path.chmod(0o600)
+    path.chmod(0o400)  # a source may be read-only, and stays as it is
+    before = path.read_bytes()
     frame = read_table(path, table="patients")
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
     assert frame["mrn"].tolist() == ["007", "008"]
     assert frame["weight"].tolist() == [70.5, 60.0]
     assert frame["age"].isna().tolist() == [False, True]
@@ -90,3 +106,7 @@ def test_damaged_files_are_refused_without_their_content(tmp_path: Path, content
     assert "Zebed" not in str(caught.value)
     with pytest.raises(DeidError, match="cannot be read"):
         read_table(tmp_path / "missing.csv")
+    with pytest.raises(DeidError, match="no such file"):
+        read_table(tmp_path / "missing.db", table="t")
+    with pytest.raises(DeidError, match="intact SQLite file"):
+        read_table(_file(tmp_path, "a,b\nZebedee\n", "not.db"), table="t")
