@@ -199,7 +199,11 @@ class NameMap:
 
     def _full_given(self, key: str, family: str) -> str:
         """Return the full name that a word stands for in the document, the word itself when it is no short form."""
-        return self._full.get((key, family)) or self._full.get((key, "")) or canonical_given(key)
+        if self._full:
+            found = self._full.get((key, family)) or self._full.get((key, ""))
+            if found:
+                return found
+        return canonical_given(key)
 
     def letter(self, letter: str) -> str:
         """Return the surrogate of one letter in the same case; other characters stay."""
@@ -282,7 +286,7 @@ class NameMap:
     def spelled(self, key: str, original: str, family: str = "") -> str:
         """Return the surrogate of a word as it is written instead of ``original``, beside a family name if given."""
         accents = self._spanish or not original.isascii()
-        new = self._given.get((key, family)) or self.word(key)
+        new = (self._given.get((key, family)) if self._given else None) or self.word(key)
         if "-" in new:
             return match_case("-".join(self._pool.spelled(w, accents) for w in new.split("-")), original)
         return match_case(self._pool.spelled(new, accents), original)
