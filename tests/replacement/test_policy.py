@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import datetime
 import pickle
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from deid.document import Document, Span
 from deid.errors import ConfigError
+from deid.keys import Key
 from deid.phi import CATEGORIES, LABEL_SETS, canonical, hipaa
 from deid.replacement.operators import OPERATORS
 from deid.replacement.policy import Policy, load_policy, parse_policy, shipped_policies
 from deid.replacement.replacer import Replacer
+from deid.replacement.scope import Scope
 
 
 def policy(text: str, **arguments: Any) -> Policy:
@@ -62,6 +67,23 @@ def test_a_limited_data_set_keeps_what_the_law_lets_stay_and_says_that_it_needs_
     assert kept == {"DATE", "AGE", "CITY", "STATE", "COUNTRY", "ZIP", "IDNUM", "PROFESSION"}
     assert loaded.requires_dua
     assert any("data use agreement" in note for note in loaded.notes())
+
+
+def test_surrogates_keep_ages_to_89_and_birth_dates_tell_no_more() -> None:
+    """With the day of the document, a birth date of 1915 is moved up to that of somebody of 90; without, shifted."""
+    text = "35 years, 93, 02/03/1915, 04/05/1990"
+    spans = [Span(0, 2, "AGE"), Span(10, 12, "AGE"), Span(14, 24, "DATE"), Span(26, 36, "DATE")]
+    replacer = Replacer(load_policy("surrogate"))
+    years = []
+    for day in (datetime.date(2010, 6, 1), None):
+        scope = Scope(Key(b"a key of the tests"), "n", "7", day)
+        new = replacer(Document("n", text), spans, scope).document.text
+        assert new.startswith("35 years, 90+, ")
+        years.append([int(year) for year in re.findall(r"/(\d{4})", new)])
+    (capped, late), (shifted, same) = years
+    assert 1919 <= capped <= 1921
+    assert abs(shifted - 1915) <= 1
+    assert late == same
 
 
 def test_full_takes_everything_out() -> None:
