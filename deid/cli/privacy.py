@@ -57,7 +57,9 @@ def _privacy(
     presence: Annotated[
         tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="Bounds of delta-presence.")
     ] = None,
-    original: Annotated[str | None, typer.Option(metavar="O", help="Original table, for --kk.")] = None,
+    original: Annotated[
+        str | None, typer.Option(metavar="O", help="Original table, for --kk; also names the kind of recoding.")
+    ] = None,
     kk: Annotated[
         int | None, typer.Option(help="(k,k)-anonymity: rows and originals consistent with each other.")
     ] = None,
@@ -74,22 +76,28 @@ def _privacy(
     Example: deid privacy released.csv --qi age,sex,zip --sensitive disease --k 5 --l 3
     """
     from deid.disclosure.assessment import Requirements, assess
+    from deid.disclosure.recoding_scheme import classify_recoding
 
     said = gather_schema(schema, quasi_identifiers, sensitive, person)
     release = open_microdata(place, said, separator, table, hierarchies=False)
     epsilon, m = epsilon_m or (None, None)
     width, window = range_diversity or (None, None)
     asked = Requirements(k, l, entropy_l, c, alpha, t, distance, beta, epsilon, m, width, window, k_map, kk, presence)
+    originals = open_beside(original, release, said, separator)
     findings = assess(
         release,
         asked,
         population=open_beside(population, release, said, separator),
-        originals=open_beside(original, release, said, separator),
+        originals=originals,
         suppressed="ignore" if ignore_suppressed else "class",
     )
     _print(findings)
     summary = Summary("privacy")
     summary.extra = {"rows": len(release), "findings": [finding.as_dict() for finding in findings]}
+    if originals is not None and len(originals) == len(release):
+        recoding = classify_recoding(originals, release)
+        summary.notes = [f"recoding, if both tables have the same rows in the same order: {recoding.scheme}"]
+        summary.extra["recoding"] = recoding.scheme
     summary.finish(summary_json)
     if any(finding.failed for finding in findings):
         raise typer.Exit(EXIT_FAILED)

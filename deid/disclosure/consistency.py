@@ -44,8 +44,8 @@ class Consistency:
     rows : int64 array, shape (records,)
         Published rows consistent with each record.
     presence : float array, shape (records,)
-        Sum over the consistent classes of their rows divided by their records: how likely the record is among the
-        published ones (at most 1).
+        Sum over the consistent classes of their persons divided by their records: how likely the record is among
+        the published ones (at most 1).
     """
 
     classes: Classes
@@ -86,9 +86,9 @@ def consistent_records(release: Microdata, records: Microdata, *, suppressed: st
         boxes.append(published.codes[classes.first_rows])
         points.append(column.codes[first])
     if all((table.sum(axis=0) <= 1).all() for table in tables):
-        sums, seen, presence = _disjoint(tables, boxes, points, weights, classes.sizes)
+        sums, seen, presence = _disjoint(tables, boxes, points, weights, classes)
     else:
-        sums, seen, presence = _overlapping(tables, boxes, points, weights, classes.sizes)
+        sums, seen, presence = _overlapping(tables, boxes, points, weights, classes)
     return Consistency(classes, sums, seen[of_record], np.minimum(presence, 1.0)[of_record])
 
 
@@ -100,7 +100,7 @@ def _disjoint(
     boxes: Sequence[np.ndarray],
     points: Sequence[np.ndarray],
     weights: np.ndarray,
-    sizes: np.ndarray,
+    classes: Classes,
 ) -> _Counts:
     """Count where every value is covered by at most one cell of its column: recode the records, then group."""
     columns = []
@@ -110,14 +110,14 @@ def _disjoint(
         outside |= cell == len(table)
         columns.append((np.concatenate([np.where(box < 0, len(table) - 1, box), cell]), len(table) + 1))
     ids, count = group_rows(columns)
-    of_class, of_point = ids[: len(sizes)], ids[len(sizes) :]
+    of_class, of_point = ids[: len(classes)], ids[len(classes) :]
     number = np.full(count, -1, dtype=np.int64)
-    number[of_class] = np.arange(len(sizes))
+    number[of_class] = np.arange(len(classes))
     of_point = np.where(outside, -1, number[of_point])
     held = of_point >= 0
-    sums = np.bincount(of_point[held], weights=weights[held], minlength=len(sizes)).astype(np.int64)
-    seen = np.where(held, sizes[of_point], 0)
-    presence = np.where(held, sizes[of_point] / np.maximum(sums[of_point], 1), 0.0)
+    sums = np.bincount(of_point[held], weights=weights[held], minlength=len(classes)).astype(np.int64)
+    seen = np.where(held, classes.sizes[of_point], 0)
+    presence = np.where(held, classes.persons[of_point] / np.maximum(sums[of_point], 1), 0.0)
     return sums, seen, presence
 
 
@@ -126,17 +126,17 @@ def _overlapping(
     boxes: Sequence[np.ndarray],
     points: Sequence[np.ndarray],
     weights: np.ndarray,
-    sizes: np.ndarray,
+    classes: Classes,
 ) -> _Counts:
     """Count what every box covers, box by box."""
-    sums = np.zeros(len(sizes), dtype=np.int64)
+    sums = np.zeros(len(classes), dtype=np.int64)
     seen = np.zeros(len(weights), dtype=np.int64)
     presence = np.zeros(len(weights))
     for mine, left in matches(tables, boxes, points):
         total = int(weights[left].sum())
         sums[mine] = total
-        seen[left] += sizes[mine]
-        presence[left] += sizes[mine] / total
+        seen[left] += classes.sizes[mine]
+        presence[left] += classes.persons[mine] / total
     return sums, seen, presence
 
 
@@ -239,7 +239,7 @@ def delta_presence(
 ) -> Verdict:
     """Verify delta-presence (Nergiz, Atzori, Clifton, SIGMOD 2007).
 
-    For every record of the population the chance that it is in the release, published rows over matching records of
+    For every record of the population the chance that it is in the release, published persons over matching records of
     its class, lies between ``low`` and ``high``. Where classes overlap, the chances of a record's classes are added.
 
     Returns

@@ -77,6 +77,7 @@ def test_privacy_against_population_and_originals(files: Path, run: Run) -> None
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     levels = {f["model"]: f["level"] for f in json.loads(done.stdout[done.stdout.index("{") :])["findings"]}
+    assert "same order: global" in done.stderr
     assert levels == {"k-anonymity": 10, "k-map": 10, "delta-presence": [1.0, 1.0], "(k,k)-anonymity": 10}
 
 

@@ -65,6 +65,15 @@ def test_presence() -> None:
     assert delta_presence(published, population, 0.6, 1).witness == (3,)
 
 
+def test_presence_counts_persons() -> None:
+    population = microdata([("p1", 20), ("p2", 21), ("p3", 30)], "mrn. age")
+    notes = [("p1", "[20-21]")] * 2 + [("p3", "30")]
+    by_person = microdata(notes, "mrn. age", person="mrn")
+    assert delta_presence(by_person, population, 0.5, 1).level == (0.5, 1.0)
+    overlapping = microdata([*notes, ("p1", "[21-29]")], "mrn. age", person="mrn")
+    assert delta_presence(overlapping, population, 0, 1).level == (0.5, 1.0)
+
+
 TREE = hierarchy_from_rows([("1", "low", "*"), ("2", "low", "*"), ("3", "high", "*"), ("4", "high", "*")], "age")
 AGES = st.sampled_from(["1", "2", "3", "4", "low", "high", "*", "[2-3]", "{1,4}"])
 COVERED = {

@@ -326,3 +326,22 @@ def test_hierarchy_of_one_level_is_the_equal_distance() -> None:
     flat = Hierarchy("disease", dict.fromkeys(["Asthma", "Broken Leg", "Cancer", "HIV", "Influenza", "TB"], "*"))
     counts = value_counts(NINE, "disease")
     assert class_distances(counts, "hierarchical", flat) == pytest.approx(class_distances(counts, "equal"))
+
+
+@settings(deadline=None)
+@given(st.lists(CELLS, min_size=1, max_size=25))
+def test_any_table_meets_the_weakest_level_of_every_model(rows: list[tuple[str | None, int, str]]) -> None:
+    table = microdata(rows, "p q s!")
+    verdicts = [
+        k_anonymity(table, 1),
+        distinct_l_diversity(table, "s", 1),
+        entropy_l_diversity(table, "s", 1),
+        recursive_l_diversity(table, "s", 1.01, 1),
+        alpha_k_anonymity(table, "s", 1, 1),
+        t_closeness(table, "s", 1),
+        beta_likeness(table, "s", len(rows)),
+    ]
+    assert all(verdict.ok for verdict in verdicts)
+    one_class = microdata([("*", s) for *_, s in rows], "q s!")
+    assert t_closeness(one_class, "s", 0).ok
+    assert beta_likeness(one_class, "s", 0).ok
