@@ -37,6 +37,7 @@ from deid.cli.source_options import (
     Rules,
     SpansField,
     TextField,
+    Transformer,
     document_total,
     existing_key,
     fill_summary,
@@ -61,6 +62,7 @@ def _scrub(
     target: Annotated[Path | None, typer.Argument(metavar="OUT", help="New file or folder; same format as IN.")] = None,
     policy: PolicyName = None,
     model: Model = None,
+    transformer: Transformer = None,
     rules: Rules = None,
     bias: Bias = None,
     language: Language = None,
@@ -128,7 +130,7 @@ def _scrub(
     if target is not None:
         check_output(source, target)
     whole = method != "policy"
-    unused = (policy, model, rules, bias, deny, allow, known, known_field)
+    unused = (policy, model, transformer, rules, bias, deny, allow, known, known_field)
     if whole and (gold or any(option is not None for option in unused)):
         raise ConfigError(f"--method {method} uses no annotations, policy, model or lists", "leave out their options")
     if gold and (deny or allow):
@@ -139,7 +141,13 @@ def _scrub(
         None
         if gold or whole
         else build_recognizer(
-            model, rules=rules, bias=bias, language=language, known=people.recognizer(language), site=site
+            model,
+            rules=rules,
+            bias=bias,
+            language=language,
+            known=people.recognizer(language),
+            site=site,
+            transformer=transformer,
         )
     )
     loaded = load_policy(policy or DEFAULT_POLICY, accept or ())
@@ -220,6 +228,7 @@ def _tag(
     source: In,
     target: Annotated[Path, typer.Argument(metavar="OUT", help="New file or folder.")],
     model: Model = None,
+    transformer: Transformer = None,
     rules: Rules = None,
     bias: Bias = None,
     threshold: Annotated[
@@ -275,6 +284,7 @@ def _tag(
         language=language,
         known=people.recognizer(language),
         site=site,
+        transformer=transformer,
     )
     labels = recognizer.categories
     if format is None:

@@ -75,6 +75,10 @@ Model = Annotated[
     str | None,
     typer.Option(metavar="NAME|DIR", help="Shipped model or model folder; none for rules alone."),
 ]
+Transformer = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Token-classification model (ONNX) that works beside model and rules."),
+]
 Rules = Annotated[
     bool | None, typer.Option("--rules/--no-rules", help="Rules beside the model; by default as the model says.")
 ]

@@ -10,14 +10,18 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from deid.detection import Ensemble, Recognizer, RuleRecognizer
+from deid.detection.casing import recase, silent
 from deid.detection.known import KnownRecognizer
+from deid.detection.lexicon import load_lexicon
 from deid.detection.normalize import normalize
 from deid.detection.site_lists import Effect, SiteLists
+from deid.detection.transformer import TransformerRecognizer
 from deid.detection.vocabulary import languages, load_vocabulary
-from deid.document import Document, Span
+from deid.document import Document, Span, resolve_overlaps
 from deid.errors import ConfigError
 from deid.labeling.tagger import DEFAULT_MODEL, Tagger, load_model
 from deid.phi import LABEL_SETS, label_set_of, map_labels
@@ -41,6 +45,7 @@ def build_recognizer(
     language: str | None = None,
     known: KnownRecognizer | None = None,
     site: SiteLists | None = None,
+    transformer: Path | None = None,
 ) -> LazyRecognizer:
     """Return the recognizer for what a user asks for.
 
@@ -61,6 +66,8 @@ def build_recognizer(
         Finds the identifiers that are known of a document's person, beside model and rules.
     site : SiteLists, optional
         Terms that are always PHI, and terms that never are.
+    transformer : Path, optional
+        Folder of a token-classification model (`deid.detection.transformer`) that works beside the others.
 
     Raises
     ------
@@ -75,7 +82,7 @@ def build_recognizer(
     if language is not None and language not in languages():
         raise ConfigError(f"there are no rules for the language {language!r}", f"languages: {', '.join(languages())}")
     dial = bias if bias is None or isinstance(bias, Dial) else parse_dial(str(bias))
-    return LazyRecognizer(_Wish(model, rules, dial, threshold, language, known, site or SiteLists()))
+    return LazyRecognizer(_Wish(model, rules, dial, threshold, language, known, site or SiteLists(), transformer))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +96,7 @@ class _Wish:
     language: str | None
     known: KnownRecognizer | None
     site: SiteLists
+    transformer: Path | None
 
     def languages(self, tagger: Tagger | None) -> tuple[str, ...]:
         """Return the languages of the rules to use."""
@@ -124,13 +132,15 @@ class LazyRecognizer:
 
     @cached_property
     def _members(self) -> tuple[Recognizer, ...]:
-        """Model, known identifiers and rules, in order of precedence."""
+        """Model, known identifiers, transformer and rules, in order of precedence."""
         wish, tagger = self._wish, self._tagger
         members: list[Recognizer] = []
         if tagger is not None:
             members.append(tagger if wish.threshold is None else _Sure(tagger, wish.threshold))
         if wish.known is not None:
             members.append(wish.known)
+        if wish.transformer is not None:
+            members.append(TransformerRecognizer.load(wish.transformer))
         return (*members, *map(RuleRecognizer.load, wish.languages(tagger)))
 
     @cached_property
@@ -145,7 +155,7 @@ class LazyRecognizer:
     def _loaded(self) -> Recognizer:
         together = self._ensemble
         if together is None:
-            return self._members[0]
+            return _Recased(self._members[0], self.language)
         return together if self._labels.label_set == _RULE_LABELS else _Relabelled(together, self._labels)
 
     @property
@@ -225,6 +235,30 @@ def find_with_effect(recognizer: Recognizer, document: Document) -> tuple[list[S
     if isinstance(recognizer, LazyRecognizer):
         return recognizer.find_with_effect(document)
     return recognizer.find(document), Effect()
+
+
+@dataclass(frozen=True, slots=True)
+class _Recased:
+    """A model that works alone; documents in capitals or in small letters it reads in ordinary case too."""
+
+    recognizer: Recognizer
+    language: str
+
+    @property
+    def name(self) -> str:
+        return self.recognizer.name
+
+    @property
+    def categories(self) -> frozenset[str]:
+        return self.recognizer.categories
+
+    def find(self, document: Document) -> list[Span]:
+        found = self.recognizer.find(document)
+        if not silent(document.text):
+            return found
+        text = recase(document.text, load_lexicon(self.language))
+        again = self.recognizer.find(dataclasses.replace(document, text=text, spans=()))
+        return resolve_overlaps([*found, *(s for s in again if not any(s.overlaps(f) for f in found))])
 
 
 @dataclass(frozen=True, slots=True)
