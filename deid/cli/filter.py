@@ -125,6 +125,7 @@ def _filter(
     from deid.streaming.filtering import Feed, filter_feed
     from deid.streaming.stopping import Stop
     from deid.streaming.totals import Totals
+    from deid.streaming.writing import is_file
 
     if target is None and str(summary_json) == "-":
         raise ConfigError("the summary and the records cannot both go to standard output", "name a file")
@@ -133,9 +134,18 @@ def _filter(
         key, policy, accept, model, rules, bias, language, patients, patient_field, known, known_column, known_field,
         deny, allow, keep, date_field, as_of,
     )  # fmt: skip
-    stream = journal is not None and (source is None or not source.is_file())
+    files = source is not None and source.is_file() and is_file(target)
     shape = _shape(
-        format, delimiter, text_field, id_field, recipe, known_field, encoding, max_record, timeout, add_id=stream
+        format,
+        delimiter,
+        text_field,
+        id_field,
+        recipe,
+        known_field,
+        encoding,
+        max_record,
+        timeout,
+        add_id=journal is not None and not files,
     )
     feed = Feed(source, target, dead_letters, journal, {**recipe.fingerprint(), **shape.fingerprint()})
     totals = Totals()

@@ -118,7 +118,7 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
 
 def _go_on(feed: Feed, run: _Run, reader: Reader, status: os.stat_result, stack: ExitStack) -> None:
     """Filter with a journal, from its beginning or from where it ends."""
-    if not stat.S_ISREG(status.st_mode) and run.shape.content != "json":
+    if (reader.place is None or not is_file(feed.target)) and run.shape.content != "json":
         raise ConfigError(
             "a journal for a pipe needs records with ids, by which those that came twice can be told",
             "use --format ndjson, or name files with --input and --output",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -92,25 +93,31 @@ def append_private(path: Path, committed: int | None = None, what: str = "the de
     what : str
         What it is, for messages.
     """
-    descriptor = -1
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
-        size = os.fstat(descriptor).st_size
-        if size < (committed or 0):
-            raise OutputError(f"{what} is shorter than the journal says", "restore it, or begin anew")
-        if os.path.isfile(path):  # noqa: PTH113  (the target may be a device)
-            os.fchmod(descriptor, 0o600)
-            os.ftruncate(descriptor, size if committed is None else committed)
-            os.lseek(descriptor, 0, os.SEEK_END)
-        hint = "make room or name another place, then run the same command again"
-        yield Sink(descriptor, os.lseek(descriptor, 0, os.SEEK_CUR) if size else committed or 0, what, hint)
     except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
         raise _cannot_open(what, error) from None
+    try:
+        position = _at_end(descriptor, committed, what)
+        yield Sink(descriptor, position, what, "make room or name another place, then run the same command again")
     finally:
-        if descriptor >= 0:
-            os.close(descriptor)
+        os.close(descriptor)
+
+
+def _at_end(descriptor: int, committed: int | None, what: str) -> int:
+    """Make a file the user's alone, cut it to what counts, and go to its end; a device has none of these."""
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        return committed or 0
+    if status.st_size < (committed or 0):
+        raise OutputError(f"{what} is shorter than the journal says", "restore it, or begin anew")
+    try:
+        os.fchmod(descriptor, 0o600)
+        if committed is not None:
+            os.ftruncate(descriptor, committed)
+        return os.lseek(descriptor, 0, os.SEEK_END)
+    except OSError as error:
+        raise _cannot_open(what, error) from None
 
 
 def is_file(target: Path | None) -> TypeGuard[Path]:

@@ -64,10 +64,10 @@ def alive(process: int) -> bool:
         return False
 
 
-def records(count: int, start: int = 0) -> bytes:
+def records(count: int, longer: int = 0) -> bytes:
     """Return NDJSON records with something to replace in each; one in a hundred cannot be processed."""
     lines = []
-    for n in range(start, start + count):
-        text = "FAIL" if n % 100 == 99 else f"Zebulon Quartermain, seen {n % 28 + 1}/3/2019, number {n}."
+    for n in range(count):
+        text = "FAIL" if n % 100 == 99 else f"Zebulon Quartermain, seen {n % 28 + 1}/3/2019, number {n}. {'-' * longer}"
         lines.append(json.dumps({"id": f"n{n}", "text": text, "ward": n % 7}) + "\n")
     return "".join(lines).encode()

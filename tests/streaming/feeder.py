@@ -13,12 +13,15 @@ from pathlib import Path
 from recipes import WordRecipe
 
 from deid.errors import DeidError
+from deid.streaming import journal
 from deid.streaming.crew import Crew
 from deid.streaming.filtering import Feed, filter_feed
 from deid.streaming.framing import Framing, Prefixed, delimited, whole
 from deid.streaming.stopping import Stop
 from deid.streaming.totals import Totals
 from deid.streaming.work import Shape
+
+journal._INTERVAL = 0.05  # so that short runs have many commits
 
 
 def main() -> int:
