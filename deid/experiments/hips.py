@@ -8,6 +8,8 @@ missed them, among many surrogates. The attacker is given more than a reader has
 and surrogate, without knowing which are which. Then
 
 - by *rarity*: the rarer its words in the release, the more suspicious (pools of surrogates are finite, reality is not);
+- by *program*: whoever knows this program knows which numbers and addresses it never writes, because those of its
+  surrogates come from ranges set aside for fiction and documentation;
 - by a *parrot*: a tagger trained on the released notes and their identifiers learns what the recognizer finds; what it
   does not find in notes that it was not trained on, the recognizer may have missed as well.
 
@@ -38,17 +40,27 @@ from deid.replacement.policy import DEFAULT_POLICY, load_policy
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ATTACKS", "Candidate", "Hips", "expected_found", "hips", "rarity", "release"]
+__all__ = ["ATTACKS", "Candidate", "Hips", "betrayed", "expected_found", "hips", "rarity", "release"]
 
 ATTACKS: dict[str, str] = {
     "redaction": "none needed: identifiers are redacted",
     "chance": "chance",
     "rarity": "rarity",
+    "program": "knowing the program",
     "parrot": "parrot",
     "parrot-rarity": "parrot, then rarity",
 }
 """Values of the column ``attack``, and what they are called."""
 _TEXTS = ("original", "surrogate")
+_RESERVED: dict[str, re.Pattern[str]] = {
+    **dict.fromkeys(
+        ("PHONE", "FAX"), re.compile(r"(?:.*\D)?555\D{0,2}01\d\d(?!\d)|(?!.*\d{3}[-. ]?\d{4}(?!\d))", re.DOTALL)
+    ),
+    **dict.fromkeys(("EMAIL", "URL"), re.compile(r".*\bexample\.(?:com|net|org)\b", re.DOTALL | re.IGNORECASE)),
+    "IPADDR": re.compile(r"192\.0\.2\.|198\.51\.100\.|203\.0\.113\.|2001:0?db8:", re.IGNORECASE),
+    "SSN": re.compile(r"\D*9|(?!.*\d{3}\D?\d\d\D?\d{4})"),
+}
+"""What surrogates of these categories look like; numbers of other countries and other forms tell nothing."""
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _GRID = 50
 
@@ -173,7 +185,8 @@ def hips(
     missed = np.array(
         [not any(s.overlaps(c.span) for s in found[d.id]) for d, own in released for c in own], dtype=np.float64
     )
-    attacks, curve = _attack(candidates, rarity(notes), missed)
+    plain = np.array([b for note in notes for b in betrayed(note)], dtype=np.float64)
+    attacks, curve = _attack(candidates, rarity(notes), plain, missed)
     return Hips(retagging, attacks, curve, len(notes), len(candidates), sum(c.leak for c in candidates))
 
 
@@ -256,6 +269,14 @@ def rarity(notes: Sequence[Document]) -> np.ndarray:
     return np.array([-min(counts[key] for key in own) for own in keys], dtype=np.float64)
 
 
+def betrayed(note: Document) -> list[bool]:
+    """Tell of each annotation of a released note whether it is something that is never written as a surrogate."""
+    return [
+        span.category in _RESERVED and not _RESERVED[span.category].match(note.text[span.start : span.end])
+        for span in note.spans
+    ]
+
+
 def expected_found(scores: np.ndarray, leaks: np.ndarray) -> np.ndarray:
     """Return how many leaks are expected among the k highest scores, ties in random order.
 
@@ -282,7 +303,9 @@ def expected_found(scores: np.ndarray, leaks: np.ndarray) -> np.ndarray:
     return np.concatenate([[0.0], np.cumsum(steps)])
 
 
-def _attack(candidates: Sequence[Candidate], rare: np.ndarray, missed: np.ndarray) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _attack(
+    candidates: Sequence[Candidate], rare: np.ndarray, plain: np.ndarray, missed: np.ndarray
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     import pandas as pd
 
     leaks = np.array([c.leak for c in candidates], dtype=bool)
@@ -291,6 +314,7 @@ def _attack(candidates: Sequence[Candidate], rare: np.ndarray, missed: np.ndarra
     rankings = {
         "chance": np.zeros(size),
         "rarity": rare,
+        "program": plain,
         "parrot": missed,
         "parrot-rarity": missed * span + rare,  # rarity decides among those alike
     }
@@ -308,8 +332,8 @@ def _attack(candidates: Sequence[Candidate], rare: np.ndarray, missed: np.ndarra
     curve: dict[str, np.ndarray] = {"examined": grid}
     for name, scores in rankings.items():
         met = expected_found(scores, leaks)
-        # as many as there are leaks; the parrot's flags are all that it does not find
-        flagged = int(missed.sum()) if name == "parrot" else total
+        # as many as there are leaks, but where an attack says of each whether it is one
+        flagged = int(scores.sum()) if name in ("program", "parrot") else total
         rows.append(
             {
                 "attack": name,

@@ -26,7 +26,13 @@ _STYLES = {
     "rejection": ("#cc79a7", "D"),
 }
 
-_ATTACK_COLOURS = {"chance": "#000000", "rarity": "#d55e00", "parrot": "#0072b2", "parrot-rarity": "#009e73"}
+_ATTACK_COLOURS = {
+    "chance": "#000000",
+    "rarity": "#d55e00",
+    "program": "#cc79a7",
+    "parrot": "#0072b2",
+    "parrot-rarity": "#009e73",
+}
 
 
 def plot_subsets(frame: pd.DataFrame) -> Figure:
@@ -69,7 +75,7 @@ def plot_hips(curve: pd.DataFrame) -> Figure:
     """Show the curve of `deid.experiments.hips.hips`: share of leaks met over share of identifiers examined."""
     figure = new_figure(6, 4.6)
     axes = figure.subplots()
-    for (name, colour), style in zip(_ATTACK_COLOURS.items(), (":", "-", "--", "-."), strict=True):
+    for (name, colour), style in zip(_ATTACK_COLOURS.items(), (":", "-", "-", "--", "-."), strict=True):
         axes.plot(curve["examined"].to_numpy(), curve[name].to_numpy(), style, color=colour, label=ATTACKS[name])
     axes.plot([0, 0, 1], [0, 1, 1], color="#999999", linewidth=0.8, label="redaction")
     axes.set_xlabel("share of identifiers examined, most suspicious first")

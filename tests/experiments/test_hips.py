@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from deid import io
 from deid.cli.main import app
 from deid.document import Document, Span
-from deid.experiments.hips import expected_found, hips, rarity, release
+from deid.experiments.hips import ATTACKS, betrayed, expected_found, hips, rarity, release
 from deid.experiments.trials import figures, score
 from deid.features import FeatureSet
 from deid.keys import Key
@@ -62,6 +62,25 @@ def test_rare_words_are_suspicious() -> None:
     text = " ".join(words)
     spans = tuple(Span(text.index(w), text.index(w) + len(w), "PATIENT") for w in words)
     assert rarity([Document("n", text, spans)]).tolist() == [-2, -1, -2, -2, -2]
+
+
+CONTACTS = {
+    "PHONE": ("617-234-5678", "(617) 234 5678 x12", "234-5678", "+1 617.234.5678", "tel. 617-234-5678"),
+    "EMAIL": ("ann.bo@home.org", "ANN@HOME.ORG"),
+    "URL": ("http://www.annbo.net/page?x=1",),
+    "IPADDR": ("10.20.30.40", "2a01:4f8::17"),
+    "SSN": ("123-45-6789", "123 45 6789"),
+}
+
+
+@pytest.mark.parametrize("category", CONTACTS)
+def test_surrogates_of_contacts_are_told_from_originals_and_never_betrayed(category: str) -> None:
+    """What the program writes is never taken for an original, and what is plainly one always."""
+    for text in CONTACTS[category]:
+        original = Document(text, text, (Span(0, len(text), category),))
+        assert betrayed(original) == [True]
+        assert betrayed(PIPELINE(original).document) == [False]
+    assert betrayed(Document("n", "Ann", (Span(0, 3, "PATIENT"),))) == [False]
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=7))
@@ -133,9 +152,9 @@ def test_the_command_prints_and_writes(corpus: list[Document], tmp_path: Path) -
     assert result.exit_code == 0, result.output
     assert "parrot, then rarity" in result.stdout
     numbers = json.loads(files[1].read_text())
-    assert [row["attack"] for row in numbers["attacks"]] == ["redaction", "chance", "rarity", "parrot", "parrot-rarity"]
+    assert [row["attack"] for row in numbers["attacks"]] == [*ATTACKS]
     assert numbers["attacks"][0]["auc"] is None
-    assert len(files[0].read_text().splitlines()) == 10
+    assert len(files[0].read_text().splitlines()) == 1 + 4 + len(ATTACKS)
     page = files[2].read_text()
     assert "Re-tagging" in page
     assert not any(text_of(d, s) in page for d in corpus for s in d.spans)
