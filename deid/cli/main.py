@@ -28,6 +28,7 @@ GROUPS: tuple[str, ...] = (
     "calibrate",
     "experiment",
     "convert",
+    "extract",
     "schema",
     "privacy",
     "risk",

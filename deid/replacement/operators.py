@@ -328,6 +328,7 @@ OPERATORS: Mapping[str, OperatorSpec] = _table(
         "published-value",
         f"{_ROOM}.generalize:published_value",
         "writes the value of an anonymized table that belongs to the place",
+        may_repeat=True,  # [60-69] holds the 69 that it stands for
     ),
     OperatorSpec(
         "surrogate",

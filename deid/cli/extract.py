@@ -1,0 +1,197 @@
+"""``deid extract`` and ``deid write-back``: from notes to a table of persons, and from a published table back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deid.cli.common import Summary, SummaryJson, progress
+from deid.cli.source_options import (
+    Allow,
+    AnyLabel,
+    AsOf,
+    Bias,
+    DateField,
+    Deny,
+    Encoding,
+    Failed,
+    IdField,
+    In,
+    InFormat,
+    Jobs,
+    KnownColumn,
+    KnownTable,
+    Language,
+    Model,
+    PatientField,
+    PatientPattern,
+    PatientTable,
+    Rules,
+    SpansField,
+    TextField,
+    document_total,
+    job_count,
+    read_day,
+    read_options,
+    read_people,
+    site_lists,
+    write_failed,
+)
+
+if TYPE_CHECKING:
+    from deid.detection import Recognizer
+    from deid.detection.known import KnownRecognizer
+
+_POLICY = """description = "What the anonymized table publishes; everything else is taken out."
+
+[default]
+operator = "redact"
+"""
+_PUBLISHED = ("DATE", "AGE", "LOCATION", "PROFESSION", "NAME", "ID", "CONTACT")
+
+
+def _extract(
+    source: In,
+    target: Annotated[Path, typer.Argument(metavar="VIEW", help="New table: .csv, .tsv or .parquet.")],
+    by: Annotated[str, typer.Option(metavar="person|note", help="What a row is.")] = "person",
+    rounds: Annotated[
+        int, typer.Option(metavar="N", help="Most rounds: each looks for what the one before learnt of a person.")
+    ] = 2,
+    join: Annotated[
+        str | None,
+        typer.Option(metavar="TABLE", help="Structured table to join: CSV, Parquet, SQLite file or postgresql:// URL."),
+    ] = None,
+    on: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the view and the joined table.")] = "mrn",
+    join_sql_table: Annotated[str | None, typer.Option(metavar="NAME", help="Table of a database to join.")] = None,
+    gold: Annotated[bool, typer.Option("--gold", help="Use the documents' own annotations; detect nothing.")] = False,
+    model: Model = None,
+    rules: Rules = None,
+    bias: Bias = None,
+    language: Language = None,
+    deny: Deny = None,
+    allow: Allow = None,
+    patients: PatientTable = None,
+    patient_field: PatientField = None,
+    patient_pattern: PatientPattern = None,
+    known: KnownTable = None,
+    known_column: KnownColumn = None,
+    date_field: DateField = None,
+    as_of: AsOf = None,
+    jobs: Jobs = 1,
+    format: InFormat = None,
+    encoding: Encoding = "utf-8",
+    any_label: AnyLabel = False,
+    text_field: TextField = None,
+    id_field: IdField = None,
+    spans_field: SpansField = None,
+    failed: Failed = None,
+    summary_json: SummaryJson = None,
+) -> None:
+    """Make a table of persons (or notes) from the PHI of notes: the identifier view.
+
+    One column an attribute, with ISO dates, ages, codes of states; VIEW.provenance.csv beside it says where each value
+    stands. Both hold PHI (mode 0600). Notes belong to one person by --patients and the like, else by an equal record
+    number, or an equal name and birth date. Then: deid schema VIEW, deid anonymize VIEW.
+
+    Example: deid extract notes/ view.csv --join patients.csv --on mrn
+    """
+    from deid.errors import OutputError
+    from deid.extraction.view import join_table, provenance_path
+    from deid.io import scan
+    from deid.pipeline import build_recognizer
+    from deid.pipeline.extracting import extract_files
+
+    found = scan(source, format, read_options(encoding, any_label, text_field, id_field, spans_field))
+    if target.exists() or provenance_path(target).exists():
+        raise OutputError("there already", "name a new file", str(target))
+    people = read_people(patients, patient_field, patient_pattern, known, known_column)
+    site = site_lists(deny, allow)
+
+    def recognizer(items: KnownRecognizer | None) -> Recognizer | None:
+        if gold:
+            return None
+        return build_recognizer(model, rules=rules, bias=bias, language=language, known=items, site=site)
+
+    result = extract_files(
+        found,
+        recognizer,
+        by=by,
+        rounds=rounds,
+        patients=people.patients,
+        known=people.known,
+        language=language or "en",
+        date_field=date_field,
+        as_of=read_day(as_of),
+        jobs=job_count(jobs),
+        watch=lambda items: progress(items, "extracting", document_total(found)),
+    )
+    view, unmatched = result.view, 0
+    if join is not None:
+        from deid.tables import read_table
+
+        view, unmatched = join_table(view, read_table(join, table=join_sql_table), on)
+    view.write(target)
+    summary = Summary("extract", documents=result.documents, failures=result.failures, notes=found.remarks())
+    persons = int(view.frame["person"].nunique())
+    summary.notes.append(f"{len(view.frame)} rows, {persons} persons, {result.rounds} rounds; {target} holds PHI")
+    summary.notes += [
+        f"{column}: {count} rows with values that disagree" for column, count in sorted(view.conflicts.items())
+    ]
+    if join is not None:
+        summary.notes.append(f"{unmatched} rows have no partner in the joined table")
+    filled = {c: int(view.frame[c].notna().sum()) for c in view.frame.columns[2:]}
+    summary.extra = {
+        "rows": len(view.frame),
+        "persons": persons,
+        "rounds": result.rounds,
+        "conflicts": dict(sorted(view.conflicts.items())),
+        "filled": filled,
+        "unmatched": unmatched,
+    }
+    write_failed(summary, failed)
+    summary.finish(summary_json)
+
+
+def _write_back(
+    view: Annotated[Path, typer.Argument(metavar="VIEW", help="Table of deid extract, with its provenance beside it.")],
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The anonymized table.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="New folder for the policy and its values.")],
+    on: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of both that tells rows apart; else their order does.")
+    ] = None,
+    summary_json: SummaryJson = None,
+) -> None:
+    """Make the policy that writes a published table's values back into the notes.
+
+    OUT/policy.toml and OUT/values.csv say what stands where: 56 becomes [50-59] when the table publishes that. Values
+    that are suppressed, and all other PHI, are taken out. Then: deid scrub notes/ out/ --policy OUT/policy.toml
+
+    Example: deid write-back view.csv release.csv published/
+    """
+    from deid.errors import OutputError
+    from deid.extraction import published_values, read_view
+    from deid.io.atomic import write_bytes
+    from deid.tables import read_table, write_table
+
+    values = published_values(read_view(view), read_table(release), on=on)
+    try:
+        target.mkdir(mode=0o700)
+    except OSError as error:
+        raise OutputError(f"the folder cannot be made ({error.strerror})", "name a new folder", str(target)) from None
+    write_table(values, target / "values.csv")
+    lines = "".join(
+        f'\n[categories.{category}]\noperator = "published-value"\nvalues = "values.csv"\n' for category in _PUBLISHED
+    )
+    write_bytes(target / "policy.toml", (_POLICY + lines).encode())
+    summary = Summary("write-back")
+    summary.notes.append(f"{len(values)} places get a published value; use: deid scrub --policy {target}/policy.toml")
+    summary.extra = {"places": len(values)}
+    summary.finish(summary_json)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("extract")(_extract)
+    app.command("write-back")(_write_back)

@@ -1,0 +1,172 @@
+"""Values of attributes in one form: ISO dates, ages in years, codes of states, digits of numbers.
+
+What cannot be read is None, never a guess: a date without a year keeps what it says (``--03-14``, ISO 8601), and no
+century, month or day is invented beyond what completes a year of two digits.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import re
+from collections.abc import Iterable
+
+from deid.identity import parse_name
+from deid.replacement.date_forms import Token, tokenize_date
+from deid.replacement.numerals import read_numeral
+from deid.replacement.pools import cities, phrase_key, states
+
+__all__ = ["city_state", "day_first", "iso_date", "read_age", "read_number", "read_state", "read_zip", "whole_name"]
+
+_NUMERIC = re.compile(r"(?<!\d)(\d{1,2})\s?[-/.]\s?(\d{1,2})\s?[-/.]\s?\d{2,4}(?!\d)")
+_ZIP = re.compile(r"(?<!\d)\d{5}(?!\d)")
+_LATEST = 2049
+
+
+def day_first(texts: Iterable[str], *, spanish: bool = False) -> bool:
+    """Tell from the unambiguous dates of a note whether days come before months."""
+    votes = 0
+    for text in texts:
+        for match in _NUMERIC.finditer(text):
+            a, b = int(match[1]), int(match[2])
+            votes += (a > 12 >= b) - (b > 12 >= a)
+    return votes > 0 or (votes == 0 and spanish)
+
+
+def _year(year: int, reference: datetime.date | None) -> int:
+    """Complete a year of two digits: not later than the year after the reference day's (2049 without one)."""
+    if year > 99:
+        return year
+    latest = reference.year + 1 if reference else _LATEST
+    century = latest - latest % 100
+    return century + year if century + year <= latest else century - 100 + year
+
+
+def iso_date(
+    text: str, *, days_first: bool = False, reference: datetime.date | None = None, spanish: bool = False
+) -> str | None:
+    """Return a date as ``2019-03-14``, ``2019-03``, ``2019`` or ``--03-14``; None for what is none of these.
+
+    Parameters
+    ----------
+    text : str
+        A date as it stands in a note.
+    days_first : bool
+        How 3/4/2019 is read.
+    reference : datetime.date, optional
+        Day of the note, for the century of short years.
+    spanish : bool
+        Language of month names.
+
+    Examples
+    --------
+    >>> iso_date("March 14th, 2019"), iso_date("14.3.19", days_first=True), iso_date("3/2019"), iso_date("May 3")
+    ('2019-03-14', '2019-03-14', '2019-03', '--05-03')
+    """
+    tokens = [t for t in tokenize_date(text, spanish=spanish) or () if t.kind != "W"]
+    try:
+        return _read(tokens, days_first, reference)
+    except ValueError:  # no such day
+        return None
+
+
+def _read(tokens: list[Token], days_first: bool, reference: datetime.date | None) -> str | None:
+    kinds = "".join("D" if t.kind == "O" else t.kind for t in tokens)
+    values = [t.values for t in tokens]
+    if kinds == "F":
+        a, b, c = values[0]
+        if a > 31:
+            year, month, day = a, b, c
+        else:
+            first = a > 12 or (days_first and b <= 12)
+            year, month, day = _year(c, reference), *((b, a) if first else (a, b))
+        return datetime.date(year, month, day).isoformat() if month and day else None
+    found = dict(zip(kinds, (v[0] if v else 0 for v in values), strict=True)) if len(set(kinds)) == len(kinds) else {}
+    year = _year(found["Y"], reference) if "Y" in found else _year(found["Q"], reference) if "Q" in found else 0
+    if set(found) in ({"M", "D", "Y"}, {"M", "D", "Q"}):
+        return datetime.date(year, found["M"], found["D"]).isoformat()
+    if set(found) == {"M", "D"}:
+        datetime.date(2000, found["M"], found["D"])
+        return f"--{found['M']:02}-{found['D']:02}"
+    if set(found) in ({"M", "Y"}, {"M", "Q"}):
+        return f"{year:04}-{found['M']:02}"
+    if kinds == "E":
+        a, b = values[0]
+        year, month = (a, b) if a > 12 else (b, a)
+        return f"{_year(year, reference):04}-{month:02}" if 1 <= month <= 12 else None
+    if kinds == "P":
+        a, b = values[0]
+        if max(a, b) > 31:
+            month, year = (a, b) if b > 31 else (b, a)
+            return f"{_year(year, reference):04}-{month:02}" if 1 <= month <= 12 else None
+        month, day = (b, a) if a > 12 or (days_first and b <= 12) else (a, b)
+        datetime.date(2000, month, day)
+        return f"--{month:02}-{day:02}"
+    return f"{year:04}" if kinds in ("Y", "Q") else None
+
+
+def read_age(text: str) -> int | None:
+    """Return an age in whole years: ``"87"``, ``"eighty seven"``, ``"18 months"`` is 1; None for a decade."""
+    match = re.match(r"\s*(\d{1,3})(?![\d'’s])", text)
+    if match is None:
+        numeral = read_numeral(text.strip())
+        return numeral[0] if numeral and 0 <= numeral[0] <= 125 else None
+    age = int(match[1])
+    rest = text[match.end() :].lower()
+    if re.match(r"[\s-]*(?:m\b|mo\b|mos\b|month|mes)", rest):
+        age //= 12
+    elif re.match(r"[\s-]*(?:w\b|wk|week|d\b|day|semana|d[ií]a)", rest):
+        age = 0
+    return age if age <= 125 else None
+
+
+@functools.cache
+def _state_codes() -> dict[str, str]:
+    codes: dict[str, str] = {}
+    for state in states():
+        for name in (state.code, state.name, state.traditional, state.traditional.replace(".", "")):
+            codes.setdefault(phrase_key(name), state.code)
+    return codes
+
+
+def read_state(text: str) -> str | None:
+    """Return the postal code of a state of the USA; None for another region."""
+    return _state_codes().get(phrase_key(text))
+
+
+@functools.cache
+def _city_states() -> dict[str, str]:
+    """City -> state, for cities that one state of the USA alone has, or whose namesakes are all far smaller."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for area, names in cities().items():
+        for rank, name in enumerate(names):
+            found.setdefault(phrase_key(name), []).append((rank, area))
+    return {
+        city: places[0][1].removeprefix("US-")
+        for city, places in ((c, sorted(p)) for c, p in found.items())
+        if places[0][1].startswith("US-") and (len(places) == 1 or places[1][0] > 5 * places[0][0] + 20)
+    }
+
+
+def city_state(text: str) -> str | None:
+    """Return the state that a city lies in, where its name leaves no doubt."""
+    return _city_states().get(phrase_key(text))
+
+
+def read_zip(text: str) -> str | None:
+    """Return the five digits of a ZIP code, or another postal code in capitals without blanks."""
+    match = _ZIP.search(text)
+    return match[0] if match else re.sub(r"\s+", "", text).upper() or None
+
+
+def read_number(text: str) -> str | None:
+    """Return letters and digits of an identifier, in capitals."""
+    return re.sub(r"[\W_]+", "", text).upper() or None
+
+
+def whole_name(text: str) -> str | None:
+    """Return a person's name as ``Given Middle Family``; None when no name is in it."""
+    place = {"given": 0, "name": 0, "initial": 1, "middle": 1, "particle": 2, "family": 2}
+    parts = sorted((p for p in parse_name(text).parts if p.role in place), key=lambda p: place[p.role])
+    words = [text[p.start : p.end] for p in parts]
+    return " ".join(w.title() if w.isupper() or w.islower() else w for w in words) or None

@@ -1,0 +1,274 @@
+"""The identifier view: facts of many notes in one table, a row a note or a person, with the place of every value.
+
+Notes are linked to persons by exact keys: the patient's id where it is known, else an equal medical record number, else
+an equal name with an equal birth date. Values that disagree are settled in this order (Gardner and Xiong 2009, section
+3): within a note the greatest weight, then the first; between notes of a person the majority, then the newest note,
+then all values that are left, joined by ``; ``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deid.errors import ConfigError, InputError
+from deid.extraction.notes import COLUMNS, MANY, PERSONAL, Fact
+from deid.identity import name_key
+from deid.microdata import nearest
+from deid.tables import read_table, write_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["NoteFacts", "View", "build_view", "join_table", "provenance_path", "read_view"]
+
+_SEPARATOR = "; "
+_PLACES = ("document", "start", "end", "row", "column", "value")
+
+
+@dataclass(frozen=True, slots=True)
+class NoteFacts:
+    """The facts of one note."""
+
+    document: str
+    facts: tuple[Fact, ...] = field(repr=False)
+    patient: str | None = field(default=None, repr=False)
+    """The patient's id, where the user's tables or fields say it."""
+    note_date: str | None = None
+    """ISO date of the note, where it is known from outside its text."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """An identifier view. It holds PHI; so do its files (mode 0600)."""
+
+    frame: pd.DataFrame = field(repr=False)
+    """A row a note or a person: ``person``, ``document`` (of notes) or ``notes`` (their number), and the columns of
+    `deid.extraction.COLUMNS` that have a value."""
+    provenance: pd.DataFrame = field(repr=False)
+    """Where values come from: document, start, end, row of ``frame`` (from 0), column, value."""
+    conflicts: Mapping[str, int] = field(default_factory=dict)
+    """Column -> persons or notes whose values disagreed."""
+
+    def write(self, path: Path, *, replace: bool = False) -> None:
+        """Write the table, and its provenance beside it (`provenance_path`).
+
+        Raises
+        ------
+        OutputError
+            When a file cannot be written.
+        """
+        write_table(self.frame, path, replace=replace)
+        write_table(self.provenance, provenance_path(path), replace=replace)
+
+
+def provenance_path(path: Path) -> Path:
+    """Return where the provenance of a view is kept: ``view.csv`` has ``view.provenance.csv``."""
+    return path.with_name(f"{path.stem}.provenance{path.suffix}")
+
+
+def read_view(path: Path) -> View:
+    """Read a view with its provenance.
+
+    Raises
+    ------
+    InputError
+        When a file is missing or damaged.
+    """
+    places = read_table(provenance_path(path))
+    for column in _PLACES:
+        if column not in places.columns:
+            raise InputError(f"no column {column!r}", "name a view that deid extract wrote", str(provenance_path(path)))
+    return View(read_table(path), places)
+
+
+def build_view(notes: Iterable[NoteFacts], *, by: str = "person") -> View:
+    """Make the table.
+
+    Parameters
+    ----------
+    notes : iterable of NoteFacts
+    by : str
+        ``person`` or ``note``: what a row is.
+
+    Raises
+    ------
+    ConfigError
+        When ``by`` is neither.
+    """
+    import pandas as pd
+
+    if by not in ("person", "note"):
+        raise ConfigError("a row is a note or a person", "for example: --by person")
+    settled = [(note, *_settle_note(note)) for note in notes]
+    people = _link([(note, values) for note, values, _ in settled])
+    conflicts: Counter[str] = Counter()
+    rows: list[dict[str, object]] = []
+    row_of: list[int] = []
+    if by == "note":
+        for (note, values, disagree), person in zip(settled, people, strict=True):
+            conflicts.update(disagree)
+            row_of.append(len(rows))
+            rows.append({"person": person, "document": note.document, **values})
+    else:
+        members: dict[str, list[int]] = {}
+        for i, person in enumerate(people):
+            members.setdefault(person, []).append(i)
+        order = {person: n for n, person in enumerate(members)}
+        row_of = [order[person] for person in people]
+        for person, indices in members.items():
+            joined, disagree = _settle_person([settled[i][1] for i in indices])
+            conflicts.update(disagree)
+            rows.append({"person": person, "notes": len(indices), **joined})
+    first = ["person", "document" if by == "note" else "notes"]
+    used = {c for row in rows for c in row}
+    frame = pd.DataFrame(rows, columns=[*first, *(c for c in COLUMNS if c in used)])
+    places = [
+        (note.document, f.start, f.end, row, f.column, f.value)
+        for (note, _, _), row in zip(settled, row_of, strict=True)
+        for f in note.facts
+    ]
+    return View(frame, pd.DataFrame(places, columns=list(_PLACES)), dict(conflicts))
+
+
+def _settle_note(note: NoteFacts) -> tuple[dict[str, str], list[str]]:
+    """Return a note's value of each column, and the columns whose values disagree."""
+    weights: dict[str, dict[str, int]] = {}
+    for fact in note.facts:
+        held = weights.setdefault(fact.column, {})
+        held[fact.value] = held.get(fact.value, 0) + fact.weight
+    if note.note_date:
+        weights["note_date"] = {note.note_date: 1}
+    values, disagree = {}, []
+    for column, held in weights.items():
+        if column in MANY:
+            values[column] = _SEPARATOR.join(_fullest(held))
+            continue
+        values[column] = max(held, key=lambda v: held[v])  # the first of equals
+        if len(held) > 1 and column != "age":  # relatives have ages too
+            disagree.append(column)
+    if "age" not in values and (age := _age(values.get("birth_date", ""), values.get("note_date", ""))) is not None:
+        values["age"] = str(age)
+    return values, disagree
+
+
+def _fullest(values: Iterable[str]) -> list[str]:
+    """Leave out values whose words another one has too: ``Ghimire`` beside ``Hari Maya Ghimire``."""
+    words = {value: set(value.split()) for value in values}
+    return [v for v, own in words.items() if not any(own < other for other in words.values())]
+
+
+def _age(birth: str, day: str) -> int | None:
+    """Return the age on a day, both full ISO dates."""
+    if len(birth) != 10 or len(day) != 10:
+        return None
+    (y, m, d), (ny, nm, nd) = (map(int, text.split("-")) for text in (birth, day))
+    age = ny - y - ((nm, nd) < (m, d))
+    return age if 0 <= age <= 125 else None
+
+
+def _settle_person(notes: Sequence[Mapping[str, str]]) -> tuple[dict[str, object], list[str]]:
+    """Join the values of a person's notes."""
+    newest = sorted(range(len(notes)), key=lambda i: (notes[i].get("note_date", ""), i), reverse=True)
+    values: dict[str, object] = {}
+    disagree = []
+    for column in COLUMNS:
+        said = [(i, notes[i][column]) for i in newest if column in notes[i]]
+        if not said:
+            continue
+        if column in MANY:
+            parts = (part for _, value in reversed(said) for part in value.split(_SEPARATOR))
+            values[column] = _SEPARATOR.join(_fullest(dict.fromkeys(parts)))
+        elif column not in PERSONAL:
+            values[column] = said[0][1]  # of the newest note that has one
+        else:
+            votes = Counter(value for _, value in said)
+            most = max(votes.values())
+            best = [value for value in dict.fromkeys(v for _, v in said) if votes[value] == most]
+            dated = notes[newest[0]].get("note_date")
+            values[column] = best[0] if len(best) == 1 or dated else _SEPARATOR.join(best)
+            if len(votes) > 1:
+                disagree.append(column)
+    return values, disagree
+
+
+def _link(notes: Sequence[tuple[NoteFacts, Mapping[str, str]]]) -> list[str]:
+    """Return the person of each note: ``P1``, ``P2``, ... in the order of their first notes."""
+    parent = list(range(len(notes)))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    seen: dict[tuple[str, str], int] = {}
+    for i, (note, values) in enumerate(notes):
+        keys = []
+        if note.patient is not None:
+            keys.append(("patient", note.patient))
+        else:
+            if "mrn" in values:
+                keys.append(("mrn", values["mrn"]))
+            if "name" in values and len(values.get("birth_date", "")) == 10:
+                words = sorted(name_key(w) for w in values["name"].split() if len(w) > 1)
+                keys.append(("name", " ".join((*words, values["birth_date"]))))
+        for key in keys:
+            parent[root(i)] = root(seen.setdefault(key, i))
+    numbers: dict[int, str] = {}
+    found = []
+    for i in range(len(notes)):
+        found.append(numbers.setdefault(root(i), f"P{len(numbers) + 1}"))
+    return found
+
+
+def join_table(view: View, table: pd.DataFrame, on: str) -> tuple[View, int]:
+    """Add the columns of a structured table to a view's rows; where both have a column, the table's values win.
+
+    Parameters
+    ----------
+    view : View
+    table : pandas.DataFrame
+    on : str
+        Column of both; numbers are compared by their letters and digits alone.
+
+    Returns
+    -------
+    View
+        With the table's columns behind its own.
+    int
+        Rows without a partner.
+
+    Raises
+    ------
+    ConfigError
+        When a side lacks the column.
+    InputError
+        When the table has two rows of one key.
+    """
+    from deid.extraction.values import read_number
+
+    for frame, name in ((view.frame, "the view"), (table, "the joined table")):
+        if on not in frame.columns:
+            raise ConfigError(f"{name} has no column {on!r}", nearest(on, map(str, frame.columns)))
+
+    def keys(frame: pd.DataFrame) -> pd.Series:
+        return frame[on].astype("string").map(lambda v: read_number(str(v)), na_action="ignore")
+
+    right = table.assign(**{on: keys(table)}).dropna(subset=[on])
+    double = right[on].duplicated()
+    if double.any():
+        position = f"row {int(double.to_numpy().argmax()) + 1}"
+        raise InputError(f"a second row of the same {on!r}", "keep one row a key", "the joined table", position)
+    left = view.frame.assign(**{on: keys(view.frame)})
+    shared = [c for c in table.columns if c in left.columns and c != on]
+    merged = left.merge(right, how="left", on=on, suffixes=("", " (table)"), indicator=True)
+    unmatched = int((merged["_merge"] == "left_only").sum())
+    for column in shared:
+        other = merged.pop(f"{column} (table)").astype("object")
+        merged[column] = other.where(other.notna(), merged[column].astype("object"))
+    merged[on] = view.frame[on].to_numpy()
+    return View(merged.drop(columns="_merge"), view.provenance, view.conflicts), unmatched

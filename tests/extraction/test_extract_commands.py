@@ -1,0 +1,84 @@
+"""The commands extract and write-back, and the rounds between them."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from deid.cli.main import app
+from deid.errors import DeidError
+
+NOTES = {
+    "a": "Patient: Zelda Quarrymane\nDOB: 3/4/1950   MRN: 5512345\nDate of service: 6/7/2019\n"
+    "The patient is a 69-year-old woman.\n",
+    "b": "MRN: 5512345\nFollow-up visit on 7/8/2019. quarrymane zelda is doing well. She is a 69 year old woman.\n",
+    "c": "Patient: Bob Ostrander\nDOB: 1/2/1980   MRN: 9987654\nDate of service: 6/9/2019\nHe is a 39-year-old man.\n",
+}
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+def write_notes(folder: Path) -> Path:
+    folder.mkdir()
+    for name, text in NOTES.items():
+        (folder / f"{name}.txt").write_text(text)
+    return folder
+
+
+def test_notes_become_a_table_and_a_release_goes_back_into_them(tmp_path: Path) -> None:
+    """The whole path: extract, publish, write back; the notes say what the table says, and no identifier is left."""
+    notes = write_notes(tmp_path / "notes")
+    status, _ = run("extract", notes, tmp_path / "view.csv", "--model", "none", "--summary-json", tmp_path / "s.json")
+    assert status == 0
+    view = pd.read_csv(tmp_path / "view.csv", dtype=str)
+    assert view["mrn"].tolist() == ["5512345", "9987654"]
+    assert view["notes"].tolist() == ["2", "1"]
+    assert view["sex"].tolist() == ["female", "male"]
+    assert view["birth_date"].tolist() == ["1950-03-04", "1980-01-02"]
+    assert json.loads((tmp_path / "s.json").read_text())["persons"] == 2
+    release = pd.DataFrame({"age": ["60-69", "*"], "birth_date": ["1950", "*"]})
+    release.to_csv(tmp_path / "release.csv", index=False)
+    assert run("write-back", tmp_path / "view.csv", tmp_path / "release.csv", tmp_path / "back")[0] == 0
+    status, _ = run(
+        *("scrub", notes, tmp_path / "out", "--model", "none", "--policy", tmp_path / "back" / "policy.toml"),
+        *("--key-file", tmp_path / "key", "--keep", "filename", "--keep", "id"),
+    )
+    assert status == 0
+    text = (tmp_path / "out" / "a.txt").read_text()
+    assert "[60-69]-year-old woman" in text
+    assert "DOB: 1950" in text
+    other = (tmp_path / "out" / "c.txt").read_text()
+    assert "39" not in other
+    assert not any(word in text + other for word in ("Zelda", "Ostrander", "5512345", "6/7/2019"))
+
+
+def test_a_second_round_finds_what_the_first_learnt(tmp_path: Path) -> None:
+    """The name that one note gives behind its label is looked for in the person's other note, where it stands bare."""
+    notes = write_notes(tmp_path / "notes")
+    for rounds in (1, 2):
+        run("extract", notes, tmp_path / f"{rounds}.csv", "--model", "none", "--rounds", rounds)
+    names = []
+    for rounds in (1, 2):
+        places = pd.read_csv(tmp_path / f"{rounds}.provenance.csv", dtype=str)
+        names.append(len(places[(places["document"] == "b") & (places["column"] == "name")]))
+    assert names == [0, 1]
+
+
+def test_what_cannot_be_done_says_so(tmp_path: Path) -> None:
+    notes = write_notes(tmp_path / "notes")
+    (tmp_path / "there.csv").write_text("x")
+    for arguments, word in (
+        (("extract", notes, tmp_path / "there.csv"), "there already"),
+        (("extract", notes, tmp_path / "v.csv", "--by", "visit", "--model", "none"), "note or a person"),
+        (("extract", notes, tmp_path / "w.csv", "--rounds", "0", "--model", "none"), "at least 1"),
+        (("write-back", tmp_path / "none.csv", tmp_path / "there.csv", tmp_path / "o"), "cannot be read"),
+    ):
+        with pytest.raises(DeidError, match=word):
+            run(*arguments)
