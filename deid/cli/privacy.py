@@ -50,6 +50,12 @@ def _privacy(
         tuple[float, float] | None,
         typer.Option(metavar="W A", help="At most a share A of a class in a window of a share W of the range."),
     ] = None,
+    guard: Annotated[
+        tuple[str, float] | None,
+        typer.Option(
+            metavar="COLUMN P", help="Personalised privacy: guarding nodes, and the greatest chance of a breach."
+        ),
+    ] = None,
     population: Annotated[
         str | None, typer.Option(metavar="P", help="Table of the population, for --k-map and --presence.")
     ] = None,
@@ -82,7 +88,10 @@ def _privacy(
     release = open_microdata(place, said, separator, table, hierarchies=False)
     epsilon, m = epsilon_m or (None, None)
     width, window = range_diversity or (None, None)
-    asked = Requirements(k, l, entropy_l, c, alpha, t, distance, beta, epsilon, m, width, window, k_map, kk, presence)
+    node, breach = guard or (None, None)
+    asked = Requirements(
+        k, l, entropy_l, c, alpha, t, distance, beta, epsilon, m, width, window, k_map, kk, presence, node, breach
+    )
     originals = open_beside(original, release, said, separator)
     findings = assess(
         release,

@@ -15,11 +15,12 @@ from deid.disclosure.privacy import (
     entropy_l_diversity,
     epsilon_m_anonymity,
     k_anonymity,
+    personalised_privacy,
     range_diversity,
     recursive_l_diversity,
 )
 from deid.errors import ConfigError
-from deid.microdata import Microdata
+from deid.microdata import NA_CODE, Microdata, check_columns
 
 __all__ = ["Finding", "Requirements", "assess"]
 
@@ -50,6 +51,9 @@ class Requirements:
         k-map against a population, (k,k)-anonymity against the originals.
     presence : (float, float)
         Bounds of delta-presence against a population.
+    guard, breach : str, float
+        Personalised privacy: the column that holds every row's guarding node, empty for none, and the greatest chance
+        of a breach; both or none.
     """
 
     k: int | None = None
@@ -67,6 +71,8 @@ class Requirements:
     k_map: int | None = None
     kk: int | None = None
     presence: tuple[float, float] | None = None
+    guard: str | None = None
+    breach: float | None = None
 
 
 @dataclass(frozen=True)
@@ -133,7 +139,17 @@ def assess(
     """
     k = 1 if asked.k is None else asked.k  # what is not asked for is told all the same
     findings = [Finding("k-anonymity", "", asked.k, k_anonymity(release, k, suppressed=suppressed))]
-    of_values = (asked.l, asked.entropy_l, asked.c, asked.alpha, asked.t, asked.beta, asked.m, asked.window_alpha)
+    of_values = (
+        asked.l,
+        asked.entropy_l,
+        asked.c,
+        asked.alpha,
+        asked.t,
+        asked.beta,
+        asked.m,
+        asked.window_alpha,
+        asked.breach,
+    )
     if not release.sensitive and any(level is not None for level in of_values):
         raise ConfigError("no column is sensitive", "name the ones to protect with --sensitive")
     for column in release.sensitive:
@@ -195,6 +211,12 @@ def _of_column(release: Microdata, column: str, asked: Requirements, suppressed:
     if asked.epsilon is not None and asked.m is not None:
         verdict = epsilon_m_anonymity(release, column, asked.epsilon, asked.m, suppressed=suppressed)
         found.append(Finding(f"({asked.epsilon:g},m)-anonymity", column, asked.m, verdict))
+    if asked.guard is not None and asked.breach is not None:
+        check_columns(release.frame, [asked.guard])
+        coded = release.codes(asked.guard)
+        guards = [None if code == NA_CODE else coded.values[code] for code in coded.codes]
+        verdict = personalised_privacy(release, column, guards, asked.breach, suppressed=suppressed)
+        found.append(Finding("personalised privacy", column, asked.breach, verdict))
     if asked.width is not None and asked.window_alpha is not None:
         verdict = range_diversity(release, column, asked.width, asked.window_alpha, suppressed=suppressed)
         found.append(Finding(f"range diversity ({asked.width:g})", column, asked.window_alpha, verdict))

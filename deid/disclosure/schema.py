@@ -29,7 +29,7 @@ import numpy as np
 from deid.errors import ConfigError, InputError
 from deid.hierarchy import Hierarchy, read_hierarchy
 from deid.hierarchy_builders import build_hierarchy
-from deid.microdata import KINDS, NA_CODE, ROLES, Microdata, check_columns, nearest
+from deid.microdata import KINDS, NA_CODE, ROLES, SUPPRESSED, Microdata, check_columns, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,8 +162,8 @@ def apply_schema(frame: pd.DataFrame, schema: Schema, *, hierarchies: bool = Tru
     schema : Schema
         What is said of it.
     hierarchies : bool
-        Load and build hierarchies. Published tables are read without those that are built from values, because
-        their cells are general already; files are loaded in any case.
+        Build hierarchies of quasi-identifiers from their values. Those of a published table are general already: read
+        it without. Files are loaded, and hierarchies of other columns built, in any case.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def apply_schema(frame: pd.DataFrame, schema: Schema, *, hierarchies: bool = Tru
             trees[name] = column.hierarchy
         elif isinstance(column.hierarchy, Path):
             trees[name] = read_hierarchy(column.hierarchy, name)
-        elif column.hierarchy is not None and hierarchies:
+        elif column.hierarchy is not None and (hierarchies or column.role != "quasi-identifier"):
             trees[name] = _build(plain, name, column.hierarchy)
     return Microdata(frame, roles, trees, schema.person, kinds)
 
@@ -193,10 +193,12 @@ def _build(table: Microdata, name: str, settings: Mapping[str, Any]) -> Hierarch
     options = dict(settings)
     kind = options.pop("kind")
     coded = table.codes(name)
+    counts = np.bincount(coded.codes[coded.codes != NA_CODE], minlength=len(coded.values))
+    rows_of = {value: int(count) for value, count in zip(coded.values, counts, strict=True) if value != SUPPRESSED}
     if kind == "automatic":
-        options["counts"] = np.bincount(coded.codes[coded.codes != NA_CODE], minlength=len(coded.values)).tolist()
+        options["counts"] = list(rows_of.values())
     try:
-        return build_hierarchy(kind, coded.values, **options)
+        return build_hierarchy(kind, tuple(rows_of), **options)
     except InputError as error:
         raise InputError(error.what, error.hint, f"column {name!r}") from None
     except ConfigError as error:

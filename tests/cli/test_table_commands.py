@@ -81,6 +81,34 @@ def test_privacy_against_population_and_originals(files: Path, run: Run) -> None
     assert levels == {"k-anonymity": 10, "k-map": 10, "delta-presence": [1.0, 1.0], "(k,k)-anonymity": 10}
 
 
+def test_hierarchies_and_guards_of_sensitive_values(files: Path, run: Run) -> None:
+    rows = ["[20-29],E11.65,E08-E13", "[20-29],I10,", "[30-39],E11.9,", "[30-39],*,E11"]
+    (files / "dx.csv").write_text("age,dx,guard\n" + "\n".join(rows) + "\n")
+    (files / "s.toml").write_text(
+        '[columns.age]\nrole = "quasi-identifier"\nhierarchy = { kind = "intervals" }\n'
+        '[columns.dx]\nrole = "sensitive"\nhierarchy = { kind = "icd-10-cm" }\n'
+    )
+    arguments = (
+        "privacy",
+        "dx.csv",
+        "--schema",
+        "s.toml",
+        "--distance",
+        "hierarchical",
+        "--t",
+        "1",
+        "--summary-json",
+        "-",
+    )
+    done = run(*arguments, "--guard", "guard", "0.5")
+    assert done.returncode == 1, done.stderr
+    findings = {f["model"]: f for f in json.loads(done.stdout[done.stdout.index("{") :])["findings"]}
+    assert findings["t-closeness (hierarchical)"]["ok"] is True
+    assert findings["personalised privacy"] == {
+        "model": "personalised privacy", "column": "dx", "asked": 0.5, "level": 1.0, "ok": False, "rows": [4],
+    }  # fmt: skip
+
+
 def test_risk_with_population_and_an_earlier_release(files: Path, run: Run) -> None:
     done = run(
         "risk", "released.csv", "--qi", "age,sex", "--sensitive", "disease", "--population", "original.csv",
