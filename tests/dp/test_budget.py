@@ -149,8 +149,25 @@ print(granted)
 """
 
 
-def test_eight_processes_share_what_is_affordable(tmp_path: Path) -> None:
-    place = str(tmp_path / "ledger.db")
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A place for a ledger: a file, and a server."""
+    if request.param == "sqlite":
+        return str(tmp_path / "ledger.db")
+    return str(request.getfixturevalue("postgresql")())
+
+
+def test_parts_and_answers_in_both_databases(place: str) -> None:
+    ledger = Ledger.create(place, 1.0, ROW)
+    assert [spend(ledger, 0.5, f"part {i}", ("sex", str(i))) for i in range(3)] == [NANO // 2, 0, 0]
+    assert ledger.answer("part 0", "7") == "7"
+    assert [line.answer for line in Ledger.open(place).history()] == ["7", None, None]
+    with pytest.raises(ConfigError, match="already"):
+        Ledger.create(place, 2.0, ROW)
+    ledger.close()
+
+
+def test_eight_processes_share_what_is_affordable(place: str) -> None:
     Ledger.create(place, 0.5, ROW).close()
     running = [
         subprocess.Popen([sys.executable, "-c", SPENDER, place, str(i)], stdout=subprocess.PIPE, text=True)
@@ -173,8 +190,7 @@ time.sleep(60)
 """
 
 
-def test_killed_between_charge_and_answer_has_paid_and_gets_nothing(tmp_path: Path) -> None:
-    place = str(tmp_path / "ledger.db")
+def test_killed_between_charge_and_answer_has_paid_and_gets_nothing(place: str) -> None:
     Ledger.create(place, 0.5, ROW).close()
     process = subprocess.Popen([sys.executable, "-c", HANGING, place], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
