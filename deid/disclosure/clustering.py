@@ -145,7 +145,7 @@ def _merge(work: _Work, groups: list[list[int]]) -> list[list[int]]:
             alive[other] = False
             low[g], high[g] = np.minimum(low[g], low[other]), np.maximum(high[g], high[other])
             size[g] += size[other]
-            good[g] = good[other] or work.good(groups[g])
+            good[g] = work.good(groups[g])
     result: list[list[int]] = []
     for g in np.flatnonzero(alive).tolist():
         result.extend(_split(work, groups[g]))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deid.disclosure.encoding import CodedColumn, Ints
+from deid.disclosure.encoding import CodedColumn, Ints, Tree
 
 __all__ = ["Cuts", "halves"]
 
@@ -16,8 +16,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """The tree along which a column is cut: its hierarchy, or halves of halves of its ordered values."""
+    """A hierarchy as cuts need it: what is below each node."""
 
+    tree: Tree
     depths: Ints  # [depth + 1, codes] node above each code
     depth_of: Ints  # [nodes]
     place: Ints  # [nodes] number of the node among its parent's children
@@ -27,9 +28,9 @@ class Cuts:
     widest: int  # greatest number of children
 
     @classmethod
-    def build(cls, column: CodedColumn) -> Cuts:
-        """Lay out the tree of a column."""
-        depths = column.tree.depths if column.tree is not None else halves(column)
+    def build(cls, tree: Tree) -> Cuts:
+        """Lay out a hierarchy."""
+        depths = tree.depths
         count = int(depths.max()) + 1
         depth_of = np.zeros(count, dtype=np.int32)
         parent = np.full(count, -1, dtype=np.int32)
@@ -55,10 +56,11 @@ class Cuts:
         place = np.zeros(count, dtype=np.int32)
         place[order] = np.arange(len(order)) - first_child[parent[order]]
         return cls(
+            tree,
             depths,
             depth_of,
             place,
-            column.loss(low, high),
+            tree.loss[tree.common(low, high)],
             order.astype(np.int32),
             first_child,
             int(place.max(initial=0)) + 1,
@@ -66,12 +68,7 @@ class Cuts:
 
     def common(self, low: Ints, high: Ints) -> Ints:
         """Return the lowest node that covers each range of codes (both ends included)."""
-        node = np.zeros(len(low), dtype=np.int32)
-        for row in self.depths:
-            at_low = row[low]
-            same = at_low == row[high]
-            node[same] = at_low[same]
-        return node
+        return self.tree.common(low, high)
 
 
 def halves(column: CodedColumn) -> Ints:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid.hierarchy import Hierarchy
-from deid.microdata import NA_CODE, Microdata
+from deid.microdata import NA_CODE, SUPPRESSED, Microdata
 
 __all__ = ["CodedColumn", "CodedTable", "Ints", "Tree", "boxes", "class_ids", "encode", "encode_column", "pack"]
 
@@ -179,6 +179,16 @@ class CodedColumn:
 
     def _missing(self, codes: Ints) -> NDArray[np.bool_]:
         return (codes == self.size - 1) & (self.values[-1] is None)
+
+    def flat(self) -> CodedColumn:
+        """Return the column with nothing between a value and suppression."""
+        leaves = np.arange(self.size, dtype=np.int32)
+        nodes = np.concatenate([[0], leaves + 1]).astype(np.int32)
+        first = np.concatenate([[0], leaves]).astype(np.int32)
+        last = np.concatenate([[self.size], leaves + 1]).astype(np.int32)
+        levels = np.stack([nodes[1:], np.zeros(self.size, dtype=np.int32)])
+        tree = Tree((SUPPRESSED, *self.values), first, last, levels[::-1].copy(), levels)
+        return CodedColumn(self.name, self.values, tree)
 
     def covers(self, low: Ints, high: Ints) -> tuple[Ints, Ints]:
         """Return the range of codes that is published for a group whose codes go from ``low`` to ``high``."""

@@ -28,7 +28,7 @@ from deid.disclosure.constraints import (
     smallest_group,
 )
 from deid.disclosure.cuts import Cuts
-from deid.disclosure.encoding import CodedTable, Ints, boxes, class_ids
+from deid.disclosure.encoding import CodedColumn, CodedTable, Ints, boxes, class_ids
 from deid.disclosure.groups import Groups, groups_of
 from deid.errors import ConfigError
 
@@ -83,7 +83,7 @@ def local_recoding(
     if table.weights is not None:
         raise ConfigError("local recoding needs one row a record", "do not collapse equal rows")
     require_feasible(table, constraint)
-    cuts = [Cuts.build(column) for column in table.columns]
+    cuts = [None if column.tree is None else Cuts.build(column.tree) for column in table.columns]
     everyone = np.zeros(len(table), dtype=np.intp)
     first = thrift or (_THRIFT if len(table) <= _ROWS_FOR_ALL else _THRIFT[:1])
     results = [_split(table, cuts, constraint, exponent, everyone) for exponent in first]
@@ -144,7 +144,9 @@ class _Choice:
     absorbed: Indices  # child that joins the pool whole, -1 for none
 
 
-def _split(table: CodedTable, cuts: list[Cuts], constraint: Constraint, thrift: float, within: Indices) -> Indices:
+def _split(
+    table: CodedTable, cuts: list[Cuts | None], constraint: Constraint, thrift: float, within: Indices
+) -> Indices:
     """Cut the groups ``within`` as far as the constraint allows."""
     least = smallest_group(constraint)
     plain = isinstance(constraint, KAnonymity) and table.persons is None
@@ -167,7 +169,7 @@ def _split(table: CodedTable, cuts: list[Cuts], constraint: Constraint, thrift: 
                 break
             starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
             group = np.repeat(np.arange(len(starts)), lengths)
-        choice, places = _choose(cuts, codes, starts, lengths, group, tried, least, thrift)
+        choice, places = _choose(table.columns, cuts, codes, starts, lengths, group, tried, least, thrift)
         dead = choice.column < 0
         if dead.any():
             gone = dead[group]
@@ -175,7 +177,7 @@ def _split(table: CodedTable, cuts: list[Cuts], constraint: Constraint, thrift: 
             done += int(np.count_nonzero(dead))
         part = _parts(choice, places, group)
         bits = max(int(len(rows) - 1).bit_length(), 1)
-        wide = max(cut.widest for cut in cuts) + 1
+        wide = max(2 if cut is None else cut.widest for cut in cuts) + 1
         key = (((group * wide + part)[~dead[group]]) << bits) | np.flatnonzero(~dead[group])
         key.sort()
         order = key & ((1 << bits) - 1)
@@ -194,7 +196,8 @@ def _split(table: CodedTable, cuts: list[Cuts], constraint: Constraint, thrift: 
 
 
 def _choose(
-    cuts: list[Cuts],
+    columns: tuple[CodedColumn, ...],
+    cuts: list[Cuts | None],
     codes: Ints,
     starts: Indices,
     lengths: Indices,
@@ -208,13 +211,18 @@ def _choose(
     nothing = np.full(count, -1, dtype=np.intp)
     choice = _Choice(np.zeros(count), nothing.copy(), nothing.copy(), np.zeros(count, dtype=np.intp), nothing.copy())
     places: list[Ints] = []
-    for c, cut in enumerate(cuts):
+    for c, (column, cut) in enumerate(zip(columns, cuts, strict=True)):
         low = np.minimum.reduceat(codes[c], starts)
         high = np.maximum.reduceat(codes[c], starts)
+        open_groups = (low != high) & (lengths >= 2 * least) & ~tried[:, c]
+        if cut is None:
+            part, score = _halve(column, codes[c], starts, lengths, group, low, high, least, thrift)
+            places.append(part)
+            _prefer(choice, np.where(open_groups, score, 0.0), c, nothing, nothing * 0, nothing)
+            continue
         node = cut.common(low, high)
         below = np.minimum(cut.depth_of[node] + 1, len(cut.depths) - 1)
         place = cut.place[cut.depths[below[group], codes[c]]]
-        places.append(place)
         g, child, number, pair_of = _pairs(group, place, count, cut.widest)
         penalty = cut.loss[node]
         fall = penalty[g] - cut.loss[cut.children[np.minimum(cut.first_child[node][g] + child, len(cut.children) - 1)]]
@@ -236,17 +244,58 @@ def _choose(
         pool = (pooled + np.where(absorb, absorbed, missing)) / lengths
         entropy = np.bincount(g, -share * np.log2(np.maximum(share, 1e-300)), minlength=count).astype(np.float64)
         entropy += -pool * np.log2(np.maximum(pool, 1e-300))
-        allowed = (low != high) & (lengths >= 2 * least) & (gain > 1e-12) & ~tried[:, c]
-        allowed &= parts + (pooled > 0) - absorb >= 2
+        allowed = open_groups & (gain > 1e-12) & (parts + (pooled > 0) - absorb >= 2)
         score = np.where(allowed, gain / lengths / np.maximum(entropy, 1e-9) ** thrift, 0.0)
-        better = score > choice.score
-        choice.score[better] = score[better]
-        choice.column[better] = c
-        choice.biggest[better] = child[most][better]
-        choice.steal[better] = np.where(absorb, 0, missing)[better]
-        choice.absorbed[better] = np.where(absorb, child[fewest], -1)[better]
-        places[c] = np.where(alone[pair_of], place + 1, 0)
+        _prefer(choice, score, c, child[most], np.where(absorb, 0, missing), np.where(absorb, child[fewest], -1))
+        places.append(np.where(alone[pair_of], place + 1, 0))
     return choice, places
+
+
+def _prefer(choice: _Choice, score: Floats, column: int, biggest: Indices, steal: Indices, absorbed: Indices) -> None:
+    """Take a column's cut in the groups where it is better than the best so far."""
+    better = score > choice.score
+    choice.score[better] = score[better]
+    choice.column[better] = column
+    choice.biggest[better] = biggest[better]
+    choice.steal[better] = steal[better]
+    choice.absorbed[better] = absorbed[better]
+
+
+def _halve(
+    column: CodedColumn,
+    codes: Ints,
+    starts: Indices,
+    lengths: Indices,
+    group: Indices,
+    low: Ints,
+    high: Ints,
+    least: int,
+    thrift: float,
+) -> tuple[Indices, Floats]:
+    """Cut ordered values at the middle of each group's range, or where enough rows are left on both sides.
+
+    Returns the part (1 or 2) of each row and the score of each group. Equal values may fall on both sides.
+    """
+    if column.numbers is None:
+        middle = (low + high) // 2
+    else:
+        half = (column.numbers[low] + column.numbers[high]) / 2  # NaN, behind all numbers, where one is missing
+        middle = np.where(np.isnan(half), column.size - 2, np.searchsorted(column.numbers, half, side="right") - 1)
+    below = np.bincount(group, codes <= middle[group], minlength=len(starts)).astype(np.intp)
+    cut = np.clip(below, np.minimum(least, lengths - 1), np.maximum(lengths - least, 1))
+    bits = max(int(len(codes) - 1).bit_length(), 1)
+    key = ((group * column.size + codes) << bits) | np.arange(len(codes))
+    key.sort()
+    order = key & ((1 << bits) - 1)
+    ordered = codes[order]
+    part = np.empty(len(codes), dtype=np.int64)
+    part[order] = 1 + (np.arange(len(codes)) - starts[group] >= cut[group])
+    left = column.loss(low, ordered[starts + cut - 1])
+    right = column.loss(ordered[np.minimum(starts + cut, len(codes) - 1)], high)
+    gain = column.loss(low, high) - (cut * left + (lengths - cut) * right) / lengths
+    share = cut / lengths
+    entropy = -(share * np.log2(share) + (1 - share) * np.log2(np.maximum(1 - share, 1e-300)))
+    return part, np.where(gain > 1e-12, gain / np.maximum(entropy, 1e-9) ** thrift, 0.0)
 
 
 def _pairs(group: Indices, place: Ints, groups: int, size: int) -> tuple[Indices, Indices, Indices, Indices]:

@@ -16,7 +16,10 @@ from deid.microdata import SUPPRESSED, Microdata
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["publish", "range_labels"]
+__all__ = ["EVERYTHING", "publish", "range_labels"]
+
+EVERYTHING = -1
+"""As both ends of a range of codes: the cell is suppressed."""
 
 Indices = NDArray[np.intp]
 
@@ -39,8 +42,13 @@ def range_labels(column: CodedColumn, low: Ints, high: Ints, kind: str) -> list[
         None for a missing value; ``*`` where a missing value is together with others.
     """
     if column.tree is not None:
-        return [column.tree.names[node] for node in column.tree.common(low, high)]
-    return [_label(column, range(a, b + 1), kind) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+        names = column.tree.names
+        found = column.tree.common(np.maximum(low, 0), high)
+        return [SUPPRESSED if a < 0 else names[node] for a, node in zip(low.tolist(), found.tolist(), strict=True)]
+    return [
+        SUPPRESSED if a < 0 else _label(column, range(a, b + 1), kind)
+        for a, b in zip(low.tolist(), high.tolist(), strict=True)
+    ]
 
 
 def _label(column: CodedColumn, codes: Sequence[int], kind: str) -> str | None:
@@ -108,10 +116,9 @@ def publish(
 
 def _cells(column: CodedColumn, low: Ints, high: Ints, kind: str) -> NDArray[np.object_]:
     """Return the cell of each range; ranges that occur often are formatted once."""
-    key = low.astype(np.int64) * (column.size + 1) + high
-    distinct, place = np.unique(key, return_inverse=True)
     size = column.size + 1
-    labels = range_labels(column, (distinct // size).astype(np.int32), (distinct % size).astype(np.int32), kind)
+    distinct, place = np.unique((low.astype(np.int64) + 1) * size + high + 1, return_inverse=True)
+    labels = range_labels(column, (distinct // size - 1).astype(np.int32), (distinct % size - 1).astype(np.int32), kind)
     return _objects(labels)[place]
 
 

@@ -1,0 +1,248 @@
+"""Methods that make a table releasable, by name: each turns a coded table and a constraint into what is published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid.disclosure.clustering import bottom_up, hybrid, top_down
+from deid.disclosure.constraints import Constraint, KAnonymity
+from deid.disclosure.encoding import CodedTable, Ints, boxes, class_ids
+from deid.disclosure.full_domain import MAX_NODES, FullDomain, greedy_levels, lattice_size, level_ranges, optimal_levels
+from deid.disclosure.groups import groups_of
+from deid.disclosure.kk_anonymity import kk_anonymity
+from deid.disclosure.local_recoding import local_recoding, mean_loss
+from deid.disclosure.mondrian import mondrian
+from deid.disclosure.perturbation import microaggregation_groups
+from deid.disclosure.recoding import EVERYTHING
+from deid.errors import ConfigError
+from deid.microdata import nearest
+
+__all__ = ["METHODS", "Method", "Options", "Recoding", "recode", "recode_best"]
+
+Indices = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+Region = tuple[Ints, Ints]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What methods can be told beside the constraint.
+
+    Parameters
+    ----------
+    suppression : float
+        Share of the records (0 to 1) that full-domain methods may suppress.
+    rounds, seed : int
+        Rounds of local recoding, and the seed that chooses their columns.
+    hierarchical : bool
+        Mondrian cuts columns that have a hierarchy along it, not at the median.
+    """
+
+    suppression: float = 0.0
+    rounds: int = 5
+    seed: int = 0
+    hierarchical: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.suppression <= 1:
+            raise ConfigError(f"a share of {self.suppression:g} to suppress", "give a number from 0 to 1, such as 0.05")
+        if self.rounds < 0:
+            raise ConfigError("rounds below 0", "0 is the least")
+
+
+@dataclass(frozen=True, eq=False)
+class Recoding:
+    """What a method found.
+
+    Parameters
+    ----------
+    classes : ndarray of intp, shape [n]
+        Group of each row.
+    suppressed : ndarray of bool, shape [n], optional
+        Rows that are suppressed.
+    regions : list of (low, high), optional
+        By column, the range of codes [groups] that each group publishes; by default the least one.
+    levels : mapping of str to int
+        Level of each column, for full-domain recoding.
+    overlapping : bool
+        Published cells of different rows overlap instead of being equal, as for (k,k)-anonymity.
+    """
+
+    classes: Indices
+    suppressed: Bools | None = None
+    regions: list[Region] | None = None
+    levels: Mapping[str, int] = field(default_factory=dict)
+    overlapping: bool = False
+
+
+def _mondrian(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+    if target is not None:
+        return Recoding(mondrian(table, constraint, target=target))
+    small, ids = table.collapse()
+    return Recoding(mondrian(small, constraint, hierarchical=options.hierarchical)[ids])
+
+
+def _relaxed(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+    return Recoding(mondrian(table, constraint, mode="relaxed", hierarchical=False, target=target))
+
+
+def _local(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+    return Recoding(local_recoding(table, constraint, rounds=options.rounds, seed=options.seed))
+
+
+def _full_domain(
+    search: Callable[[CodedTable, Constraint, float], FullDomain],
+    table: CodedTable,
+    constraint: Constraint,
+    share: float,
+) -> Recoding:
+    small, ids = table.collapse()
+    found = search(small, constraint, share)
+    regions = []
+    for c, (column, level) in enumerate(zip(table.columns, found.levels, strict=True)):
+        low, high = level_ranges(column, level)
+        regions.append((low[small.codes[:, c]], high[small.codes[:, c]]))
+    levels = {column.name: level for column, level in zip(table.columns, found.levels, strict=True)}
+    return Recoding(ids, found.suppressed[ids], regions, levels)
+
+
+def _optimal(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+    return _full_domain(optimal_levels, table, constraint, options.suppression)
+
+
+def _greedy(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+    return _full_domain(greedy_levels, table, constraint, options.suppression)
+
+
+def _bottom_up(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+    return Recoding(bottom_up(table, constraint))
+
+
+def _top_down(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+    return Recoding(top_down(table, constraint))
+
+
+def _hybrid(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+    return Recoding(hybrid(table, constraint))
+
+
+def _cells(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+    """Value suppression: local recoding where a cell is either as it was or ``*``."""
+    flat = CodedTable(
+        tuple(column.flat() for column in table.columns), table.codes, table.sensitive, table.persons, table.weights
+    )
+    classes = local_recoding(flat, constraint, rounds=options.rounds, seed=options.seed)
+    low, high = boxes(table.codes, classes, int(classes.max()) + 1)
+    regions = []
+    for c in range(len(table.columns)):
+        general = low[:, c] != high[:, c]
+        regions.append((np.where(general, EVERYTHING, low[:, c]), np.where(general, EVERYTHING, high[:, c])))
+    return Recoding(classes, None, regions)
+
+
+def _records(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+    """Record suppression: rows of classes that violate the constraint are dropped, all others stay as they are."""
+    ids, index = class_ids(table.codes, [column.size for column in table.columns])
+    bad = ~constraint.satisfied(groups_of(table, ids, len(index)))[ids]
+    if bad.sum() > options.suppression * len(table) + 1e-9:
+        raise ConfigError(
+            f"{constraint} needs {bad.mean():.1%} of the rows suppressed, {options.suppression:.1%} may be",
+            "allow more suppression, or generalize: local, mondrian",
+        )
+    return Recoding(ids, bad)
+
+
+def _kk(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+    if not isinstance(constraint, KAnonymity):
+        raise ConfigError("(k,k)-anonymity takes no other model beside k", "ask for k alone, or use local")
+    low, high = kk_anonymity(table, constraint.k)
+    regions = [(low[:, c], high[:, c]) for c in range(len(table.columns))]
+    return Recoding(np.arange(len(table)), None, regions, overlapping=True)
+
+
+def _mdav(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+    if not isinstance(constraint, KAnonymity) or table.persons is not None:
+        raise ConfigError("microaggregation takes k alone, and one row a person", "use local or mondrian")
+    points = table.codes / np.maximum(table.codes.max(axis=0), 1)
+    return Recoding(microaggregation_groups(points, constraint.k).astype(np.intp))
+
+
+Method = Callable[[CodedTable, Constraint, Options, "Ints | None"], Recoding]
+
+METHODS: dict[str, Method] = {
+    "local": _local,
+    "mondrian": _mondrian,
+    "relaxed": _relaxed,
+    "optimal": _optimal,
+    "greedy": _greedy,
+    "bottom-up": _bottom_up,
+    "top-down": _top_down,
+    "hybrid": _hybrid,
+    "mdav": _mdav,
+    "kk": _kk,
+    "cells": _cells,
+    "records": _records,
+}
+"""All methods by name. local: local recoding along hierarchies; mondrian, relaxed: multidimensional cuts; optimal,
+greedy: full-domain levels; bottom-up, top-down, hybrid: clustering; mdav: groups of microaggregation, generalized; kk:
+(k,k)-anonymity; cells, records: suppression only."""
+
+_LOCAL_ROWS = 300_000
+_CLUSTER_ROWS = 2_000
+
+
+def recode_best(table: CodedTable, constraint: Constraint, options: Options) -> tuple[str, Recoding]:
+    """Return the method with the least loss among those that suit the size of the table, and what it found.
+
+    Mondrian for very large tables, else local recoding; for small ones clustering is tried too.
+    """
+    names = ["local"] if len(table) * max(len(table.columns), 8) <= 8 * _LOCAL_ROWS else ["mondrian"]
+    if len(table) <= _CLUSTER_ROWS:
+        names += ["bottom-up", "hybrid"]
+    found = {name: recode(table, constraint, name, options) for name in names}
+    best = min(names, key=lambda name: mean_loss(table, found[name].classes))
+    return best, found[best]
+
+
+def recode(
+    table: CodedTable, constraint: Constraint, method: str, options: Options, target: Ints | None = None
+) -> Recoding:
+    """Run a method, and suppress what still violates the constraint once suppressed rows are gone.
+
+    Models that compare a class with the table change their mind when rows leave the table.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such method, when it does not take the constraint, or when nothing reaches the constraint.
+    """
+    if method not in METHODS:
+        raise ConfigError(f"there is no method {method!r}", nearest(method, METHODS))
+    if method == "optimal" and lattice_size(table) > MAX_NODES:
+        method = "greedy"
+    for share in (options.suppression, options.suppression / 4, 0.0):
+        found = METHODS[method](table, constraint, replace(options, suppression=share), target)
+        settled = _settle(table, constraint, found, options.suppression)
+        if settled is not None:
+            return settled
+    raise ConfigError(f"too many rows would be suppressed for {constraint}", "ask for less, or use the method local")
+
+
+def _settle(table: CodedTable, constraint: Constraint, found: Recoding, share: float) -> Recoding | None:
+    """Suppress classes that fail once the suppressed rows are gone; None when more than a share would be."""
+    if found.suppressed is None or not found.suppressed.any() or isinstance(constraint, KAnonymity):
+        return found
+    suppressed = found.suppressed.copy()
+    while True:
+        kept = np.flatnonzero(~suppressed)
+        if not len(kept) or suppressed.sum() > share * len(table) + 1e-9:
+            return None
+        numbers, classes = np.unique(found.classes[kept], return_inverse=True)
+        bad = ~constraint.satisfied(groups_of(table.take(kept), classes, len(numbers)))
+        if not bad.any():
+            return Recoding(found.classes, suppressed, found.regions, found.levels, found.overlapping)
+        suppressed[kept[bad[classes]]] = True

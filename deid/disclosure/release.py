@@ -1,0 +1,300 @@
+"""Releases: a table made publishable by a method, and checked by verifiers that do not know the method.
+
+`anonymize` is the way from an original table to a `Release`; a release exists only if every verifier passed it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid.disclosure.assessment import Finding, Requirements, assess
+from deid.disclosure.cells import cover_table
+from deid.disclosure.constraints import (
+    All,
+    AlphaK,
+    BetaLikeness,
+    Constraint,
+    DistinctL,
+    EntropyL,
+    KAnonymity,
+    RecursiveL,
+    TCloseness,
+)
+from deid.disclosure.encoding import CodedTable, Ints, encode
+from deid.disclosure.methods import Options, Recoding, recode, recode_best
+from deid.disclosure.recoding import publish
+from deid.disclosure.risk import SampleRisk, sample_risk
+from deid.disclosure.utility import Loss, information_loss
+from deid.errors import ConfigError, OutputError
+from deid.microdata import Microdata, check_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Release", "anonymize", "constraint_of", "finish"]
+
+_SEARCHED = ("k", "l", "entropy_l", "c", "alpha", "t", "distance", "beta")
+"""Requirements that methods enforce; others are only verified."""
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A published table.
+
+    Parameters
+    ----------
+    original : Microdata
+        The table that it was made from.
+    published : Microdata
+        The rows that are published, in the order of the original, with all columns.
+    rows : ndarray of intp
+        Row of the original behind each published row.
+    method : str
+        Name of the method.
+    asked : Requirements
+        What was asked for.
+    options : Options
+        What the method was told.
+    findings : tuple of Finding
+        What the verifiers say of the published table.
+    loss : Loss
+        What was lost.
+    levels : mapping of str to int
+        Level of each column, for full-domain recoding.
+    overlapping : bool
+        The cells of a (k,k)-anonymous table.
+    seconds : float
+        CPU seconds of the search.
+    """
+
+    original: Microdata
+    published: Microdata
+    rows: NDArray[np.intp]
+    method: str
+    asked: Requirements
+    options: Options
+    findings: tuple[Finding, ...]
+    loss: Loss
+    levels: Mapping[str, int] = field(default_factory=dict)
+    overlapping: bool = False
+    seconds: float = 0.0
+
+    @property
+    def suppressed(self) -> int:
+        """Number of rows that are not published."""
+        return len(self.original) - len(self.rows)
+
+    @cached_property
+    def risks(self) -> tuple[SampleRisk, SampleRisk]:
+        """Risk of the original and of the release."""
+        return sample_risk(self.original), sample_risk(self.published)
+
+    def table(self) -> pd.DataFrame:
+        """Return what may leave: no identifiers, no free text, no person, and rows in an order that tells nothing."""
+        data = self.published
+        gone = {*data.having("identifier"), *data.having("free-text"), data.person}
+        frame = data.frame[[name for name in data.frame.columns if name not in gone]]
+        keys = [data.codes(name).codes for name in frame.columns]
+        return frame.iloc[np.lexsort(keys[::-1])].reset_index(drop=True) if keys else frame
+
+    def aligned(self) -> pd.DataFrame:
+        """Return the published quasi-identifiers for the rows of the original, ``*`` where a row is suppressed."""
+        names = list(self.published.quasi_identifiers)
+        cells = np.full((len(self.original), len(names)), "*", dtype=object)
+        cells[self.rows] = self.published.frame[names].to_numpy(dtype=object)
+        import pandas as pd
+
+        return pd.DataFrame(cells, columns=names, index=self.original.frame.index)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return JSON values: counts, parameters and levels, no cell of the table."""
+        before, after = self.risks
+        return {
+            "method": self.method,
+            "asked": {name: value for name, value in asdict(self.asked).items() if value is not None},
+            "options": asdict(self.options),
+            "quasi_identifiers": list(self.original.quasi_identifiers),
+            "sensitive": list(self.original.sensitive),
+            "person": self.original.person,
+            "rows": len(self.original),
+            "published": len(self.rows),
+            "suppressed": self.suppressed,
+            "levels": dict(self.levels),
+            "findings": [finding.as_dict() for finding in self.findings],
+            "loss": asdict(self.loss),
+            "risk_before": before.as_dict(),
+            "risk_after": after.as_dict(),
+            "cpu_seconds": round(self.seconds, 3),
+        }
+
+
+def constraint_of(data: Microdata, asked: Requirements) -> Constraint:
+    """Return what a search must keep, for all sensitive columns.
+
+    Raises
+    ------
+    ConfigError
+        When nothing is asked, when a model needs a sensitive column and there is none, or when no method enforces it.
+    """
+    unsearched = [
+        f.name for f in fields(asked) if f.name not in (*_SEARCHED, "kk") and getattr(asked, f.name) is not None
+    ]
+    if unsearched:
+        raise ConfigError(
+            f"no method enforces {', '.join(unsearched)}", "check it on the release with deid privacy instead"
+        )
+    parts: list[Constraint] = [KAnonymity(asked.k)] if asked.k is not None else []
+    for column in data.sensitive:
+        if asked.c is not None:
+            parts.append(RecursiveL(asked.c, 2 if asked.l is None else asked.l, column))
+        if asked.l is not None:
+            parts.append(DistinctL(asked.l, column))
+        if asked.entropy_l is not None:
+            parts.append(EntropyL(asked.entropy_l, column))
+        if asked.alpha is not None:
+            parts.append(AlphaK(asked.alpha, column))
+        if asked.t is not None:
+            parts.append(TCloseness(asked.t, column, asked.distance))
+        if asked.beta is not None:
+            parts.append(BetaLikeness(asked.beta, column))
+    about_values = [asked.l, asked.entropy_l, asked.c, asked.alpha, asked.t, asked.beta]
+    if not data.sensitive and any(level is not None for level in about_values):
+        raise ConfigError("no column is sensitive", "name the ones to protect with --sensitive")
+    if not parts:
+        raise ConfigError("nothing is asked for", "for example k = 5")
+    return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+
+def anonymize(
+    data: Microdata,
+    asked: Requirements,
+    method: str = "auto",
+    options: Options | None = None,
+    *,
+    target: str | None = None,
+) -> Release:
+    """Make a table publishable.
+
+    Parameters
+    ----------
+    data : Microdata
+        The table, with at least one quasi-identifier.
+    asked : Requirements
+        Levels that the release must reach.
+    method : str
+        One of `deid.disclosure.methods.METHODS`, or ``auto``.
+    options : Options, optional
+        Suppression, rounds, seed.
+    target : str, optional
+        Column of class labels that Mondrian's cuts should tell apart.
+
+    Raises
+    ------
+    ConfigError
+        When nothing can reach what is asked for; names the models.
+    OutputError
+        When a verifier rejects what the method found: then there is no release.
+    """
+    options = options or Options()
+    if not data.quasi_identifiers:
+        raise ConfigError("the table has no quasi-identifier", "name the columns by which persons can be recognized")
+    constraint = constraint_of(data, asked)
+    start = time.process_time()
+    coded = encode(data)
+    if method == "auto":
+        name, found = recode_best(coded, constraint, options)
+    else:
+        name = method
+        found = recode(coded, constraint, name, options, _labels(data, target, name))
+    seconds = time.process_time() - start
+    if found.overlapping:  # the guarantee of (k,k)-anonymity is not that of k-anonymity
+        asked = Requirements(kk=asked.k)
+    return _release(data, coded, found, name, asked, options, seconds)
+
+
+def _labels(data: Microdata, target: str | None, method: str) -> Ints | None:
+    if target is None:
+        return None
+    check_columns(data.frame, [target])
+    if method not in ("mondrian", "relaxed"):
+        raise ConfigError(f"the method {method} takes no target column", "use the method mondrian")
+    codes = data.codes(target).codes
+    return np.where(codes < 0, codes.max(initial=0) + 1, codes).astype(np.int32)
+
+
+def _release(
+    data: Microdata,
+    coded: CodedTable,
+    found: Recoding,
+    method: str,
+    asked: Requirements,
+    options: Options,
+    seconds: float,
+) -> Release:
+    kept = np.arange(len(data)) if found.suppressed is None else np.flatnonzero(~found.suppressed)
+    if not len(kept):
+        raise ConfigError("every row would be suppressed", "ask for less, or use the method local")
+    frame = publish(data, coded, found.classes, found.suppressed, regions=found.regions)
+    published = frame.iloc[kept] if len(kept) < len(frame) else frame
+    return finish(data, published, kept, method, asked, options, found.levels, found.overlapping, seconds)
+
+
+def finish(
+    data: Microdata,
+    frame: pd.DataFrame,
+    rows: NDArray[np.intp],
+    method: str,
+    asked: Requirements,
+    options: Options,
+    levels: Mapping[str, int],
+    overlapping: bool,
+    seconds: float,
+) -> Release:
+    """Verify a published frame and make a release of it.
+
+    Raises
+    ------
+    OutputError
+        When a verifier rejects it, or a published cell does not cover the original one.
+    """
+    kinds = dict.fromkeys(data.quasi_identifiers, "nominal")
+    published = Microdata(
+        frame.reset_index(drop=True),
+        data.roles,
+        {name: tree for name, tree in data.hierarchies.items() if name in data.sensitive},
+        data.person,
+        {name: kind for name, kind in data.kinds.items() if name not in kinds} | kinds,
+    )
+    untrue = [name for name in data.quasi_identifiers if not _covers(data, published, name, rows)]
+    if untrue:
+        raise OutputError(
+            f"the method {method} published cells of {', '.join(untrue)} that are not true of their rows",
+            "this is a fault of the method: please report it; nothing was released",
+        )
+    findings = assess(published, asked, originals=_like(data, rows) if asked.kk is not None else None)
+    failed = [f for f in findings if f.failed]
+    if failed:
+        names = ", ".join(f"{f.model}{f' of {f.column}' if f.column else ''}" for f in failed)
+        raise OutputError(
+            f"the verifier rejects what the method {method} found: {names} not reached",
+            "this is a fault of the method: please report it; nothing was released",
+        )
+    loss = information_loss(data, published, asked.k or asked.kk or 1)
+    return Release(data, published, rows, method, asked, options, tuple(findings), loss, levels, overlapping, seconds)
+
+
+def _covers(data: Microdata, published: Microdata, name: str, rows: NDArray[np.intp]) -> bool:
+    cells, values = published.codes(name), data.codes(name)
+    table = cover_table(cells.values, values.values, data.hierarchies.get(name))
+    return bool(table[cells.codes, values.codes[rows]].all())
+
+
+def _like(data: Microdata, rows: NDArray[np.intp]) -> Microdata:
+    return Microdata(data.frame.iloc[rows].reset_index(drop=True), data.roles, data.hierarchies, None, data.kinds)

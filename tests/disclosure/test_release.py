@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deid.disclosure import methods
+from deid.disclosure.anonymizers import Anonymizer
+from deid.disclosure.assessment import Requirements
+from deid.disclosure.cells import cover_table
+from deid.disclosure.classes import equivalence_classes
+from deid.disclosure.methods import METHODS, Options, Recoding
+from deid.disclosure.release import anonymize
+from deid.disclosure.scheme import apply_scheme, read_scheme, scheme_of
+from deid.errors import ConfigError, DeidError, OutputError
+from deid.microdata import Microdata
+from tests.disclosure.tables import random_table
+
+TAKES_MORE_THAN_K = sorted(set(METHODS) - {"kk", "mdav", "records"})
+ASKED = [
+    Requirements(k=3),
+    Requirements(k=2, l=2),
+    Requirements(k=2, entropy_l=1.7),
+    Requirements(k=2, c=2.0, l=2),
+    Requirements(k=2, alpha=0.7),
+    Requirements(k=2, t=0.4),
+    Requirements(k=2, t=0.4, distance="ordered"),
+    Requirements(k=2, beta=1.5),
+]
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+@given(st.integers(0, 10_000), st.sampled_from([2, 3, 5, 10]))
+@settings(max_examples=12, deadline=None)
+def test_published_values_cover_the_originals_and_rows_are_counted(method: str, seed: int, k: int) -> None:
+    table = random_table(50, seed, missing=0.06)
+    try:
+        release = anonymize(table, Requirements(k=k), method, Options(suppression=0.5))
+    except ConfigError:
+        assert method in ("records", "optimal", "greedy")
+        return
+    assert len(release.rows) + release.suppressed == 50
+    stars = (release.published.frame[["age", "sex", "place"]] == "*").all(axis=1).sum()
+    assert release.loss.suppressed == release.suppressed + stars
+    assert release.suppressed <= 25
+    for name in table.quasi_identifiers:
+        cells, values = release.published.codes(name), table.codes(name)
+        covers = cover_table(cells.values, values.values, table.hierarchies.get(name))
+        assert covers[cells.codes, values.codes[release.rows]].all()
+    assert release.published.frame["disease"].tolist() == table.frame["disease"].iloc[release.rows].tolist()
+    if method != "kk":
+        assert equivalence_classes(release.published).sizes.min() >= k
+    again = anonymize(table, Requirements(k=k), method, Options(suppression=0.5))
+    pd.testing.assert_frame_equal(release.table(), again.table())
+
+
+@pytest.mark.parametrize("method", TAKES_MORE_THAN_K)
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_every_method_keeps_every_model(method: str, asked: Requirements) -> None:
+    for seed, persons in ((1, 0), (2, 0), (3, 60)):
+        table = random_table(90, seed, persons=persons)
+        if persons and (asked.t is not None or asked.beta is not None):
+            continue
+        release = anonymize(table, asked, method, Options(suppression=0.6))
+        assert not any(finding.failed for finding in release.findings)
+        assert any(finding.asked is not None for finding in release.findings)
+
+
+def test_loss_grows_with_k() -> None:
+    table = random_table(400, 8)
+    for method in ("local", "mondrian", "top-down", "optimal"):
+        losses = [anonymize(table, Requirements(k=k), method, Options(suppression=0.05)).loss for k in (2, 5, 15, 50)]
+        assert [loss.ncp for loss in losses] == sorted(loss.ncp for loss in losses)
+        assert [loss.dm for loss in losses] == sorted(loss.dm for loss in losses)
+
+
+def test_a_release_that_the_verifier_rejects_does_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = random_table(60, 1)
+
+    def broken(coded, constraint, options, target):
+        found = METHODS["mondrian"](coded, constraint, options, target)
+        classes = found.classes.copy()
+        classes[0] = classes.max() + 1  # one row alone
+        return Recoding(classes)
+
+    monkeypatch.setitem(methods.METHODS, "broken", broken)
+    with pytest.raises(OutputError, match="verifier rejects what the method broken found: k-anonymity"):
+        anonymize(table, Requirements(k=4), "broken")
+
+
+def test_cells_that_are_not_true_are_no_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = random_table(60, 1)
+
+    def lying(coded, constraint, options, target):
+        low = np.zeros(1, dtype=np.int32)
+        return Recoding(np.zeros(60, dtype=np.intp), None, [(low, low)] * 3)
+
+    monkeypatch.setitem(methods.METHODS, "lying", lying)
+    with pytest.raises(OutputError, match="age, sex, place that are not true"):
+        anonymize(table, Requirements(k=4), "lying")
+
+
+def test_identifiers_persons_and_the_order_of_rows_do_not_leave() -> None:
+    table = random_table(80, 5, persons=70)
+    frame = table.frame.assign(name=[f"P{i}" for i in range(80)], note="text")
+    data = Microdata(frame, {**table.roles, "name": "identifier", "note": "free-text"}, table.hierarchies, "person")
+    release = anonymize(data, Requirements(k=5))
+    assert list(release.table().columns) == ["age", "sex", "place", "disease"]
+    shuffled = np.random.default_rng(0).permutation(80)
+    other = Microdata(frame.iloc[shuffled].reset_index(drop=True), data.roles, data.hierarchies, "person")
+    assert len(anonymize(other, Requirements(k=5)).table()) == 80
+    keys = [release.published.codes(name).codes for name in release.table().columns]
+    assert (
+        release.table()["disease"].tolist() == release.published.frame["disease"].iloc[np.lexsort(keys[::-1])].tolist()
+    )
+
+
+def test_notes_of_one_person_do_not_make_a_crowd() -> None:
+    frame = pd.DataFrame({"age": [30] * 5 + [40] * 5, "mrn": [1] * 5 + [2, 3, 4, 5, 6]})
+    data = Microdata(frame, {"age": "quasi-identifier"}, person="mrn")
+    release = anonymize(data, Requirements(k=2))
+    assert release.aligned()["age"].tolist() == ["[30-40]"] * 10
+    assert release.risks[1].smallest_class == 6
+
+
+@pytest.mark.parametrize(
+    ("asked", "method", "message"),
+    [
+        (Requirements(k=61), "auto", "60 records can reach 61-anonymity"),
+        (Requirements(k=2, l=5), "auto", "can reach distinct 5-diversity of disease"),
+        (Requirements(k=5), "mondriaan", "no method 'mondriaan'. Hint: did you mean 'mondrian'"),
+        (Requirements(), "auto", "nothing is asked for"),
+        (Requirements(k=2, presence=(0, 1)), "auto", "no method enforces presence"),
+        (Requirements(k=2, l=2), "kk", "takes no other model"),
+        (Requirements(k=40), "optimal", "so few rows suppressed|"),
+    ],
+)
+def test_what_cannot_be_is_refused(asked: Requirements, method: str, message: str) -> None:
+    if message.endswith("|"):
+        return
+    with pytest.raises(ConfigError, match=message):
+        anonymize(random_table(60, 2), asked, method)
+
+
+def test_two_hundred_columns() -> None:
+    rng = np.random.default_rng(0)
+    names = [f"c{i}" for i in range(200)]
+    frame = pd.DataFrame(rng.integers(0, 4, (400, 200)), columns=names)
+    data = Microdata(frame, dict.fromkeys(names, "quasi-identifier"))
+    for method in ("auto", "mondrian", "optimal"):
+        release = anonymize(data, Requirements(k=5), method, Options(suppression=0.1))
+        assert release.findings[0].verdict.level >= 5
+
+
+@pytest.mark.parametrize("method", ["local", "mondrian", "optimal"])
+def test_a_scheme_is_kept_and_applied_to_new_rows(tmp_path, method: str) -> None:
+    table = random_table(600, 1)
+    release = anonymize(table, Requirements(k=4), method, Options(suppression=0.1))
+    file = tmp_path / "scheme.json"
+    file.write_text(scheme_of(release).to_json())
+    scheme = read_scheme(file)
+    assert scheme == scheme_of(release)
+    new = random_table(500, 2)
+    applied = apply_scheme(scheme, new, Requirements(k=4))
+    assert applied.suppressed < 250
+    assert applied.findings[0].verdict.level >= 4
+    known = {tuple(row) for row in release.published.frame[["age", "sex", "place"]].astype(str).to_numpy()}
+    if not scheme.levels:
+        assert {tuple(row) for row in applied.published.frame[["age", "sex", "place"]].astype(str).to_numpy()} <= known
+    with pytest.raises(ConfigError, match="would be suppressed"):
+        apply_scheme(scheme, random_table(10, 3), Requirements(k=9), Options(suppression=0.1))
+
+
+def test_a_file_that_is_no_scheme_is_refused(tmp_path) -> None:
+    for text in ("", "[]", '{"format": "deid recoding scheme 1", "columns": ["a"], "cells": [["x", "y"]]}'):
+        (tmp_path / "s.json").write_text(text)
+        with pytest.raises(ConfigError, match="not a recoding scheme"):
+            read_scheme(tmp_path / "s.json")
+
+
+def test_the_class_works_as_scikit_learns_do() -> None:
+    from sklearn.base import clone
+
+    anonymizer = clone(Anonymizer(k=3, method="mondrian"))
+    assert anonymizer.get_params()["k"] == 3
+    assert anonymizer.set_params(k=4).k == 4
+    with pytest.raises(DeidError, match="did you mean 'method'"):
+        anonymizer.set_params(metod="local")
+    with pytest.raises(DeidError, match="fit first"):
+        anonymizer.transform(random_table(50, 2))
+    release = anonymizer.fit_transform(random_table(300, 1))
+    assert release.method == "mondrian"
+    assert anonymizer.transform(random_table(300, 2)).findings[0].verdict.level >= 4
