@@ -210,7 +210,7 @@ class Microdata:
         date = self.kind(column) == "date"
         for place, text in enumerate(coded.values):
             try:
-                number = float(np.datetime64(text, "D").astype(np.int64)) if date else float(text)
+                number = _day(text) if date else float(text)
             except ValueError:
                 number = np.nan
             if not np.isfinite(number):
@@ -266,6 +266,14 @@ def _is_number(value: str) -> bool:
         return bool(np.isfinite(float(value)))
     except ValueError:
         return False
+
+
+def _day(text: str) -> float:
+    """Return the days from 1970-01-01 to an ISO date, of one with a time the day that it names."""
+    day, _, _ = text.partition("T")
+    if len(day) != 10:
+        raise ValueError("no ISO date")
+    return float(np.datetime64(day, "D").astype(np.int64))
 
 
 def _is_iso_date(value: str) -> bool:

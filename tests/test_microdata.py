@@ -46,6 +46,10 @@ def test_kinds_are_told_by_the_values_or_stated() -> None:
     assert table.numbers("iso")[0] == (datetime.date(2001, 2, 3) - datetime.date(1970, 1, 1)).days
     assert np.isnan(table.numbers("iso")[1])
     assert table.numbers("real")[0] == 1.5
+    times = pd.DataFrame({"at": pd.to_datetime(["2001-02-03 10:00", "2001-02-03 11:00"]).tz_localize("UTC")})
+    stamped = Microdata(times, {})
+    assert len(stamped.codes("at").values) == 2  # two times of a day tell persons apart
+    assert stamped.numbers("at").tolist() == [11356, 11356]
 
 
 def test_codes_are_ordered_and_missing_values_are_minus_one() -> None:
@@ -92,6 +96,11 @@ SECRET = "Zebedee"
             pd.DataFrame({"age": ["30", SECRET]}),
             {"roles": {"age": "quasi-identifier"}, "kinds": {"age": "numeric"}},
             "column 'age', row 2: not a number",
+        ),
+        (
+            pd.DataFrame({"born": ["1927-07-15", "1927"]}),
+            {"roles": {"born": "quasi-identifier"}, "kinds": {"born": "date"}},
+            "column 'born', row 2: not a date",
         ),
         (pd.DataFrame({"age": [1.0, np.inf]}), {"roles": {"age": "sensitive"}}, "infinite"),
         (
