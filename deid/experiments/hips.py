@@ -52,15 +52,16 @@ ATTACKS: dict[str, str] = {
 }
 """Values of the column ``attack``, and what they are called."""
 _TEXTS = ("original", "surrogate")
+_US_PHONE = re.compile(
+    r"(?<![\d)])(?<!\d[-. ])(?:\+?1[-. ]?)?(?:\(?[2-9]\d\d\)?[-. ]{0,2})?"
+    r"(?P<exchange>[2-9]\d\d)[-. ]?(?P<line>\d{4})(?!\d)"
+)
 _RESERVED: dict[str, re.Pattern[str]] = {
-    **dict.fromkeys(
-        ("PHONE", "FAX"), re.compile(r"(?:.*\D)?555\D{0,2}01\d\d(?!\d)|(?!.*\d{3}[-. ]?\d{4}(?!\d))", re.DOTALL)
-    ),
     **dict.fromkeys(("EMAIL", "URL"), re.compile(r".*\bexample\.(?:com|net|org)\b", re.DOTALL | re.IGNORECASE)),
     "IPADDR": re.compile(r"192\.0\.2\.|198\.51\.100\.|203\.0\.113\.|2001:0?db8:", re.IGNORECASE),
     "SSN": re.compile(r"\D*9|(?!.*\d{3}\D?\d\d\D?\d{4})"),
 }
-"""What surrogates of these categories look like; numbers of other countries and other forms tell nothing."""
+"""What surrogates of these categories look like."""
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _GRID = 50
 
@@ -270,11 +271,19 @@ def rarity(notes: Sequence[Document]) -> np.ndarray:
 
 
 def betrayed(note: Document) -> list[bool]:
-    """Tell of each annotation of a released note whether it is something that is never written as a surrogate."""
-    return [
-        span.category in _RESERVED and not _RESERVED[span.category].match(note.text[span.start : span.end])
-        for span in note.spans
-    ]
+    """Tell of each annotation of a released note whether it is something that is never written as a surrogate.
+
+    Telephone numbers of the United States and Canada are told from 555-0100 to 555-0199, others are not told.
+    """
+    found = []
+    for span in note.spans:
+        text = note.text[span.start : span.end]
+        if span.category in ("PHONE", "FAX"):
+            number = _US_PHONE.search(text)
+            found.append(number is not None and number["exchange"] + number["line"][:2] != "55501")
+        else:
+            found.append(span.category in _RESERVED and not _RESERVED[span.category].match(text))
+    return found
 
 
 def expected_found(scores: np.ndarray, leaks: np.ndarray) -> np.ndarray:
