@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from deid.dp.epsilon import split_epsilon
 from deid.dp.marginals import Axes, query_weights
 from deid.dp.methods import CubePlan
 from deid.dp.models import clamp_bias
@@ -54,10 +53,7 @@ def expected_deviation(variance: float, draws: float) -> float:
 def _marginals(plan: CubePlan, axes: Axes) -> tuple[float, float] | None:
     if not plan.slices:
         return None
-    shares = split_epsilon(plan.measuring, plan.weights)
-    tables = [
-        (own, laplace_variance(plan.unit.distance, share)) for own, share in zip(plan.slices, shares, strict=True)
-    ]
+    tables = [(own, laplace_variance(plan.unit.distance, share)) for own, share in plan.measured()]
     covering = [own for own, _ in tables if set(axes) <= set(own)]
     if not covering:
         return None

@@ -24,7 +24,7 @@ from deid.dp.domain import Dimension, count_cells
 from deid.dp.dpcube import dpcube
 from deid.dp.epsilon import from_nano, split_epsilon, to_nano
 from deid.dp.forest import fit_forest, measure_forest
-from deid.dp.marginals import Axes, Marginal, least_squares, nonnegative
+from deid.dp.marginals import Axes, Marginal, choose_cuboids, least_squares, nonnegative
 from deid.dp.models import BoxModel, ForestModel, Model, Table, TableModel
 from deid.dp.noise import Noise, laplace_variance
 from deid.dp.privtree import privtree
@@ -107,6 +107,16 @@ class CubePlan:
             return split_epsilon(self.epsilon, (1 - self.report_share, self.report_share))[0]
         return from_nano(to_nano(self.epsilon))
 
+    def measured(self) -> list[tuple[Axes, float]]:
+        """Return the slices that ``marginals`` measures, each with its epsilon; the other named ones follow by summing.
+
+        Where weights differ, the user has decided, and every named slice is measured.
+        """
+        if len(set(self.weights)) > 1:
+            return list(zip(self.slices, split_epsilon(self.measuring, self.weights), strict=True))
+        chosen = choose_cuboids(self.slices, self.shape)
+        return list(zip(chosen, split_epsilon(self.measuring, [1.0] * len(chosen)), strict=True))
+
     def question(self) -> dict[str, Any]:
         """Return all that defines the release, as JSON values."""
         return {
@@ -127,20 +137,23 @@ class CubePlan:
 
 def _marginals(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
     distance = plan.unit.distance
-    shares = split_epsilon(plan.measuring, plan.weights)
-    noisy = [
-        noise.discrete_laplace(rows.counts(axes), distance, own) for axes, own in zip(plan.slices, shares, strict=True)
-    ]
-    variances = [laplace_variance(distance, own) for own in shares]
+    measured = plan.measured()
     marginals = [
-        Marginal(axes, table.astype(float), variance)
-        for axes, table, variance in zip(plan.slices, noisy, variances, strict=True)
+        Marginal(
+            axes,
+            noise.discrete_laplace(rows.counts(axes), distance, own).astype(float),
+            laplace_variance(distance, own),
+        )
+        for axes, own in measured
     ]
     fitted = least_squares(marginals, plan.shape)
-    unbiased = {axes: fitted.table(axes) for axes in plan.slices}
-    shown = nonnegative(fitted, list(zip(plan.slices, variances, strict=True))) if plan.nonnegative else unbiased
-    tables = tuple(Table(axes, unbiased[axes], shown[axes], own) for axes, own in zip(plan.slices, shares, strict=True))
+    unbiased = {axes: fitted.table(axes) for axes, _ in measured}
+    variances = [(marginal.axes, marginal.variance) for marginal in marginals]
+    shown = nonnegative(fitted, variances) if plan.nonnegative else unbiased
+    tables = tuple(Table(axes, unbiased[axes], shown[axes], own) for axes, own in measured)
     notes = ["slices were reconciled by inverse-variance least squares, which is unbiased"]
+    if len(measured) < len(plan.slices):
+        notes.append("measured, the others being sums of these: " + "; ".join(plan.names(axes) for axes, _ in measured))
     if plan.nonnegative:
         notes.append(
             "counts were projected onto non-negative ones with the total held: cells that are nearly empty are biased "

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.dp.marginals import Axes, Marginal, least_squares, nonnegative, query_weights
+from deid.dp.marginals import Axes, Marginal, choose_cuboids, least_squares, nonnegative, query_weights
 
 SHAPE = (2, 3, 4)
 MATRICES: dict[Axes, np.ndarray] = {}
@@ -95,3 +95,19 @@ def test_projection_leaves_good_tables_alone_and_helps_empty_ones() -> None:
     full = np.arange(1.0, 5.0)
     same = nonnegative(least_squares([Marginal((0,), full, 1.0)], (4,)), [((0,), 1.0)])[(0,)]
     np.testing.assert_allclose(same, full)
+
+
+def test_slices_within_others_are_measured_only_where_that_helps() -> None:
+    shape = (36, 2, 130)
+    assert choose_cuboids([(0,), (0, 1)], shape) == ((0, 1),)
+    assert choose_cuboids([(0, 1), (1, 2)], shape) == ((0, 1), (1, 2))
+    # a total summed from 130 noisy cells is worse than half the budget on each
+    assert choose_cuboids([(1,), (1, 2)], shape) == ((1,), (1, 2))
+    assert choose_cuboids([(0,), (1,), (0, 1)], shape) == ((1,), (0, 1))
+
+
+@given(st.lists(st.sampled_from([axes for axes in MATRICES if axes]), min_size=1, max_size=5, unique=True))
+def test_every_named_slice_can_be_summed_from_a_measured_one(slices: list[Axes]) -> None:
+    measured = choose_cuboids(slices, SHAPE)
+    assert set(measured) <= set(slices)
+    assert all(any(set(axes) <= set(own) for own in measured) for axes in slices)
