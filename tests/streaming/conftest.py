@@ -40,7 +40,7 @@ def run(feeder: Feeder) -> Callable[..., tuple[int, bytes, str]]:
         if data is not None:
             streams["stdin"] = subprocess.PIPE
         process = feeder(*arguments, **streams)
-        out, said = process.communicate(data, timeout=60)
+        out, said = process.communicate(data, timeout=300)
         return process.returncode, out or b"", said.decode()
 
     return call
