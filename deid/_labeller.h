@@ -86,6 +86,6 @@ int labeller_phrases(Labeller *self);
 int labeller_add_list(Labeller *self, Py_ssize_t list, PyObject *items, int exception);
 void labeller_forget(Labeller *self);
 
-extern PyType_Spec labeller_spec, sieve_spec;
+extern PyType_Spec labeller_spec, sieve_spec, viewer_spec;
 
 #endif

@@ -415,11 +415,12 @@ static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "deid._native", "Hot 
 PyMODINIT_FUNC PyInit__native(void)
 {
     PyObject *made = PyModule_Create(&module), *labeller = PyType_FromSpec(&labeller_spec),
-             *sieve = PyType_FromSpec(&sieve_spec);
-    if (made && (!labeller || !sieve || PyModule_AddObjectRef(made, "Labeller", labeller) ||
-                 PyModule_AddObjectRef(made, "Sieve", sieve)))
+             *sieve = PyType_FromSpec(&sieve_spec), *viewer = PyType_FromSpec(&viewer_spec);
+    if (made && (!labeller || !sieve || !viewer || PyModule_AddObjectRef(made, "Labeller", labeller) ||
+                 PyModule_AddObjectRef(made, "Sieve", sieve) || PyModule_AddObjectRef(made, "Viewer", viewer)))
         Py_CLEAR(made);
     Py_XDECREF(labeller);
     Py_XDECREF(sieve);
+    Py_XDECREF(viewer);
     return made;
 }

@@ -13,7 +13,7 @@
 #define WIDE
 #endif
 
-/* What deid.labeling.alphabet says of a character. */
+/* What deid.alphabet says of a character. */
 enum {
     LETTER = 1,   /* \p{L}, \p{M} */
     NUMERAL = 2,  /* \p{N} */
@@ -25,7 +25,8 @@ enum {
     ALNUM = 128,  /* str.isalnum */
     DIGIT = 256,  /* str.isdigit */
     ODD_LOWER = 512, /* lower case is not one character, or depends on its neighbours */
-    ODD_FOLD = 1024  /* the same of deid.dictionaries.fold */
+    ODD_FOLD = 1024, /* the same of deid.dictionaries.fold */
+    WORDLY_REGEX = 2048 /* \w of `regex` */
 };
 
 typedef struct {

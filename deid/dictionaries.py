@@ -281,6 +281,7 @@ class PhraseMatcher:
             for phrases, end in ((dictionary.phrases, 2 * number), (dictionary.exceptions, 2 * number + 1)):
                 for phrase in phrases:
                     self._add(phrase, end, tokenize, shared)
+        self._heads = self._single.keys() | self._deep.keys()
 
     def _add(
         self,
@@ -339,22 +340,22 @@ class PhraseMatcher:
     def _matches(self, words: Sequence[str], joined: Sequence[bool]) -> Iterator[tuple[int, int, int]]:
         free = [0] * len(self.names)  # first word that a further match of the list may start at
         shadow = [0] * len(self.names)  # end of the exceptions of the list seen so far
-        single, deep = self._single, self._deep
-        for first, word in enumerate(words):
+        single, deep, count = self._single, self._deep, len(words)
+        # most words begin no phrase, and behind most that do the phrase does not go on
+        for first in [i for i, word in enumerate(words) if word in self._heads]:
+            word, last = words[first], first + 1
             ends = single.get(word)
             node = deep.get(word)
-            if ends is None and node is None:
+            if node is not None:
+                node = node.children.get(words[last]) if last < count and joined[last] else None
+            if node is None and ends is None:
                 continue
             longest = dict.fromkeys(ends, first + 1) if ends else {}
-            last = first
             while node is not None:
                 last += 1
-                if last >= len(words) or not joined[last]:
-                    break
-                node = node.children.get(words[last])
-                if node is not None:
-                    for end in node.ends:
-                        longest[end] = last + 1
+                for end in node.ends:
+                    longest[end] = last
+                node = node.children.get(words[last]) if last < count and joined[last] else None
             for end, stop in longest.items():
                 if end & 1:
                     shadow[end >> 1] = max(shadow[end >> 1], stop)

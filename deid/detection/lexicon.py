@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deid.detection.view import View, words_of
+from deid.compiled import native
+from deid.detection.view import NUMBER, View, words_of
 from deid.detection.vocabulary import Vocabulary, load_vocabulary
 from deid.dictionaries import Dictionary, PhraseMatcher, available, load_dictionary
 from deid.errors import ConfigError
@@ -32,6 +33,7 @@ _NAMES = (
 CLASSES: dict[str, int] = {name: 1 << i for i, name in enumerate(" ".join(_NAMES).split())}
 """Class of a list -> bit."""
 
+_REMEMBERED = 100_000
 _HYPHEN_CLASSES = ("given", "last", "word", "clinical", "city", "relation")
 
 
@@ -56,6 +58,20 @@ class Marks:
     """Phrases: first word, one past the last, class; sorted."""
 
 
+class Classes(dict[str, int]):
+    """Remembers the classes of words that were met; of so many that memory stays bounded."""
+
+    def __init__(self, lexicon: Lexicon) -> None:
+        super().__init__()
+        self._lexicon = lexicon
+
+    def __missing__(self, word: str) -> int:
+        if len(self) > _REMEMBERED:
+            self.clear()
+        found = self[word] = self._lexicon.classes(word)
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class Lexicon:
     """The word lists of a language, by class."""
@@ -71,6 +87,12 @@ class Lexicon:
     """Small words, by what they do."""
     letters: frozenset[str] = field(default=frozenset(), repr=False)
     """Listed words of two or three letters that are abbreviations, credentials or states, or ordinary words."""
+
+    table: Classes = field(init=False, repr=False)
+    """Word -> classes, of words that were met."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", Classes(self))
 
     def classes(self, word: str) -> int:
         """Return the classes of a folded word; a hyphenated word has the classes that all its parts have."""
@@ -91,11 +113,11 @@ class Lexicon:
 
     def of(self, view: View) -> Marks:
         """Look up the words and phrases of a view."""
-        words, classes = self.words, self.classes
-        found = [
-            words[w] if w in words and "'" not in w else classes(w) if kind > 1 else 0
-            for w, kind in zip(view.folded, view.kinds, strict=True)
-        ]
+        table = self.table
+        if native is not None:
+            found = native.Viewer.classes(view.folded, view.kinds, table)
+        else:
+            found = [table[w] if kind > NUMBER else 0 for w, kind in zip(view.folded, view.kinds, strict=True)]
         phrases = []
         for start, end, name in self.phrases.match_words(view.folded, [b < 2 for b in view.breaks]):
             if end == start + 1:

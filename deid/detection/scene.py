@@ -61,7 +61,7 @@ class Scene:
 
     def blind(self, index: int) -> bool:
         """Tell whether the case of a word says nothing: lines of capitals, texts in lower case."""
-        return self.quiet or self.view.loud[index]
+        return bool(self.quiet or self.view.loud[index])
 
     def is_word(self, index: int) -> bool:
         """Tell whether there is a word (letters) at an index."""
@@ -83,7 +83,7 @@ class Scene:
         if not 0 < index < len(self.classes):
             return False
         if self.view.breaks[index]:
-            return self.view.breaks[index] == 1 and self.view.wrapped[index]
+            return bool(self.view.breaks[index] == 1 and self.view.wrapped[index])
         width = self.view.starts[index] - self.view.ends[index - 1]
         return width <= 1 and "\t" not in self.view.gap(index)
 
@@ -107,7 +107,9 @@ def scene_of(view: View, lexicon: Lexicon, scan: Scan) -> Scene:
     for start, end, name in scan.cues:
         before.setdefault(end, set()).add(name)
         at.setdefault(start, set()).add(name)
-    letters = sum(1 for k in view.kinds if k > NUMBER)
-    capitals = sum(1 for k, s in zip(view.kinds, view.strings, strict=True) if k > LOWER and len(s) > 1)
+    letters = len(view) - view.kinds.count(SIGN) - view.kinds.count(NUMBER)
+    capitals = letters - view.kinds.count(LOWER)
+    if letters and capitals >= _QUIET_SHARE * letters:  # unless they are single letters
+        capitals = sum(1 for k, s in zip(view.kinds, view.strings, strict=True) if k > LOWER and len(s) > 1)
     quiet = letters > 0 and capitals < _QUIET_SHARE * letters
     return Scene(view, marks.words, phrases, before, at, protected, quiet, lexicon.vocabulary, lexicon.letters)

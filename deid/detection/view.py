@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 import regex
 
+from deid.alphabet import page
+from deid.compiled import native
 from deid.dictionaries import fold
 
 __all__ = ["LOWER", "MIXED", "NUMBER", "SIGN", "TITLE", "UPPER", "View", "view_of", "words_of"]
@@ -18,7 +20,7 @@ __all__ = ["LOWER", "MIXED", "NUMBER", "SIGN", "TITLE", "UPPER", "View", "view_o
 SIGN, NUMBER, LOWER, TITLE, UPPER, MIXED = range(6)
 """Kinds of words: a sign, a number, and four ways of writing letters. One capital letter alone is UPPER."""
 
-_LONG_LINE = 58
+_LONG_LINE, _MOST_BREAKS = 58, 255
 _LETTERS = r"[\p{L}\p{M}]"
 _WORD = regex.compile(
     rf"{_LETTERS}++(?:['\u2019](?!(?:re|ve|ll)\b){_LETTERS}{{2,}}+|-{_LETTERS}++)*+|\p{{N}}++|[^\s\p{{L}}\p{{M}}\p{{N}}]"
@@ -35,13 +37,13 @@ class View:
     ends: list[int] = field(repr=False)
     folded: list[str] = field(repr=False)
     """The words in the form of `deid.dictionaries.fold`."""
-    kinds: list[int] = field(repr=False)
+    kinds: bytes = field(repr=False)
     """SIGN, NUMBER, LOWER, TITLE, UPPER or MIXED."""
-    breaks: list[int] = field(repr=False)
-    """Line ends between a word and the word before it; 2 at the start of the text."""
-    wrapped: list[bool] = field(repr=False)
+    breaks: bytes = field(repr=False)
+    """Line ends between a word and the word before it, at most 255; 2 at the start of the text."""
+    wrapped: bytes = field(repr=False)
     """Whether the line before a word is so long that the word only stands in the next one for want of room."""
-    loud: list[bool] = field(repr=False)
+    loud: bytes = field(repr=False)
     """Whether the word stands in a line of capitals, where case says nothing."""
 
     def __len__(self) -> int:
@@ -77,6 +79,8 @@ def words_of(text: str) -> list[str]:
 
 def view_of(text: str) -> View:
     """Split a text into words."""
+    if _viewer is not None:
+        return View(text, *_viewer.view(text))
     strings: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
@@ -88,8 +92,15 @@ def view_of(text: str) -> View:
     kinds = [_kind(s) for s in strings]
     breaks = _breaks(text, starts, ends)
     folded = [fold(s) for s in strings]
-    wrapped = _wrapped(text, starts, ends, breaks)
-    return View(text, strings, starts, ends, folded, kinds, breaks, wrapped, _loud(strings, kinds, breaks))
+    wrapped, loud = _wrapped(text, starts, ends, breaks), _loud(strings, kinds, breaks)
+    return View(text, strings, starts, ends, folded, bytes(kinds), bytes(breaks), bytes(wrapped), bytes(loud))
+
+
+def _describe(word: str) -> tuple[str, int]:
+    return fold(word), _kind(word)
+
+
+_viewer = None if native is None else native.Viewer(page, _describe)
 
 
 def _kind(word: str) -> int:
@@ -111,7 +122,7 @@ def _breaks(text: str, starts: list[int], ends: list[int]) -> list[int]:
     for index, start in enumerate(starts):
         if start - last > 0:
             gap = text[last:start]
-            breaks[index] = gap.count("\n") or gap.count("\r")
+            breaks[index] = min(_MOST_BREAKS, gap.count("\n") or gap.count("\r"))
         last = ends[index]
     if breaks:
         breaks[0] = 2

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from deid.alphabet import page
 from deid.dictionaries import Dictionary, PhraseMatcher, fold, load_dictionary
 from deid.errors import ConfigError, ModelError
 from deid.features.affix import affix_features
-from deid.features.alphabet import page
 from deid.features.patterns import letter_patterns, pattern_features
 from deid.features.position import PositionFeatures, occurrence_share, place_features
 from deid.features.shape import LONGEST_SHAPE, shape_features

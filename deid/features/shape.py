@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import unicodedata
+
+from deid.alphabet import kind_of
 
 __all__ = ["LONGEST_SHAPE", "shape", "shape_features"]
 
@@ -19,20 +20,7 @@ def shape(token: str, longest: int = LONGEST_SHAPE) -> str:
     >>> shape("McNeil"), shape("2010"), shape("José")
     ('XxXxxx', 'dddd', 'Xxxx')
     """
-    return "".join(map(_kind, token[:longest])) + ("+" if len(token) > longest else "")
-
-
-def _kind(character: str) -> str:
-    category = unicodedata.category(character)
-    if category == "Lu" or category == "Lt":
-        return "X"
-    if category[0] == "L":
-        return "x"
-    if category[0] == "N":
-        return "d"
-    if category[0] == "M":
-        return "m"
-    return " " if character.isspace() else character
+    return "".join(map(kind_of, token[:longest])) + ("+" if len(token) > longest else "")
 
 
 def shape_features(token: str, longest: int = LONGEST_SHAPE) -> tuple[str, str]:

@@ -13,17 +13,34 @@ import unicodedata
 import regex
 
 from deid.dictionaries import fold
-from deid.features.shape import shape
 
-__all__ = ["page"]
+__all__ = ["kind_of", "page"]
 
 _CHARACTER = struct.Struct("=HHII")
 _NOTHING = 0xFFFFFFFF
 _CLASSES = (regex.compile(r"[\p{L}\p{M}]"), regex.compile(r"\p{N}"), regex.compile(r"\s"), re.compile(r"\w"))
 _CASES = (regex.compile(r"\p{Lu}"), regex.compile(r"\p{Ll}"))
 _ODD_LOWER, _ODD_FOLD = 512, 1024
+_WORDLY = regex.compile(r"\w")
 _FINAL_SIGMA = "\u03a3"
 """Its lower case depends on what stands beside it."""
+
+
+def kind_of(character: str) -> str:
+    """Return what stands for a character in a shape.
+
+    ``X`` upper case, ``x`` lower case, ``d`` digit, ``m`` mark, a blank for white space, others themselves.
+    """
+    category = unicodedata.category(character)
+    if category == "Lu" or category == "Lt":
+        return "X"
+    if category[0] == "L":
+        return "x"
+    if category[0] == "N":
+        return "d"
+    if category[0] == "M":
+        return "m"
+    return " " if character.isspace() else character
 
 
 def page(number: int) -> bytes:
@@ -43,8 +60,8 @@ def _describe(c: str) -> bytes:
     bits |= c.isspace() << 4
     bits |= sum(32 << i for i, found in enumerate(_CASES) if found.match(c))
     bits |= c.isalnum() << 7 | c.isdigit() << 8
-    kind = shape(c)
-    lower, folded = c.lower(), fold(c)
+    bits |= bool(_WORDLY.match(c)) << 11
+    kind, lower, folded = kind_of(c), c.lower(), fold(c)
     if len(lower) != 1 or c == _FINAL_SIGMA:
         bits |= _ODD_LOWER
     if len(folded) > 1 or _FINAL_SIGMA in unicodedata.normalize("NFKD", c):
