@@ -30,6 +30,7 @@ GROUPS: tuple[str, ...] = (
     "convert",
     "extract",
     "schema",
+    "anonymize",
     "privacy",
     "risk",
     "budget",

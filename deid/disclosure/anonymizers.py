@@ -63,7 +63,7 @@ class Anonymizer:
         beta: float | None = None,
         method: str = "auto",
         suppression: float = 0.0,
-        rounds: int = 5,
+        rounds: int | None = None,
         seed: int = 0,
         target: str | None = None,
     ) -> None:

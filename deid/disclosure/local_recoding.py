@@ -51,7 +51,7 @@ def local_recoding(
     constraint: Constraint,
     *,
     thrift: Sequence[float] = (),
-    rounds: int = 5,
+    rounds: int | None = None,
     seed: int = 0,
 ) -> Indices:
     """Partition a table into groups that satisfy a constraint, with as little loss as the search finds.
@@ -66,7 +66,7 @@ def local_recoding(
         Exponents to begin with (see the module); by default two for small tables and one for large ones.
     rounds : int
         How often groups that share the values of some columns are put together and split anew; more rounds lose
-        less and take longer.
+        less and take longer. By default one to five: the smaller k, the less there is to gain and the longer they take.
     seed : int
         Decides the columns of a round.
 
@@ -85,7 +85,10 @@ def local_recoding(
     require_feasible(table, constraint)
     cuts = [None if column.tree is None else Cuts.build(column.tree) for column in table.columns]
     everyone = np.zeros(len(table), dtype=np.intp)
-    first = thrift or (_THRIFT if len(table) <= _ROWS_FOR_ALL else _THRIFT[:1])
+    least = smallest_group(constraint)
+    first = thrift or (_THRIFT if len(table) <= _ROWS_FOR_ALL and least >= 5 else _THRIFT[:1])
+    if rounds is None:
+        rounds = min(max(least // 5, 1), 5)
     results = [_split(table, cuts, constraint, exponent, everyone) for exponent in first]
     classes = min(results, key=lambda found: mean_loss(table, found))
     rng = np.random.default_rng(seed)

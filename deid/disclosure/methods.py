@@ -37,20 +37,20 @@ class Options:
     suppression : float
         Share of the records (0 to 1) that full-domain methods may suppress.
     rounds, seed : int
-        Rounds of local recoding, and the seed that chooses their columns.
+        Rounds of local recoding (by default 1 to 5), and the seed that chooses their columns.
     hierarchical : bool
         Mondrian cuts columns that have a hierarchy along it, not at the median.
     """
 
     suppression: float = 0.0
-    rounds: int = 5
+    rounds: int | None = None
     seed: int = 0
     hierarchical: bool = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.suppression <= 1:
             raise ConfigError(f"a share of {self.suppression:g} to suppress", "give a number from 0 to 1, such as 0.05")
-        if self.rounds < 0:
+        if self.rounds is not None and self.rounds < 0:
             raise ConfigError("rounds below 0", "0 is the least")
 
 

@@ -107,11 +107,21 @@ def publish(
             arranged = codes[order]
             low, high = np.minimum.reduceat(arranged, starts), np.maximum.reduceat(arranged, starts)
             cells = _cells(column, low, high, data.kind(column.name))
-        values = cells[classes]
-        if suppressed is not None:
-            values[suppressed] = SUPPRESSED
-        columns[column.name] = values
+        columns[column.name] = _categorical(cells, classes, suppressed)
     return data.frame.assign(**columns)
+
+
+def _categorical(cells: NDArray[np.object_], classes: Indices, suppressed: NDArray[np.bool_] | None) -> pd.Categorical:
+    """Return each row's cell; few different cells, so that a million rows stay small."""
+    import pandas as pd
+
+    places: dict[str | None, int] = {None: -1}
+    for cell in (SUPPRESSED, *cells.tolist()):
+        places.setdefault(cell, len(places) - 1)
+    codes = np.array([places[cell] for cell in cells.tolist()], dtype=np.int32)[classes]
+    if suppressed is not None:
+        codes[suppressed] = 0
+    return pd.Categorical.from_codes(codes, categories=[cell for cell in places if cell is not None])
 
 
 def _cells(column: CodedColumn, low: Ints, high: Ints, kind: str) -> NDArray[np.object_]:

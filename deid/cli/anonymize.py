@@ -1,0 +1,283 @@
+"""The commands anonymize and ru-map: a table that can be released, and the map of what could be."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deid.cli.common import Summary, SummaryJson
+from deid.cli.table_options import (
+    Person,
+    QuasiIdentifiers,
+    SchemaFile,
+    Sensitive,
+    Separator,
+    SqlTable,
+    Table,
+    gather_schema,
+    names_of,
+    open_microdata,
+    print_rows,
+    shown,
+)
+
+if TYPE_CHECKING:
+    from deid.disclosure.release import Release
+    from deid.disclosure.schema import Schema
+    from deid.microdata import Microdata
+
+__all__ = ["register"]
+
+Drop = Annotated[
+    list[str] | None, typer.Option("--drop", metavar="A,B", help="Direct identifiers: columns that are left out.")
+]
+Hierarchies = Annotated[
+    list[str] | None,
+    typer.Option("--hierarchy", metavar="COLUMN=FILE", help="Hierarchy of a column, a CSV of ARX's form (repeatable)."),
+]
+Suppression = Annotated[
+    float, typer.Option(metavar="P", help="Share of rows that full-domain methods and --scheme may suppress.")
+]
+Single = Annotated[
+    bool, typer.Option("--each-row-a-person", help="Rows that share an identifier are different persons all the same.")
+]
+Rounds = Annotated[
+    int | None, typer.Option(metavar="N", help="Effort of local recoding: more rounds lose less; by default 1 to 5.")
+]
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of local recoding.")]
+
+
+def _schema(
+    schema: Path | None,
+    quasi_identifiers: list[str] | None,
+    sensitive: list[str] | None,
+    person: str | None,
+    drop: list[str] | None,
+    hierarchies: list[str] | None,
+) -> Schema:
+    """Return what the schema file and the options say of the columns."""
+    from dataclasses import replace
+
+    from deid.disclosure.schema import Column, Schema
+    from deid.errors import ConfigError
+
+    said = gather_schema(schema, quasi_identifiers, sensitive, person)
+    columns = dict(said.columns)
+    for name in names_of(drop):
+        columns[name] = replace(columns.get(name, Column("other")), role="identifier")
+    for pair in hierarchies or ():
+        name, equals, file = pair.partition("=")
+        if not equals or not name or not file:
+            raise ConfigError("--hierarchy is not of the form COLUMN=FILE", "for example: --hierarchy zip=zip.csv")
+        columns[name] = replace(columns.get(name, Column("other")), hierarchy=Path(file))
+    return Schema(columns, said.person)
+
+
+def _check_persons(data: Microdata, each_row: bool) -> None:
+    """Refuse rows that seem to be notes: several of them share an identifier, and no person column is named."""
+    from deid.errors import ConfigError
+
+    if data.person is not None or each_row:
+        return
+    for name in data.having("identifier"):
+        codes = data.codes(name).codes
+        known = codes[codes >= 0]
+        if len(set(known.tolist())) < len(known):
+            raise ConfigError(
+                f"several rows share a value of the identifier {name!r}, so rows may be notes, not persons",
+                f"name the person's column, such as --person {name}, or say --each-row-a-person",
+            )
+
+
+def _anonymize(
+    place: Table,
+    out: Annotated[Path, typer.Option("-o", "--output", metavar="OUT", help="Released table, CSV or Parquet.")],
+    quasi_identifiers: QuasiIdentifiers = None,
+    sensitive: Sensitive = None,
+    person: Person = None,
+    schema: SchemaFile = None,
+    drop: Drop = None,
+    hierarchy: Hierarchies = None,
+    k: Annotated[int | None, typer.Option("--k", help="Persons that every class must hold.")] = None,
+    l: Annotated[int | None, typer.Option("--l", help="Distinct sensitive values in every class.")] = None,  # noqa: E741
+    entropy_l: Annotated[float | None, typer.Option(help="Entropy l-diversity of every class.")] = None,
+    c: Annotated[float | None, typer.Option("--c", help="Recursive (c,l)-diversity; l from --l, 2 by default.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="Greatest share of a sensitive value in a class.")] = None,
+    t: Annotated[float | None, typer.Option("--t", help="Greatest distance of a class from the whole table.")] = None,
+    distance: Annotated[str, typer.Option(help="For --t: equal, ordered, or hierarchical.")] = "equal",
+    beta: Annotated[float | None, typer.Option(help="Greatest relative gain of a sensitive value.")] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="auto, local, mondrian, relaxed, optimal, greedy, bottom-up, top-down, hybrid, mdav, kk, cells or "
+            "records."
+        ),
+    ] = "auto",
+    suppression: Suppression = 0.0,
+    rounds: Rounds = None,
+    seed: Seed = 0,
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Class labels that Mondrian's cuts should tell apart.")
+    ] = None,
+    scheme: Annotated[
+        Path | None, typer.Option("--scheme", metavar="F", help="Recode as an earlier release, by its scheme.")
+    ] = None,
+    save_scheme: Annotated[
+        Path | None, typer.Option(metavar="F", help="Keep the recoding as a scheme, for rows to come.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(metavar="F", help="Write a report as a web page.")] = None,
+    each_row_a_person: Single = False,
+    separator: Separator = None,
+    table: SqlTable = None,
+    summary_json: SummaryJson = None,
+) -> None:
+    """Make a table that can be released with a stated protection.
+
+    Identifiers and free text are left out, quasi-identifiers are generalized until what is asked for holds. Verifiers
+    that know only the result must pass it, otherwise nothing is written. OUT.manifest.json lies beside the release.
+
+    Example: deid anonymize patients.csv --qi age,sex,zip --sensitive disease --drop mrn --k 5 --l 2 -o released.csv
+    """
+    import json
+
+    from deid import __version__
+    from deid.disclosure.assessment import Requirements
+    from deid.disclosure.methods import Options
+    from deid.disclosure.release import anonymize
+    from deid.disclosure.release_report import manifest, write_report
+    from deid.disclosure.scheme import apply_scheme, read_scheme, scheme_of
+    from deid.errors import OutputError
+    from deid.io.atomic import write_bytes
+    from deid.tables import write_table
+
+    beside = out.with_name(out.name + ".manifest.json")
+    for path in (out, beside, *(p for p in (save_scheme,) if p is not None)):
+        if path.exists():
+            raise OutputError("the file to write exists already", "name a new file", str(path))
+    said = _schema(schema, quasi_identifiers, sensitive, person, drop, hierarchy)
+    data = open_microdata(place, said, separator, table)
+    _check_persons(data, each_row_a_person)
+    asked = Requirements(k, l, entropy_l, c, alpha, t, distance, beta)
+    if scheme is not None:
+        options = Options(suppression or 1.0, rounds, seed)
+        release = apply_scheme(read_scheme(scheme), data, asked, options)
+    else:
+        release = anonymize(data, asked, method, Options(suppression, rounds, seed), target=target)
+    write_table(release.table(), out)
+    command = shlex.join(["deid", *sys.argv[1:]])
+    content = manifest(release, command=command, inputs=[Path(place)], output=out.read_bytes(), version=__version__)
+    write_bytes(beside, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+    if save_scheme is not None:
+        write_bytes(save_scheme, scheme_of(release).to_json().encode())
+    if report is not None:
+        write_report(report, release, command)
+    _print(release)
+    summary = Summary("anonymize")
+    summary.notes = _notes(release)
+    summary.extra = release.as_dict()
+    summary.finish(summary_json)
+
+
+def _notes(release: Release) -> list[str]:
+    data = release.original
+    plain = [name for name in data.having("other") if name != data.person]
+    notes = [f"published as they are, name a role if they tell who it is: {', '.join(plain)}"] if plain else []
+    if data.having("free-text"):
+        notes.append(f"free text is left out, scrub it first: {', '.join(data.having('free-text'))}")
+    return notes
+
+
+def _print(release: Release) -> None:
+    before, after = release.risks
+    rows = [
+        ("method", release.method),
+        ("rows published, suppressed", f"{len(release.rows):,}, {release.suppressed:,}"),
+        *((f"level of {name}", str(level)) for name, level in release.levels.items()),
+        *(
+            (f.model + (f" of {f.column}" if f.column else ""), f"{shown(f.verdict.level)} (asked: {shown(f.asked)})")
+            for f in release.findings
+            if f.asked is not None
+        ),
+        ("loss: NCP, classes", f"{release.loss.ncp:.4f}, {release.loss.classes:,}"),
+        ("linked rightly, before and after", f"{before.marketer:.2%}, {after.marketer:.2%}"),
+    ]
+    print_rows(("release", "value"), rows)
+
+
+def _ru_map(
+    place: Table,
+    out: Annotated[Path, typer.Option("-o", "--output", metavar="PLOT", help="Plot, .svg or .png.")],
+    quasi_identifiers: QuasiIdentifiers = None,
+    sensitive: Sensitive = None,
+    person: Person = None,
+    schema: SchemaFile = None,
+    drop: Drop = None,
+    hierarchy: Hierarchies = None,
+    k: Annotated[str, typer.Option("--k", metavar="2,5", help="Values of k.")] = "2,5,10,25,50",
+    l: Annotated[int | None, typer.Option("--l", help="Distinct sensitive values in every class.")] = None,  # noqa: E741
+    method: Annotated[str, typer.Option(metavar="A,B", help="Methods, see deid anonymize.")] = "local,mondrian,optimal",
+    suppression: Suppression = 0.05,
+    min_utility: Annotated[
+        float | None, typer.Option(metavar="U", help="Choose the least risk with at least this utility (1 - NCP).")
+    ] = None,
+    max_risk: Annotated[
+        float | None, typer.Option(metavar="R", help="Choose the greatest utility with at most this average risk.")
+    ] = None,
+    rounds: Rounds = None,
+    each_row_a_person: Single = False,
+    separator: Separator = None,
+    table: SqlTable = None,
+    summary_json: SummaryJson = None,
+) -> None:
+    """Map risk and utility of many releases of a table, with the Pareto front and choices; releases nothing.
+
+    Example: deid ru-map patients.csv --qi age,sex,zip --k 2,5,10 --max-risk 0.05 --min-utility 0.8 -o map.svg
+    """
+    from dataclasses import asdict
+
+    from deid.disclosure.assessment import Requirements
+    from deid.disclosure.frontier import choose, frontier, map_releases, plot_map
+    from deid.disclosure.methods import Options
+    from deid.errors import ConfigError
+    from deid.io.atomic import write_bytes
+    from deid.plots import check_image, image
+
+    kind = check_image(out)
+    try:
+        ks = [int(part) for part in k.split(",")]
+    except ValueError:
+        raise ConfigError("--k is no list of numbers", "for example: --k 2,5,10") from None
+    data = open_microdata(
+        place, _schema(schema, quasi_identifiers, sensitive, person, drop, hierarchy), separator, table
+    )
+    _check_persons(data, each_row_a_person)
+    points, failures = map_releases(data, names_of([method]), ks, Options(suppression, rounds), Requirements(l=l))
+    choices = choose(points, least_utility=min_utility, greatest_risk=max_risk)
+    front = frontier(points)
+    write_bytes(out, image(plot_map(points, choices), kind), private=False)
+    print_rows(
+        ("method", "k", "utility", "risk", "Pareto"),
+        [(p.method, str(p.k), f"{p.utility:.4f}", f"{p.risk:.4f}", "yes" if p in front else "") for p in points],
+    )
+    summary = Summary("ru-map")
+    summary.notes = [f"{name}, k = {size}: not reached: {error.what}" for name, size, error in failures]
+    for choice in choices:
+        found = choice.point
+        told = "none is good enough" if found is None else f"{found.method}, k = {found.k}"
+        summary.notes.append(f"{choice.strategy}: {told}")
+    summary.extra = {
+        "points": [asdict(point) for point in points],
+        "front": [asdict(point) for point in front],
+        "choices": [asdict(choice) for choice in choices],
+    }
+    summary.finish(summary_json)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("anonymize")(_anonymize)
+    app.command("ru-map")(_ru_map)

@@ -1,0 +1,176 @@
+"""The R-U map: risk and utility of many releases of one table, and how to choose among them (Duncan et al. 2001)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deid.disclosure.assessment import Requirements
+from deid.disclosure.methods import Options
+from deid.disclosure.release import Release, anonymize
+from deid.errors import ConfigError, DeidError
+from deid.microdata import Microdata
+from deid.plots import COLOURS, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Choice", "Point", "choose", "frontier", "map_releases", "plot_map"]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A release on the map.
+
+    Parameters
+    ----------
+    method : str
+        Name of the method.
+    k : int
+        The k that was asked for.
+    utility : float
+        1 - NCP: the share of the certainty that is left.
+    risk : float
+        Prosecutor's average risk: the chance that a record is linked rightly.
+    """
+
+    method: str
+    k: int
+    utility: float
+    risk: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A strategy and the release that it chooses, None where none is good enough."""
+
+    strategy: str
+    point: Point | None
+
+
+def map_releases(
+    data: Microdata,
+    methods: Iterable[str],
+    ks: Iterable[int],
+    options: Options | None = None,
+    asked: Requirements | None = None,
+) -> tuple[list[Point], list[tuple[str, int, DeidError]]]:
+    """Make a release for every method and k.
+
+    Parameters
+    ----------
+    data : Microdata
+        The table.
+    methods : iterable of str
+        Names of methods.
+    ks : iterable of int
+        Values of k.
+    options : Options, optional
+        What the methods are told.
+    asked : Requirements, optional
+        What is asked for beside k.
+
+    Returns
+    -------
+    points : list of Point
+        The releases.
+    failures : list of (method, k, error)
+        What could not be reached.
+    """
+    from dataclasses import replace
+
+    points: list[Point] = []
+    failures: list[tuple[str, int, DeidError]] = []
+    ks = list(ks)
+    for method in methods:
+        for k in ks:
+            try:
+                release = anonymize(data, replace(asked or Requirements(), k=k), method, options)
+            except DeidError as error:
+                failures.append((method, k, error))
+                continue
+            points.append(point_of(release, k))
+    if not points:
+        raise ConfigError("no method reached anything", str(failures[0][2]) if failures else "name methods and k")
+    return points, failures
+
+
+def point_of(release: Release, k: int) -> Point:
+    """Return the place of a release on the map."""
+    return Point(release.method, k, 1 - release.loss.ncp, release.risks[1].prosecutor.average)
+
+
+def frontier(points: Sequence[Point]) -> list[Point]:
+    """Return the points that no other one beats in both risk and utility, by ascending risk."""
+    best: list[Point] = []
+    for point in sorted(points, key=lambda p: (p.risk, -p.utility)):
+        if not best or point.utility > best[-1].utility + 1e-12:
+            best.append(point)
+    return best
+
+
+def choose(
+    points: Sequence[Point], *, least_utility: float | None = None, greatest_risk: float | None = None
+) -> list[Choice]:
+    """Choose releases: utility-bound, privacy-bound, and bound in both.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        The map.
+    least_utility : float, optional
+        Utility-bound: the least risk among releases of at least this utility.
+    greatest_risk : float, optional
+        Privacy-bound: the greatest utility among releases of at most this risk.
+
+    Returns
+    -------
+    list of Choice
+        One for each bound given, and one for both together; a choice without a point cannot be met.
+    """
+    useful = [p for p in points if least_utility is None or p.utility >= least_utility]
+    safe = [p for p in points if greatest_risk is None or p.risk <= greatest_risk]
+    both = [p for p in useful if p in safe]
+    choices = []
+    if least_utility is not None:
+        choices.append(Choice(f"least risk with utility at least {least_utility:g}", _first(useful, by_risk=True)))
+    if greatest_risk is not None:
+        choices.append(Choice(f"greatest utility with risk at most {greatest_risk:g}", _first(safe, by_risk=False)))
+    if least_utility is not None and greatest_risk is not None:
+        choices.append(Choice("both bounds, greatest utility", _first(both, by_risk=False)))
+    return choices
+
+
+def _first(points: Sequence[Point], *, by_risk: bool) -> Point | None:
+    if not points:
+        return None
+    return min(points, key=lambda p: (p.risk, -p.utility) if by_risk else (-p.utility, p.risk))
+
+
+def plot_map(points: Sequence[Point], choices: Sequence[Choice] = ()) -> Figure:
+    """Draw the map: risk on a logarithmic axis, utility, the Pareto front, and what was chosen."""
+    figure = new_figure(8, 5)
+    axes = figure.add_subplot()
+    for number, method in enumerate(dict.fromkeys(point.method for point in points)):
+        own = [point for point in points if point.method == method]
+        colour = COLOURS[number % len(COLOURS)]
+        axes.plot([p.risk for p in own], [p.utility for p in own], "o", color=colour, label=method, markersize=5)
+        for point in own:
+            axes.annotate(
+                str(point.k), (point.risk, point.utility), fontsize=6, xytext=(3, 3), textcoords="offset points"
+            )
+    front = frontier(points)
+    axes.plot(
+        [p.risk for p in front], [p.utility for p in front], "-", color="#999999", linewidth=1, label="Pareto front"
+    )
+    for choice in choices:
+        if choice.point is not None:
+            axes.plot(
+                [choice.point.risk], [choice.point.utility], "s", color="#000000", fillstyle="none", markersize=11
+            )
+    axes.set_xscale("log")
+    axes.set_xlabel("risk: average chance of re-identification")
+    axes.set_ylabel("utility: 1 - NCP")
+    axes.legend(fontsize=8)
+    return figure

@@ -1,0 +1,172 @@
+"""The report of a release: what was done, the levels that verifiers found, loss and risk, plots, and the command.
+
+And its manifest: the same as JSON, to lie beside the released table. Neither holds a cell of the table.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deid.disclosure.classes import equivalence_classes
+from deid.disclosure.release import Release
+from deid.disclosure.risk import SampleRisk
+from deid.plots import COLOURS, image, new_figure
+from deid.reporting import write_html
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["manifest", "write_report"]
+
+_FORMAT = "deid release 1"
+
+
+def manifest(
+    release: Release, *, command: str, inputs: Sequence[Path], output: bytes | None, version: str
+) -> dict[str, Any]:
+    """Return the JSON values of a release's manifest.
+
+    Parameters
+    ----------
+    release : Release
+        The release.
+    command : str
+        The command that repeats it.
+    inputs : sequence of Path
+        Files that it was made from; their checksums are written, not their names.
+    output : bytes, optional
+        Content of the released file, for its checksum.
+    version : str
+        Version of the program.
+    """
+    content: dict[str, Any] = {"format": _FORMAT, "version": version, "command": command}
+    content["input_sha256"] = [hashlib.sha256(path.read_bytes()).hexdigest() for path in inputs if path.is_file()]
+    if output is not None:
+        content["output_sha256"] = hashlib.sha256(output).hexdigest()
+    return content | release.as_dict()
+
+
+@dataclass(frozen=True)
+class _Section:
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    note: str = ""
+
+
+def write_report(path: Path, release: Release, command: str) -> None:
+    """Write the report as a self-contained page.
+
+    Raises
+    ------
+    OutputError
+        When the file cannot be written.
+    """
+    plots = [base64.b64encode(image(figure)).decode("ascii") for figure in (_losses(release), _sizes(release))]
+    write_html(
+        path,
+        "release.html",
+        title="Release report",
+        sections=[_done(release), _levels(release), _loss(release), _risk(release)],
+        plots=plots,
+        command=command,
+    )
+
+
+def _done(release: Release) -> _Section:
+    data = release.original
+    rows = [
+        ("method", release.method),
+        ("rows in the original", str(len(data))),
+        ("rows published", str(len(release.rows))),
+        ("rows suppressed", f"{release.suppressed} ({release.suppressed / len(data):.2%})"),
+        ("quasi-identifiers", ", ".join(data.quasi_identifiers)),
+        ("sensitive", ", ".join(data.sensitive) or "none named"),
+        ("counted", "rows" if data.person is None else f"distinct persons ({data.person})"),
+        ("left out", ", ".join((*data.having("identifier"), *data.having("free-text"))) or "nothing"),
+    ]
+    rows += [(f"level of {name}", str(level)) for name, level in release.levels.items()]
+    return _Section("What was done", ("", ""), rows)
+
+
+def _levels(release: Release) -> _Section:
+    rows = []
+    for finding in release.findings:
+        level = finding.verdict.level
+        shown = ", ".join(f"{part:.4g}" for part in (level if isinstance(level, tuple) else (level,)))
+        asked = finding.asked
+        wanted = (
+            "" if asked is None else ", ".join(f"{p:.4g}" for p in (asked if isinstance(asked, tuple) else (asked,)))
+        )
+        name = finding.model + (f" of {finding.column}" if finding.column else "")
+        rows.append((name, wanted, shown, "" if asked is None else "yes"))
+    note = "Found by verifiers that know the published table alone. Without a level asked for, the level is only told."
+    return _Section("Protection", ("model", "asked", "reached", "met"), rows, note)
+
+
+def _loss(release: Release) -> _Section:
+    loss = release.loss
+    rows = [
+        ("certainty penalty (NCP), 0 to 1", f"{loss.ncp:.4f}"),
+        ("loss metric (LM)", f"{loss.lm:.4f}"),
+        ("discernibility (DM)", f"{loss.dm:,}"),
+        ("average class size over k (C_AVG)", f"{loss.c_avg:.3f}"),
+        ("classes", f"{loss.classes:,}"),
+    ]
+    rows += [(f"NCP of {name}", f"{value:.4f}") for name, value in loss.columns.items()]
+    return _Section("Loss", ("measure", "value"), rows)
+
+
+def _risk(release: Release) -> _Section:
+    before, after = release.risks
+
+    def row(name: str, of: Any, style: str = ".2%") -> tuple[str, str, str]:
+        return name, format(of(before), style), format(of(after), style)
+
+    def smallest(risk: SampleRisk) -> int:
+        return risk.smallest_class
+
+    rows = [
+        row("prosecutor: highest", lambda r: r.prosecutor.highest),
+        row("prosecutor: average", lambda r: r.prosecutor.average),
+        row("prosecutor: persons at risk", lambda r: r.prosecutor.at_risk),
+        row("marketer: linked rightly", lambda r: r.marketer),
+        row("unique in the table", lambda r: r.sample_unique),
+        row("smallest class", smallest, "d"),
+    ]
+    note = (
+        "The prosecutor knows that a person is in the table, and all quasi-identifiers; the marketer links everybody."
+    )
+    return _Section("Risk of re-identification", ("measure", "before", "after"), rows, note)
+
+
+def _losses(release: Release) -> Figure:
+    figure = new_figure(6, 0.6 + 0.3 * min(len(release.loss.columns), 40))
+    axes = figure.add_subplot()
+    shown = list(release.loss.columns.items())[:40]
+    axes.barh([name for name, _ in shown], [value for _, value in shown], color=COLOURS[1])
+    axes.set_xlim(0, 1)
+    axes.invert_yaxis()
+    axes.set_xlabel("certainty penalty of the column")
+    return figure
+
+
+def _sizes(release: Release) -> Figure:
+    figure = new_figure(6, 3)
+    axes = figure.add_subplot()
+    for name, table, colour in (("before", release.original, COLOURS[2]), ("after", release.published, COLOURS[1])):
+        sizes = np.sort(equivalence_classes(table).persons)
+        share = np.cumsum(sizes) / sizes.sum()
+        axes.step(sizes, share, where="post", label=name, color=colour)
+    axes.set_xscale("log")
+    axes.set_xlabel("size of a record's class")
+    axes.set_ylabel("share of records in classes up to that size")
+    axes.legend()
+    return figure
