@@ -12,6 +12,7 @@ from deid.cli import learning
 from deid.cli.common import Summary, SummaryJson, label_probability
 from deid.cli.dp_experiment import experiment_dp
 from deid.cli.experiment_output import Trainings, check_outputs, numbers, show, write_rows
+from deid.cli.experiment_robustness import experiment_robustness
 from deid.cli.hips import experiment_hips
 from deid.cli.tables import print_sections, write_json
 from deid.cli.training_options import (
@@ -311,4 +312,5 @@ def register(app: typer.Typer) -> None:
     experiment.command("learners")(learning.experiment_learners)
     experiment.command("hips")(experiment_hips)
     experiment.command("dp")(experiment_dp)
+    experiment.command("robustness")(experiment_robustness)
     app.add_typer(experiment, name="experiment")

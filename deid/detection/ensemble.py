@@ -2,7 +2,9 @@
 
 In this order:
 
-1. Invisible and look-alike characters are taken out of the text (`deid.detection.normalize`).
+1. Invisible and look-alike characters are taken out of the text (`deid.detection.normalize`). A document in capitals or
+   in small letters, or with numbers and words that a scanner misread, is read a second time as it would ordinarily be
+   written (`deid.detection.casing`, `deid.detection.misreading`); offsets stay the same.
 2. Every recognizer posts its spans with a certainty. Spans of different recognizers that overlap in the same group
    (both names, both dates) raise each other: 1 - (1 - a)(1 - b).
 3. Weak evidence (below ``strong``) for a name, a place or an occupation is vetoed where all its words are clinical
@@ -22,9 +24,11 @@ from pathlib import Path
 
 import regex
 
+from deid.detection.casing import recase
 from deid.detection.consistency import find_again, settle_categories
 from deid.detection.fields import Scan
-from deid.detection.lexicon import classes_of, load_lexicon
+from deid.detection.lexicon import Lexicon, classes_of, load_lexicon
+from deid.detection.misreading import decipher
 from deid.detection.normalize import Normalized, normalize
 from deid.detection.person_words import PERSON
 from deid.detection.recognizer import Recognizer
@@ -34,7 +38,7 @@ from deid.detection.view import view_of
 from deid.document import Document, Span
 from deid.phi import canonical, group
 
-__all__ = ["Ensemble", "Post", "Trace"]
+__all__ = ["Ensemble", "Post", "Trace", "readings"]
 
 _GRAMMATICAL = frozenset(("NAME", "LOCATION", "PROFESSION"))
 _CLINICAL = classes_of("clinical", "section", "eponym", "device", "function")
@@ -164,17 +168,25 @@ class Ensemble:
         """Ask every recognizer; returns spans with the precedence of their recognizer."""
         posts: list[tuple[int, Span]] = []
         scene: Scene | None = None
-        for rank, recognizer in enumerate(self.recognizers):
-            if isinstance(recognizer, RuleRecognizer):
-                # weak candidates too: another recognizer may raise them
-                spans, scene = replace(recognizer, threshold=min(_EVIDENCE, self.threshold)).analyse(document.text)
-            else:
-                spans = recognizer.find(document)
-            posts += [(rank, span) for span in spans]
-        if scene is None:
-            view = view_of(document.text)
-            scene = scene_of(view, load_lexicon(self.language, self.folders), Scan([], [], []))
-        return posts, scene
+        lexicon = load_lexicon(self.language, self.folders)
+        for text in readings(document.text, lexicon):
+            read = document if text is document.text else replace(document, text=text, spans=())
+            for rank, recognizer in enumerate(self.recognizers):
+                if isinstance(recognizer, RuleRecognizer):
+                    # weak candidates too: another recognizer may raise them
+                    weak = replace(recognizer, threshold=min(_EVIDENCE, self.threshold))
+                    spans, seen = weak.analyse(text)
+                    scene = scene or seen
+                else:
+                    spans = recognizer.find(read)
+                posts += [(rank, span) for span in spans]
+        return posts, scene or scene_of(view_of(document.text), lexicon, Scan([], [], []))
+
+
+def readings(text: str, lexicon: Lexicon) -> tuple[str, ...]:
+    """Return the text, and how it would ordinarily be written where that differs."""
+    other = recase(decipher(text, lexicon), lexicon)
+    return (text,) if other == text else (text, other)
 
 
 def _score(span: Span) -> float:

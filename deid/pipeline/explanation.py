@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from deid.detection import Ensemble
+from deid.detection import Ensemble, Recognizer
 from deid.detection.ensemble import Post, Trace
 from deid.detection.lexicon import CLASSES
 from deid.detection.normalize import Normalized, normalize
@@ -117,7 +117,7 @@ class Explanation:
 def explain(
     document: Document,
     tagger: Tagger | None,
-    ensemble: Ensemble | None,
+    recognizer: Recognizer,
     *,
     site: SiteLists,
     label_of: Callable[[str], str] = str,
@@ -130,8 +130,8 @@ def explain(
     document : Document
     tagger : Tagger or None
         The model, with its dial.
-    ensemble : Ensemble or None
-        Model and rules together; None where the model works alone.
+    recognizer : Recognizer
+        Model and rules together, an ensemble; or the model that works alone.
     site : SiteLists
     label_of : callable
         Translates categories of the ensemble to labels.
@@ -145,7 +145,7 @@ def explain(
     """
     normal = normalize(document.text)
     seen = dataclasses.replace(document, text=normal.text, spans=())
-    trace = ensemble.trace(seen) if ensemble is not None else _alone(tagger, seen, normal)
+    trace = recognizer.trace(seen) if isinstance(recognizer, Ensemble) else _alone(recognizer, seen, normal)
     sure = _probabilities(tagger, seen)
     found = [dataclasses.replace(s, category=label_of(s.category)) for s in trace.spans]
     reasons = [_reason(post, normal, sure, label_of) for post in trace.posts]
@@ -157,11 +157,10 @@ def explain(
     return Explanation(tuple(kept), tuple(out), loose, _words(tagger, normal, trace, places))
 
 
-def _alone(tagger: Tagger | None, document: Document, normal: Normalized) -> Trace:
+def _alone(recognizer: Recognizer, document: Document, normal: Normalized) -> Trace:
     """Return the trace of a model that works alone."""
-    assert tagger is not None
-    spans = tuple(tagger.find(document))
-    posts = tuple(Post(0, tagger.name, s, 1.0 if s.score is None else s.score, "accepted") for s in spans)
+    spans = tuple(recognizer.find(document))
+    posts = tuple(Post(0, recognizer.name, s, 1.0 if s.score is None else s.score, "accepted") for s in spans)
     return Trace(normal, None, posts, spans)
 
 

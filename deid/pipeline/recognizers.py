@@ -223,7 +223,7 @@ class LazyRecognizer:
         return explain(
             document,
             self._tagger,
-            self._ensemble,
+            self._ensemble or self._loaded,
             site=self._wish.site,
             label_of=self._labels.of,
             places=places,
@@ -258,7 +258,7 @@ class _Recased:
             return found
         text = recase(document.text, load_lexicon(self.language))
         again = self.recognizer.find(dataclasses.replace(document, text=text, spans=()))
-        return resolve_overlaps([*found, *(s for s in again if not any(s.overlaps(f) for f in found))])
+        return list(resolve_overlaps([*found, *again]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,122 @@
+"""Undoing what scanners do to identifiers: *O3/l4/2Ol9*, *Mr. J0hn5on*.
+
+A scanner takes letters for digits and digits for letters. Inside a number with the shape of a date, a telephone number
+or a record number, letters that look like digits are read as digits; inside a word, digits that look like letters are
+read as letters. In a document with many words that no list has and that are one misread letter away from a word of the
+lists, these are read as that word (*Septcmber*, *Baslnger*). All is tried beside the text as it is, never in its place:
+*B12* and *L5* stay what they are.
+"""
+
+from __future__ import annotations
+
+import regex
+
+from deid.detection.lexicon import Lexicon, classes_of
+
+__all__ = ["decipher"]
+
+_ORDINARY = classes_of("word", "function", "clinical")
+_DIGITS = str.maketrans("OoQDlIi|ZzSsGbBgqAT", "0000111122556689947")
+_LETTERS = str.maketrans("0158", "olsb")
+_LIKE_DIGIT = "OoQDlIi|ZzSsGbBgqAT"
+# groups of digits and letters that look like them, with the signs of dates and numbers between
+_NUMBER = regex.compile(
+    rf"(?<![A-Za-z0-9])(?=[^\s]{{0,12}}[0-9])[0-9{_LIKE_DIGIT}]{{1,10}}+(?:[/.()-][0-9{_LIKE_DIGIT}]{{1,10}}+){{0,4}}+(?![A-Za-z0-9])"
+)
+_FLANKED = regex.compile(r"[0-9][^0-9/.()-]+[0-9]")
+_YEAR = regex.compile(r"(?<![A-Za-z0-9./-])(?=[A-Za-z]{0,2}[0-9])(?:[1lI][9gq]|[2Z][0OQ])[0-9OlISBg]{2}(?![A-Za-z0-9])")
+_GROUP = regex.compile(rf"(?<=[0-9)][ .-])[0-9{_LIKE_DIGIT}]{{3,4}}(?=[ .-][0-9]{{3}})")
+_LEAST_LONG, _LEAST_DIGITS, _LEAST_DATED, _MOST_LETTERS = 6, 0.6, 0.4, 4
+_INSIDE = regex.compile(r"(?<=\p{L})[0158](?=\p{Ll})")
+_WORD = regex.compile(r"(?<![\p{L}0-9])\p{L}[\p{Ll}0158]{3,20}+(?![\p{L}0-9])")
+_LEAST_LETTERS = 0.7
+_SPELT = regex.compile(r"(?<![\p{L}0-9'\u2019-])[A-Za-z][a-z]{3,20}+(?![\p{L}0-9'\u2019-])")
+_TAKEN_FOR = {
+    **{"c": "e", "e": "c", "o": "ao", "a": "o", "u": "n", "n": "urh", "b": "h", "h": "b", "f": "t", "t": "f", "l": "i"},
+    **{"i": "l", "v": "y", "y": "v", "q": "g", "g": "q", "N": "M", "F": "E", "E": "F", "P": "R", "B": "R", "r": "n"},
+}
+"""A letter and those that a scanner may have taken for it."""
+_NOISY, _FEWEST = 0.015, 3
+"""Share and number of misread words from which a document counts as scanned."""
+
+
+def decipher(text: str, lexicon: Lexicon) -> str:
+    """Return the text with numbers and words as they were before a scanner misread them.
+
+    Parameters
+    ----------
+    text : str
+    lexicon : Lexicon
+        Word lists of its language.
+
+    Returns
+    -------
+    str
+        Of the same length; the text itself where nothing looks misread.
+
+    Examples
+    --------
+    >>> decipher("Dr. J0hnson, DOB O3/l4/2Ol9, B12 low, L5-S1", load_lexicon("en"))
+    'Dr. Johnson, DOB 03/14/2019, B12 low, L5-S1'
+    """
+    read = text
+    if any(c.isdigit() for c in text):
+        read = _NUMBER.sub(_number, read)
+        read = _YEAR.sub(_digits, read)
+        read = _GROUP.sub(_digits, read)
+        read = _WORD.sub(_word, read)
+    return _respell(read, lexicon)
+
+
+def _digits(found: regex.Match[str]) -> str:
+    token = found[0]
+    return token if token.isdigit() or sum(map(str.isdigit, token)) < 2 else token.translate(_DIGITS)
+
+
+def _respell(text: str, lexicon: Lexicon) -> str:
+    """Read misread words as words of the lists, in a document that has many of them."""
+    known = lexicon.words
+    found = [m for m in _SPELT.finditer(text) if m[0].lower() not in known]
+    if len(found) < _FEWEST:
+        return text
+    changes = [(m.start(), word) for m in found if (word := _spelling(m[0], lexicon))]
+    small = sum(word[0].islower() for _, word in changes)
+    if small < _FEWEST or small < _NOISY * text.count(" "):
+        return text
+    pieces = list(text)
+    for start, word in changes:
+        pieces[start : start + len(word)] = word
+    return "".join(pieces)
+
+
+def _spelling(word: str, lexicon: Lexicon) -> str:
+    """Return the word of the lists that one misread letter makes of a word; empty when there is none."""
+    known = lexicon.words
+    for index, letter in enumerate(word):
+        for other in _TAKEN_FOR.get(letter, ""):
+            spelt = word[:index] + other + word[index + 1 :]
+            classes = known.get(spelt.lower(), 0)
+            # a word in small letters is none of the names; one with a capital may be anything
+            if classes and (word[0].isupper() or classes & _ORDINARY):
+                return spelt
+    return ""
+
+
+def _number(found: regex.Match[str]) -> str:
+    token = found[0]
+    letters = sum(map(str.isalpha, token)) + token.count("|")
+    characters = sum(map(str.isalnum, token)) + token.count("|")
+    if not letters or letters > _MOST_LETTERS or characters < _LEAST_LONG:
+        return token
+    dated = len(token) - characters > 1 and token.count("/") + token.count("-") > 1
+    if not dated and not _FLANKED.search(token):
+        return token  # "DT19525", "93S-47928": codes
+    least = _LEAST_DATED if dated else _LEAST_DIGITS
+    return token.translate(_DIGITS) if characters - letters >= least * characters else token
+
+
+def _word(found: regex.Match[str]) -> str:
+    token = found[0]
+    if token.isalpha() or sum(map(str.isalpha, token)) < _LEAST_LETTERS * len(token):
+        return token
+    return _INSIDE.sub(lambda digit: digit[0].translate(_LETTERS), token)

@@ -1,0 +1,194 @@
+"""The same notes in other writing: capitals, small letters, misread and disguised characters, other line ends.
+
+A perturbation says what becomes of each character, so the gold offsets, and the words that are counted, follow exactly.
+All perturbations are measured on the words of the clean text. Random ones draw from a seed of their own for each
+document; the confusions of a scanner are a fixed table.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from deid.document import Document, Failure
+from deid.errors import ConfigError
+from deid.evaluation.comparison import intervals, resampled_totals
+from deid.evaluation.scores import touched, word_bounds
+from deid.pipeline.recognizers import LazyRecognizer
+from deid.pipeline.workers import process
+
+__all__ = ["CONFUSIONS", "PERTURBATIONS", "Robustness", "measure_robustness", "perturb"]
+
+_OCR_SHARE, _DISGUISED_SHARE = 0.02, 0.05
+_RESAMPLES = 1000
+CONFUSIONS: MappingProxyType[str, str] = MappingProxyType(
+    {
+        **{"0": "O", "1": "l", "2": "Z", "5": "S", "6": "G", "8": "B", "9": "g", "4": "A", "7": "T", "3": "8"},
+        **{"O": "0", "l": "1", "I": "l", "Z": "2", "S": "5", "G": "6", "B": "8", "g": "q", "D": "O", "i": "l"},
+        **{"e": "c", "c": "e", "o": "0", "a": "o", "n": "u", "u": "n", "h": "b", "b": "h", "t": "f", "f": "t"},
+        **{"r": "n", "s": "5", "v": "y", "y": "v", "m": "rn", "w": "vv", "d": "cl", "M": "N", "E": "F", "R": "P"},
+        **{".": ",", ",": ".", ":": ";", "-": "~", "/": "l", "(": "C", "'": "`"},
+    }
+)
+"""What a scanner takes a character for."""
+_LOOK_ALIKES = dict(zip("aceiopsxyABCEHIKMOPTXS", "асеіорѕхуАВСЕНІКМОРТХЅ", strict=True))
+_INVISIBLE = "\u200b\u200c\u200d\u00ad\u2060"
+
+Writer = Callable[[str, random.Random], list[str]]
+"""Returns what becomes of each character of a text."""
+
+
+def _ocr(text: str, draw: random.Random) -> list[str]:
+    return [CONFUSIONS[c] if draw.random() < _OCR_SHARE and c in CONFUSIONS else c for c in text]
+
+
+def _look_alike(text: str, draw: random.Random) -> list[str]:
+    return [_LOOK_ALIKES[c] if draw.random() < _DISGUISED_SHARE and c in _LOOK_ALIKES else c for c in text]
+
+
+def _invisible(text: str, draw: random.Random) -> list[str]:
+    return [c + draw.choice(_INVISIBLE) if c.isalnum() and draw.random() < _DISGUISED_SHARE else c for c in text]
+
+
+PERTURBATIONS: MappingProxyType[str, Writer] = MappingProxyType(
+    {
+        "clean": lambda text, draw: list(text),
+        "capitals": lambda text, draw: [c.upper() for c in text],
+        "small letters": lambda text, draw: [c.lower() for c in text],
+        "ocr": _ocr,
+        "crlf": lambda text, draw: ["\r\n" if c == "\n" else c for c in text],
+        "no-break blanks": lambda text, draw: ["\u00a0" if c == " " else c for c in text],
+        "zero-width": _invisible,
+        "look-alikes": _look_alike,
+    }
+)
+"""The perturbations by name; ``ocr`` changes 2 % of the characters, the last two 5 %."""
+
+
+def perturb(document: Document, name: str, seed: int = 0) -> tuple[Document, np.ndarray]:
+    """Write a document in another way.
+
+    Parameters
+    ----------
+    document : Document
+    name : str
+        Key of `PERTURBATIONS`.
+    seed : int
+        Together with the document's text it decides what is changed.
+
+    Returns
+    -------
+    Document
+        With the annotations where their characters now are.
+    ndarray of shape (len(text) + 1,)
+        New offset of each character, and of the end.
+    """
+    pieces = PERTURBATIONS[name](document.text, random.Random(f"{seed}:{len(document.text)}:{document.text[:200]}"))  # noqa: S311
+    offsets = np.array([0, *accumulate(map(len, pieces))], dtype=np.int64)
+    spans = tuple(replace(s, start=int(offsets[s.start]), end=int(offsets[s.end])) for s in document.spans)
+    return replace(document, text="".join(pieces), spans=spans), offsets
+
+
+@dataclass(frozen=True, slots=True)
+class Robustness:
+    """What one perturbation costs."""
+
+    name: str
+    recall: float
+    """Of PHI words."""
+    precision: float
+    recall_fall: float
+    """Recall of the clean text less this one."""
+    recall_fall_interval: tuple[float, float]
+    """Bootstrap over documents."""
+    precision_fall: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON values."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True)
+class _Counting:
+    """Counts PHI words, those found and other words flagged, for every perturbation of a document."""
+
+    recognizer: LazyRecognizer
+    names: tuple[str, ...]
+    seed: int
+
+    def prepare(self) -> None:
+        """Load what is loaded on first use."""
+        self.recognizer.find(Document("", ""))
+
+    def __call__(self, document: Document) -> np.ndarray:
+        starts, ends = word_bounds(document.text)
+        gold = touched(starts, ends, sorted(document.spans))
+        counts = []
+        for name in self.names:
+            written, offsets = perturb(document, name, self.seed)
+            found = touched(offsets[starts], offsets[ends], sorted(self.recognizer.find(written)))
+            counts.append((gold.sum(), (gold & found).sum(), (found & ~gold).sum()))
+        return np.array(counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """All perturbations, in order."""
+
+    rows: tuple[Robustness, ...]
+    documents: int
+    failures: tuple[Failure, ...] = field(default=(), repr=False)
+
+
+def measure_robustness(
+    documents: Iterable[Document | Failure],
+    recognizer: LazyRecognizer,
+    *,
+    names: Sequence[str] = tuple(PERTURBATIONS),
+    seed: int = 0,
+    jobs: int = 1,
+) -> Result:
+    """Measure recall and precision of PHI words in every writing of annotated documents.
+
+    Raises
+    ------
+    ConfigError
+        When a perturbation is unknown, or no document holds PHI.
+    """
+    unknown = [n for n in names if n not in PERTURBATIONS]
+    if unknown:
+        raise ConfigError(f"unknown perturbation {', '.join(unknown)}", f"known: {', '.join(PERTURBATIONS)}")
+    names = tuple(dict.fromkeys(("clean", *names)))
+    counts: list[np.ndarray] = []
+    failures: list[Failure] = []
+    for result in process(_Counting(recognizer, names, seed), documents, jobs):
+        if isinstance(result, Failure):
+            failures.append(result)
+        else:
+            counts.append(result)
+    table = np.array(counts).reshape(-1, len(names), 3)
+    if not table[:, :, 0].any():
+        raise ConfigError("no document holds an annotation", "robustness is measured on annotated notes")
+    return Result(tuple(_row(table, i, name, seed) for i, name in enumerate(names)), len(table), tuple(failures))
+
+
+def _row(table: np.ndarray, index: int, name: str, seed: int) -> Robustness:
+    clean, here = table[:, 0].sum(axis=0), table[:, index].sum(axis=0)
+    drawn = resampled_totals(np.concatenate([table[:, 0], table[:, index]], axis=1), _RESAMPLES, seed)
+    falls = (drawn[:, 1] - drawn[:, 4]) / np.maximum(1, drawn[:, 0])
+    low, high = intervals(falls).tolist()
+    precision = [float(c[1] / max(1, c[1] + c[2])) for c in (clean, here)]
+    return Robustness(
+        name,
+        float(here[1] / here[0]),
+        precision[1],
+        float((clean[1] - here[1]) / clean[0]),
+        (low, high),
+        precision[0] - precision[1],
+    )
