@@ -119,7 +119,7 @@ def _cube(
     method: Annotated[
         str,
         typer.Option(
-            help="auto, marginals, privtree, forest, cells, cells-clamped, dpcube, dpcube-paper, or even (a baseline)."
+            help="auto, or one of the methods in docs/cube.md: marginals, privtree, forest, cells, privelet, ..."
         ),
     ] = "auto",
     nonnegative: Annotated[

@@ -5,6 +5,8 @@
 ``forest``        one-way and chosen two-way marginals; for many columns, nothing named
 ``cells``         every cell, as drawn: unbiased, but sums of many cells are noisy
 ``cells-clamped`` every cell, negative ones set to 0: looks tidy, sums are far too high in a sparse cube
+``privelet``      wavelets of ordered columns: sums over long ranges have little noise
+``diffgen``       columns are halved by noisy choices, the groups counted
 ``dpcube``        cells choose a partition, boxes are counted again
 ``dpcube-paper``  the same as printed in the dissertation
 ``even``          the total, spread evenly: what every other method must beat
@@ -20,13 +22,15 @@ import numpy as np
 import numpy.typing as npt
 
 from deid.dp.boxes import Boxes, simplex
+from deid.dp.diffgen import diffgen
 from deid.dp.domain import Dimension, count_cells
 from deid.dp.dpcube import dpcube
 from deid.dp.epsilon import from_nano, split_epsilon, to_nano
 from deid.dp.forest import fit_forest, measure_forest
 from deid.dp.marginals import Axes, Marginal, choose_cuboids, least_squares, nonnegative
-from deid.dp.models import BoxModel, ForestModel, Model, Table, TableModel
+from deid.dp.models import BoxModel, ForestModel, Model, Table, TableModel, WaveletModel
 from deid.dp.noise import Noise, laplace_variance
+from deid.dp.privelet import Wavelet, privelet
 from deid.dp.privtree import privtree
 from deid.dp.unit import PrivacyUnit
 
@@ -178,6 +182,13 @@ def _cells_clamped(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, lis
     return model, [f"{model.caveat}; slices and roll-ups of sparse cubes are unusable"]
 
 
+def _privelet(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
+    wavelet = Wavelet(plan.shape, tuple(dimension.ordered for dimension in plan.dimensions))
+    cells = privelet(rows.counts(), wavelet, plan.measuring, noise, distance=plan.unit.distance)
+    model = WaveletModel(wavelet, cells, plan.measuring, plan.unit.distance)
+    return model, ["counts are as drawn: unbiased, some are negative"]
+
+
 def _box_model(boxes: Boxes, plan: CubePlan, *, project: bool) -> tuple[Model, list[str]]:
     notes = [f"boxes are spread over their cells by: {boxes.spread}"]
     shown = boxes
@@ -193,6 +204,11 @@ def _box_model(boxes: Boxes, plan: CubePlan, *, project: bool) -> tuple[Model, l
 
 def _privtree(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
     boxes = privtree(rows.points, rows.shape, plan.measuring, noise, distance=plan.unit.distance)
+    return _box_model(boxes, plan, project=plan.nonnegative)
+
+
+def _diffgen(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
+    boxes = diffgen(rows.points, rows.shape, plan.measuring, noise, distance=plan.unit.distance)
     return _box_model(boxes, plan, project=plan.nonnegative)
 
 
@@ -242,6 +258,8 @@ METHODS: Mapping[str, Method] = {
     "forest": Method(_forest, False),
     "cells": Method(_cells, True),
     "cells-clamped": Method(_cells_clamped, True),
+    "privelet": Method(_privelet, True),
+    "diffgen": Method(_diffgen, False),
     "dpcube": Method(_dpcube, True),
     "dpcube-paper": Method(_dpcube_paper, True),
     "even": Method(_even, False),

@@ -1,6 +1,6 @@
-"""What a release holds, and how it answers: measured tables, boxes, or a forest.
+"""What a release holds, and how it answers: measured tables, wavelet cells, boxes, or a forest.
 
-All three answer the same question: a table over some dimensions, with conditions on any, as counts with the ends of an
+All answer the same question: a table over some dimensions, with conditions on any, as counts with the ends of an
 interval. Intervals speak of the noise. What a model gets wrong by itself (cells of a box that are not alike, dependence
 that a forest cannot show) is in no interval; `caveat` says so.
 """
@@ -20,9 +20,10 @@ from deid.dp.forest import Forest, fit_forest
 from deid.dp.intervals import discrete_half_width, half_width
 from deid.dp.marginals import Axes, query_weights
 from deid.dp.noise import laplace_scale, laplace_variance
+from deid.dp.privelet import Wavelet, weight_sums
 from deid.errors import ConfigError
 
-__all__ = ["Answer", "BoxModel", "ForestModel", "Model", "Table", "TableModel", "clamp_bias"]
+__all__ = ["Answer", "BoxModel", "ForestModel", "Model", "Table", "TableModel", "WaveletModel", "clamp_bias"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -129,21 +130,81 @@ class TableModel:
         return _between(counts, unbiased - half - surplus, unbiased + half)
 
     def _half_width(self, table: Table, axes: Axes, chosen: Chosen, level: float) -> tuple[float, int]:
-        weights = []
-        for axis in table.axes:
-            weight = np.zeros(self.shape[axis])
-            cells = chosen[axis]
-            if axis in axes:  # all cells of one dimension have the same noise: one stands for all
-                weight[0] = 1.0
-            else:
-                weight[slice(None) if cells is None else cells] = 1.0
-            weights.append(weight)
+        weights = _query(self.shape, axes, table.axes, chosen)
         summed = round(math.prod(float(weight.sum()) for weight in weights))
         if len(self.tables) == 1:
             return discrete_half_width(self.distance, table.epsilon, summed, level), summed
         measured = [(own.axes, laplace_variance(self.distance, own.epsilon)) for own in self.tables]
         variance, draws = query_weights(measured, self.shape, table.axes, weights)
         return float(half_width(variance, draws, level)), summed
+
+
+def _query(shape: Sequence[int], asked: Axes, held: Axes, chosen: Chosen) -> list[FloatArray]:
+    """Return the weights of cells in one number of a slice, for each held dimension.
+
+    All numbers along an asked dimension are taken to have the same noise: the first chosen cell stands for all.
+    """
+    weights = []
+    for axis in held:
+        weight = np.zeros(shape[axis])
+        cells = chosen[axis]
+        if axis in asked:
+            weight[0] = 1.0
+        else:
+            weight[slice(None) if cells is None else cells] = 1.0
+        weights.append(weight)
+    return weights
+
+
+@dataclass(frozen=True, eq=False)
+class WaveletModel:
+    """Cells whose noise was drawn on wavelet coefficients; answers every slice.
+
+    Parameters
+    ----------
+    wavelet : Wavelet
+        Which dimensions were transformed.
+    cells : float64 array
+        Noisy cells.
+    epsilon : float
+        What they cost.
+    distance : int
+        Rows between neighbours.
+    """
+
+    wavelet: Wavelet
+    cells: FloatArray
+    epsilon: float
+    distance: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells of each dimension."""
+        return self.wavelet.shape
+
+    @property
+    def caveat(self) -> str:
+        """What intervals leave out."""
+        return ""
+
+    def counts(self, axes: Axes) -> FloatArray:
+        """Return a cuboid, without intervals."""
+        return _cuboid(self.cells, tuple(range(self.cells.ndim)), axes)
+
+    def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
+        """Return a slice with intervals."""
+        every = tuple(range(self.cells.ndim))
+        values = self.cells
+        for axis, cells in enumerate(chosen):
+            if cells is not None:
+                values = np.take(values, cells, axis=axis)
+        counts = _cuboid(values, every, axes)
+        # single cells of a transformed dimension have the same weights up to signs, so one stands for all
+        second, fourth = weight_sums(self.wavelet, _query(self.shape, axes, every, chosen))
+        sensitivity = self.wavelet.sensitivity * self.distance
+        variance = second * laplace_variance(sensitivity, self.epsilon)
+        half = half_width(variance, second**2 / fourth, level)
+        return _between(counts, counts - half, counts + half)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,4 +300,4 @@ class ForestModel:
         return _between(counts, counts - half, counts + half)
 
 
-Model = TableModel | BoxModel | ForestModel
+Model = TableModel | WaveletModel | BoxModel | ForestModel

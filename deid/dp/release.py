@@ -19,7 +19,8 @@ import numpy as np
 from deid.dp.boxes import Boxes
 from deid.dp.domain import Dimension, declare
 from deid.dp.forest import Forest
-from deid.dp.models import BoxModel, ForestModel, Model, Table, TableModel
+from deid.dp.models import BoxModel, ForestModel, Model, Table, TableModel, WaveletModel
+from deid.dp.privelet import Wavelet
 from deid.dp.unit import PrivacyUnit
 from deid.errors import ConfigError, FormatError
 from deid.io.atomic import atomic_files
@@ -133,12 +134,14 @@ def _table_frame(release: CubeRelease) -> pd.DataFrame:
     import pandas as pd
 
     model = release.model
-    assert isinstance(model, TableModel | ForestModel)
     parts = []
     if isinstance(model, TableModel):
         tables = [(table.axes, table.unbiased) for table in model.tables]
+    elif isinstance(model, WaveletModel):
+        tables = [(tuple(range(model.cells.ndim)), model.cells)]
     else:
-        tables = [(axes, table) for axes, table in model.forest.tables.items()]
+        assert isinstance(model, ForestModel)
+        tables = list(model.forest.tables.items())
     none: list[None] = [None] * len(release.dimensions)
     for axes, unbiased in tables:
         answer = model.answer(axes, none, float(release.metadata["level"]))
@@ -173,7 +176,7 @@ def _box_frame(release: CubeRelease) -> pd.DataFrame:
     return pd.DataFrame(columns | {"unbiased": model.unbiased, "variance": boxes.variances})
 
 
-_FRAMES = {TableModel: _table_frame, ForestModel: _table_frame, BoxModel: _box_frame}
+_FRAMES = {TableModel: _table_frame, WaveletModel: _table_frame, ForestModel: _table_frame, BoxModel: _box_frame}
 
 
 def _metadata(release: CubeRelease) -> dict[str, Any]:
@@ -184,6 +187,13 @@ def _metadata(release: CubeRelease) -> dict[str, Any]:
     elif isinstance(release.model, ForestModel):
         epsilons = release.model.epsilons
         model = {"kind": "forest", "tables": [{"axes": list(axes), "epsilon": epsilons[axes]} for axes in epsilons]}
+    elif isinstance(release.model, WaveletModel):
+        axes = list(range(release.model.cells.ndim))
+        model = {
+            "kind": "wavelet",
+            "tables": [{"axes": axes, "epsilon": release.model.epsilon}],
+            "transformed": list(release.model.wavelet.transformed),
+        }
     else:
         model = {"kind": "boxes", "spread": release.model.boxes.spread}
     domains = [{"name": own.name, **own.declaration} for own in release.dimensions]
@@ -300,6 +310,9 @@ def _model(
         start += len(rows)
         counts, unbiased = (rows[name].to_numpy(float).reshape(own_shape) for name in ("count", "unbiased"))
         tables.append(Table(axes, unbiased, counts, float(entry["epsilon"])))
+    if model["kind"] == "wavelet":
+        wavelet = Wavelet(shape, tuple(map(bool, model["transformed"])))
+        return WaveletModel(wavelet, tables[0].counts, tables[0].epsilon, distance)
     if model["kind"] == "tables":
         return TableModel(shape, tuple(tables), distance, bool(model["clamped"]))
     forest = Forest(shape, {table.axes: table.counts for table in tables})

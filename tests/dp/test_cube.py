@@ -40,7 +40,7 @@ def test_releases_answer_slices_and_come_back_from_files(method: str, small: Sma
     assert ages["age"].tolist() == [str(age) for age in range(12)]
     true = frame["age"].astype(int).value_counts().reindex(range(12), fill_value=0).to_numpy()
     if method not in ("even", "dpcube-paper"):  # at epsilon 40 the rest is close
-        assert np.abs(ages["count"] - true).sum() < 12
+        assert np.abs(ages["count"] - true).sum() < 20
     assert (ages["lower"] <= ages["count"]).all()
     assert (ages["count"] <= ages["upper"]).all()
     rolled = release.slice([], {"age": "4..7"})

@@ -1,0 +1,38 @@
+"""DiffGen: groups cover the cube, and specializations go where rows are uneven."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deid.dp.diffgen import diffgen
+from deid.dp.noise import SeededNoise
+from deid.errors import ConfigError
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 999), st.integers(1, 12))
+def test_groups_are_a_grid_over_the_cube(seed: int, rounds: int) -> None:
+    points = np.random.default_rng(seed).integers(0, [6, 2, 9], (200, 3))
+    boxes = diffgen(points, (6, 2, 9), 1.0, SeededNoise(seed), rounds=rounds)
+    seen = np.zeros((6, 2, 9), int)
+    for low, high in zip(boxes.lows, boxes.highs, strict=True):
+        seen[tuple(map(slice, low, high))] += 1
+    assert (seen == 1).all()
+
+
+def test_columns_that_are_even_are_not_cut() -> None:
+    uneven = np.repeat([3, 12], [4000, 200])
+    points = np.stack([uneven, np.arange(4200) % 8], axis=1)
+    boxes = diffgen(points, (16, 8), 5.0, SeededNoise(0), rounds=4)
+    assert {(int(low), int(high)) for low, high in zip(boxes.lows[:, 1], boxes.highs[:, 1], strict=True)} == {(0, 8)}
+    holding = [i for i in range(len(boxes)) if boxes.lows[i, 0] <= 3 < boxes.highs[i, 0]]
+    assert boxes.highs[holding[0], 0] - boxes.lows[holding[0], 0] == 1
+    assert boxes.counts[holding[0]] == pytest.approx(4000, abs=10)
+
+
+def test_no_rounds_are_refused() -> None:
+    with pytest.raises(ConfigError):
+        diffgen(np.zeros((1, 1), np.int64), (2,), 1.0, SeededNoise(0), rounds=0)
