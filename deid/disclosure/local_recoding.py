@@ -208,12 +208,12 @@ def _choose(
     tried: Bools,
     least: int,
     thrift: float,
-) -> tuple[_Choice, list[Ints]]:
+) -> tuple[_Choice, list[NDArray[np.signedinteger]]]:
     """Find the best column of every group, and the child of each row in each column."""
     count = len(starts)
     nothing = np.full(count, -1, dtype=np.intp)
     choice = _Choice(np.zeros(count), nothing.copy(), nothing.copy(), np.zeros(count, dtype=np.intp), nothing.copy())
-    places: list[Ints] = []
+    places: list[NDArray[np.signedinteger]] = []
     for c, (column, cut) in enumerate(zip(columns, cuts, strict=True)):
         low = np.minimum.reduceat(codes[c], starts)
         high = np.maximum.reduceat(codes[c], starts)
@@ -315,7 +315,7 @@ def _pairs(group: Indices, place: Ints, groups: int, size: int) -> tuple[Indices
     return found // size, found % size, number, pair_of
 
 
-def _parts(choice: _Choice, places: list[Ints], group: Indices) -> Indices:
+def _parts(choice: _Choice, places: list[NDArray[np.signedinteger]], group: Indices) -> Indices:
     """Return the part of each row within its group: 0 for the pool, else 1 + child."""
     column = choice.column[group]
     part = np.zeros(len(group), dtype=np.int64)

@@ -121,7 +121,7 @@ def _categorical(cells: NDArray[np.object_], classes: Indices, suppressed: NDArr
     codes = np.array([places[cell] for cell in cells.tolist()], dtype=np.int32)[classes]
     if suppressed is not None:
         codes[suppressed] = 0
-    return pd.Categorical.from_codes(codes, categories=[cell for cell in places if cell is not None])
+    return pd.Categorical.from_codes(codes, categories=pd.Index([cell for cell in places if cell is not None]))
 
 
 def _cells(column: CodedColumn, low: Ints, high: Ints, kind: str) -> NDArray[np.object_]:

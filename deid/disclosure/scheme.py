@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.cells import Domain, cover_table
-from deid.disclosure.constraints import KAnonymity
 from deid.disclosure.encoding import class_ids, encode
 from deid.disclosure.groups import groups_of
 from deid.disclosure.methods import Options
@@ -121,7 +120,7 @@ def apply_scheme(scheme: Scheme, data: Microdata, asked: Requirements, options: 
             f"the scheme recodes {', '.join(scheme.columns)}", "give these columns, and no other, as quasi-identifiers"
         )
     frame = data.frame.assign(**(_by_level(scheme, data) if scheme.levels else _by_cells(scheme, data)))
-    out = (frame[list(scheme.columns)] == "*").to_numpy().all(axis=1)
+    out: NDArray[np.bool_] = np.array((frame[list(scheme.columns)] == "*").to_numpy().all(axis=1))
     constraint = constraint_of(data, asked)
     roles = {name: role for name, role in data.roles.items() if role in ("quasi-identifier", "sensitive")}
     kinds = dict.fromkeys(scheme.columns, "nominal")
@@ -141,8 +140,6 @@ def apply_scheme(scheme: Scheme, data: Microdata, asked: Requirements, options: 
         if not bad.any():
             break
         out[kept[bad[ids]]] = True
-        if isinstance(constraint, KAnonymity):
-            continue
     return finish(data, frame.iloc[kept], kept, "scheme", asked, options, {}, False, 0.0)
 
 

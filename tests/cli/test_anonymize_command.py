@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from deid.cli.main import app
+from deid.disclosure import methods
+from deid.disclosure.methods import METHODS, Recoding
+from deid.errors import DeidError
+
+ROWS = 150
+OPTIONS = ["--qi", "age,sex,zip", "--sensitive", "disease", "--drop", "mrn", "--k", "4"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {
+            "mrn": [f"M{i:04}" for i in range(ROWS)],
+            "age": rng.integers(20, 80, ROWS),
+            "sex": rng.choice(["F", "M"], ROWS),
+            "zip": rng.choice(["02139", "02140", "10027", "10031"], ROWS),
+            "disease": rng.choice(["flu", "cold", "asthma"], ROWS),
+            "ward": "x",
+        }
+    )
+    path = tmp_path / "patients.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if isinstance(result.exception, DeidError):
+        return 2, result.stdout, str(result.exception)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_a_release_its_manifest_report_and_scheme(table: Path, tmp_path: Path) -> None:
+    out, report, scheme = tmp_path / "released.csv", tmp_path / "report.html", tmp_path / "scheme.json"
+    code, stdout, stderr = run(
+        "anonymize", table, *OPTIONS, "--l", 2, "-o", out, "--report", report, "--save-scheme", scheme
+    )
+    assert code == 0, stderr
+    assert "k-anonymity" in stdout
+    assert "ward" in stderr  # published as it is
+    released = pd.read_csv(out, dtype=str)
+    assert list(released.columns) == ["age", "sex", "zip", "disease", "ward"]
+    assert len(released) == ROWS
+    assert released.groupby(["age", "sex", "zip"]).size().min() >= 4
+    assert released.groupby(["age", "sex", "zip"])["disease"].nunique().min() >= 2
+    content = json.loads((tmp_path / "released.csv.manifest.json").read_text())
+    assert content["input_sha256"] == [hashlib.sha256(table.read_bytes()).hexdigest()]
+    assert content["output_sha256"] == hashlib.sha256(out.read_bytes()).hexdigest()
+    assert content["asked"]["k"] == 4
+    assert content["findings"][0]["level"] >= 4
+    assert content["loss"]["ncp"] > 0
+    assert "deid" in content["command"]
+    page = report.read_text()
+    assert "linked rightly" in page
+    assert page.count("<img") == 2
+    for page_or_manifest in (page, json.dumps(content)):
+        assert "M0001" not in page_or_manifest
+        assert "02139" not in page_or_manifest
+    more = tmp_path / "more.csv"
+    code, _, stderr = run("anonymize", table, *OPTIONS, "--scheme", scheme, "-o", more)
+    assert code == 0, stderr
+    assert set(pd.read_csv(more, dtype=str)["zip"]) <= set(released["zip"])
+
+
+def test_a_rejected_release_is_never_written(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(coded, constraint, options, target):
+        classes = METHODS["mondrian"](coded, constraint, options, target).classes.copy()
+        classes[7] = classes.max() + 1
+        return Recoding(classes)
+
+    monkeypatch.setitem(methods.METHODS, "broken", broken)
+    out = tmp_path / "released.csv"
+    code, _, message = run(
+        "anonymize", table, *OPTIONS, "--method", "broken", "-o", out, "--report", tmp_path / "r.html"
+    )
+    assert code == 2
+    assert "verifier rejects" in message
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["patients.csv"]
+
+
+def test_rows_that_are_notes_need_a_person(table: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(table, dtype=str)
+    frame["mrn"] = [f"M{i // 3}" for i in range(ROWS)]
+    frame.to_csv(table, index=False)
+    out = tmp_path / "released.csv"
+    code, _, message = run("anonymize", table, *OPTIONS, "-o", out)
+    assert code == 2
+    assert "--person mrn" in message
+    assert not out.exists()
+    code, _, message = run("anonymize", table, *OPTIONS, "--person", "mrn", "-o", out)
+    assert code == 0, message
+    assert "mrn" not in pd.read_csv(out).columns
+    assert run("anonymize", table, *OPTIONS, "--each-row-a-person", "-o", tmp_path / "two.csv")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--qi", "agee"], "no column 'agee'. Hint: did you mean 'age'?"),
+        (["--k", 200], "can reach 200-anonymity"),
+        (["--l", 4], "can reach distinct 4-diversity of disease"),
+        (["--method", "mondrien"], "did you mean 'mondrian'?"),
+        (["--hierarchy", "zip"], "COLUMN=FILE"),
+        (["--method", "records"], "suppressed"),
+        (["--suppression", 2], "from 0 to 1"),
+        (["--t", 3], "t must lie"),
+    ],
+)
+def test_bad_input_is_told_and_writes_nothing(table: Path, tmp_path: Path, change: list[object], message: str) -> None:
+    out = tmp_path / "released.csv"
+    code, _, text = run("anonymize", table, *OPTIONS, *change, "-o", out)
+    assert code == 2
+    assert message in text
+    assert [path.name for path in tmp_path.iterdir()] == ["patients.csv"]
+
+
+def test_a_value_outside_its_hierarchy_is_told_by_row_not_by_value(table: Path, tmp_path: Path) -> None:
+    file = tmp_path / "zip.csv"
+    file.write_text("02139;021;*\n02140;021;*\n10027;100;*\n")
+    code, _, message = run("anonymize", table, *OPTIONS, "--hierarchy", f"zip={file}", "-o", tmp_path / "o.csv")
+    assert code == 2
+    assert "not in the column's hierarchy" in message
+    assert "row " in message
+    assert "10031" not in message
+
+
+def test_an_existing_file_is_not_replaced(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "released.csv"
+    out.write_text("mine")
+    code, _, message = run("anonymize", table, *OPTIONS, "-o", out)
+    assert code == 2
+    assert "exists already" in message
+    assert out.read_text() == "mine"
+
+
+def test_the_map_of_risk_and_utility(table: Path, tmp_path: Path) -> None:
+    plot, summary = tmp_path / "map.svg", tmp_path / "summary.json"
+    code, stdout, stderr = run(
+        *("ru-map", table, "--qi", "age,sex,zip", "--k", "2,10", "--method", "local,mondrian"),
+        *("--max-risk", 0.2, "--min-utility", 0.999, "-o", plot, "--summary-json", summary),
+    )
+    assert code == 0, stderr
+    assert stdout.count("mondrian") == 2
+    assert plot.read_text().startswith("<?xml")
+    content = json.loads(summary.read_text())
+    assert len(content["points"]) == 4
+    assert content["choices"][2]["point"] is None
+    assert "none is good enough" in stderr

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from deid.disclosure.frontier import Point, choose, frontier, map_releases, plot_map
+from tests.disclosure.tables import random_table
+
+POINTS = [
+    Point("a", 2, 0.9, 0.4),
+    Point("a", 5, 0.8, 0.1),
+    Point("b", 5, 0.7, 0.1),
+    Point("b", 9, 0.5, 0.05),
+    Point("b", 20, 0.4, 0.06),
+]
+
+
+def test_the_front_holds_what_nothing_beats() -> None:
+    assert frontier(POINTS) == [POINTS[3], POINTS[1], POINTS[0]]
+
+
+def test_choices_by_one_bound_or_both() -> None:
+    utility, privacy, both = choose(POINTS, least_utility=0.75, greatest_risk=0.2)
+    assert utility.point == POINTS[1]
+    assert privacy.point == POINTS[1]
+    assert both.point == POINTS[1]
+    assert choose(POINTS, least_utility=0.85)[0].point == POINTS[0]
+    assert choose(POINTS, least_utility=0.85, greatest_risk=0.2)[2].point is None
+    assert choose(POINTS) == []
+
+
+def test_a_map_of_releases() -> None:
+    points, failures = map_releases(random_table(200, 1), ["local", "mondrian"], [2, 10, 500])
+    assert [(p.method, p.k) for p in points] == [("local", 2), ("local", 10), ("mondrian", 2), ("mondrian", 10)]
+    assert [(name, k) for name, k, _ in failures] == [("local", 500), ("mondrian", 500)]
+    assert points[0].utility > points[1].utility
+    assert points[0].risk > points[1].risk
+    assert plot_map(points).axes[0].get_xlabel().startswith("risk")
