@@ -44,6 +44,12 @@ def experiment_hips(
         Path | None,
         typer.Option("--test", metavar="TESTSET", help="Annotated documents to score and release; else one fold."),
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|DIR", help="Release what this model and its rules leave, not what the trained tagger leaves."
+        ),
+    ] = None,
     policy: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="What replaces identifiers.")] = None,
     key_file: KeyFile = None,
     folds: Annotated[int, typer.Option(metavar="K", help="Parrots; each trains on all of the release but a part.")] = 5,
@@ -80,6 +86,7 @@ def experiment_hips(
     from deid.io.atomic import write_bytes
     from deid.keys import load_key
     from deid.labeling.training import TrainingOptions
+    from deid.pipeline import build_recognizer
     from deid.plots import check_image, image
     from deid.replacement.policy import DEFAULT_POLICY
 
@@ -95,6 +102,7 @@ def experiment_hips(
         feature_set,
         options,
         test=None if test is None else read_corpus(test, encoding, any_label, summary),
+        recognizer=None if model is None else build_recognizer(model),
         policy=policy or DEFAULT_POLICY,
         key=None if key_file is None else load_key(key_file, create=False)[0],
         folds=folds,

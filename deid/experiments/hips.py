@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from deid.detection import Recognizer
 from deid.document import Document, Span
 from deid.experiments.folds import assign_folds, splits
 from deid.experiments.trials import Report, Trial, figures, run_trials, score
@@ -125,6 +126,7 @@ def hips(
     options: TrainingOptions | None = None,
     *,
     test: Sequence[Document] | None = None,
+    recognizer: Recognizer | None = None,
     policy: str = DEFAULT_POLICY,
     key: Key | None = None,
     folds: int = 5,
@@ -143,6 +145,8 @@ def hips(
     options : TrainingOptions, optional
     test : sequence of Document, optional
         What is scored and released.
+    recognizer : Recognizer, optional
+        What finds identifiers for the release; by default the tagger that was trained on original text.
     policy : str
         What replaces identifiers: a shipped policy or a file.
     key : Key, optional
@@ -175,7 +179,10 @@ def hips(
         Settings(gold=True, keep_id=True, patients=Patients(patients)),
     )
     retagging, answers = _retag(documents, test, features, options, pipeline, jobs, report)
-    released = [release(pipeline, d, found.spans) for d, found in zip(test, answers, strict=True)]
+    if recognizer is None:
+        released = [release(pipeline, d, found.spans) for d, found in zip(test, answers, strict=True)]
+    else:
+        released = [release(pipeline, d, recognizer.find(d)) for d in test]
     notes = [document for document, _ in released]
     candidates = [c for _, own in released for c in own]
     parts = splits(assign_folds(notes, folds, seed))

@@ -167,7 +167,7 @@ def hips_sections(result: Hips) -> tuple[Section, ...]:
             ("attack", "flagged", "leaks among them", "share found", "precision", "lift", "AUC"),
             tuple(attacks),
             f"{result.documents} released documents with {result.identifiers} identifiers, {result.leaks} of them "
-            "originals that the tagger missed. Flagged: as many as there are leaks; knowing the program all that it "
+            "originals that were missed. Flagged: as many as there are leaks; knowing the program all that it "
             "never writes, by the parrot all that it does not find. Lift: precision over that of chance. Ties count as "
             "expected in random order.",
         ),

@@ -139,6 +139,19 @@ def test_a_parrot_of_the_recognizer_finds_what_it_missed(corpus: list[Document],
     assert result.curve["parrot"].iloc[-1] == result.curve["rarity"].iloc[-1] == 1
 
 
+def test_another_recognizer_can_make_the_release(corpus: list[Document], told: TOLD) -> None:
+    class Nothing:
+        name = "nothing"
+        categories = frozenset({"PATIENT"})
+
+        def find(self, document: Document) -> list[Span]:
+            return []
+
+    told(lambda features, document, bias: document.spans)
+    result = hips(corpus, HIDE, QUICK, test=corpus, recognizer=Nothing())
+    assert result.leaks == result.identifiers == sum(len(d.spans) for d in corpus)
+
+
 def test_nothing_missed_nothing_to_find(corpus: list[Document], told: TOLD) -> None:
     told(lambda features, document, bias: document.spans)
     result = hips(corpus, HIDE, QUICK, test=corpus)
