@@ -35,6 +35,7 @@ GROUPS: tuple[str, ...] = (
     "risk",
     "budget",
     "cube",
+    "genomes",
 )
 """Modules of this package that register commands, in the order of the help page."""
 

@@ -1,0 +1,105 @@
+"""Tables of genotypes: records in rows, sites in columns, from VCF-like files and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from deid.errors import FormatError, InputError
+from deid.io.atomic import write_bytes
+
+__all__ = ["Genotypes", "read_genotypes", "write_genotypes"]
+
+_FIXED = 9
+"""Columns before the samples of a VCF file."""
+_CALL = re.compile(r"(\d+|\.)(?:[/|](\d+|\.))?")
+
+
+@dataclass(frozen=True)
+class Genotypes:
+    """Genotypes of records at sites."""
+
+    records: tuple[str, ...] = field(repr=False)
+    sites: tuple[str, ...] = field(repr=False)
+    rows: tuple[tuple[str, ...], ...] = field(repr=False)
+    """Genotype of each record at each site: ``0/0``, ``0/1``, ``1/1``; unordered, higher alleles count as 1; ``*``
+    where there was no call."""
+
+    def dosage(self) -> np.ndarray:
+        """Return the number of alternative alleles, float of shape (records, sites); NaN where it is not known."""
+        known = {"0/0": 0.0, "0/1": 1.0, "1/1": 2.0}
+        return np.array([[known.get(value, np.nan) for value in row] for row in self.rows])
+
+
+def read_genotypes(path: Path) -> Genotypes:
+    """Read genotypes: a VCF file (samples in columns), or a CSV file with a record a row and its name first.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, is empty or ragged, or holds what is no genotype; names the line.
+    """
+    where = str(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise InputError("cannot be read as text", "name a VCF or CSV file", where) from None
+    lines = text.splitlines()
+    if any(line.startswith("#CHROM") for line in lines):
+        return _from_vcf(lines, where)
+    rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+    if len(rows) < 2 or len(rows[0]) < 2:
+        raise FormatError("no table of genotypes", "a first line of sites, then a record a line", where)
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(rows[0]):
+            raise FormatError(f"{len(row)} cells instead of {len(rows[0])}", "mend the line", where, f"line {number}")
+    cells = tuple(tuple(_call(v, where, f"line {n}") for v in row[1:]) for n, row in enumerate(rows[1:], 2))
+    return Genotypes(tuple(row[0] for row in rows[1:]), tuple(rows[0][1:]), cells)
+
+
+def _from_vcf(lines: list[str], where: str) -> Genotypes:
+    names: list[str] = []
+    sites: list[str] = []
+    columns: list[list[str]] = []
+    for number, line in enumerate(lines, 1):
+        cells = line.split("\t")
+        if line.startswith("#CHROM"):
+            names = cells[_FIXED:]
+        elif line and not line.startswith("#"):
+            if len(cells) != _FIXED + len(names):
+                raise FormatError("another number of samples", "mend the line", where, f"line {number}")
+            sites.append(cells[2] if cells[2] != "." else f"{cells[0]}:{cells[1]}")
+            columns.append([_call(v.split(":")[0], where, f"line {number}") for v in cells[_FIXED:]])
+    if not names or not sites:
+        raise FormatError("no sample or no site", "name a VCF file with genotypes", where)
+    return Genotypes(tuple(names), tuple(sites), tuple(zip(*columns, strict=True)))
+
+
+def _call(text: str, where: str, position: str) -> str:
+    match = _CALL.fullmatch(text.strip())
+    if match is None:
+        raise InputError("not a genotype", "write 0/0, 0/1 or 1/1, and ./. where there is no call", where, position)
+    alleles = [match[1], match[2] if match[2] is not None else match[1]]
+    if "." in alleles:
+        return "*"
+    return "/".join(sorted("0" if a == "0" else "1" for a in alleles))
+
+
+def write_genotypes(genotypes: Genotypes, path: Path) -> None:
+    """Write genotypes as CSV, atomically and with mode 0600.
+
+    Raises
+    ------
+    OutputError
+        When it cannot be written.
+    """
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["record", *genotypes.sites])
+    writer.writerows([name, *row] for name, row in zip(genotypes.records, genotypes.rows, strict=True))
+    write_bytes(path, stream.getvalue().encode("utf-8"))
