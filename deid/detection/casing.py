@@ -106,7 +106,7 @@ def _written(view: View, classes: list[int], proper: bytearray, index: int, word
         return word.upper() if dotted else word
     if bits & _CODE and len(word) < 5 and _behind_comma(view, index):
         return word.upper()
-    if proper[index] or _is_name(view, classes, index) or _is_proper(bits):
+    if proper[index] or _is_name(view, classes, index) or _is_proper(view, classes, index):
         return _title(word)
     if bits & _TITLE:
         return _title(word)
@@ -147,9 +147,13 @@ def _behind_comma(view: View, index: int) -> bool:
     return index > 0 and view.strings[index - 1] == ","
 
 
-def _is_proper(bits: int) -> bool:
-    """Tell whether a word is a day, a month, or a place that is no word besides."""
-    return bool(bits & _CALENDAR and not bits & _FUNCTION) or bool(bits & _PLACES and not bits & _ORDINARY)
+def _is_proper(view: View, classes: list[int], index: int) -> bool:
+    """Tell whether a word is a day or a month (*may*, *march* only beside a number), or a place and no word besides."""
+    bits = classes[index]
+    if bits & _CALENDAR and bits & _WORD:
+        beside = (i for i in (index - 1, index + 1) if 0 <= i < len(view))
+        return any(view.kinds[i] == NUMBER for i in beside)
+    return bool(bits & _CALENDAR) or bool(bits & _PLACES and not bits & _ORDINARY)
 
 
 def _is_name(view: View, classes: list[int], index: int) -> bool:

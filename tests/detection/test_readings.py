@@ -18,9 +18,9 @@ RULES = Ensemble((RuleRecognizer.load("en"),))
 
 
 def test_capitals_become_ordinary_case() -> None:
-    text = "PATIENT IS A FORTY YEAR OLD MAN TODAY. HIS SON MARTIN KOWALCZYK LIVES IN TOPEKA, KS. CT IN MARCH."
+    text = "PATIENT IS A FORTY YEAR OLD MAN TODAY. HIS SON MARTIN KOWALCZYK LIVES IN TOPEKA, KS. CT IN MARCH 2019."
     assert recase(text, LEXICON) == (
-        "Patient is a forty year old man today. His son Martin Kowalczyk lives in Topeka, KS. CT in March."
+        "Patient is a forty year old man today. His son Martin Kowalczyk lives in Topeka, KS. CT in March 2019."
     )
 
 
