@@ -55,7 +55,7 @@ def split_epsilon(epsilon: float, weights: Sequence[float]) -> tuple[float, ...]
     """
     if not weights or any(not (math.isfinite(weight) and weight > 0) for weight in weights):
         raise ConfigError("the shares of a budget must be positive", "leave out what is to get nothing")
-    total, weight_sum = to_nano(epsilon), sum(map(Fraction, weights))
+    total, weight_sum = to_nano(epsilon, up=False), sum(map(Fraction, weights))
     parts = [int(total * Fraction(weight) / weight_sum) for weight in weights]
     if min(parts) == 0:
         raise ConfigError("a share of the budget is smaller than a nano-epsilon", "give more epsilon or fewer shares")

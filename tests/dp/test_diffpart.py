@@ -1,0 +1,78 @@
+"""DiffPart: frequent sets come out, nothing else is looked at, and a path costs at most epsilon."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deid.dp.diffpart import balanced_taxonomy, diffpart
+from deid.dp.noise import SeededNoise
+from deid.errors import ConfigError
+
+ITEMS = [f"code{i}" for i in range(9)]
+TAXONOMY = balanced_taxonomy(ITEMS, 3)
+
+
+def test_taxonomy_groups_neighbours() -> None:
+    assert TAXONOMY.leaves() == tuple(ITEMS)
+    assert TAXONOMY.height == 2
+    assert [TAXONOMY.leaf_count(node) for node in TAXONOMY.children(TAXONOMY.root)] == [3, 3, 3]
+    assert balanced_taxonomy(["a", "b", "c"], 2).height == 2
+    for wrong in (["a"], ["a", "a"]):
+        with pytest.raises(ConfigError):
+            balanced_taxonomy(wrong)
+
+
+def test_frequent_sets_come_out() -> None:
+    records = [frozenset({"code0", "code4"})] * 500 + [frozenset({"code8"})] * 300 + [frozenset({"code1"})] * 2
+    found = diffpart([*records, frozenset(), frozenset({"elsewhere"})], TAXONOMY, 4.0, SeededNoise(1))
+    assert found[frozenset({"code0", "code4"})] == pytest.approx(500, abs=8)
+    assert found[frozenset({"code8"})] == pytest.approx(300, abs=8)
+    assert all(items <= set(ITEMS) for items in found)
+    assert sum(found.values()) == pytest.approx(802, abs=40)
+
+
+@given(st.sets(st.sampled_from(ITEMS), min_size=1))
+def test_exact_without_noise(items: set[str]) -> None:
+    """With an epsilon so large that nothing is added, the sets and their counts are the data's."""
+    records = [frozenset(items)] * 3 + [frozenset({"code5"})] * 2
+    expected = {frozenset(items): 3} | {frozenset({"code5"}): 2 + 3 * (items == {"code5"})}
+    assert diffpart(records, TAXONOMY, 400.0, SeededNoise(0)) == expected
+
+
+class Recording(SeededNoise):
+    spent = 0.0
+
+    def discrete_laplace(self, values: npt.ArrayLike, sensitivity: int, epsilon: float) -> Any:
+        self.spent += epsilon
+        return np.array(values)
+
+
+@given(st.sets(st.sampled_from(ITEMS), min_size=1), st.floats(20, 60))
+def test_the_path_of_a_record_costs_at_most_epsilon(items: set[str], epsilon: float) -> None:
+    """All records alike and no noise: the one path that is followed is theirs."""
+    noise = Recording(0)
+    assert diffpart([frozenset(items)] * 50, TAXONOMY, epsilon, noise) == {frozenset(items): 50}
+    assert 0.5 * epsilon < noise.spent <= epsilon
+
+
+def test_what_comes_out_depends_on_the_data_through_noise_alone() -> None:
+    class Blind(SeededNoise):
+        def discrete_laplace(self, values: npt.ArrayLike, sensitivity: int, epsilon: float) -> Any:
+            return np.arange(np.size(values)) % 2 * 50
+
+    one = diffpart([frozenset({"code0"})] * 5, TAXONOMY, 1.0, Blind(0))
+    other = diffpart([frozenset(ITEMS)] * 70, TAXONOMY, 1.0, Blind(0))
+    assert one == other
+
+
+def test_wide_taxonomies_are_refused() -> None:
+    from deid.hierarchy import Hierarchy
+
+    with pytest.raises(ConfigError, match="10 children"):
+        diffpart([], Hierarchy("wide", {f"i{n}": "*" for n in range(11)}), 1.0, SeededNoise(0))
