@@ -16,9 +16,9 @@ from deid.detection.lexicon import Lexicon, classes_of
 __all__ = ["decipher"]
 
 _ORDINARY = classes_of("word", "function", "clinical")
-_DIGITS = str.maketrans("OoQDlIi|ZzSsGbBgqAT", "0000111122556689947")
+_DIGITS = str.maketrans("OoQDlIiZzSsGbBgqAT", "000011122556689947")
 _LETTERS = str.maketrans("0158", "olsb")
-_LIKE_DIGIT = "OoQDlIi|ZzSsGbBgqAT"
+_LIKE_DIGIT = "OoQDlIiZzSsGbBgqAT"
 # groups of digits and letters that look like them, with the signs of dates and numbers between
 _NUMBER = regex.compile(
     rf"(?<![A-Za-z0-9])(?=[^\s]{{0,12}}[0-9])[0-9{_LIKE_DIGIT}]{{1,10}}+(?:[/.()-][0-9{_LIKE_DIGIT}]{{1,10}}+){{0,4}}+(?![A-Za-z0-9])"
@@ -104,8 +104,8 @@ def _spelling(word: str, lexicon: Lexicon) -> str:
 
 def _number(found: regex.Match[str]) -> str:
     token = found[0]
-    letters = sum(map(str.isalpha, token)) + token.count("|")
-    characters = sum(map(str.isalnum, token)) + token.count("|")
+    letters = sum(map(str.isalpha, token))
+    characters = sum(map(str.isalnum, token))
     if not letters or letters > _MOST_LETTERS or characters < _LEAST_LONG:
         return token
     dated = len(token) - characters > 1 and token.count("/") + token.count("-") > 1
