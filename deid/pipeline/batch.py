@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from deid.detection import Recognizer
 from deid.detection.site_lists import NO_EFFECT, Effect
 from deid.document import Document, Failure
-from deid.errors import ConfigError, DeidError
+from deid.errors import ConfigError, DeidError, StoreError
 from deid.io import Format, Options, Source
 from deid.io.atomic import atomic_files
 from deid.pipeline.collisions import Collisions
@@ -121,7 +121,13 @@ def scrub_files(
                 continue
             assert isinstance(result, Scrubbed)
             if origin.document is not None:
-                result = collisions.settle(origin.document, result)
+                try:
+                    result = collisions.settle(origin.document, result)
+                except StoreError:
+                    raise
+                except DeidError as error:
+                    report.failures.append(origin.failure(error, source))
+                    continue
             document = result.document
             if vault is not None:
                 from deid.replacement.sealing import Entry

@@ -10,13 +10,14 @@ import pytest
 from deid import io
 from deid.detection.known import Known
 from deid.document import Document, Span
+from deid.errors import DetectionError
 from deid.identity import parse_name
 from deid.io import scan
 from deid.keys import Key
 from deid.pipeline import Pipeline, Report, Settings, scrub_files
 from deid.pipeline.known_people import KnownPeople
 from deid.pipeline.patients import Patients
-from deid.replacement.names import full_name_key
+from deid.replacement.names import NameMap, full_name_key
 from deid.replacement.policy import load_policy
 from deid.replacement.vault import Entry, Vault
 
@@ -118,6 +119,20 @@ def test_the_order_of_the_input_decides_not_the_number_of_processes(scrub: Scrub
     assert report.shared_names == 0
     # met the other way round, the first patient has the name already, and keeps it
     assert scrub([MILLER, note("b", "2", USUAL), note("c", "3", "Bob Miller")], [])[0][::2] == [USUAL, USUAL]
+
+
+def test_a_document_that_cannot_be_made_otherwise_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    io.write([MILLER, note("b", "2", "Ann Fairbanks")], tmp_path / "in.jsonl", "jsonl")
+    vault = Vault.create(tmp_path / "v.db", KEY, who="test")
+    vault.record_all([Entry("patient:2", "PATIENT", USUAL, "x")])
+
+    def used_up(self: NameMap, key: str, family: str = "") -> str:
+        raise DetectionError("the surrogates for names of one document are used up", "split it")
+
+    monkeypatch.setattr(NameMap, "_hashed", used_up)
+    report = scrub_files(scan(tmp_path / "in.jsonl"), tmp_path / "out.jsonl", pipeline(), vault=vault)
+    assert (report.documents, len(report.failures)) == (1, 1)
+    assert "Miller" not in str(report.failures[0].error)
 
 
 def test_without_table_and_vault_shared_names_are_counted(scrub: Scrub) -> None:
