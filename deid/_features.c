@@ -13,6 +13,7 @@
 void labeller_forget(Labeller *self)
 {
     names_clear(&self->types);
+    names_clear(&self->row_names);
     self->row_count = 0;
     self->generation++;
 }
@@ -53,10 +54,10 @@ int32_t labeller_type(Labeller *self, const uint32_t *text, Py_ssize_t size)
 
 /* ---- rows of scores ------------------------------------------------------------------------------------------ */
 
-static void add_weights(const Labeller *self, double *sum, int32_t attribute, double value)
+static void add_weights(const Labeller *self, double *sum, int32_t attribute)
 {
     for (int32_t k = self->weight_begin[attribute]; k < self->weight_begin[attribute + 1]; k++)
-        sum[self->weight_label[k]] += value * self->weight[k];
+        sum[self->weight_label[k]] += self->weight[k];
 }
 
 /* One attribute without its prefix; collected in `body`, ends in `cut`. */
@@ -213,13 +214,32 @@ static int32_t attribute_of(Labeller *self, const char *prefix, Py_ssize_t prefi
     return names_find(&self->attributes, self->scratch.at, self->scratch.used);
 }
 
-/* Store the sum as a row of a type; a row of zeros takes no room. */
-static int store(Labeller *self, int32_t type, int k, int touched)
+static int note(Labeller *self, int32_t attribute)
+{
+    return self->weight_begin[attribute] < self->weight_begin[attribute + 1] &&
+           put(&self->row_name, (const char *)&attribute, sizeof attribute);
+}
+
+/* Give a type the row of the attributes that were noted; one without attributes takes no room. */
+static int store(Labeller *self, int32_t type, int k)
 {
     int32_t *number = self->row + (Py_ssize_t)type * self->offsets + k;
     *number = NO_SCORES;
-    if (!touched)
+    if (!self->row_name.used)
         return 0;
+    const int32_t shared = names_add(&self->row_names, self->row_name.at, self->row_name.used);
+    if (shared < 0)
+        return -1;
+    if (shared < self->row_count) {
+        *number = shared;
+        return 0;
+    }
+    memset(self->sum, 0, (size_t)self->stride * sizeof(double));
+    for (Py_ssize_t i = 0; i < self->row_name.used; i += (Py_ssize_t)sizeof(int32_t)) {
+        int32_t attribute;
+        memcpy(&attribute, self->row_name.at + i, sizeof attribute);
+        add_weights(self, self->sum, attribute);
+    }
     const Py_ssize_t size = self->stride, at = self->row_count * size;
     if (self->exact ? grow(&self->exact_rows, &self->rows_room, at + size, sizeof(double))
                     : grow(&self->rows, &self->rows_room, at + size, sizeof(float)))
@@ -238,6 +258,7 @@ static int forget_rows(Labeller *self)
     const Py_ssize_t all = (Py_ssize_t)self->types.count * self->offsets;
     for (Py_ssize_t i = 0; i < all; i++)
         self->row[i] = NOT_BUILT;
+    names_clear(&self->row_names);
     self->row_count = 0;
     self->generation++;
     return 0;
@@ -257,12 +278,9 @@ int labeller_build(Labeller *self, int32_t type, const uint32_t *t, Py_ssize_t n
     }
     const int32_t word = self->type[type].word;
     for (int k = 0; k < self->offsets; k++) {
-        int touched = 0;
-        memset(self->sum, 0, (size_t)self->stride * sizeof(double));
-        if (!n && self->edge[k] >= 0) {
-            add_weights(self, self->sum, self->edge[k], 1.0);
-            touched = 1;
-        }
+        self->row_name.used = 0;
+        if (!n && self->edge[k] >= 0 && note(self, self->edge[k]))
+            return -1;
         for (Py_ssize_t f = 0; n && f < self->families; f++) {
             const Family *family = self->family + f;
             if (!family->seen[k])
@@ -271,22 +289,17 @@ int labeller_build(Labeller *self, int32_t type, const uint32_t *t, Py_ssize_t n
                 const Py_ssize_t from = bodies[f].cut[b];
                 const int32_t attribute = attribute_of(self, family->prefix[k], family->prefix_size[k],
                                                        self->body.at + from, bodies[f].cut[b + 1] - from);
-                if (attribute < -1)
+                if (attribute < -1 || (attribute >= 0 && note(self, attribute)))
                     return -1;
-                if (attribute >= 0) {
-                    add_weights(self, self->sum, attribute, 1.0);
-                    touched = 1;
-                }
             }
             for (Py_ssize_t l = 0; family->family == LISTED && word >= 0 && l < self->lists; l++) {
                 const int32_t attribute = self->list_attribute[l * self->offsets + k];
-                if (self->single[word * self->mask_words + l / 64] >> (l % 64) & 1 && attribute >= 0) {
-                    add_weights(self, self->sum, attribute, 1.0);
-                    touched = 1;
-                }
+                if (self->single[word * self->mask_words + l / 64] >> (l % 64) & 1 && attribute >= 0 &&
+                    note(self, attribute))
+                    return -1;
             }
         }
-        if (store(self, type, k, touched))
+        if (store(self, type, k))
             return -1;
     }
     return 0;

@@ -53,21 +53,34 @@ static int read_tokens(Labeller *self, const uint32_t *text, Py_ssize_t size)
     return 0;
 }
 
-WIDE static void add_rows(double *score, const float *rows, const int32_t *number, int count, Py_ssize_t stride)
+enum { LANES = 8, MOST_KEPT = 1 << 24 };
+
+/* score = prior + rows, a block of labels after the other so that sums stay in registers. */
+WIDE static void add_rows(double *restrict score, const double *restrict prior, const float *restrict rows,
+                          const int32_t *number, int count, Py_ssize_t stride)
 {
-    for (int k = 0; k < count; k++) {
-        const float *row = rows + number[k] * stride;
-        for (Py_ssize_t j = 0; j < stride; j++)
-            score[j] += (double)row[j];
+    for (Py_ssize_t j = 0; j < stride; j += 2 * LANES) {
+        double sum[2 * LANES];
+        for (int k = 0; k < 2 * LANES; k++)
+            sum[k] = prior[j + k];
+        for (int c = 0; c < count; c++) {
+            const float *row = rows + number[c] * stride + j;
+            for (int k = 0; k < 2 * LANES; k++)
+                sum[k] += (double)row[k];
+        }
+        for (int k = 0; k < 2 * LANES; k++)
+            score[j + k] = sum[k];
     }
 }
 
-WIDE static void add_exact_rows(double *score, const double *rows, const int32_t *number, int count, Py_ssize_t stride)
+WIDE static void add_exact_rows(double *restrict score, const double *restrict prior, const double *restrict rows,
+                                const int32_t *number, int count, Py_ssize_t stride)
 {
-    for (int k = 0; k < count; k++) {
-        const double *row = rows + number[k] * stride;
-        for (Py_ssize_t j = 0; j < stride; j++)
-            score[j] += row[j];
+    for (Py_ssize_t j = 0; j < stride; j++) {
+        double sum = prior[j];
+        for (int c = 0; c < count; c++)
+            sum += rows[number[c] * stride + j];
+        score[j] = sum;
     }
 }
 
@@ -107,11 +120,10 @@ static int score_item(Labeller *self, const uint32_t *text, Py_ssize_t item, dou
                 number[count++] = *row;
         }
     } while (generation != self->generation);
-    memcpy(score, self->prior, (size_t)self->stride * sizeof(double));
     if (self->exact)
-        add_exact_rows(score, self->exact_rows, number, count, self->stride);
+        add_exact_rows(score, self->prior, self->exact_rows, number, count, self->stride);
     else
-        add_rows(score, self->rows, number, count, self->stride);
+        add_rows(score, self->prior, self->rows, number, count, self->stride);
     if (self->position == OCCURRENCE && self->occurrence >= 0)
         add_attribute(self, score, self->occurrence,
                       (double)self->type[self->type_of[token]].seen / (double)self->tokens);
@@ -126,48 +138,85 @@ static int score_item(Labeller *self, const uint32_t *text, Py_ssize_t item, dou
 
 /* ---- the best path ------------------------------------------------------------------------------------------- */
 
-/* One step of Viterbi. A label whose best move cannot reach the worst of what the best label reaches is passed over,
- * which is exact: rounding is monotone. Most are. Ties go to the lower label, as in CRFsuite. */
-WIDE static void advance(const double *now, double *next, double *from, const double *emission,
-                         const double *transition, const double *top, Py_ssize_t l, Py_ssize_t stride)
+/* One step of Viterbi. A label whose score lies so far below the best one that no move from it can win is passed over:
+ * lag[x][y] is the least by which y may lie above x for that (less than the best move of y over that of x, for any
+ * target), and the margin holds all rounding. Most labels are. Ties go to the lower label, as in CRFsuite. Arrays are
+ * padded to blocks of LANES; what pads is never the best. Returns the best label when all moves come from it, else -1,
+ * and `from` tells. */
+WIDE static Py_ssize_t advance(const double *now, double *next, double *from, const double *emission,
+                               const double *transition, const double *lag, double slack, Py_ssize_t l,
+                               Py_ssize_t stride)
 {
+    double lane[LANES];
+    for (int k = 0; k < LANES; k++)
+        lane[k] = now[k];
+    for (Py_ssize_t j = LANES; j < stride; j += LANES)
+        for (int k = 0; k < LANES; k++)
+            lane[k] = now[j + k] > lane[k] ? now[j + k] : lane[k];
+    double lead = lane[0];
+    for (int k = 1; k < LANES; k++)
+        lead = lane[k] > lead ? lane[k] : lead;
     Py_ssize_t best = 0;
-    for (Py_ssize_t i = 1; i < l; i++)
-        if (now[i] > now[best])
-            best = i;
+    while (best < l - 1 && now[best] != lead)
+        best++;
+    lead = now[best];
     const double *row = transition + best * stride;
-    const double lead = now[best], name = (double)best;
-    double least = lead + row[0];
-    for (Py_ssize_t j = 0; j < stride; j++) {
-        next[j] = lead + row[j];
-        from[j] = name;
-    }
     for (Py_ssize_t j = 0; j < stride; j++)
-        least = next[j] < least ? next[j] : least;
-    for (Py_ssize_t i = 0; i < l; i++) {
-        if (i == best || now[i] + top[i] < least)
+        next[j] = lead + row[j];
+    const double bar = lead - slack - 1e-9 * fabs(lead);
+    int others = 0;
+    lag += best * stride;
+    for (Py_ssize_t block = 0; block < stride; block += LANES) {
+        int any = 0;
+        for (int k = 0; k < LANES; k++)
+            any += !(now[block + k] - bar < lag[block + k]);
+        if (any == 0)
             continue;
-        const double at = now[i], other = (double)i;
-        row = transition + i * stride;
-        for (Py_ssize_t j = 0; j < stride; j++) {
-            const double through = at + row[j];
-            const int better = (through > next[j]) | ((through == next[j]) & (other < from[j]));
-            next[j] = better ? through : next[j];
-            from[j] = better ? other : from[j];
+        for (Py_ssize_t i = block; i < block + LANES && i < l; i++) {
+            if (i == best || now[i] - bar < lag[i])
+                continue;
+            if (!others++)
+                for (Py_ssize_t j = 0; j < stride; j++)
+                    from[j] = (double)best;
+            const double at = now[i], other = (double)i;
+            row = transition + i * stride;
+            for (Py_ssize_t j = 0; j < stride; j++) {
+                const double through = at + row[j];
+                const int better = (through > next[j]) | ((through == next[j]) & (other < from[j]));
+                next[j] = better ? through : next[j];
+                from[j] = better ? other : from[j];
+            }
         }
     }
     for (Py_ssize_t j = 0; j < stride; j++)
         next[j] += emission[j];
+    return others ? -1 : best;
+}
+
+/* lag[x][y] = min over targets z of transition[x][z] - transition[y][z]; infinite for y = x, which is no other label. */
+static void measure_lags(const double *transition, double *lag, Py_ssize_t l, Py_ssize_t stride)
+{
+    for (Py_ssize_t x = 0; x < l; x++)
+        for (Py_ssize_t y = 0; y < stride; y++) {
+            double least = INFINITY;
+            for (Py_ssize_t z = 0; y < l && y != x && z < l; z++) {
+                const double apart = transition[x * stride + z] - transition[y * stride + z];
+                if (!(apart >= least))
+                    least = apart;
+            }
+            lag[x * stride + y] = least;
+        }
 }
 
 static PyObject *best_path(Labeller *self, const uint32_t *text, int outside, double bias)
 {
     const Py_ssize_t n = self->items, l = self->labels, stride = self->stride;
     PyObject *path = PyBytes_FromStringAndSize(NULL, n);
-    uint8_t *back = n > PY_SSIZE_T_MAX / l ? NULL : malloc((size_t)(n * l) + 1);
+    const int ready = n < PY_SSIZE_T_MAX / l / 2 && !grow(&self->back, &self->back_room, n * l + 1, 1);
+    uint8_t *back = self->back;
     double *scratch = malloc((size_t)(4 * stride) * sizeof(double)), *now = scratch, *next = now ? now + stride : NULL,
            *emission = now ? next + stride : NULL, *from = now ? emission + stride : NULL;
-    int failed = !path || !back || !scratch;
+    int failed = !path || !ready || !scratch;
     if (failed && !PyErr_Occurred())
         PyErr_NoMemory();
     for (Py_ssize_t t = 0; !failed && t < n; t++) {
@@ -176,9 +225,11 @@ static PyObject *best_path(Labeller *self, const uint32_t *text, int outside, do
             (t ? emission : now)[outside] -= bias;
         if (failed || t == 0)
             continue;
-        advance(now, next, from, emission, self->transition, self->top, l, stride);
+        const Py_ssize_t only = advance(now, next, from, emission, self->transition, self->lag, self->slack, l, stride);
         uint8_t *b = back + t * l;
-        for (Py_ssize_t j = 0; j < l; j++)
+        if (only >= 0)
+            memset(b, (int)only, (size_t)l);
+        for (Py_ssize_t j = 0; only < 0 && j < l; j++)
             b[j] = (uint8_t)from[j];
         double *swap = now;
         now = next;
@@ -195,7 +246,11 @@ static PyObject *best_path(Labeller *self, const uint32_t *text, int outside, do
             best = t ? back[t * l + best] : 0;
         }
     }
-    free(back);
+    if (self->back_room > MOST_KEPT) {
+        free(self->back);
+        self->back = NULL;
+        self->back_room = 0;
+    }
     free(scratch);
     if (failed)
         Py_CLEAR(path);
@@ -348,23 +403,25 @@ static int read_weights(Labeller *self, PyObject *begin, PyObject *label, PyObje
         PyErr_SetString(PyExc_ValueError, "an index lies outside its array");
         return -1;
     }
+    self->slack = 1e-9;
     double *moves = copied(transition, l * l, sizeof(double)), *start = copied(prior, l, sizeof(double));
     self->transition = malloc((size_t)(l * stride) * sizeof(double));
-    self->top = malloc((size_t)l * sizeof(double));
+    self->lag = malloc((size_t)(l * stride) * sizeof(double));
     self->prior = malloc((size_t)stride * sizeof(double));
     self->sum = malloc((size_t)stride * sizeof(double));
-    ok = moves && start && self->transition && self->top && self->prior && self->sum;
+    ok = moves && start && self->transition && self->lag && self->prior && self->sum;
     for (Py_ssize_t i = 0; ok && i < l; i++) {
-        self->top[i] = moves[i * l];
         for (Py_ssize_t j = 0; j < stride; j++) { /* what pads repeats label 0, and is never left */
             const double weight_of = moves[i * l + (j < l ? j : 0)];
             self->transition[i * stride + j] = weight_of;
-            if (weight_of > self->top[i])
-                self->top[i] = weight_of;
+            if (!(fabs(weight_of) * 1e-9 <= self->slack))
+                self->slack = fabs(weight_of) * 1e-9;
         }
     }
     for (Py_ssize_t j = 0; ok && j < stride; j++)
-        self->prior[j] = start[j < l ? j : 0];
+        self->prior[j] = j < l ? start[j] : -INFINITY;
+    if (ok)
+        measure_lags(self->transition, self->lag, l, stride);
     free(moves);
     free(start);
     if (!ok && !PyErr_Occurred())
@@ -497,7 +554,7 @@ static int labeller_init(PyObject *object, PyObject *args, PyObject *named)
     }
     self->alphabet.describe = Py_NewRef(describe);
     self->alphabet.fold = Py_NewRef(fold);
-    self->stride = (labels + 7) / 8 * 8;
+    self->stride = (labels + 2 * LANES - 1) / (2 * LANES) * 2 * LANES;
     self->labels = labels;
     const uint32_t blank = ' ';
     if (alphabet_cover(&self->alphabet, &blank, 1) || read_attributes(self, attributes) ||
@@ -517,11 +574,12 @@ static void labeller_dealloc(PyObject *object)
     names_free(&self->attributes);
     names_free(&self->words);
     names_free(&self->types);
+    names_free(&self->row_names);
     trie_free(&self->phrases);
-    void *owned[] = {self->weight_begin, self->weight_label, self->weight, self->transition, self->top, self->prior,
+    void *owned[] = {self->weight_begin, self->weight_label, self->weight, self->transition, self->lag, self->prior,
                      self->family, self->single, self->list_attribute, self->type, self->row, self->rows,
                      self->exact_rows, self->sum, self->scratch.at, self->body.at, self->type_of, self->start,
-                     self->item, self->counted, self->place, self->fired_head, self->fired_next,
+                     self->row_name.at, self->back, self->item, self->counted, self->place, self->fired_head, self->fired_next,
                      self->fired_attribute, self->rank};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);

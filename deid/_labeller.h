@@ -35,7 +35,7 @@ typedef struct {
     Names attributes;
     int32_t *weight_begin, *weight_label; /* sparse rows of weights, one an attribute */
     double *weight;
-    double *transition, *top; /* from x to, padded; the largest of each row */
+    double *transition, *lag, slack; /* from x to, padded; see `advance` */
     double *prior;
     int offsets, offset[MAX_OFFSETS];
     Family *family;
@@ -60,6 +60,10 @@ typedef struct {
     Py_ssize_t row_count, rows_room, most_rows;
     long generation;
     double *sum; /* of the row that is being built */
+    Names row_names; /* attributes of each row: types with the same attributes share it */
+    Bytes row_name;
+    uint8_t *back; /* Viterbi's pointers; kept between documents while small */
+    Py_ssize_t back_room;
     Bytes scratch, body;
     /* the present document */
     Py_ssize_t tokens, items, tokens_room, starts_room, items_room, words_room, place_room, fired_room;

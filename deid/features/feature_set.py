@@ -196,7 +196,7 @@ class FeatureSet:
         self.offsets = tuple(sorted(offsets))
         self._matcher = PhraseMatcher(lists, self._split) if lists else None
         # expansion asks again for every document that a type stands in; decoding keeps rows of its own
-        self._known_attributes = functools.lru_cache(maxsize=200_000)(self.type_attributes)
+        self.cached_attributes = functools.lru_cache(maxsize=200_000)(self.type_attributes)
 
     def __repr__(self) -> str:
         return f"FeatureSet({self.preset!r}, {self.groups!r}, {len(self.dictionaries)} dictionaries)"
@@ -337,14 +337,14 @@ class FeatureSet:
 
     def forget(self) -> None:
         """Drop what expansion keeps between documents, so that two trainings can be timed alike."""
-        self._known_attributes.cache_clear()
+        self.cached_attributes.cache_clear()
 
     def expand(self, encoded: Encoded) -> list[dict[str, float]]:
         """Return every item's CRF attributes and values: what training sees, and what CRFsuite can be fed with."""
         rows: list[dict[str, float]] = [dict(position) for position in encoded.position]
         for offset, column in encoded.neighbours.items():
-            by_type = [self._known_attributes(t, offset) for t in encoded.types]
-            edge = self._known_attributes(None, offset)
+            by_type = [self.cached_attributes(t, offset) for t in encoded.types]
+            edge = self.cached_attributes(None, offset)
             for row, type_id in zip(rows, column.tolist(), strict=True):
                 for name in by_type[type_id] if type_id >= 0 else edge:
                     row[name] = 1.0
