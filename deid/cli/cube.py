@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,8 +12,11 @@ import typer
 
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.ledger_options import VARIABLE, BudgetName, open_ledger
+from deid.cli.table_options import Separator, SqlTable, Table
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from deid.dp.budget import Ledger
     from deid.dp.cube import CubePlan
     from deid.dp.domain import Dimension
@@ -25,10 +30,12 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def declared_dimensions(table: Path, dims: str, domains: Path | None, flags: list[str]) -> list[Dimension]:
+def declared_dimensions(
+    table: Callable[[], pd.DataFrame], dims: str, domains: Path | None, flags: list[str]
+) -> list[Dimension]:
     """Declare the columns; the table is read only for a column whose values a public source vouches for."""
     from deid.dp.domain import declare, parse_flag, read_domains
-    from deid.dp.rows import read_columns
+    from deid.microdata import check_columns
 
     declared: dict[str, dict[str, Any]] = dict(read_domains(domains)) if domains else {}
     declared |= dict(parse_flag(flag) for flag in flags)
@@ -36,7 +43,12 @@ def declared_dimensions(table: Path, dims: str, domains: Path | None, flags: lis
     for name in _names(dims):
         own = declared.get(name, {})
         public = own.get("from_data") is True and own.get("public_source")
-        result.append(declare(name, own, read_columns(table, [name])[name] if public else None))
+        column = None
+        if public:
+            frame = table()
+            check_columns(frame, [name])
+            column = frame[name]
+        result.append(declare(name, own, column))
     return result
 
 
@@ -90,7 +102,7 @@ def _dry_run(plan: CubePlan, wanted: float | None, summary: Summary) -> None:
 
 def _cube(
     context: typer.Context,
-    table: Annotated[Path, typer.Argument(help="CSV or Parquet, a row a record.")],
+    table: Table,
     dims: Dims,
     epsilon: Annotated[float, typer.Option(metavar="E", help="Cost of the release.")],
     output: Annotated[
@@ -145,6 +157,8 @@ def _cube(
     not_private_seed: Annotated[
         int | None, typer.Option(metavar="N", help="Use repeatable test noise. PROTECTS NOBODY; the release says so.")
     ] = None,
+    separator: Separator = None,
+    sql_table: SqlTable = None,
     summary_json: SummaryJson = None,
 ) -> None:
     """Release a data cube: counts over declared columns, with differential privacy.
@@ -154,14 +168,15 @@ def _cube(
     """
     from deid.dp.cube import plan_cube, release_cube
     from deid.dp.noise import OpenDPNoise, SeededNoise
-    from deid.dp.rows import read_columns
     from deid.dp.unit import PrivacyUnit
+    from deid.tables import read_table
 
     payer = open_ledger(context, "ledger", ledger, budget) if ledger else None
     unit = payer.account().unit if payer else PrivacyUnit()
     named, weights = named_slices(slices or [])
+    read = functools.cache(lambda: read_table(table, separator=separator, table=sql_table))
     plan = plan_cube(
-        declared_dimensions(table, dims, domains, domain or []),
+        declared_dimensions(read, dims, domains, domain or []),
         epsilon,
         unit,
         method=method,
@@ -180,7 +195,7 @@ def _cube(
     target = _target(output)
     own = _request(request, target, payer)
     noise = OpenDPNoise() if not_private_seed is None else SeededNoise(not_private_seed)
-    frame = read_columns(table, [*(one.name for one in plan.dimensions), *([person] if person else [])])
+    frame = read()
     if payer is None and not noise.private:
         summary.notes.append("no ledger: nothing was charged, because nothing is protected")
     released = _release(frame, plan, payer, own, noise, target, summary, release_cube)

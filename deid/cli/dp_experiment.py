@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from deid.cli.common import Summary, SummaryJson
+from deid.cli.table_options import Separator, SqlTable, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +30,7 @@ def _section(frame: pd.DataFrame, title: str, note: str) -> Section:
 
 
 def experiment_dp(
-    table: Annotated[Path, typer.Argument(help="CSV or Parquet, a row a record.")],
+    table: Table,
     dims: Annotated[str, typer.Option(metavar="A,B,...", help="Columns.")],
     slices: Annotated[
         list[str], typer.Option("--slice", metavar="A,B", help="A slice to compare on; may be given several times.")
@@ -53,6 +55,8 @@ def experiment_dp(
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="F", help="Write all numbers as JSON to F.")
     ] = None,
+    separator: Separator = None,
+    sql_table: SqlTable = None,
     summary_json: SummaryJson = None,
 ) -> None:
     """Compare methods of deid cube with the truth. The figures are NOT private.
@@ -62,11 +66,11 @@ def experiment_dp(
     from deid.cli.cube import declared_dimensions, named_slices
     from deid.cli.tables import print_sections, write_json
     from deid.dp.cube import rows_of
-    from deid.dp.rows import read_columns
     from deid.errors import ConfigError
     from deid.experiments.dp import compare_methods, plot_methods, plot_thresholds, sweep_thresholds
     from deid.io.atomic import write_bytes
     from deid.plots import check_image, image
+    from deid.tables import read_table
 
     try:
         values = [float(text) for text in epsilons.split(",")]
@@ -75,9 +79,10 @@ def experiment_dp(
     for path in (plot, threshold_plot):
         if path is not None:
             check_image(path)
-    dimensions = declared_dimensions(table, dims, domains, domain or [])
+    read = functools.cache(lambda: read_table(table, separator=separator, table=sql_table))
+    dimensions = declared_dimensions(read, dims, domains, domain or [])
     named, _ = named_slices(slices)
-    rows = rows_of(read_columns(table, [own.name for own in dimensions]), dimensions)
+    rows = rows_of(read(), dimensions)
     chosen = [name.strip() for name in methods.split(",") if name.strip()]
     compared = compare_methods(rows, dimensions, named, methods=chosen, epsilons=values, runs=runs, seed=seed)
     note = "Means over runs with seeded test noise. These figures compare with true counts: they are NOT private."

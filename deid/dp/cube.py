@@ -21,6 +21,7 @@ from deid.dp.noise import Noise, OpenDPNoise
 from deid.dp.release import CubeRelease
 from deid.dp.unit import PrivacyUnit, bounded_rows
 from deid.errors import ConfigError, DeidError
+from deid.microdata import check_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,18 +127,23 @@ def _choose_method(shape: Sequence[int], named: bool) -> str:
 
 
 def rows_of(frame: pd.DataFrame, dimensions: Sequence[Dimension]) -> Rows:
-    """Return the rows of a table that lie in the declared domains."""
+    """Return the rows of a table that lie in the declared domains.
+
+    Raises
+    ------
+    ConfigError
+        When the table lacks a column.
+    """
+    check_columns(frame, [dimension.name for dimension in dimensions])
     points = np.stack([dimension.codes(frame[dimension.name]) for dimension in dimensions], axis=1)
     return Rows(points[(points >= 0).all(axis=1)], tuple(len(dimension) for dimension in dimensions))
 
 
 def _prepare(frame: pd.DataFrame, plan: CubePlan) -> tuple[Rows, IntArray]:
     """Return the rows that count, and what was left out: persons with too many rows, rows outside the domains."""
-    for name in (*(dimension.name for dimension in plan.dimensions), *([plan.person] if plan.person else [])):
-        if name not in frame.columns:
-            raise ConfigError(f"the table has no column {name!r}", "check the spelling of --dims and --person")
     cut = 0
     if plan.person is not None:
+        check_columns(frame, [plan.person])
         keep, cut = bounded_rows(frame[plan.person], plan.unit.max_rows)
         frame = frame[keep]
     rows = rows_of(frame, plan.dimensions)

@@ -103,9 +103,9 @@ class Dimension:
         """Return the cell of each row, -1 for rows that belong to none; shape (rows,)."""
         import pandas as pd
 
-        place, distinct = pd.factorize(column.astype("string"), use_na_sentinel=True)
+        place, distinct = pd.factorize(column, use_na_sentinel=True)
         locate = _locator(self)
-        cells = np.array([locate(str(text).strip()) for text in distinct] + [-1], np.int64)
+        cells = np.array([locate(_text(value)) for value in distinct] + [-1], np.int64)
         return cells[place]
 
     def select(self, text: str) -> IntArray:
@@ -216,7 +216,7 @@ def _from_data(name: str, declaration: Mapping[str, Any], column: pd.Series | No
     elif column is None:
         raise ConfigError(f"the domain of {name!r} cannot be known without the data", "list its values")
     else:
-        labels = tuple(sorted(column.dropna().astype("string").str.strip().unique().tolist()))
+        labels = tuple(sorted({_text(value) for value in column.dropna().unique()}))
     return Dimension(name, labels, False, dict(declaration) | {"values": list(labels)})
 
 
@@ -239,6 +239,13 @@ def _period(number: int, by: str) -> str:
     if by == "quarter":
         return f"{number // 4:04d}-Q{number % 4 + 1}"
     return f"{number // 12:04d}-{number % 12 + 1:02d}"
+
+
+def _text(value: object) -> str:
+    """Return a cell of a table as it would be declared: a column of whole numbers with gaps is read as 3.0."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip()
 
 
 def _locator(dimension: Dimension) -> Callable[[str], int]:

@@ -21,8 +21,8 @@ from deid.dp.domain import declare
 from deid.dp.methods import METHODS, Rows, measure
 from deid.dp.models import clamp_bias
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise
-from deid.dp.rows import read_columns
 from deid.dp.unit import PrivacyUnit
+from deid.tables import read_table
 
 CUBE = {"sex": 2, "age": 130, "year": 36, "behavior": 2, "lab": 9, "death": 2, "other": 2}
 SLICES = [["year", "death"], ["age", "death"]]
@@ -86,7 +86,7 @@ if __name__ == "__main__":
     parser.add_argument("--opendp", action="store_true", help="draw with OpenDP; every run of cells takes many seconds")
     arguments = parser.parse_args()
     names = [declare(name, {"range": [0, size - 1]}) for name, size in CUBE.items()]
-    table = rows_of(read_columns(arguments.table, list(CUBE)), names)
+    table = rows_of(read_table(arguments.table), names)
     compare(table, arguments.runs, arguments.opendp)
     theory(table)
     private_time(table)

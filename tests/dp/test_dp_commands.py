@@ -119,3 +119,17 @@ def test_messages_hold_no_values(work: Path) -> None:
 def test_passwords_do_not_stand_on_command_lines() -> None:
     with pytest.raises(ConfigError, match="password"):
         deid("budget", "show", "postgresql://me:hush@127.0.0.1/db")
+
+
+def test_ragged_tables_are_refused_before_anything_is_charged(work: Path) -> None:
+    Path("visits.csv").write_text("sex,age,patient\nF,1,2\nF,1,2,3\n")
+    with pytest.raises(DeidError, match="more or fewer cells"):
+        deid(*PAID, "--epsilon", "0.5", "-o", "cube.csv")
+    assert deid("budget", "history", "l.db") == ""
+
+
+def test_whole_numbers_with_gaps_find_their_cells(work: Path) -> None:
+    Path("visits.csv").write_text("sex,grade\n" + "F,3\nM,\n" * 50)
+    deid("cube", "visits.csv", "--dims", "grade", "--domain", "grade=1,2,3", "--epsilon", "9", "-o", "c.csv",
+         "--not-private-seed", "1")  # fmt: skip
+    assert pd.read_csv("c.csv")["count"].to_numpy() == pytest.approx([0, 0, 50], abs=3)
