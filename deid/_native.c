@@ -143,10 +143,23 @@ typedef struct {
     const double *old_move;      /* l x l */
     Py_ssize_t l;
     double rate, pull;
+    uint64_t keep; /* of 2^32: how often an attribute is seen in a step; 2^32 for always */
+    uint64_t random;
 } Model;
 
 static const double FLOOR = 1e-8;    /* below AdaGrad's square root */
 static const double NOTHING = 1e-2;  /* gradients smaller than this change nothing that matters, and are most of them */
+
+/* xorshift64* (Marsaglia 2003, Vigna 2016): the upper 32 bits of the next state. */
+static uint32_t draw(uint64_t *state)
+{
+    uint64_t x = *state;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    *state = x;
+    return (uint32_t)((x * UINT64_C(2685821657736338717)) >> 32);
+}
 
 WIDE static void add_row(double *score, const float *row, double value, Py_ssize_t l)
 {
@@ -155,17 +168,24 @@ WIDE static void add_row(double *score, const float *row, double value, Py_ssize
 }
 
 /* One step of AdaGrad on one stretch of a sequence; returns its negative log likelihood.
- * scratch: 5*n*l + 2*l*l + l doubles; active: l entries. */
+ * scratch: 5*n*l + 2*l*l + l doubles; active: l entries; seen: as many as the stretch has attributes. */
 WIDE static double step(Model *m, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t left, Py_ssize_t right, double *scratch,
-                        Py_ssize_t *active)
+                        Py_ssize_t *active, float *seen)
 {
     const Py_ssize_t n = end - begin, l = m->l;
+    const int64_t first = m->item_begin[begin];
     double *emissions = scratch, *weight = emissions + n * l, *alpha = weight + n * l, *beta = alpha + n * l,
            *marginal = beta + n * l, *moves = marginal + n * l, *expected = moves + l * l, *onward = expected + l * l;
     memset(emissions, 0, (size_t)(n * l) * sizeof(double));
+    /* what is dropped in this step has the value 0; the rest grows so that sums stay what they are on average */
+    const int drops = m->keep < (UINT64_C(1) << 32);
+    const float grow = (float)((double)(UINT64_C(1) << 32) / (double)m->keep);
+    for (int64_t k = first; k < m->item_begin[end]; k++)
+        seen[k - first] = !drops ? m->value[k] : draw(&m->random) < m->keep ? m->value[k] * grow : 0.0f;
     for (Py_ssize_t t = 0; t < n; t++)
         for (int64_t k = m->item_begin[begin + t]; k < m->item_begin[begin + t + 1]; k++)
-            add_row(emissions + t * l, m->state + (Py_ssize_t)m->attribute[k] * l, m->value[k], l);
+            if (seen[k - first] != 0.0f)
+                add_row(emissions + t * l, m->state + (Py_ssize_t)m->attribute[k] * l, seen[k - first], l);
     for (Py_ssize_t k = 0; k < l * l; k++)
         moves[k] = exp(m->move[k]);
     double loss = forward_backward(emissions, moves, n, l, left, right, weight, alpha, beta, marginal);
@@ -229,7 +249,9 @@ WIDE static double step(Model *m, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t l
             float *row = m->state + (Py_ssize_t)m->attribute[k] * l;
             float *square = m->state_square + (Py_ssize_t)m->attribute[k] * l;
             const float *old = m->old_state + (Py_ssize_t)m->attribute[k] * l;
-            const double value = m->value[k];
+            const double value = seen[k - first];
+            if (value == 0.0)
+                continue;
             for (Py_ssize_t c = 0; c < count; c++) {
                 const Py_ssize_t j = active[c];
                 const double d = g[j] * value + m->pull * ((double)row[j] - (double)old[j]);
@@ -337,19 +359,25 @@ static PyObject *py_epoch(PyObject *self, PyObject *args)
     enum { BEGIN, ATTRIBUTE, VALUE, LABEL, STRETCH, ORDER, STATE, STATE_SQUARE, MOVE, MOVE_SQUARE, OLD_STATE, OLD_MOVE, COUNT };
     Py_buffer b[COUNT];
     Py_ssize_t l;
-    double rate, pull;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*w*w*w*w*y*y*ndd", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[6], &b[7],
-                          &b[8], &b[9], &b[10], &b[11], &l, &rate, &pull))
+    double rate, pull, drop;
+    unsigned long long random;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*w*w*w*w*y*y*ndddK", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[6], &b[7],
+                          &b[8], &b[9], &b[10], &b[11], &l, &rate, &pull, &drop, &random))
         return NULL;
     PyObject *result = NULL;
     double *scratch = NULL;
     Py_ssize_t *active = NULL;
+    float *seen = NULL;
     const int64_t *begin = b[BEGIN].buf, *stretch = b[STRETCH].buf, *order = b[ORDER].buf;
     const int32_t *attribute = b[ATTRIBUTE].buf, *label = b[LABEL].buf;
     const Py_ssize_t items = b[BEGIN].len / (Py_ssize_t)sizeof(int64_t) - 1;
     const Py_ssize_t cells = b[ATTRIBUTE].len / (Py_ssize_t)sizeof(int32_t);
     const Py_ssize_t stretches = b[STRETCH].len / (Py_ssize_t)(4 * sizeof(int64_t));
     const Py_ssize_t row = l * (Py_ssize_t)sizeof(float);
+    if (!(drop >= 0.0 && drop < 1.0) || random == 0) {
+        refuse("no share of attributes to drop, or no state of the random numbers");
+        goto done;
+    }
     if (l < 1 || l > 100000 || items < 0 || !holds(&b[VALUE], cells, sizeof(float)) ||
         !holds(&b[LABEL], items, sizeof(int32_t)) || !holds(&b[ORDER], stretches, sizeof(int64_t)) ||
         b[STATE].len % row || b[STATE].len != b[STATE_SQUARE].len || !holds(&b[MOVE], l * l, sizeof(double)) ||
@@ -359,7 +387,7 @@ static PyObject *py_epoch(PyObject *self, PyObject *args)
         goto done;
     }
     const Py_ssize_t attributes = b[STATE].len / row;
-    Py_ssize_t longest = 0;
+    Py_ssize_t longest = 0, most = 1;
     int ok = begin[0] == 0 && begin[items] == cells;
     for (Py_ssize_t i = 0; ok && i < items; i++)
         ok = begin[i] <= begin[i + 1] && label[i] >= 0 && label[i] < l;
@@ -371,6 +399,8 @@ static PyObject *py_epoch(PyObject *self, PyObject *args)
              order[s] >= 0 && order[s] < stretches;
         if (ok && x[1] - x[0] > longest)
             longest = (Py_ssize_t)(x[1] - x[0]);
+        if (ok && begin[x[1]] - begin[x[0]] > most)
+            most = (Py_ssize_t)(begin[x[1]] - begin[x[0]]);
     }
     if (!ok) {
         refuse("an index lies outside its array");
@@ -378,23 +408,26 @@ static PyObject *py_epoch(PyObject *self, PyObject *args)
     }
     scratch = malloc((size_t)(5 * longest * l + 2 * l * l + l) * sizeof(double));
     active = malloc((size_t)l * sizeof(Py_ssize_t));
-    if (!scratch || !active) {
+    seen = malloc((size_t)most * sizeof(float));
+    if (!scratch || !active || !seen) {
         PyErr_NoMemory();
         goto done;
     }
     Model m = {begin, attribute, b[VALUE].buf, label, b[STATE].buf, b[STATE_SQUARE].buf, b[MOVE].buf,
-               b[MOVE_SQUARE].buf, b[OLD_STATE].buf, b[OLD_MOVE].buf, l, rate, pull};
+               b[MOVE_SQUARE].buf, b[OLD_STATE].buf, b[OLD_MOVE].buf, l, rate, pull,
+               (uint64_t)((1.0 - drop) * 4294967296.0), (uint64_t)random};
     double loss = 0.0;
     Py_BEGIN_ALLOW_THREADS
     for (Py_ssize_t s = 0; s < stretches; s++) {
         const int64_t *x = stretch + 4 * order[s];
-        loss += step(&m, (Py_ssize_t)x[0], (Py_ssize_t)x[1], (Py_ssize_t)x[2], (Py_ssize_t)x[3], scratch, active);
+        loss += step(&m, (Py_ssize_t)x[0], (Py_ssize_t)x[1], (Py_ssize_t)x[2], (Py_ssize_t)x[3], scratch, active, seen);
     }
     Py_END_ALLOW_THREADS
     result = PyFloat_FromDouble(loss);
 done:
     free(scratch);
     free(active);
+    free(seen);
     for (int i = 0; i < COUNT; i++)
         PyBuffer_Release(&b[i]);
     return result;
@@ -405,7 +438,7 @@ static PyMethodDef methods[] = {
     {"marginals", py_marginals, METH_VARARGS, "marginals(emissions, transition, n, l, out) -> log Z"},
     {"epoch", py_epoch, METH_VARARGS,
      "epoch(begin, attribute, value, label, stretch, order, state, state_square, move, move_square, old_state, old_move, "
-     "l, rate, pull) -> loss"},
+     "l, rate, pull, drop, random) -> loss"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -53,7 +53,7 @@ def experiment_learning_curve(
     dictionaries: Dictionaries = "none",
     scheme: Scheme = "BIO",
     algorithm: Algorithm = "sgd",
-    rate: Rate = 0.05,
+    rate: Rate = 0.1,
     iterations: Iterations = None,
     min_documents: MinDocuments = 3,
     seed: Seed = 0,

@@ -21,6 +21,7 @@ __all__ = [
     "AnyLabel",
     "Corpus",
     "Dictionaries",
+    "Drop",
     "Encoding",
     "Features",
     "Folds",
@@ -60,8 +61,9 @@ Algorithm = Annotated[
 ]
 AllPairs = Annotated[bool, typer.Option(help="lbfgs: weights for attribute and label pairs that do not occur, too.")]
 Rate = Annotated[float, typer.Option(help="Learning rate of sgd.")]
+Drop = Annotated[float, typer.Option(help="sgd: share of the attributes that a step does not see (dropout).")]
 Iterations = Annotated[
-    int | None, typer.Option(help="Iterations of L-BFGS (100) or epochs of sgd (10) in each training.")
+    int | None, typer.Option(help="Iterations of L-BFGS (100) or epochs of sgd (15) in each training.")
 ]
 MinDocuments = Annotated[
     int, typer.Option(metavar="N", help="Drop words seen in fewer than N training documents, as deid train does.")

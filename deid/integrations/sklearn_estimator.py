@@ -38,10 +38,11 @@ class SpanTagger(BaseEstimator):
     ----------
     preset, groups, dictionaries, skip_punct
         Features, see `deid.features.FeatureSet`.
-    scheme, algorithm, c1, c2, all_pairs, rate, prune, pull, window, o_sampling, split_at_gaps, accepted, min_documents
+    scheme, algorithm, c1, c2, all_pairs, rate, drop, prune, pull, window, o_sampling, split_at_gaps, accepted,
+    min_documents
         Training, see `deid.labeling.training.TrainingOptions`.
     iterations : int, optional
-        Iterations of L-BFGS (100 when not given) or epochs of stochastic gradient (10).
+        Iterations of L-BFGS (100 when not given) or epochs of stochastic gradient (15).
     acceptance : mapping or sequence of (str, float)
         Naive Bayes only: label -> probability that a drawn token is accepted.
     bias : float
@@ -72,7 +73,8 @@ class SpanTagger(BaseEstimator):
         c1: float = 0.0,
         c2: float = 0.3,
         all_pairs: bool = True,
-        rate: float = 0.05,
+        rate: float = 0.1,
+        drop: float = 0.5,
         prune: float = 0.05,
         pull: float = 0.1,
         iterations: int | None = None,
@@ -95,6 +97,7 @@ class SpanTagger(BaseEstimator):
         self.c2 = c2
         self.all_pairs = all_pairs
         self.rate = rate
+        self.drop = drop
         self.prune = prune
         self.pull = pull
         self.iterations = iterations
@@ -173,7 +176,7 @@ class SpanTagger(BaseEstimator):
         expected: dict[str, tuple[type, ...]] = {
             **dict.fromkeys(("preset", "groups", "scheme", "algorithm"), (str,)),
             **dict.fromkeys(("skip_punct", "all_pairs", "split_at_gaps"), (bool,)),
-            **dict.fromkeys(("c1", "c2", "rate", "prune", "pull"), (Real,)),
+            **dict.fromkeys(("c1", "c2", "rate", "drop", "prune", "pull"), (Real,)),
             **dict.fromkeys(("min_documents", "random_state"), (Integral,)),
             **dict.fromkeys(("iterations", "window", "accepted"), (Integral, type(None))),
             "o_sampling": (Real, type(None)),
@@ -192,6 +195,7 @@ class SpanTagger(BaseEstimator):
             c2=float(self.c2),
             all_pairs=self.all_pairs,
             rate=float(self.rate),
+            drop=float(self.drop),
             prune=float(self.prune),
             pull=float(self.pull),
             iterations=None if self.iterations is None else int(self.iterations),

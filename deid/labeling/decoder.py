@@ -40,6 +40,10 @@ class Decoder:
         self.features = features
         self._clear()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # compiled tables and rows are made anew where they are used
+        return type(self), (self.weights, self.features)
+
     def decode(
         self, text: str, bias: float = 0.0, *, sure: bool = False
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:

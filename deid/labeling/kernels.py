@@ -62,13 +62,15 @@ def epoch(
     old_move: np.ndarray,
     rate: float,
     pull: float,
+    drop: float,
+    random: int,
 ) -> float:
     """Take one pass of AdaGrad over the training stretches; see `deid.labeling.reference.epoch`."""
     corpus = (begin, attribute, value, label, stretches, order)
     weights = (state, state_square, move, move_square, old_state, old_move)
     if _native is None:
-        return reference.epoch(*corpus, *weights, rate, pull)
-    return float(_native.epoch(*corpus, *weights, state.shape[1], rate, pull))
+        return reference.epoch(*corpus, *weights, rate, pull, drop, random)
+    return float(_native.epoch(*corpus, *weights, state.shape[1], rate, pull, drop, random))
 
 
 def _doubles(array: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ Equations: ALGORITHMS section 2.1 (S3 eqs 4.3 to 4.11).
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -94,6 +95,8 @@ def epoch(
     old_move: np.ndarray,
     rate: float,
     pull: float,
+    drop: float,
+    random: int,
 ) -> float:
     """Take one AdaGrad step for each stretch of training items, in the given order; the weights change in place.
 
@@ -119,6 +122,11 @@ def epoch(
     pull : float
         Strength of the pull: its part of a weight's gradient is ``pull`` times the distance. Like the rest of the
         gradient it is taken only where the likelihood's part is larger than `NOTHING`.
+    drop : float
+        Share of an item's attributes that a step does not see, 0 to below 1; the values of the others grow by
+        1 / (1 - drop), so that sums stay what they are on average.
+    random : int
+        State of the random numbers (`draws`), 1 to 2^64 - 1.
 
     Returns
     -------
@@ -126,10 +134,16 @@ def epoch(
         Sum of the negative log likelihoods, each measured before its step.
     """
     loss = 0.0
+    keep = int((1.0 - drop) * 2**32)
+    numbers = draws(random)
     for first, stop, left, right in stretches[order].tolist():
         items = range(first, stop)
+        seen = value[begin[first] : begin[stop]].astype(np.float32)
+        if drop:
+            kept = np.array([next(numbers) < keep for _ in seen], dtype=bool)
+            seen = np.where(kept, seen * np.float32(2**32 / keep), np.float32(0.0)).astype(np.float32)
         rows = [attribute[begin[i] : begin[i + 1]] for i in items]
-        values = [value[begin[i] : begin[i + 1]].astype(np.float64) for i in items]
+        values = [seen[begin[i] - begin[first] : begin[i + 1] - begin[first]].astype(np.float64) for i in items]
         emissions = np.array([v @ state[r].astype(np.float64) for r, v in zip(rows, values, strict=True)])
         y = label[first:stop]
         bounded = emissions.copy()
@@ -152,6 +166,8 @@ def epoch(
         gradient[np.arange(len(y)), y] -= 1.0
         for g, r, v in zip(gradient, rows, values, strict=True):
             for row, x in zip(r.tolist(), v.tolist(), strict=True):
+                if x == 0.0:
+                    continue
                 away = state[row].astype(np.float64) - old_state[row].astype(np.float64)
                 d = np.where(np.abs(g) > NOTHING, g * x + pull * away, 0.0)
                 state_square[row] += (d * d).astype(np.float32)
@@ -160,6 +176,15 @@ def epoch(
         move_square += d * d
         move -= rate * d / np.sqrt(move_square + FLOOR)
     return loss
+
+
+def draws(state: int) -> Iterator[int]:
+    """Yield random numbers below 2^32: xorshift64* (Marsaglia 2003, Vigna 2016), the upper half of each."""
+    while True:
+        state ^= state >> 12
+        state = (state ^ (state << 25)) & (2**64 - 1)
+        state ^= state >> 27
+        yield (state * 2685821657736338717 & (2**64 - 1)) >> 32
 
 
 def _expected_moves(emissions: np.ndarray, transition: np.ndarray) -> np.ndarray:

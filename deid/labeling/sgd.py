@@ -67,7 +67,8 @@ def train_sgd(
     for number in range(1, options.rounds + 1):
         order = rng.permutation(len(stretches))
         weights = (state, state_square, move, move_square, old_state, old_move)
-        loss = epoch(*corpus, order, *weights, options.rate, pull)
+        random = int(rng.integers(1, 2**63))
+        loss = epoch(*corpus, order, *weights, options.rate, pull, options.drop, random)
         if report is not None:
             report(number, loss)
         if 2 * number > options.rounds:

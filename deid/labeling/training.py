@@ -39,12 +39,15 @@ class TrainingOptions:
     all_pairs: bool = True
     """CRF by L-BFGS: weights for every pair of an attribute and a label, and of two labels; else, as CRFsuite does by
     default, only for pairs that occur. Twice the time for fewer false alarms."""
-    rate: float = 0.05
+    rate: float = 0.1
     """Learning rate of ``sgd``."""
+    drop: float = 0.5
+    """``sgd``, ``memm`` and ``maxent``: share of the attributes that a step does not see, so that no weight can lean on
+    another (dropout: Srivastava et al., JMLR 15, 2014)."""
     prune: float = 0.05
     """``sgd``: weights of attributes smaller than this are left out of the model."""
     iterations: int | None = None
-    """Iterations of ``lbfgs`` (100 when not given), epochs of ``sgd``, ``memm`` and ``maxent`` (10)."""
+    """Iterations of ``lbfgs`` (100 when not given), epochs of ``sgd``, ``memm`` and ``maxent`` (15)."""
     pull: float = 0.1
     """``sgd`` that starts from another model: how strongly the weights are held near the old ones."""
     window: int | None = None
@@ -66,6 +69,8 @@ class TrainingOptions:
             raise ConfigError(f"unknown training algorithm {self.algorithm!r}", "known: " + ", ".join(ALGORITHMS))
         if self.min_documents < 1:
             raise ConfigError("min_documents is less than 1", "give 1 to keep every word")
+        if not 0 <= self.drop < 1:
+            raise ConfigError("the share of attributes to drop is not 0 to below 1", "0.5 is usual, 0 drops none")
         if min(self.c1, self.c2, self.pull, self.prune) < 0 or self.rounds < 1:
             raise ConfigError("a penalty is negative or there is no iteration", "see: deid train --help")
 
@@ -74,7 +79,7 @@ class TrainingOptions:
         """How often the learner goes over the corpus."""
         if self.iterations is not None:
             return self.iterations
-        return 100 if self.algorithm == "lbfgs" else 10
+        return 100 if self.algorithm == "lbfgs" else 15
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -67,6 +68,9 @@ class TreeDecoder(Decoder):
         empty = np.zeros((len(tree.attributes), size))
         super().__init__(Weights(tree.labels, tree.attributes, empty, np.zeros((size, size)), np.zeros(size)), features)
         self.tree = tree
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TreeDecoder, (self.tree, self.features)
 
     def emissions(self, encoded: Encoded) -> np.ndarray:
         """Return the logarithms of the labels' shares in the leaf that each item reaches."""

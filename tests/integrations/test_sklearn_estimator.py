@@ -228,7 +228,7 @@ def test_bad_input_is_refused_without_quoting_it(X: object, y: object, error: ty
     assert "Smith" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("algorithm", "iterations"), [("lbfgs", 100), ("sgd", 10)])
+@pytest.mark.parametrize(("algorithm", "iterations"), [("lbfgs", 100), ("sgd", 15)])
 def test_the_number_of_iterations_follows_the_algorithm(
     algorithm: str, iterations: int, corpus: list[Document]
 ) -> None:

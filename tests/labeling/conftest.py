@@ -49,4 +49,6 @@ def small_tagger(corpus: list[Document]) -> Tagger:
 @pytest.fixture(scope="session")
 def small_hide_tagger(corpus: list[Document]) -> Tagger:
     """A CRF with the dissertation's features."""
-    return train(corpus, FeatureSet("hide", "rac"), TrainingOptions(algorithm="lbfgs", iterations=40), name="small-hide")
+    return train(
+        corpus, FeatureSet("hide", "rac"), TrainingOptions(algorithm="lbfgs", iterations=40), name="small-hide"
+    )

@@ -75,12 +75,13 @@ def problem(seed: int, labels: int = 3) -> list[np.ndarray]:
     ]
 
 
-@given(seed=st.integers(0, 10_000), labels=st.integers(1, 5))
+@given(seed=st.integers(0, 10_000), labels=st.integers(1, 5), drop=st.sampled_from([0.0, 0.25, 0.5]))
 @settings(max_examples=50)
-def test_an_epoch_changes_the_weights_alike(seed: int, labels: int) -> None:
+def test_an_epoch_changes_the_weights_alike(seed: int, labels: int, drop: float) -> None:
     mine, theirs = problem(seed, labels), problem(seed, labels)
+    tail = (0.1, 0.2, drop, 1 + seed)
     for _ in range(3):
-        assert kernels.epoch(*mine, 0.1, 0.2) == pytest.approx(reference.epoch(*theirs, 0.1, 0.2), abs=1e-5)
+        assert kernels.epoch(*mine, *tail) == pytest.approx(reference.epoch(*theirs, *tail), abs=1e-5)
     for a, b in zip(mine[6:], theirs[6:], strict=True):
         assert a == pytest.approx(b, abs=1e-4)
 
@@ -96,14 +97,14 @@ def test_the_step_follows_the_finite_difference_of_the_loss(seed: int, monkeypat
     start = [a.copy() for a in arrays]
     rate = 1e3
     arrays[6] = arrays[6].astype(np.float64)  # the reference takes any float type
-    reference.epoch(*arrays, rate, 0.0)
+    reference.epoch(*arrays, rate, 0.0, 0.0, 1)
     for weights in (6, 8):
         for place in np.ndindex(start[weights].shape):
             losses = []
             for sign in (1, -1):
                 moved = [a.astype(np.float64) if i == 6 else a.copy() for i, a in enumerate(start)]
                 moved[weights][place] += sign * 1e-5
-                losses.append(reference.epoch(*moved, 0.0, 0.0))
+                losses.append(reference.epoch(*moved, 0.0, 0.0, 0.0, 1))
             slope = (losses[0] - losses[1]) / 2e-5
             step = (start[weights][place] - arrays[weights][place]) * 1e6 / rate
             assert step == pytest.approx(slope, abs=1e-4)
@@ -116,7 +117,7 @@ def test_the_pull_leads_back_to_the_old_weights() -> None:
         arrays = problem(3)
         arrays[6], arrays[8] = arrays[10].copy(), arrays[11].copy()
         for _ in range(30):
-            kernels.epoch(*arrays, 0.1, pull)
+            kernels.epoch(*arrays, 0.1, pull, 0.0, 1)
         distances.append(np.abs(arrays[6] - arrays[10]).sum() + np.abs(arrays[8] - arrays[11]).sum())
     assert distances == sorted(distances, reverse=True)
     assert distances[-1] < distances[0] / 2
@@ -141,7 +142,7 @@ def test_arrays_that_do_not_fit_are_refused_before_any_loop(spoil: object) -> No
     arrays = problem(1)
     spoil(arrays)  # type: ignore[operator]
     with pytest.raises(ValueError, match=r"array"):
-        _native.epoch(*(np.ascontiguousarray(a) for a in arrays), 3, 0.1, 0.0)
+        _native.epoch(*(np.ascontiguousarray(a) for a in arrays), 3, 0.1, 0.0, 0.0, 1)
 
 
 def test_sizes_that_do_not_fit_are_refused() -> None:

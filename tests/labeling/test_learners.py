@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -62,11 +63,11 @@ def test_maximum_entropy_comes_near_the_likelihood_of_logistic_regression(corpus
     from sklearn.linear_model import LogisticRegression
 
     features = FeatureSet("default", "r")
-    data = prepare(corpus, features, TrainingOptions(algorithm="maxent", iterations=60))
+    data = prepare(corpus, features, TrainingOptions(algorithm="maxent", iterations=60, drop=0.0))
     X, y = token_matrix(data)
     best = -LogisticRegression(C=1e4, max_iter=3000).fit(X, y).predict_log_proba(X)[np.arange(len(y)), y].sum()
     losses: list[float] = []
-    options = TrainingOptions(algorithm="maxent", iterations=60)
+    options = TrainingOptions(algorithm="maxent", iterations=60, drop=0.0)
     tagger = train(corpus, features, options, report=lambda _, loss: losses.append(loss))
     assert not tagger.decoder.weights.transition.any()
     assert best <= losses[-1] <= best + 0.02 * len(y)  # labels at random would cost log(9) = 2.2 each
@@ -106,6 +107,15 @@ def test_a_path_of_the_markov_model_is_a_product_of_local_probabilities(seed: in
 def test_the_markov_model_is_decoded_locally_after_loading(corpus: list[Document], tmp_path: Path) -> None:
     train(corpus, FEATURES, TrainingOptions(algorithm="memm", iterations=3)).save(tmp_path / "m")
     assert isinstance(load_model(tmp_path / "m").decoder, MemmDecoder)
+
+
+@pytest.mark.parametrize("algorithm", ["sgd", "memm", "tree"])
+def test_a_tagger_that_has_labelled_can_be_sent_to_a_process(algorithm: str, corpus: list[Document]) -> None:
+    tagger = train(corpus, FEATURES, TrainingOptions(algorithm=algorithm, iterations=3))
+    expected = tagger.find(UNSEEN)
+    sent = pickle.loads(pickle.dumps(tagger))
+    assert type(sent.decoder) is type(tagger.decoder)
+    assert sent.find(UNSEEN) == expected
 
 
 def test_a_tree_that_goes_round_in_a_circle_is_refused() -> None:

@@ -125,7 +125,7 @@ def test_words_of_few_documents_are_not_stored(corpus: list[Document]) -> None:
 
 
 def test_audit_lists_rare_words_and_export_asks_for_it(corpus: list[Document], tmp_path: Path) -> None:
-    options = TrainingOptions(iterations=5, min_documents=1)
+    options = TrainingOptions(iterations=5, min_documents=1, drop=0.0)
     train([*corpus, Document("r", "Qxyz saw", ())], FeatureSet("default", "c"), options, name="m").save(tmp_path / "m")
     with pytest.raises(ModelError, match="not audited"):
         export_model(tmp_path / "m", tmp_path / "out")

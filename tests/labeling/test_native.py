@@ -1,0 +1,189 @@
+"""The compiled labeller, fuzzed against the NumPy route: any text, any weights, any length."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from deid import alphabet
+from deid.compiled import native
+from deid.dictionaries import fold
+from deid.features import FeatureSet
+from deid.labeling import decoder as decoding
+from deid.labeling import reference
+from deid.labeling.decoder import Decoder
+from deid.labeling.weights import Weights
+
+pytestmark = pytest.mark.skipif(native is None, reason="the compiled module is not there")
+
+LISTS = ("names/titles", "places/states", "calendar/months")
+SETS = {
+    "hide": FeatureSet("hide", "racd", LISTS),
+    "default": FeatureSet("default", "racd", LISTS),
+    "words": FeatureSet("default", "c", skip_punct=True),
+    "plain": FeatureSet("hide", "ra"),
+}
+PIECES = st.sampled_from(
+    ["Dr. ", "new york", "New\nHampshire", "new\n\nmexico", "north  carolina", "SH-02-22222", "Name: ", "a b c: d\n"]
+    + ["ΟΔΟΣ", "İstanbul", "José", "e\u0301", "ﬁne", "\u2019s", "\ud800", "\0", "½", "١٢", "\r\n", "\x1c", "😀", "-3.5%", "McNeil"]  # fmt: skip
+)
+TEXTS = st.lists(PIECES | st.text(max_size=8), max_size=25).map("".join)
+
+
+def decoder_for(features: FeatureSet, texts: list[str], seed: int, labels: int, share: float) -> Decoder:
+    """Return a decoder with random weights for a share of the attributes of some texts."""
+    random = np.random.default_rng(seed)
+    names = sorted({name for text in texts for row in features.expand(features.encode(text)) for name in row})
+    names = [name for name in names if random.random() < share]
+    state = random.normal(size=(len(names), labels)) * (random.random((len(names), labels)) < 0.4)
+    # whole numbers make ties
+    state = np.round(state) if seed % 2 else state
+    moves = np.round(random.normal(size=(labels, labels)) * 2)
+    tags = ("O", *(f"B-{i}" for i in range(labels - 1)))
+    weights = Weights(tags, {n: i for i, n in enumerate(names)}, state, moves, random.normal(size=labels).round(1))
+    return Decoder(weights, features)
+
+
+def check(decoder: Decoder, text: str, bias: float = 0.0) -> None:
+    """Compare both routes on a text."""
+    encoded = decoder.features.encode(text)
+    expected = decoder.emissions(encoded)
+    expected[:, 0] -= bias
+    scores, starts, ends = decoder.scores(text, bias)
+    assert scores == pytest.approx(expected, abs=1e-9)
+    assert starts.tolist() == encoded.tokens.starts[encoded.items].tolist()
+    assert ends.tolist() == encoded.tokens.ends[encoded.items].tolist()
+    labels, first, last, _ = decoder.decode(text, bias)
+    assert (first.tolist(), last.tolist()) == (starts.tolist(), ends.tolist())
+    if len(labels):
+        best = reference.viterbi(expected, decoder.weights.transition)
+        places = np.arange(len(best))
+
+        def total(path: np.ndarray) -> float:
+            moves = decoder.weights.transition[path[:-1], path[1:]].sum()
+            return float(expected[places, path.astype(int)].sum() + moves)
+
+        # rows are kept in single precision: another path may be as good
+        assert labels.tolist() == best.tolist() or total(labels) == pytest.approx(total(best), abs=1e-3)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.sampled_from(sorted(SETS)),
+    st.lists(TEXTS, min_size=1, max_size=3),
+    st.integers(0, 99),
+    st.sampled_from([1, 2, 7, 9, 17]),
+    st.sampled_from([0.0, 0.3, 1.0]),
+)
+def test_any_text_and_weights(preset, texts, seed, labels, share):
+    decoder = decoder_for(SETS[preset], texts, seed, labels, share)
+    for text in (*texts, texts[0]):
+        check(decoder, text, bias=seed % 3)
+
+
+@pytest.mark.parametrize("preset", sorted(SETS))
+@pytest.mark.parametrize("text", ["", "a", " ", "\n", "\0", "\ud800", "x" * 100_000, "- " * 5000, "\n" * 20_000])
+def test_lengths_none_one_and_huge(preset, text):
+    check(decoder_for(SETS[preset], [text[:50], "a b"], 1, 3, 1.0), text)
+
+
+def test_rows_that_are_dropped_are_built_again(monkeypatch):
+    monkeypatch.setattr(decoding, "_COMPILED_TYPES", 50)
+    monkeypatch.setattr(decoding, "_COMPILED_ROWS", 1024)
+    texts = [" ".join(f"w{n}x{k}" for n in range(300)) for k in range(4)]
+    decoder = decoder_for(SETS["default"], texts, 2, 5, 1.0)
+    for text in (*texts, *texts):
+        check(decoder, text)
+        assert decoder._labeller.kept()[1] <= 1024
+
+
+def test_single_precision_rows_give_the_labels_of_double_precision():
+    random = np.random.default_rng(5)
+    words = ["Smith", "the", "saw", "Dr", ".", "12", "of", "Boston", "clinic", ":"]
+    texts = [" ".join(random.choice(words, 400)) for _ in range(5)]
+    decoder = decoder_for(SETS["default"], texts, 4, 21, 1.0)
+    for text in texts:
+        expected = reference.viterbi(decoder.emissions(decoder.features.encode(text)), decoder.weights.transition)
+        assert decoder.decode(text)[0].tolist() == expected.tolist()
+
+
+def test_extreme_weights_end_in_some_labels():
+    for value in (1e300, -1e300, np.inf, np.nan):
+        decoder = decoder_for(SETS["hide"], ["a b c d"], 1, 4, 1.0)
+        decoder.weights.state[:] = value
+        decoder.weights.transition[1] = value
+        labels = decoder.decode("a b c d a b")[0]
+        assert len(labels) == 11
+        assert set(labels.tolist()) <= set(range(4))
+
+
+def parts(**changed):
+    return {
+        **{"labels": 2, "attributes": ["a"], "begin": np.array([0, 1], np.int32), "label": np.array([1], np.int32)},
+        **{"weight": np.ones(1), "transition": np.zeros((2, 2)), "prior": np.zeros(2), "offsets": (0,)},
+        **{"families": ((3, (0, 0, 0), {0: ""}),), "edges": ("",), "lists": (), "describe": alphabet.page, "fold": fold},
+        **{"scheme": 1, "spaces": False, "skip_signs": False, "position": 0, "exact": False},
+        **{"most_types": 100, "most_rows": 5000},
+        **changed,
+    }
+
+
+def test_a_labeller_made_by_hand_labels():
+    path, starts, ends = native.Labeller(**parts()).path("a b a", 0, 0.0)
+    assert list(path) == [1, 0, 1]
+    assert np.frombuffer(starts, np.int64).tolist() == [0, 2, 4]
+    assert np.frombuffer(ends, np.int64).tolist() == [1, 3, 5]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"labels": 0},
+        {"labels": 257},
+        {"labels": 3},
+        {"begin": np.array([0, 2], np.int32)},
+        {"begin": np.array([1, 0], np.int32)},
+        {"label": np.array([2], np.int32)},
+        {"label": np.array([-1], np.int32)},
+        {"weight": np.ones(2)},
+        {"attributes": ["a", "a"]},
+        {"offsets": (1,)},
+        {"offsets": tuple(range(17)), "edges": ("",) * 17},
+        {"edges": ()},
+        {"families": ((9, (0, 0, 0), {0: ""}),)},
+        {"families": ((2, (99, 1, 0), {0: ""}),)},
+        {"families": ((3, (0, 0, 0), {0: "x" * 99}),)},
+        {"scheme": 0},
+        {"position": 3},
+        {"most_rows": 1},
+        {"lists": (("a", "", ()),)},
+        {"describe": lambda number: b""},
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(changed):
+    with pytest.raises(ValueError, match=r"."):
+        native.Labeller(**parts(**changed))
+
+
+def test_errors_of_python_pass_and_leave_a_labeller_that_works():
+    class Broken(Exception):
+        pass
+
+    def page(number):
+        if number:
+            raise Broken
+        return alphabet.page(number)
+
+    labeller = native.Labeller(**parts(describe=page))
+    for _ in range(2):
+        with pytest.raises(Broken):
+            labeller.path("a \u4e00", 0, 0.0)
+        assert list(labeller.path("a b", 0, 0.0)[0]) == [1, 0]
+    with pytest.raises(ValueError, match="label"):
+        labeller.path("a", 2, 0.0)
+    with pytest.raises(RuntimeError):
+        labeller.__init__(**parts())
+    with pytest.raises(RuntimeError):
+        native.Labeller.__new__(native.Labeller).path("a", -1, 0.0)
