@@ -243,7 +243,7 @@ def _release(
     try:
         released = run(frame, plan, ledger=payer, request=request, noise=noise)
     except AlreadyReleased as before:
-        digest = json.loads(before.hint)["sha256"]
+        digest = json.loads(before.answer)["sha256"]
         if target.exists() and hashlib.sha256(target.read_bytes()).hexdigest() == digest:
             summary.notes.append("this request was answered before; the release is there, and nothing was charged")
             return None

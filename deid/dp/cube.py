@@ -16,6 +16,7 @@ import numpy.typing as npt
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
 from deid.dp.epsilon import split_epsilon
+from deid.dp.intervals import discrete_half_width
 from deid.dp.methods import METHODS, CubePlan, Rows, measure
 from deid.dp.noise import Noise, OpenDPNoise
 from deid.dp.release import CubeRelease
@@ -37,6 +38,9 @@ _MANY_COLUMNS = 5
 
 class AlreadyReleased(DeidError):
     """The request was answered before; the recorded answer stands, and nothing was charged."""
+
+    answer: str = ""
+    """What the ledger recorded."""
 
 
 def plan_cube(
@@ -199,7 +203,9 @@ def release_cube(
             question=plan.question() | {"noise": noise.private},
         )
         if charge.answer is not None:
-            raise AlreadyReleased("this request was answered before; nothing was charged", charge.answer)
+            before = AlreadyReleased("this request was answered before; nothing was charged", "use that answer")
+            before.answer = charge.answer
+            raise before
     model, notes = measure(rows, plan, noise)
     metadata: dict[str, Any] = {
         "method": plan.method,
@@ -224,10 +230,12 @@ def _report(left_out: IntArray, plan: CubePlan, noise: Noise) -> dict[str, Any]:
         return {"told": False, "why": "rows outside the declared domains were left out; their number is private"}
     epsilon = split_epsilon(plan.epsilon, (1 - plan.report_share, plan.report_share))[1]
     # one unit is at most one person with too many rows, and stands behind at most max_rows of the rows
-    drawn = noise.discrete_laplace(left_out, plan.unit.distance + plan.unit.unit_distance, epsilon)
+    sensitivity = plan.unit.distance + plan.unit.unit_distance
+    drawn = noise.discrete_laplace(left_out, sensitivity, epsilon)
     return {
         "told": True,
         "epsilon": epsilon,
         "persons_with_too_many_rows": int(drawn[0]),
         "rows_outside_domains": int(drawn[1]),
+        "plus_minus": discrete_half_width(sensitivity, epsilon, 1, plan.level),
     }
