@@ -22,8 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid.disclosure.constraints import (
+    All,
     Constraint,
     KAnonymity,
+    TCloseness,
     require_feasible,
     smallest_group,
 )
@@ -66,7 +68,8 @@ def local_recoding(
         Exponents to begin with (see the module); by default two for small tables and one for large ones.
     rounds : int
         How often groups that share the values of some columns are put together and split anew; more rounds lose
-        less and take longer. By default one to five: the smaller k, the less there is to gain and the longer they take.
+        less and take longer. By default one to five (the smaller k, the less there is to gain and the longer they
+        take), 40 for t-closeness.
     seed : int
         Decides the columns of a round.
 
@@ -87,18 +90,25 @@ def local_recoding(
     everyone = np.zeros(len(table), dtype=np.intp)
     least = smallest_group(constraint)
     first = thrift or (_THRIFT if len(table) <= _ROWS_FOR_ALL and least >= 5 else _THRIFT[:1])
+    unsaid = rounds is None
     if rounds is None:
         rounds = min(max(least // 5, 1), 5)
-    results = [_split(table, cuts, constraint, exponent, everyone) for exponent in first]
+    floors: tuple[int, ...] = (least,)
+    if isinstance(constraint, All) and any(isinstance(part, TCloseness) for part in constraint.parts):
+        floors = (least, max(least, 50), max(least, 150))  # small parts are far from the table by chance
+        rounds = 40 if unsaid else rounds
+    results = [_split(table, cuts, constraint, exponent, everyone, floor) for exponent in first for floor in floors]
     classes = min(results, key=lambda found: mean_loss(table, found))
     rng = np.random.default_rng(seed)
     for _ in range(rounds):
         columns = rng.choice(len(cuts), min(int(rng.integers(1, 4)), len(cuts)), replace=False)
         again = _neighbours(table, classes, columns)
         exponent = float(rng.choice(_AGAIN))
-        classes = _better(table, again, classes, _split(table, cuts, constraint, exponent, again))
+        classes = _better(
+            table, again, classes, _split(table, cuts, constraint, exponent, again, int(rng.choice(floors)))
+        )
     moved = _move(table, classes, constraint)
-    return classes if moved is None else _split(table, cuts, constraint, first[-1], moved)
+    return classes if moved is None else _split(table, cuts, constraint, first[-1], moved, least)
 
 
 def _neighbours(table: CodedTable, classes: Indices, columns: Indices) -> Indices:
@@ -148,10 +158,9 @@ class _Choice:
 
 
 def _split(
-    table: CodedTable, cuts: list[Cuts | None], constraint: Constraint, thrift: float, within: Indices
+    table: CodedTable, cuts: list[Cuts | None], constraint: Constraint, thrift: float, within: Indices, least: int
 ) -> Indices:
-    """Cut the groups ``within`` as far as the constraint allows."""
-    least = smallest_group(constraint)
+    """Cut the groups ``within`` as far as the constraint allows, into parts of at least so many rows."""
     plain = isinstance(constraint, KAnonymity) and table.persons is None
     classes = np.empty(len(table), dtype=np.intp)
     done = 0

@@ -111,7 +111,9 @@ def publish(
     return data.frame.assign(**columns)
 
 
-def _categorical(cells: NDArray[np.object_], classes: Indices, suppressed: NDArray[np.bool_] | None) -> pd.Categorical:
+def _categorical(
+    cells: NDArray[np.object_], classes: Indices, suppressed: NDArray[np.bool_] | None
+) -> pd.Categorical[str]:
     """Return each row's cell; few different cells, so that a million rows stay small."""
     import pandas as pd
 
