@@ -1,0 +1,1 @@
+"""Set-valued records, such as diagnosis codes: releases with a stated protection, their cost, and attacks."""

@@ -1,0 +1,225 @@
+"""Codes of a table: a column of lists, or a long table with one row a diagnosis, or both."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deid.errors import ConfigError, InputError
+from deid.hierarchy import Hierarchy, read_hierarchy
+from deid.hierarchy_builders import build_hierarchy
+from deid.microdata import NA_CODE, Microdata, check_columns
+from deid.transactions.transactions import Transactions, from_rows, transactions_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "CodedRecords",
+    "close_code",
+    "codes_hierarchy",
+    "parse_published",
+    "read_codes",
+    "require_codes",
+    "split_cell",
+]
+
+SEPARATOR = ";"
+BUILT = ("icd-9-cm", "icd-10-cm")
+"""Hierarchies that need no file."""
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRecords:
+    """The codes of a table.
+
+    Parameters
+    ----------
+    transactions : Transactions
+        A record a row, or a person.
+    rows : tuple of tuples of int
+        Rows of the table behind each record.
+    visits : tuple of frozenset of str
+        The codes of each visit of a record, visits with codes only; empty when no visit is named.
+    visit_of : tuple of int
+        Record of each visit.
+    """
+
+    transactions: Transactions
+    rows: tuple[tuple[int, ...], ...]
+    visits: tuple[frozenset[str], ...] = ()
+    visit_of: tuple[int, ...] = ()
+
+
+def split_cell(cell: str, separator: str = SEPARATOR) -> list[str]:
+    """Split a cell at separators outside parentheses; ``(a,b)`` is one published item."""
+    parts, depth, start = [], 0, 0
+    for place, character in enumerate(cell):
+        if character in "()":
+            depth += 1 if character == "(" else -1
+        elif character == separator and depth <= 0:
+            parts.append(cell[start:place])
+            start = place + 1
+    parts.append(cell[start:])
+    return [part.strip() for part in parts if part.strip()]
+
+
+def read_codes(
+    frame: pd.DataFrame,
+    column: str,
+    *,
+    separator: str = SEPARATOR,
+    person: str | None = None,
+    visit: str | None = None,
+) -> CodedRecords:
+    """Read the codes of a table.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The table. Its codes must be text: ``250.00`` is another code than ``250.0``.
+    column : str
+        Column with one code, or a list of codes, in a cell; the identifier view's ``diagnosis`` is such a one. Empty
+        cells are records without codes.
+    separator : str
+        One character between the codes of a cell.
+    person : str, optional
+        Column that tells whose row it is: the rows of a person make one record, in the order of their first rows.
+        Without it every row is a record.
+    visit : str, optional
+        Column that tells the visit of a row, within its person: a number or a date.
+
+    Raises
+    ------
+    ConfigError
+        When a column is missing.
+    InputError
+        When a row has no person or no visit, or the table no rows.
+    """
+    if len(separator) != 1 or separator in "()":
+        raise ConfigError("the separator of codes is not one character", "for example ; or |")
+    data = Microdata(frame, {}, person=person)
+    check_columns(frame, [column, *([visit] if visit else [])])
+    coded = data.codes(column)
+    lists = [frozenset(split_cell(value, separator)) for value in coded.values] + [frozenset()]
+    rows_codes = [lists[code] for code in coded.codes.tolist()]  # NA_CODE is the last place
+    if person is None:
+        groups: list[tuple[int, ...]] = [(row,) for row in range(len(frame))]
+    else:
+        found: dict[int, list[int]] = {}
+        for row, code in enumerate(data.codes(person).codes.tolist()):
+            found.setdefault(code, []).append(row)
+        groups = [tuple(rows) for rows in found.values()]
+    records = [frozenset().union(*(rows_codes[row] for row in rows)) for rows in groups]
+    visits: list[frozenset[str]] = []
+    visit_of: list[int] = []
+    if visit is not None:
+        when = data.codes(visit).codes
+        if when.min() == NA_CODE:
+            raise InputError("a row without a visit", "fill it in", position=f"row {int(when.argmin()) + 1}")
+        for record, rows in enumerate(groups):
+            by_visit: dict[int, frozenset[str]] = {}
+            for row in rows:
+                by_visit[int(when[row])] = by_visit.get(int(when[row]), frozenset()) | rows_codes[row]
+            for codes in by_visit.values():
+                if codes:
+                    visits.append(codes)
+                    visit_of.append(record)
+    return CodedRecords(transactions_of(records), tuple(groups), tuple(visits), tuple(visit_of))
+
+
+def close_code(code: str, known: Iterable[str]) -> str:
+    """Return a hint that names the known code nearest to one, if any is near."""
+    close = difflib.get_close_matches(code, list(known), 1, 0.5)
+    return f"did you mean {close[0]!r}?" if close else "no known code is near it"
+
+
+def codes_hierarchy(data: CodedRecords, name: str | None, *, own_leaf: bool = False) -> Hierarchy | None:
+    """Return the hierarchy of a table's codes.
+
+    Parameters
+    ----------
+    name : str, optional
+        ``icd-9-cm``, ``icd-10-cm``, or a file of ARX's form.
+    own_leaf : bool
+        Codes that are not in it are leaves right below its root; refused otherwise.
+
+    Raises
+    ------
+    InputError
+        When a code is unknown; names its record and the nearest known code.
+    """
+    if name is None:
+        return None
+    codes = data.transactions.labels
+    if name not in BUILT:
+        hierarchy = read_hierarchy(Path(name))
+    elif own_leaf:
+        hierarchy = _built(name, codes)
+    else:
+        return build_hierarchy(name, codes) if codes else None
+    unknown = [item for item, code in enumerate(codes) if code not in hierarchy]
+    if unknown and not own_leaf:
+        item = unknown[0]
+        record = int(data.transactions.record_of[data.transactions.items == item][0])
+        raise InputError(
+            f"{len(unknown)} codes are not in the hierarchy",
+            f"for the first, {close_code(codes[item], hierarchy.leaves())} Or let unknown codes be leaves of their own",
+            position=f"row {data.rows[record][0] + 1}",
+        )
+    if not unknown:
+        return hierarchy
+    return Hierarchy(hierarchy.name, dict(hierarchy.parents) | {codes[item]: hierarchy.root for item in unknown})
+
+
+def _built(name: str, codes: Sequence[str]) -> Hierarchy:
+    """Build a hierarchy of those codes that are codes of the system."""
+    parents: dict[str, str] = {}
+    for code in codes:
+        try:
+            parents.update(build_hierarchy(name, [code]).parents)
+        except InputError:
+            continue
+    if not parents:
+        raise InputError(f"no value is a code of {name}", "name another hierarchy")
+    return Hierarchy(name, parents)
+
+
+def require_codes(asked: Iterable[str], known: Sequence[str], where: str) -> None:
+    """Refuse codes of a policy that no record has.
+
+    Raises
+    ------
+    ConfigError
+        Names the code, which the user wrote, and the nearest one that there is.
+    """
+    held = frozenset(known)
+    for code in sorted(set(asked)):
+        if code not in held:
+            raise ConfigError(f"no record has the code {code!r}", close_code(code, known), where)
+
+
+def parse_published(records: Iterable[Sequence[str]], hierarchy: Hierarchy | None = None) -> Transactions:
+    """Return published records as transactions: from labels alone, their members.
+
+    Parameters
+    ----------
+    records : iterable of sequences of str
+        The published items of each record: codes, sets ``(a,b)``, inner values of the hierarchy.
+    hierarchy : Hierarchy, optional
+        Tells what its inner values stand for.
+    """
+    rows = [frozenset(record) for record in records]
+    labels = sorted(frozenset().union(*rows))
+    members = []
+    for label in labels:
+        if label.startswith("(") and label.endswith(")"):
+            members.append(frozenset(part.strip() for part in label[1:-1].split(",")))
+        elif hierarchy is not None and label in hierarchy:
+            members.append(frozenset(hierarchy.leaves(label)) | {label})
+        else:
+            members.append(frozenset((label,)))
+    return from_rows(labels, rows, members)

@@ -1,0 +1,184 @@
+"""Transactions: records that are sets of items, such as a patient's diagnosis codes, as arrays.
+
+An original item is a code. A published item stands for one code or more: a set ``(493.00,493.01)``, or an inner value
+of a hierarchy; it supports a record when the record held any of its members. Both are `Transactions`, so that
+verifiers and measures read either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid.errors import InputError
+
+__all__ = ["Transactions", "from_rows", "generalize", "set_label", "transactions_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Transactions:
+    """Records as sets of items.
+
+    Parameters
+    ----------
+    labels : tuple of str
+        Name of each item.
+    offsets : int64 array, shape (records + 1,)
+        Where each record begins in ``items``.
+    items : int32 array
+        Items of all records, one record after the other, ascending and distinct within a record.
+    members : tuple of frozenset of str
+        The original codes that each item stands for; by default its label.
+    """
+
+    labels: tuple[str, ...]
+    offsets: NDArray[np.int64]
+    items: NDArray[np.int32]
+    members: tuple[frozenset[str], ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            object.__setattr__(self, "members", tuple(frozenset((label,)) for label in self.labels))
+
+    def __repr__(self) -> str:
+        return f"Transactions({len(self)} records, {len(self.labels)} items, {len(self.items)} occurrences)"
+
+    def __len__(self) -> int:
+        """Return the number of records, empty ones included."""
+        return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[NDArray[np.int32]]:
+        """Iterate over the records' items."""
+        return (self.items[a:b] for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True))
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Item of each label."""
+        return {label: item for item, label in enumerate(self.labels)}
+
+    @cached_property
+    def supports(self) -> NDArray[np.int64]:
+        """Number of records that hold each item."""
+        return np.bincount(self.items, minlength=len(self.labels))
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """Number of items of each record."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def record_of(self) -> NDArray[np.int64]:
+        """Record of each occurrence in ``items``."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    @cached_property
+    def sets(self) -> list[frozenset[int]]:
+        """The records as sets of items."""
+        return [frozenset(row.tolist()) for row in self]
+
+    @cached_property
+    def bits(self) -> list[int]:
+        """The records that hold each item, as a whole number with a bit a record: supports are counts of bits."""
+        order = np.argsort(self.items, kind="stable")
+        records = self.record_of[order]
+        ends = np.cumsum(self.supports)
+        found = []
+        mask = np.zeros(len(self), dtype=bool)
+        for end, count in zip(ends.tolist(), self.supports.tolist(), strict=True):
+            held = records[end - count : end]
+            mask[held] = True
+            found.append(int.from_bytes(np.packbits(mask, bitorder="little").tobytes(), "little"))
+            mask[held] = False
+        return found
+
+    @cached_property
+    def all_bits(self) -> int:
+        """A bit for every record."""
+        return (1 << len(self)) - 1
+
+    def support(self, items: Iterable[int]) -> int:
+        """Return the number of records that hold all the items."""
+        held = self.all_bits
+        for item in items:
+            held &= self.bits[item]
+        return held.bit_count()
+
+    def take(self, records: Sequence[int] | NDArray[np.intp]) -> Transactions:
+        """Return some of the records, over the same items."""
+        chosen = np.asarray(records, dtype=np.int64)
+        lengths = self.lengths[chosen]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        places = np.repeat(self.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return Transactions(self.labels, offsets, self.items[places], self.members)
+
+    def texts(self) -> list[tuple[str, ...]]:
+        """Return the labels of each record's items, in the order of the labels."""
+        return [tuple(self.labels[item] for item in row.tolist()) for row in self]
+
+
+def transactions_of(records: Iterable[Iterable[str]], codes: Iterable[str] = ()) -> Transactions:
+    """Return records of codes as transactions.
+
+    Parameters
+    ----------
+    records : iterable of iterables of str
+        The codes of each record; repeated ones count once, records may be empty.
+    codes : iterable of str
+        Further codes of the domain, without records.
+
+    Raises
+    ------
+    InputError
+        When a code is empty; names the record.
+    """
+    sets = [frozenset(record) for record in records]
+    for number, record in enumerate(sets, 1):
+        if "" in record:
+            raise InputError("an empty code", "remove it", position=f"record {number}")
+    labels = sorted(frozenset(codes).union(*sets))
+    return from_rows(labels, sets)
+
+
+def from_rows(
+    labels: Sequence[str], rows: Iterable[Iterable[str]], members: Sequence[frozenset[str]] = ()
+) -> Transactions:
+    """Return records of labels as transactions over the labels given, in their order."""
+    place = {label: item for item, label in enumerate(labels)}
+    coded = [sorted({place[label] for label in row}) for row in rows]
+    offsets = np.concatenate([[0], np.cumsum([len(row) for row in coded])]).astype(np.int64)
+    items = np.fromiter((item for row in coded for item in row), np.int32, count=int(offsets[-1]))
+    return Transactions(tuple(labels), offsets, items, tuple(members))
+
+
+def set_label(members: Iterable[str]) -> str:
+    """Return the label of a set of codes: the code itself, or ``(a,b)`` in order."""
+    names = sorted(members)
+    return names[0] if len(names) == 1 else f"({','.join(names)})"
+
+
+def generalize(
+    data: Transactions, image: NDArray[np.integer], labels: Sequence[str], members: Sequence[frozenset[str]]
+) -> Transactions:
+    """Replace every item everywhere.
+
+    Parameters
+    ----------
+    data : Transactions
+        The records.
+    image : integer array, shape (items,)
+        New item of each item, -1 where it is suppressed.
+    labels, members : sequences
+        The new items.
+    """
+    new = np.asarray(image)[data.items]
+    keep = new >= 0
+    width = max(len(labels), 1)
+    keys = np.unique(data.record_of[keep].astype(np.int64) * width + new[keep])
+    records = keys // width
+    counts = np.bincount(records, minlength=len(data))
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Transactions(tuple(labels), offsets, (keys % width).astype(np.int32), tuple(members))

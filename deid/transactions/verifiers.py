@@ -1,0 +1,262 @@
+"""Verifiers: does a published table of codes hold what it promises, judged by the published records alone.
+
+They share no code with the methods. A witness names published items, which are public by then, never a record.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid.transactions.transactions import Transactions
+
+__all__ = [
+    "Verdict",
+    "verify_coherence",
+    "verify_complete",
+    "verify_full_sets",
+    "verify_km",
+    "verify_privacy_policy",
+    "verify_rules",
+    "verify_uncertainty",
+    "verify_utility_policy",
+]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a verifier found.
+
+    Parameters
+    ----------
+    holds : bool
+        Whether the model holds.
+    level : float
+        The level that is reached: the smallest support, or the greatest confidence.
+    witness : tuple of str
+        Published items of the worst case, empty when there is none.
+    """
+
+    holds: bool
+    level: float
+    witness: tuple[str, ...] = ()
+
+
+def _names(published: Transactions, items: Iterable[int]) -> tuple[str, ...]:
+    return tuple(published.labels[item] for item in items)
+
+
+def _with(published: Transactions) -> list[NDArray[np.int64]]:
+    """Return the records that hold each item."""
+    order = np.argsort(published.items, kind="stable")
+    return np.split(published.record_of[order], np.cumsum(published.supports)[:-1])
+
+
+def _together(published: Transactions, records: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count the items of some records."""
+    lengths = published.lengths[records]
+    starts = np.repeat(published.offsets[records] - np.cumsum(lengths) + lengths, lengths)
+    return np.bincount(published.items[starts + np.arange(lengths.sum())], minlength=len(published.labels))
+
+
+def verify_km(published: Transactions, k: int, m: int) -> Verdict:
+    """k^m-anonymity: every set of up to m items that occurs does so in at least k records (Terrovitis et al. 2008).
+
+    The search goes through all sets that occur, prefix by prefix, so it costs about the number of sets of m - 1 items.
+    """
+    least, witness = len(published), tuple[int, ...]()
+    if not len(published.items):
+        return Verdict(True, float(len(published)))
+    stack: list[tuple[tuple[int, ...], NDArray[np.int64]]] = [
+        ((item,), records) for item, records in enumerate(_with(published)) if len(records)
+    ]
+    for prefix, records in stack:
+        if len(records) < least or not witness:
+            least, witness = len(records), prefix
+    while stack and m > 1:
+        prefix, records = stack.pop()
+        counts = _together(published, records)
+        counts[: prefix[-1] + 1] = 0
+        others = np.flatnonzero(counts)
+        if not len(others):
+            continue
+        rarest = int(others[np.argmin(counts[others])])
+        if counts[rarest] < least:
+            least, witness = int(counts[rarest]), (*prefix, rarest)
+        if len(prefix) + 1 < m:
+            held = _with(published.take(records))
+            stack.extend(((*prefix, int(item)), records[held[int(item)]]) for item in others)
+    return Verdict(least >= k, float(least), _names(published, witness) if least < k else ())
+
+
+def verify_complete(published: Transactions, k: int) -> Verdict:
+    """Complete k-anonymity: every distinct published record occurs at least k times (He and Naughton 2009)."""
+    counts = Counter(row.tobytes() for row in published)
+    if not counts:
+        return Verdict(True, 0.0)
+    row, count = min(counts.items(), key=lambda pair: (pair[1], pair[0]))
+    witness = _names(published, np.frombuffer(row, published.items.dtype).tolist())
+    return Verdict(count >= k, float(count), () if count >= k else witness or ("a record without codes",))
+
+
+def verify_full_sets(published: Transactions, k: int) -> Verdict:
+    """The full set of codes of every record is held by at least k records, which may hold more (Vinterbo 2001)."""
+    least, witness = float(len(published)), tuple[str, ...]()
+    for row in {row.tobytes(): row for row in published}.values():
+        count = published.support(row.tolist())
+        if count < least:
+            least, witness = float(count), _names(published, row.tolist())
+    return Verdict(least >= k or not len(published.items), least, witness if least < k else ())
+
+
+def verify_privacy_policy(
+    published: Transactions, policy: Sequence[frozenset[str]], k: int, *, all_subsets: bool = False
+) -> Verdict:
+    """Privacy constraints: the images of a constraint's codes occur together in 0 or in at least k records
+    (Loukides et al., PNAS 2010).
+
+    Codes that no published item stands for are suppressed and left out. A code with several published items, as local
+    recoding makes them, is held by the records of any of them.
+
+    Parameters
+    ----------
+    all_subsets : bool
+        Also every part of a constraint, for attackers who know parts.
+    """
+    held: dict[str, int] = {}
+    for item, members in enumerate(published.members):
+        for code in members:
+            held[code] = held.get(code, 0) | published.bits[item]
+    least, witness = float(len(published)), tuple[str, ...]()
+    for constraint in policy:
+        known = sorted(code for code in constraint if held.get(code))
+        parts: list[tuple[tuple[str, ...], int]] = [((), published.all_bits)]
+        for code in known:
+            joined = [((*names, code), bits & held[code]) for names, bits in parts]
+            parts = parts + joined if all_subsets else joined
+        for names, bits in parts:
+            if names and 0 < bits.bit_count() < least:
+                least, witness = float(bits.bit_count()), names
+    return Verdict(least >= k or not witness, least, witness if least < k else ())
+
+
+def verify_utility_policy(
+    original: Transactions,
+    published: Transactions,
+    policy: Sequence[frozenset[str]],
+    *,
+    most_suppressed: float = 1.0,
+    free: bool = False,
+) -> Verdict:
+    """Utility constraints: members of a published item lie in one constraint, and few codes are suppressed.
+
+    Parameters
+    ----------
+    most_suppressed : float
+        Greatest share of the codes of the original that may be suppressed.
+    free : bool
+        Codes in no constraint may be combined with each other.
+    """
+    named = frozenset().union(*policy)
+    for item, members in enumerate(published.members):
+        alone = len(members) == 1 or any(members <= group for group in policy)
+        if not alone and not (free and not members & named):
+            return Verdict(False, 1.0, (published.labels[item],))
+    there = frozenset().union(*published.members)
+    gone = sum(code not in there for code in original.labels) / max(len(original.labels), 1)
+    return Verdict(gone <= most_suppressed, gone)
+
+
+def verify_coherence(published: Transactions, sensitive: frozenset[str], *, max_prob: float, k: int, p: int) -> Verdict:
+    """(h,k,p)-coherence: every set of up to p public items that occurs does so in at least k records, and tells no
+    sensitive item with more than ``max_prob`` (Xu et al. 2008)."""
+    hidden = np.array([bool(members & sensitive) for members in published.members], dtype=bool)
+    worst: tuple[bool, float, tuple[int, ...]] = (True, 0.0, ())
+    stack: list[tuple[tuple[int, ...], NDArray[np.int64]]] = [
+        ((item,), records) for item, records in enumerate(_with(published)) if len(records) and not hidden[item]
+    ]
+    while stack:
+        items, records = stack.pop()
+        counts = _together(published, records)
+        confidence = float(counts[hidden].max(initial=0)) / len(records)
+        good = len(records) >= k and confidence <= max_prob + 1e-12
+        if not good and worst[0]:
+            worst = (False, confidence, items)
+        if worst[0]:
+            worst = (True, max(worst[1], confidence), ())
+        if len(items) < p:
+            others = [o for o in np.flatnonzero(counts).tolist() if o > items[-1] and not hidden[o]]
+            held = _with(published.take(records)) if others else []
+            stack.extend(((*items, other), records[held[other]]) for other in others)
+    return Verdict(worst[0], worst[1], _names(published, worst[2]))
+
+
+def verify_rules(
+    published: Transactions, rules: Iterable[tuple[frozenset[str], frozenset[str]]], k: int, c: float
+) -> Verdict:
+    """PS-rules: the antecedent's images occur in 0 or in at least k records, of which at most a share ``c`` hold the
+    whole consequent (Loukides, Gkoulalas-Divanis and Shao 2010)."""
+    greatest = 0.0
+    where: dict[str, list[int]] = {}
+    for item, members in enumerate(published.members):
+        for code in members:
+            where.setdefault(code, []).append(item)
+
+    def holding(codes: frozenset[str], bits: int, absent: int) -> int:
+        for code in sorted(codes):
+            any_of = 0
+            for item in where.get(code, ()):
+                any_of |= published.bits[item]
+            bits &= any_of if code in where else absent
+        return bits
+
+    for public, hidden in rules:
+        body = holding(public, published.all_bits, published.all_bits)
+        count = body.bit_count()
+        if not count:
+            continue
+        confidence = holding(hidden, body, 0).bit_count() / count if hidden else 0.0
+        if count < k or confidence > c + 1e-12:
+            return Verdict(False, confidence, tuple(sorted(public | hidden)))
+        greatest = max(greatest, confidence)
+    return Verdict(True, greatest)
+
+
+def verify_uncertainty(
+    published: Transactions, sensitive: frozenset[str], rho: float, *, size: int | None = None
+) -> Verdict:
+    """Rho-uncertainty: no set of items, sensitive ones too, tells a further sensitive item with more than ``rho`` (Cao
+    et al. 2010).
+
+    Parameters
+    ----------
+    size : int, optional
+        Largest set that the attacker knows; any by default, which costs as many steps as there are sets.
+    """
+    hidden = np.array([bool(members & sensitive) for members in published.members], dtype=bool)
+    greatest = 0.0
+    stack: list[tuple[tuple[int, ...], NDArray[np.int64]]] = [((), np.arange(len(published)))]
+    while stack:
+        items, records = stack.pop()
+        if not len(records):
+            continue
+        counts = _together(published, records)
+        told = np.where(hidden, counts, 0)
+        told[list(items)] = 0
+        if not told.any():
+            continue  # records without a further sensitive item: no larger set tells one
+        confidence = float(told.max()) / len(records)
+        if confidence > rho + 1e-12:
+            return Verdict(False, confidence, _names(published, (*items, int(np.argmax(told)))))
+        greatest = max(greatest, confidence)
+        if size is None or len(items) < size:
+            last = items[-1] if items else -1
+            held = _with(published.take(records))
+            stack.extend(
+                ((*items, other), records[held[other]]) for other in np.flatnonzero(counts).tolist() if other > last
+            )
+    return Verdict(True, greatest)
