@@ -110,6 +110,13 @@ def _anonymize(
     t: Annotated[float | None, typer.Option("--t", help="Greatest distance of a class from the whole table.")] = None,
     distance: Annotated[str, typer.Option(help="For --t: equal, ordered, or hierarchical.")] = "equal",
     beta: Annotated[float | None, typer.Option(help="Greatest relative gain of a sensitive value.")] = None,
+    epsilon_m: Annotated[
+        tuple[float, float] | None, typer.Option(metavar="E M", help="(E,M)-anonymity of numeric sensitive columns.")
+    ] = None,
+    range_diversity: Annotated[
+        tuple[float, float] | None,
+        typer.Option(metavar="W A", help="At most a share A of a class in a window of a share W of the range."),
+    ] = None,
     method: Annotated[
         str,
         typer.Option(
@@ -161,7 +168,9 @@ def _anonymize(
     said = _schema(schema, quasi_identifiers, sensitive, person, drop, hierarchy)
     data = open_microdata(place, said, separator, table)
     _check_persons(data, each_row_a_person)
-    asked = Requirements(k, l, entropy_l, c, alpha, t, distance, beta)
+    asked = Requirements(
+        k, l, entropy_l, c, alpha, t, distance, beta, *(epsilon_m or (None, None)), *(range_diversity or (None, None))
+    )
     if scheme is not None:
         options = Options(suppression or 1.0, rounds, seed)
         release = apply_scheme(read_scheme(scheme), data, asked, options)

@@ -20,6 +20,7 @@ from deid.disclosure.constraints import All, Constraint, DistinctL, KAnonymity
 from deid.disclosure.cuts import halves
 from deid.disclosure.encoding import CodedColumn, CodedTable, Ints, class_ids
 from deid.disclosure.groups import groups_of
+from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
 from deid.errors import ConfigError
 
 __all__ = ["FullDomain", "Levels", "greedy_levels", "incognito", "lattice_size", "level_ranges", "optimal_levels"]
@@ -153,6 +154,8 @@ def _inherits(constraint: Constraint, allowed: float) -> bool:
     """
     if isinstance(constraint, All):
         return all(_inherits(part, allowed) for part in constraint.parts)
+    if isinstance(constraint, EpsilonM | RangeDiversity):
+        return False
     return allowed < 1 or isinstance(constraint, KAnonymity | DistinctL)
 
 

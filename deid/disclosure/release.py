@@ -29,6 +29,7 @@ from deid.disclosure.constraints import (
 )
 from deid.disclosure.encoding import CodedTable, Ints, encode
 from deid.disclosure.methods import Options, Recoding, recode, recode_best
+from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
 from deid.disclosure.recoding import publish
 from deid.disclosure.risk import SampleRisk, sample_risk
 from deid.disclosure.utility import Loss, information_loss
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Release", "anonymize", "constraint_of", "finish"]
 
-_SEARCHED = ("k", "l", "entropy_l", "c", "alpha", "t", "distance", "beta")
+_SEARCHED = ("k", "l", "entropy_l", "c", "alpha", "t", "distance", "beta", "epsilon", "m", "width", "window_alpha")
 """Requirements that methods enforce; others are only verified."""
 
 
@@ -164,7 +165,11 @@ def constraint_of(data: Microdata, asked: Requirements) -> Constraint:
             parts.append(TCloseness(asked.t, column, asked.distance))
         if asked.beta is not None:
             parts.append(BetaLikeness(asked.beta, column))
-    about_values = [asked.l, asked.entropy_l, asked.c, asked.alpha, asked.t, asked.beta]
+        if asked.epsilon is not None and asked.m is not None:
+            parts.append(EpsilonM(asked.epsilon, asked.m, column))
+        if asked.width is not None and asked.window_alpha is not None:
+            parts.append(RangeDiversity(asked.width, asked.window_alpha, column))
+    about_values = [asked.l, asked.entropy_l, asked.c, asked.alpha, asked.t, asked.beta, asked.m, asked.window_alpha]
     if not data.sensitive and any(level is not None for level in about_values):
         raise ConfigError("no column is sensitive", "name the ones to protect with --sensitive")
     if not parts:

@@ -68,6 +68,20 @@ def test_every_method_keeps_every_model(method: str, asked: Requirements) -> Non
         assert any(finding.asked is not None for finding in release.findings)
 
 
+@pytest.mark.parametrize("method", ["local", "mondrian", "relaxed", "bottom-up", "top-down", "hybrid", "optimal"])
+@pytest.mark.parametrize(
+    "asked", [Requirements(k=2, epsilon=5.0, m=1.5), Requirements(k=3, width=0.2, window_alpha=0.7)], ids=str
+)
+def test_numeric_sensitive_values_are_kept_apart(method: str, asked: Requirements) -> None:
+    rng = np.random.default_rng(4)
+    table = random_table(90, 3)
+    frame = table.frame.assign(cost=rng.choice([10, 12, 40, 70, 90], 90))
+    data = Microdata(frame, {**table.roles, "disease": "other", "cost": "sensitive"}, table.hierarchies)
+    release = anonymize(data, asked, method, Options(suppression=0.4))
+    assert [finding.model for finding in release.findings if finding.asked is not None][1:]
+    assert release.loss.classes > 1
+
+
 def test_loss_grows_with_k() -> None:
     table = random_table(400, 8)
     for method in ("local", "mondrian", "top-down", "optimal"):
