@@ -145,6 +145,10 @@ def _cube(
         float | None,
         typer.Option(metavar="P", help="Share of epsilon for telling what was left out (.05 with --person, else 0)."),
     ] = None,
+    part: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=CELL", help="Only this part of the table; disjoint parts cost their maximum."),
+    ] = None,
     request: Annotated[
         str | None, typer.Option(metavar="ID", help="Id of the request: the same one is never charged twice.")
     ] = None,
@@ -186,6 +190,10 @@ def _cube(
         level=level,
         person=person,
         report_share=report_share,
+        part=[
+            (declared_dimensions(read, column, domains, domain or [])[0], cell)
+            for column, cell in (_condition(text) for text in part or [])
+        ],
     )
     summary = Summary("cube")
     if dry_run:
@@ -261,6 +269,16 @@ def _release(
     return released
 
 
+def _condition(text: str) -> tuple[str, str]:
+    """Parse ``COLUMN=CELLS``."""
+    from deid.errors import ConfigError
+
+    name, equals, cells = text.partition("=")
+    if not equals or not name.strip():
+        raise ConfigError("a condition is not of the form COLUMN=CELLS", "for example: --where age=60..69")
+    return name.strip(), cells.strip()
+
+
 def _slice(
     release: Annotated[Path, typer.Argument(help="A release that deid cube wrote.")],
     dims: Annotated[str, typer.Option(metavar="A,B,...", help="Columns of the table; none for the total.")] = "",
@@ -278,14 +296,8 @@ def _slice(
     Example: deid slice cube.parquet --dims year --where death=1 --where age=60..69
     """
     from deid.dp.release import read_release
-    from deid.errors import ConfigError
 
-    conditions = {}
-    for text in where or []:
-        name, equals, cells = text.partition("=")
-        if not equals:
-            raise ConfigError("a --where is not of the form COLUMN=CELLS", "for example: --where age=60..69")
-        conditions[name.strip()] = cells.strip()
+    conditions = dict(_condition(text) for text in where or [])
     cube = read_release(release)
     frame = cube.slice(_names(dims), conditions, level)
     sys.stdout.write(frame.to_csv(index=False, float_format="%.2f", lineterminator="\n"))

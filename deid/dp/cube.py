@@ -6,6 +6,8 @@ cuboid by summation. How it measures is a method (`deid.dp.methods`).
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -55,6 +57,7 @@ def plan_cube(
     level: float = 0.95,
     person: str | None = None,
     report_share: float | None = None,
+    part: Sequence[tuple[Dimension, str]] = (),
 ) -> CubePlan:
     """Check what is asked and choose the method, without looking at the data.
 
@@ -97,6 +100,9 @@ def plan_cube(
         )
     if named and len(weights or named) != len(named):
         raise ConfigError("not as many weights as slices", "give each slice a weight, or none")
+    for own, cell in part:
+        if cell not in own.labels:
+            raise ConfigError(f"the domain of {own.name!r} has no such cell", "a part is one cell of a declared column")
     share = (0.05 if person is not None else 0.0) if report_share is None else report_share
     if not 0 <= share < 1:
         raise ConfigError("the share of the report lies between 0 and 1", "for example: --report-share 0.05")
@@ -111,6 +117,7 @@ def plan_cube(
         level,
         person,
         share,
+        tuple(part),
     )
     if METHODS[method].dense and math.prod(plan.shape) > _MAX_DENSE:
         raise ConfigError(
@@ -150,6 +157,10 @@ def _prepare(frame: pd.DataFrame, plan: CubePlan) -> tuple[Rows, IntArray]:
         check_columns(frame, [plan.person])
         keep, cut = bounded_rows(frame[plan.person], plan.unit.max_rows)
         frame = frame[keep]
+    # after the bound: over all parts together a person stands behind no more rows than it allows
+    for own, cell in plan.part:
+        check_columns(frame, [own.name])
+        frame = frame[own.codes(frame[own.name]) == own.labels.index(cell)]
     rows = rows_of(frame, plan.dimensions)
     return rows, np.array([cut, len(frame) - len(rows.points)], np.int64)
 
@@ -201,6 +212,7 @@ def release_cube(
             unit=plan.unit,
             purpose=purpose or f"cube over {columns} by {plan.method}",
             question=plan.question() | {"noise": noise.private},
+            path=[(_partition(own), cell) for own, cell in plan.part],
         )
         if charge.answer is not None:
             before = AlreadyReleased("this request was answered before; nothing was charged", "use that answer")
@@ -217,6 +229,7 @@ def release_cube(
         "noise": noise.label,
         "level": plan.level,
         "slices": [[plan.dimensions[axis].name for axis in axes] for axes in plan.slices],
+        "part": [[own.name, cell] for own, cell in plan.part],
         "request": request,
         "notes": [*notes, *([model.caveat] if model.caveat else [])],
         "left_out": _report(left_out, plan, noise),
@@ -224,18 +237,26 @@ def release_cube(
     return CubeRelease(plan.dimensions, model, metadata)
 
 
+def _partition(dimension: Dimension) -> str:
+    """Name the way a dimension divides the table: cells of other widths overlap, and are another partition."""
+    cells = json.dumps([dimension.labels, dict(dimension.declaration)], sort_keys=True)
+    return f"{dimension.name}#{hashlib.sha256(cells.encode()).hexdigest()[:8]}"
+
+
 def _report(left_out: IntArray, plan: CubePlan, noise: Noise) -> dict[str, Any]:
     """Tell with noise what was left out."""
     if not plan.report_share:
         return {"told": False, "why": "rows outside the declared domains were left out; their number is private"}
     epsilon = split_epsilon(plan.epsilon, (1 - plan.report_share, plan.report_share))[1]
-    # one unit is at most one person with too many rows, and stands behind at most max_rows of the rows
-    sensitivity = plan.unit.distance + plan.unit.unit_distance
-    drawn = noise.discrete_laplace(left_out, sensitivity, epsilon)
-    return {
-        "told": True,
-        "epsilon": epsilon,
-        "persons_with_too_many_rows": int(drawn[0]),
-        "rows_outside_domains": int(drawn[1]),
-        "plus_minus": discrete_half_width(sensitivity, epsilon, 1, plan.level),
-    }
+    told: dict[str, Any] = {"told": True, "epsilon": epsilon}
+    names: tuple[str, ...]
+    if plan.part:
+        # a person with rows in several parts would be counted in each: parts could not be charged by their maximum
+        names, values, sensitivity = ("rows_outside_domains",), left_out[1:], plan.unit.distance
+    else:
+        # one unit is at most one person with too many rows, and stands behind at most max_rows of the rows
+        names = ("persons_with_too_many_rows", "rows_outside_domains")
+        values, sensitivity = left_out, plan.unit.distance + plan.unit.unit_distance
+    drawn = noise.discrete_laplace(values, sensitivity, epsilon)
+    told |= dict(zip(names, drawn.tolist(), strict=True))
+    return told | {"plus_minus": discrete_half_width(sensitivity, epsilon, 1, plan.level)}

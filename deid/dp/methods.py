@@ -86,6 +86,8 @@ class CubePlan:
         Column of the person, whose rows are bounded by ``unit.max_rows``.
     report_share : float
         Share of epsilon for telling what was left out; 0 tells nothing.
+    part : tuple of (Dimension, str)
+        Only the rows in these cells; parts of one dimension are disjoint, and paid for as such.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -98,6 +100,7 @@ class CubePlan:
     level: float = 0.95
     person: str | None = None
     report_share: float = 0.0
+    part: tuple[tuple[Dimension, str], ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -132,6 +135,7 @@ class CubePlan:
             "level": self.level,
             "person": self.person,
             "report_share": self.report_share,
+            "part": [[own.name, own.declaration, cell] for own, cell in self.part],
         }
 
     def names(self, axes: Axes) -> str:

@@ -133,3 +133,24 @@ def test_whole_numbers_with_gaps_find_their_cells(work: Path) -> None:
     deid("cube", "visits.csv", "--dims", "grade", "--domain", "grade=1,2,3", "--epsilon", "9", "-o", "c.csv",
          "--not-private-seed", "1")  # fmt: skip
     assert pd.read_csv("c.csv")["count"].to_numpy() == pytest.approx([0, 0, 50], abs=3)
+
+
+def test_disjoint_parts_cost_their_maximum_and_overlapping_ones_their_sum(work: Path) -> None:
+    ages = ("cube", "visits.csv", "--dims", "age", "--domain", "age=0..9", "--person", "patient", "--ledger", "l.db")
+    for cell in "FM":
+        deid(*ages, "--domain", "sex=F,M", "--part", f"sex={cell}", "--epsilon", "0.4", "-o", f"{cell}.csv")
+    charged = [json.loads(line)["charged"] for line in deid("budget", "history", "l.db").splitlines()]
+    assert charged == [0.4, 0.0]
+    assert json.loads(Path("F.csv.json").read_text())["part"] == [["sex", "F"]]
+    # the same column in other cells overlaps with the first ones: a partition of its own
+    deid(*ages, "--domain", "sex=M", "--part", "sex=M", "--epsilon", "0.4", "-o", "again.csv")
+    assert re.search(r"spent\s+0\.8", deid("budget", "show", "l.db"))
+    with pytest.raises(ConfigError, match="no such cell"):
+        deid(*ages, "--domain", "sex=F,M", "--part", "sex=X", "--epsilon", "0.1", "-o", "x.csv")
+
+
+def test_a_part_holds_its_rows_alone(work: Path) -> None:
+    deid("cube", "visits.csv", "--dims", "age", "--domain", "age=0..9", "--domain", "sex=F,M", "--part", "sex=F",
+         "--epsilon", "20", "--not-private-seed", "1", "-o", "c.csv")  # fmt: skip
+    counts = pd.read_csv("c.csv")["count"].to_numpy()
+    assert counts == pytest.approx([40, 0] * 5, abs=2)  # women have even ages in this table

@@ -215,3 +215,33 @@ def test_decisions_of_privtree_lose_at_most_their_epsilon(counts: list[int], eps
             for depth, (count, split) in enumerate(zip(counts, pattern, strict=True))
         )
         assert abs(loss) <= epsilon + 1e-9
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from("xy"), st.integers(0, 4)), max_size=15),
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from("xyz")), min_size=1, max_size=8),
+)
+@settings(max_examples=60, deadline=None)
+def test_parts_together_move_by_no_more_than_one_unit_may(
+    others: list[tuple[int, str, int]], own: list[tuple[int, str]]
+) -> None:
+    """Parallel composition: over all parts, what enters the noise moves by at most the unit's distance, report
+    included, when all rows of a person are added."""
+    unit = PrivacyUnit("patient", max_rows=2)
+    rows = [(str(a), b, f"p{who}") for a, b, who in others]
+    more = [*rows, *((str(a), b, "new") for a, b in own)]
+    moved = {"counts": 0.0, "report": 0.0}
+    for cell in DIMENSIONS[1].labels:
+        plan = plan_cube(
+            [declare("a", {"range": [0, 2]})], 1.0, unit, method="cells", person="who", part=[(DIMENSIONS[1], cell)]
+        )
+        entered = []
+        for table in (rows, more):
+            noise = RecordingNoise(0)
+            frame = pd.DataFrame(table, columns=["a", "b", "who"], dtype="string")
+            release_cube(frame, plan, ledger=None, noise=noise)
+            entered.append([values for _, values, *_ in noise.entered])
+        for name, one, two in zip(moved, *entered, strict=True):
+            moved[name] += float(np.abs(one - two).sum())
+    assert moved["counts"] <= unit.distance
+    assert moved["report"] <= unit.distance
