@@ -141,6 +141,7 @@ typedef struct {
     double *move, *move_square;  /* l x l */
     const float *old_state;      /* n_attributes x l: where the weights are pulled to */
     const double *old_move;      /* l x l */
+    const double *margin;        /* l: by how much a label must win where it is right */
     Py_ssize_t l;
     double rate, pull;
     uint64_t keep; /* of 2^32: how often an attribute is seen in a step; 2^32 for always */
@@ -186,6 +187,8 @@ WIDE static double step(Model *m, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t l
         for (int64_t k = m->item_begin[begin + t]; k < m->item_begin[begin + t + 1]; k++)
             if (seen[k - first] != 0.0f)
                 add_row(emissions + t * l, m->state + (Py_ssize_t)m->attribute[k] * l, seen[k - first], l);
+    for (Py_ssize_t t = 0; t < n; t++)
+        emissions[t * l + m->label[begin + t]] -= m->margin[m->label[begin + t]];
     for (Py_ssize_t k = 0; k < l * l; k++)
         moves[k] = exp(m->move[k]);
     double loss = forward_backward(emissions, moves, n, l, left, right, weight, alpha, beta, marginal);
@@ -356,13 +359,13 @@ done:
 static PyObject *py_epoch(PyObject *self, PyObject *args)
 {
     (void)self;
-    enum { BEGIN, ATTRIBUTE, VALUE, LABEL, STRETCH, ORDER, STATE, STATE_SQUARE, MOVE, MOVE_SQUARE, OLD_STATE, OLD_MOVE, COUNT };
+    enum { BEGIN, ATTRIBUTE, VALUE, LABEL, STRETCH, ORDER, STATE, STATE_SQUARE, MOVE, MOVE_SQUARE, OLD_STATE, OLD_MOVE, MARGIN, COUNT };
     Py_buffer b[COUNT];
     Py_ssize_t l;
     double rate, pull, drop;
     unsigned long long random;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*w*w*w*w*y*y*ndddK", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[6], &b[7],
-                          &b[8], &b[9], &b[10], &b[11], &l, &rate, &pull, &drop, &random))
+    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*w*w*w*w*y*y*y*ndddK", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[6], &b[7],
+                          &b[8], &b[9], &b[10], &b[11], &b[12], &l, &rate, &pull, &drop, &random))
         return NULL;
     PyObject *result = NULL;
     double *scratch = NULL;
@@ -382,7 +385,7 @@ static PyObject *py_epoch(PyObject *self, PyObject *args)
         !holds(&b[LABEL], items, sizeof(int32_t)) || !holds(&b[ORDER], stretches, sizeof(int64_t)) ||
         b[STATE].len % row || b[STATE].len != b[STATE_SQUARE].len || !holds(&b[MOVE], l * l, sizeof(double)) ||
         !holds(&b[MOVE_SQUARE], l * l, sizeof(double)) || b[OLD_STATE].len != b[STATE].len ||
-        !holds(&b[OLD_MOVE], l * l, sizeof(double))) {
+        !holds(&b[OLD_MOVE], l * l, sizeof(double)) || !holds(&b[MARGIN], l, sizeof(double))) {
         refuse("arrays do not have the sizes announced");
         goto done;
     }
@@ -414,7 +417,7 @@ static PyObject *py_epoch(PyObject *self, PyObject *args)
         goto done;
     }
     Model m = {begin, attribute, b[VALUE].buf, label, b[STATE].buf, b[STATE_SQUARE].buf, b[MOVE].buf,
-               b[MOVE_SQUARE].buf, b[OLD_STATE].buf, b[OLD_MOVE].buf, l, rate, pull,
+               b[MOVE_SQUARE].buf, b[OLD_STATE].buf, b[OLD_MOVE].buf, b[MARGIN].buf, l, rate, pull,
                (uint64_t)((1.0 - drop) * 4294967296.0), (uint64_t)random};
     double loss = 0.0;
     Py_BEGIN_ALLOW_THREADS
@@ -438,7 +441,7 @@ static PyMethodDef methods[] = {
     {"marginals", py_marginals, METH_VARARGS, "marginals(emissions, transition, n, l, out) -> log Z"},
     {"epoch", py_epoch, METH_VARARGS,
      "epoch(begin, attribute, value, label, stretch, order, state, state_square, move, move_square, old_state, old_move, "
-     "l, rate, pull, drop, random) -> loss"},
+     "margin, l, rate, pull, drop, random) -> loss"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -15,7 +15,7 @@ import typer
 
 from deid.document import Failure
 
-__all__ = ["EXIT_FAILED", "EXIT_LEFT_OUT", "EXIT_USAGE", "Summary", "SummaryJson", "label_probability", "progress"]
+__all__ = ["EXIT_FAILED", "EXIT_LEFT_OUT", "EXIT_USAGE", "Summary", "SummaryJson", "label_number", "progress"]
 
 EXIT_FAILED = 1
 """Some documents failed, or what was checked does not hold."""
@@ -101,8 +101,13 @@ def progress(items: Iterable[T], description: str, total: int | None = None) -> 
     yield from track(items, description=description, total=total, console=Console(stderr=True), transient=True)
 
 
-def label_probability(text: str) -> tuple[str, float]:
-    """Parse ``LABEL=P``, as options for rejection sampling have it.
+def label_number(text: str, option: str = "--accept", example: str = "B-DATE=0.5") -> tuple[str, float]:
+    """Parse ``LABEL=NUMBER``.
+
+    Parameters
+    ----------
+    text, option, example : str
+        What was given, to which option, and what is right there.
 
     Raises
     ------
@@ -115,4 +120,4 @@ def label_probability(text: str) -> tuple[str, float]:
     try:
         return label, float(value)
     except ValueError:
-        raise ConfigError("--accept is not of the form LABEL=P", "for example: --accept B-DATE=0.5") from None
+        raise ConfigError(f"{option} is not of the form LABEL=NUMBER", f"for example: {option} {example}") from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deid.cli import learning
-from deid.cli.common import Summary, SummaryJson, label_probability
+from deid.cli.common import Summary, SummaryJson, label_number
 from deid.cli.dp_experiment import experiment_dp
 from deid.cli.experiment_output import Trainings, check_outputs, numbers, show, write_rows
 from deid.cli.experiment_robustness import experiment_robustness
@@ -266,7 +266,7 @@ def _experiment_sampling(
         numbers(windows, int, "--windows"),
         numbers(shares, float, "--o-sampling"),
         numbers(biases, float, "--bias"),
-        tuple(map(label_probability, accept)) if accept else Points().acceptance,
+        tuple(map(label_number, accept)) if accept else Points().acceptance,
         naive_bayes,
     )
     options = TrainingOptions(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from deid.cli.common import Summary, SummaryJson, label_probability
+from deid.cli.common import Summary, SummaryJson, label_number
 from deid.cli.training_options import (
     C1,
     C2,
@@ -70,6 +70,14 @@ def _train(
     all_pairs: AllPairs = True,
     rate: Rate = 0.1,
     drop: Drop = 0.5,
+    label_weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CATEGORY=W",
+            help="sgd: labels of a category (PHI for all) must win by W where they are right (repeatable). PHI=4 "
+            "misses less and flags more.",
+        ),
+    ] = None,
     prune: Annotated[float, typer.Option(help="sgd: weights smaller than this are left out of the model.")] = 0.05,
     iterations: Iterations = None,
     min_documents: MinDocuments = 3,
@@ -102,13 +110,14 @@ def _train(
         all_pairs=all_pairs,
         rate=rate,
         drop=drop,
+        margins=tuple(label_number(w, "--label-weight", "PHI=4") for w in label_weight or ()),
         prune=prune,
         pull=pull,
         iterations=iterations,
         window=window,
         o_sampling=o_sampling,
         split_at_gaps=split_at_gaps,
-        acceptance=tuple(map(label_probability, accept or ())),
+        acceptance=tuple(map(label_number, accept or ())),
         accepted=accepted,
         min_documents=min_documents,
         seed=seed,

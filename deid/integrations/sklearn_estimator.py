@@ -43,6 +43,8 @@ class SpanTagger(BaseEstimator):
         Training, see `deid.labeling.training.TrainingOptions`.
     iterations : int, optional
         Iterations of L-BFGS (100 when not given) or epochs of stochastic gradient (15).
+    margins : mapping or sequence of (str, float)
+        Category, or PHI for all -> by how much its labels must win where they are right.
     acceptance : mapping or sequence of (str, float)
         Naive Bayes only: label -> probability that a drawn token is accepted.
     bias : float
@@ -82,6 +84,7 @@ class SpanTagger(BaseEstimator):
         o_sampling: float | None = None,
         split_at_gaps: bool = False,
         acceptance: Mapping[str, float] | Sequence[tuple[str, float]] = (),
+        margins: Mapping[str, float] | Sequence[tuple[str, float]] = (),
         accepted: int | None = None,
         min_documents: int = 3,
         bias: float = 0.0,
@@ -105,6 +108,7 @@ class SpanTagger(BaseEstimator):
         self.o_sampling = o_sampling
         self.split_at_gaps = split_at_gaps
         self.acceptance = acceptance
+        self.margins = margins
         self.accepted = accepted
         self.min_documents = min_documents
         self.bias = bias
@@ -202,17 +206,12 @@ class SpanTagger(BaseEstimator):
             window=None if self.window is None else int(self.window),
             o_sampling=None if self.o_sampling is None else float(self.o_sampling),
             split_at_gaps=self.split_at_gaps,
-            acceptance=self._checked_acceptance(),
+            acceptance=_pairs("acceptance", self.acceptance),
+            margins=_pairs("margins", self.margins),
             accepted=None if self.accepted is None else int(self.accepted),
             min_documents=int(self.min_documents),
             seed=int(self.random_state),
         )
-
-    def _checked_acceptance(self) -> tuple[tuple[str, float], ...]:
-        try:
-            return tuple((str(label), float(p)) for label, p in dict(self.acceptance).items())
-        except (TypeError, ValueError):
-            raise ConfigError("acceptance is no mapping of labels to probabilities", "for example: {'O': .1}") from None
 
     def _checked_bias(self) -> float:
         if not isinstance(self.bias, Real) or isinstance(self.bias, bool):
@@ -265,3 +264,10 @@ def _span(span: Any, index: int) -> Span:
             "for example: (0, 9, 'PATIENT')",
             f"y, sample {index}",
         ) from None
+
+
+def _pairs(name: str, given: Mapping[str, float] | Sequence[tuple[str, float]]) -> tuple[tuple[str, float], ...]:
+    try:
+        return tuple((str(label), float(number)) for label, number in dict(given).items())
+    except (TypeError, ValueError):
+        raise ConfigError(f"{name} is no mapping of labels to numbers", "for example: {'O': .1}") from None

@@ -60,6 +60,7 @@ def epoch(
     move_square: np.ndarray,
     old_state: np.ndarray,
     old_move: np.ndarray,
+    margin: np.ndarray,
     rate: float,
     pull: float,
     drop: float,
@@ -67,7 +68,7 @@ def epoch(
 ) -> float:
     """Take one pass of AdaGrad over the training stretches; see `deid.labeling.reference.epoch`."""
     corpus = (begin, attribute, value, label, stretches, order)
-    weights = (state, state_square, move, move_square, old_state, old_move)
+    weights = (state, state_square, move, move_square, old_state, old_move, margin)
     if _native is None:
         return reference.epoch(*corpus, *weights, rate, pull, drop, random)
     return float(_native.epoch(*corpus, *weights, state.shape[1], rate, pull, drop, random))

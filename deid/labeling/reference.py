@@ -93,6 +93,7 @@ def epoch(
     move_square: np.ndarray,
     old_state: np.ndarray,
     old_move: np.ndarray,
+    margin: np.ndarray,
     rate: float,
     pull: float,
     drop: float,
@@ -117,6 +118,9 @@ def epoch(
         The same for transitions.
     old_state, old_move : ndarray of the shapes and types of ``state`` and ``move``
         Where the weights are pulled to.
+    margin : ndarray of float64, shape (n_labels,)
+        By how much a label's score must win where it is right: it is taken off there while training (softmax-margin:
+        Gimpel and Smith, NAACL 2010).
     rate : float
         Learning rate.
     pull : float
@@ -146,6 +150,7 @@ def epoch(
         values = [seen[begin[i] - begin[first] : begin[i + 1] - begin[first]].astype(np.float64) for i in items]
         emissions = np.array([v @ state[r].astype(np.float64) for r, v in zip(rows, values, strict=True)])
         y = label[first:stop]
+        emissions[np.arange(len(y)), y] -= margin[y]
         bounded = emissions.copy()
         if left >= 0:
             bounded[0] += move[left]

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from deid.errors import ConfigError
 from deid.labeling.kernels import epoch
 from deid.labeling.training import TrainingData
 from deid.labeling.warm_start import align
@@ -62,11 +63,16 @@ def train_sgd(
     # without a start there is nothing to be pulled to
     old_state, old_move, pull = (state, move, 0.0) if start is None else (state.copy(), move.copy(), options.pull)
     state_square, move_square = np.zeros_like(state), np.zeros_like(move)
+    margins = dict(options.margins)
+    categories = [label.partition("-")[2] for label in data.labels]
+    if unknown := margins.keys() - {*categories, "PHI"}:
+        raise ConfigError(f"no span has the category {min(unknown)!r}", "name one of the corpus, or PHI for all")
+    margin = np.array([margins.get(c, margins.get("PHI", 0.0)) if c else 0.0 for c in categories])
     rng = np.random.default_rng(options.seed)
     state_sum, move_sum, averaged = np.zeros_like(state), np.zeros_like(move), 0
     for number in range(1, options.rounds + 1):
         order = rng.permutation(len(stretches))
-        weights = (state, state_square, move, move_square, old_state, old_move)
+        weights = (state, state_square, move, move_square, old_state, old_move, margin)
         random = int(rng.integers(1, 2**63))
         loss = epoch(*corpus, order, *weights, options.rate, pull, options.drop, random)
         if report is not None:

@@ -236,7 +236,7 @@ def _describe(data: TrainingData, labels: Sequence[str], name: str, rules: Itera
         "features": data.features.spec(),
         "dictionaries": data.features.checksums(),
         "rules": sorted(rules),
-        "options": {**options, "acceptance": dict(data.options.acceptance)},
+        "options": {**options, "acceptance": dict(data.options.acceptance), "margins": dict(data.options.margins)},
         "corpus": {
             "documents": len(data.documents),
             "spans": data.spans,

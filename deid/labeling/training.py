@@ -44,6 +44,9 @@ class TrainingOptions:
     drop: float = 0.5
     """``sgd``, ``memm`` and ``maxent``: share of the attributes that a step does not see, so that no weight can lean on
     another (dropout: Srivastava et al., JMLR 15, 2014)."""
+    margins: tuple[tuple[str, float], ...] = ()
+    """``sgd``, ``memm`` and ``maxent``: category, or PHI for all -> by how much its labels must win where they are
+    right (softmax-margin: Gimpel and Smith, NAACL 2010). 2 to 4 for PHI makes a tagger that misses less."""
     prune: float = 0.05
     """``sgd``: weights of attributes smaller than this are left out of the model."""
     iterations: int | None = None

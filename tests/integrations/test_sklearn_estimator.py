@@ -195,6 +195,7 @@ def test_it_stands_at_the_end_of_a_pipeline(texts: list[str], spans: list) -> No
         ({"algorithm": "perceptron"}, "unknown training algorithm"),
         ({"dictionaries": "names/last"}, "no list of names"),
         ({"acceptance": ["O"]}, "no mapping of labels"),
+        ({"margins": ["O"]}, "no mapping of labels"),
         ({"bias": "1"}, "parameter bias is a str"),
         ({"random_state": None}, "parameter random_state is a NoneType"),
     ],

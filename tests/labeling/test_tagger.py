@@ -84,6 +84,17 @@ def test_stochastic_gradient_learns_and_repeats(corpus: list[Document]) -> None:
     assert (again.decoder.weights.state == tagger.decoder.weights.state).all()
 
 
+def test_margins_make_a_tagger_that_flags_more(corpus: list[Document]) -> None:
+    def flagged(**margins: float) -> int:
+        options = TrainingOptions(iterations=4, margins=tuple(margins.items()))
+        tagger = train(corpus[:8], FeatureSet("hide", "ra"), options)
+        return sum(span.category == "DATE" for d in corpus[8:] for span in tagger.find(d))
+
+    assert flagged() < flagged(PHI=6) <= flagged(PHI=6, DATE=9)
+    with pytest.raises(ConfigError, match="no span has the category"):
+        flagged(WARD=2)
+
+
 def test_rejection_sampling_changes_the_classes_naive_bayes_expects(corpus: list[Document]) -> None:
     options = TrainingOptions(algorithm="naive-bayes", acceptance=(("O", 0.05),), accepted=2000, seed=1)
     weights = train(corpus, FeatureSet("hide", "ra"), options).decoder.weights
