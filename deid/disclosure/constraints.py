@@ -32,6 +32,7 @@ __all__ = [
     "KAnonymity",
     "RecursiveL",
     "TCloseness",
+    "closeness_in",
     "require_feasible",
     "smallest_group",
 ]
@@ -334,6 +335,12 @@ class AnyOf:
 
     def __str__(self) -> str:
         return "(" + " or ".join(map(str, self.parts)) + ")"
+
+
+def closeness_in(constraint: Constraint) -> TCloseness | None:
+    """Return the t-closeness among the models that must all hold, None when there is not exactly one."""
+    found = [part for part in _leaves(constraint) if isinstance(part, TCloseness)]
+    return found[0] if len(found) == 1 else None
 
 
 def smallest_group(constraint: Constraint) -> int:

@@ -21,11 +21,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.disclosure.complementing import MAX_GROUPS, join_complements
 from deid.disclosure.constraints import (
-    All,
     Constraint,
     KAnonymity,
     TCloseness,
+    closeness_in,
     require_feasible,
     smallest_group,
 )
@@ -69,7 +70,7 @@ def local_recoding(
     rounds : int
         How often groups that share the values of some columns are put together and split anew; more rounds lose
         less and take longer. By default one to five (the smaller k, the less there is to gain and the longer they
-        take), 40 for t-closeness.
+        take), 15 for t-closeness.
     seed : int
         Decides the columns of a round.
 
@@ -94,10 +95,13 @@ def local_recoding(
     if rounds is None:
         rounds = min(max(least // 5, 1), 5)
     floors: tuple[int, ...] = (least,)
-    if isinstance(constraint, All) and any(isinstance(part, TCloseness) for part in constraint.parts):
+    model = closeness_in(constraint)
+    if model is not None:
         floors = (least, max(least, 50), max(least, 150))  # small parts are far from the table by chance
-        rounds = 40 if unsaid else rounds
+        rounds = 15 if unsaid else rounds
     results = [_split(table, cuts, constraint, exponent, everyone, floor) for exponent in first for floor in floors]
+    if model is not None and model.ground == "equal" and table.persons is None:
+        results += _by_complements(table, cuts, constraint, model, max(least, 10))
     classes = min(results, key=lambda found: mean_loss(table, found))
     rng = np.random.default_rng(seed)
     for _ in range(rounds):
@@ -109,6 +113,20 @@ def local_recoding(
         )
     moved = _move(table, classes, constraint)
     return classes if moved is None else _split(table, cuts, constraint, first[-1], moved, least)
+
+
+def _by_complements(
+    table: CodedTable, cuts: list[Cuts | None], constraint: Constraint, model: TCloseness, least: int
+) -> list[Indices]:
+    """Return partitions cut for k-anonymity alone whose groups were then joined until they are close enough."""
+    found = []
+    for exponent in (0.5, 1.0):
+        fine = _split(table, cuts, KAnonymity(least), exponent, np.zeros(len(table), dtype=np.intp), least)
+        if int(fine.max()) < MAX_GROUPS:
+            joined = join_complements(table, fine, model)
+            if constraint.satisfied(groups_of(table, joined, int(joined.max()) + 1)).all():
+                found.append(joined)
+    return found
 
 
 def _neighbours(table: CodedTable, classes: Indices, columns: Indices) -> Indices:
