@@ -74,8 +74,8 @@ def find_again(scene: Scene, spans: Iterable[Span], certain: float) -> list[Span
         if _certain(span, certain):
             taken[span.start : span.end] = b"\1" * len(span)
     found = list(_misspelt(scene, seeds, taken))
-    for index, word in enumerate(scene.view.folded):
-        for sequence, seed in seeds.words.get(word, ()):
+    for index in scene.written(seeds.words):
+        for sequence, seed in seeds.words[scene.view.folded[index]]:
             end = index + len(sequence)
             if tuple(scene.view.folded[index:end]) != sequence or any(
                 scene.view.breaks[i] > 1 for i in range(index + 1, end)

@@ -206,11 +206,11 @@ def _undotted_words(phrase: str) -> list[str]:
 
 def _undotted(view: View) -> tuple[list[int], list[str]]:
     """Return the words without the full stops of abbreviations (*Med. Rec. No.* is *med rec no*), and their places."""
-    places: list[int] = []
-    words: list[str] = []
-    for index, word in enumerate(view.folded):
-        if word == "." and index and view.starts[index] == view.ends[index - 1] and len(view.strings[index - 1]) < 6:
-            continue
-        places.append(index)
-        words.append(word)
-    return places, words
+    starts, ends, strings = view.starts, view.ends, view.strings
+    dots = {
+        index
+        for index, word in enumerate(view.folded)
+        if word == "." and index and starts[index] == ends[index - 1] and len(strings[index - 1]) < 6
+    }
+    places = [index for index in range(len(view)) if index not in dots]
+    return places, [view.folded[index] for index in places]

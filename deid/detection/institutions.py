@@ -103,7 +103,8 @@ def _title_before(scene: Scene, index: int) -> bool:
 
 def _heads(scene: Scene) -> Iterator[tuple[int, int, int]]:
     """Yield head words and head phrases of institutions: first word, one past the last, class; the longest first."""
-    for index, classes in enumerate(scene.classes):
+    for index in scene.of_phrase(_HOSPITAL | _ORG):
+        classes = scene.classes[index]
         best = (index + 1, classes) if classes & (_HOSPITAL | _ORG) else (index, 0)
         for end, phrase in scene.phrases.get(index, ()):
             if phrase & (_HOSPITAL | _ORG) and end > best[0]:
@@ -234,7 +235,7 @@ def _ends_line(scene: Scene, index: int) -> bool:
 
 def _known(scene: Scene) -> Iterator[Span]:
     """Listed hospitals and employers."""
-    for index in range(len(scene)):
+    for index in scene.of_phrase(_HOSPITAL_NAME | _EMPLOYER):
         single = (index + 1, scene.classes[index])
         for stop, classes in (single, *scene.phrases.get(index, ())):
             if not classes & (_HOSPITAL_NAME | _EMPLOYER) or not scene.capital(index):
@@ -308,8 +309,8 @@ def _behind_cues(scene: Scene) -> Iterator[Span]:
 
 def _saints(scene: Scene) -> Iterator[Span]:
     """*St. Vincent's*, *Mount Carmel*, *Mercy* where a hospital is meant."""
-    for index in range(len(scene) - 1):
-        if scene.blind(index) or not scene.capital(index):
+    for index in scene.capitals():
+        if scene.blind(index) or index + 1 == len(scene):
             continue
         cued = bool(scene.cues_before.get(index, set()) & {"hospital_verb", "hospital_at"})
         if scene.says(index, "saint"):

@@ -23,6 +23,7 @@ _LIKE_DIGIT = "OoQDlIiZzSsGbBgqAT"
 _NUMBER = regex.compile(
     rf"(?<![A-Za-z0-9])(?=[^\s]{{0,12}}[0-9])[0-9{_LIKE_DIGIT}]{{1,10}}+(?:[/.()-][0-9{_LIKE_DIGIT}]{{1,10}}+){{0,4}}+(?![A-Za-z0-9])"
 )
+_WITH_DIGIT = regex.compile(r"(?<!\S)[^\s0-9]*+[0-9]\S*+")
 _FLANKED = regex.compile(r"[0-9][^0-9/.()-]+[0-9]")
 _YEAR = regex.compile(r"(?<![A-Za-z0-9./-])(?=[A-Za-z]{0,2}[0-9])(?:[1lI][9gq]|[2Z][0OQ])[0-9OlISBg]{2}(?![A-Za-z0-9])")
 _GROUP = regex.compile(rf"(?<=[0-9)][ .-])[0-9{_LIKE_DIGIT}]{{3,4}}(?=[ .-][0-9]{{3}})")
@@ -61,7 +62,8 @@ def decipher(text: str, lexicon: Lexicon) -> str:
     """
     read = text
     if any(c.isdigit() for c in text):
-        read = _NUMBER.sub(_number, read)
+        # most of a text has no digit near, and is not looked at
+        read = _WITH_DIGIT.sub(lambda piece: _NUMBER.sub(_number, piece[0]), read)
         read = _YEAR.sub(_digits, read)
         read = _GROUP.sub(_digits, read)
         read = _WORD.sub(_word, read)

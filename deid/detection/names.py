@@ -210,11 +210,10 @@ def _no_title(scene: Scene, index: int) -> bool:
 
 def _free(scene: Scene) -> Iterator[Span]:
     """Names that only their own words and their surroundings give away."""
-    index = 0
-    while index < len(scene):
-        run = read_run(scene, index) if _may_start(scene, index) else None
+    end = 0
+    for index in scene.capitals():
+        run = read_run(scene, index) if index >= end and _may_start(scene, index) else None
         if run is None:
-            index += 1
             continue
         inverted = read_last_first(scene, index)
         if inverted is not None and not vetoed(scene, inverted):
@@ -225,7 +224,7 @@ def _free(scene: Scene) -> Iterator[Span]:
         score, source = weigh(scene, run)
         if score >= _LEAST:
             yield scene.span(run.first, run.end, category_of(scene, run), source, score)
-        index = run.end
+        end = run.end
 
 
 def _trim(scene: Scene, run: Run) -> Run:
@@ -268,8 +267,8 @@ def _blind_relatives(scene: Scene) -> Iterator[Span]:
 
 def _before_credentials(scene: Scene) -> Iterator[Span]:
     """Names before a credential where case is silent: *j. castlebury, md*, also of words that no list has."""
-    for comma in range(1, len(scene) - 1):
-        if scene.word(comma) != "," or not scene.blind(comma - 1) or not credential_follows(scene, comma):
+    for comma in scene.written((",",)):
+        if not 0 < comma < len(scene) - 1 or not scene.blind(comma - 1) or not credential_follows(scene, comma):
             continue
         start = comma
         while start > 0 and comma - start < 4 and (start == comma or scene.same_line(start)):
@@ -292,8 +291,8 @@ def _before_credentials(scene: Scene) -> Iterator[Span]:
 def _carets(scene: Scene) -> Iterator[Span]:
     """Names of HL7 messages: *SMITH^JOHN^A*."""
     at = 0
-    for index in range(1, len(scene) - 1):
-        if index < at or scene.view.strings[index] != "^" or not scene.is_word(index - 1):
+    for index in scene.written(("^",)):
+        if not max(at, 1) <= index < len(scene) - 1 or not scene.is_word(index - 1):
             continue
         pieces, end = [index - 1], index
         while end < len(scene) - 1 and scene.view.strings[end] == "^" and scene.is_word(end + 1) and len(pieces) < 5:
@@ -311,16 +310,15 @@ def _carets(scene: Scene) -> Iterator[Span]:
 
 def _initials(scene: Scene) -> Iterator[Span]:
     """Initials of persons: *JB, RN*; *A.B. is a*; a line that ends in *-JB*."""
-    index = 0
-    while index < len(scene):
-        end, dotted = _initials_at(scene, index)
+    last = 0
+    for index in scene.capitals():
+        end, dotted = _initials_at(scene, index) if index >= last else (index, False)
         if end == index:
-            index += 1
             continue
         score, category = _weigh_initials(scene, index, end, dotted)
         if score >= (0.8 if scene.view.loud[index] else _LEAST):
             yield scene.span(index, end, category, "name.initials", score)
-        index = end
+        last = end
 
 
 def _initials_at(scene: Scene, index: int) -> tuple[int, bool]:

@@ -45,6 +45,7 @@ _LOOK_ALIKES = dict(
 )
 _FOREIGN = regex.compile(r"[\p{Cyrillic}\p{Greek}]")
 _MIXED_WORD = regex.compile(r"[\p{L}\p{M}'\u2019-]+")
+_OTHER_WIDTH = regex.compile("[\uff01-\uff5e\U0001d400-\U0001d7ff]")
 _LATIN = regex.compile(r"\p{Latin}")
 
 
@@ -79,7 +80,7 @@ def normalize(text: str) -> Normalized:
 
 def _fold_width(text: str) -> str:
     """Replace full-width letters, digits and signs, and odd blanks, by ordinary ones, character by character."""
-    if not any("\uff01" <= c <= "\uff5e" or "\U0001d400" <= c <= "\U0001d7ff" for c in text):
+    if not _OTHER_WIDTH.search(text):
         return text
     return "".join(
         unicodedata.normalize("NFKC", c) if "\uff01" <= c <= "\uff5e" or "\U0001d400" <= c <= "\U0001d7ff" else c

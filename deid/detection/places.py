@@ -44,8 +44,8 @@ def find_places(scene: Scene) -> list[Span]:
 
 def _city_and_state(scene: Scene) -> Iterator[Span]:
     """*Springfield, OH*; *St. Paul, Minnesota*; unknown places too when the state is beyond doubt."""
-    for comma in range(1, len(scene) - 1):
-        if scene.word(comma) != "," or not scene.same_line(comma + 1):
+    for comma in scene.written((",",)):
+        if not 0 < comma < len(scene) - 1 or not scene.same_line(comma + 1):
             continue
         end, sure = _state_at(scene, comma + 1)
         if end == comma + 1:
@@ -136,10 +136,9 @@ def _before_codes(scene: Scene) -> Iterator[Span]:
 
 def _listed(scene: Scene) -> Iterator[Span]:
     """Listed cities, states, countries, regions and counties, weighed by their cues."""
-    index = 0
-    while index < len(scene):
-        if not (scene.capital(index) and scene.is_word(index)) or _silent(scene, index):
-            index += 1
+    last = 0
+    for index in scene.capitals():
+        if index < last or _silent(scene, index):
             continue
         span, stop = _best_listed(scene, index)
         if span is not None:
@@ -148,7 +147,7 @@ def _listed(scene: Scene) -> Iterator[Span]:
             if span.category == "CITY" and _is_zip(scene, code):
                 yield scene.span(index, stop, "CITY", "place.city", 0.9)
                 yield scene.span(code, code + 1, "ZIP", "place.zip", 0.85)
-        index = max(stop, index + 1)
+        last = max(stop, index + 1)
 
 
 def _silent(scene: Scene, index: int) -> bool:

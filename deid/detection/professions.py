@@ -104,8 +104,8 @@ def _at_work_place(scene: Scene) -> Iterator[Span]:
     """*welder at Torrance Shipyards*: the occupation, and the place when it is written with a capital."""
     if scene.quiet:
         return
-    for index in range(1, len(scene) - 1):
-        if not scene.says(index, "occupation_at") or scene.view.loud[index] or not scene.same_line(index + 1):
+    for index in scene.written(scene.vocabulary.words["occupation_at"]):
+        if not 0 < index < len(scene) - 1 or scene.view.loud[index] or not scene.same_line(index + 1):
             continue
         start = next(
             (index - b for b in (4, 3, 2, 1) if index >= b and _occupation_at(scene, index - b) == index), index
@@ -124,16 +124,20 @@ def _at_work_place(scene: Scene) -> Iterator[Span]:
 
 def _apposed(scene: Scene) -> Iterator[Span]:
     """*Matthew, a kennel worker,*; *(line cook)*; *two jobs: welder*; *property manager* in a sentence."""
-    index = 0
-    while index < len(scene):
+    last = 0
+    for index in scene.of_phrase(_OCCUPATION):
         end = _occupation_at(scene, index)
-        if end == index or scene.has(end - 1, "role", "relation") or scene.has(index, "role", "function", "clinical"):
-            index += 1
+        if (
+            index < last
+            or end == index
+            or scene.has(end - 1, "role", "relation")
+            or scene.has(index, "role", "function", "clinical")
+        ):
             continue
         start, score = _apposition(scene, index, end)
         if score:
             yield scene.span(start, end, "PROFESSION", "profession.apposed", score)
-        index = end
+        last = end
 
 
 def _apposition(scene: Scene, index: int, end: int) -> tuple[int, float]:

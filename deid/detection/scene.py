@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 from deid.detection.fields import Scan
@@ -14,6 +16,9 @@ __all__ = ["Scene", "scene_of"]
 
 _CLINICAL_PHRASE = classes_of("clinical", "eponym", "device", "section")
 _APOSTROPHES = frozenset(("'", "\u2019"))
+_CAPITALS, _LETTERS = (
+    re.compile(b"[%b]" % bytes(kinds)) for kinds in ((TITLE, UPPER, MIXED), (LOWER, TITLE, UPPER, MIXED))
+)
 _QUIET_SHARE = 0.03
 """A text with fewer capitalized words than this says nothing by case."""
 
@@ -58,6 +63,23 @@ class Scene:
     def possessive(self, index: int) -> bool:
         """Tell whether an apostrophe and *s* stand at a word."""
         return self.word(index) in _APOSTROPHES and self.says(index + 1, "possessive")
+
+    def of_class(self, bits: int) -> list[int]:
+        """Return the words that have one of some classes."""
+        return [index for index, classes in enumerate(self.classes) if classes & bits]
+
+    def of_phrase(self, bits: int) -> list[int]:
+        """Return, in order, the words that have one of some classes or begin a phrase of the lists."""
+        return sorted({*self.of_class(bits), *self.phrases})
+
+    def written(self, words: Container[str]) -> list[int]:
+        """Return the places of some words, all folded."""
+        return [index for index, word in enumerate(self.view.folded) if word in words]
+
+    def capitals(self) -> list[int]:
+        """Return the words for which `capital` holds."""
+        kinds = _LETTERS if self.quiet else _CAPITALS
+        return [found.start() for found in kinds.finditer(self.view.kinds)]
 
     def blind(self, index: int) -> bool:
         """Tell whether the case of a word says nothing: lines of capitals, texts in lower case."""

@@ -27,7 +27,23 @@ SETS = {
 }
 PIECES = st.sampled_from(
     ["Dr. ", "new york", "New\nHampshire", "new\n\nmexico", "north  carolina", "SH-02-22222", "Name: ", "a b c: d\n"]
-    + ["ΟΔΟΣ", "İstanbul", "José", "e\u0301", "ﬁne", "\u2019s", "\ud800", "\0", "½", "١٢", "\r\n", "\x1c", "😀", "-3.5%", "McNeil"]  # fmt: skip
+    + [
+        "ΟΔΟΣ",
+        "İstanbul",
+        "José",
+        "e\u0301",
+        "ﬁne",
+        "\u2019s",
+        "\ud800",
+        "\0",
+        "½",
+        "١٢",
+        "\r\n",
+        "\x1c",
+        "😀",
+        "-3.5%",
+        "McNeil",
+    ]  # fmt: skip
 )
 TEXTS = st.lists(PIECES | st.text(max_size=8), max_size=25).map("".join)
 
@@ -123,7 +139,13 @@ def parts(**changed):
     return {
         **{"labels": 2, "attributes": ["a"], "begin": np.array([0, 1], np.int32), "label": np.array([1], np.int32)},
         **{"weight": np.ones(1), "transition": np.zeros((2, 2)), "prior": np.zeros(2), "offsets": (0,)},
-        **{"families": ((3, (0, 0, 0), {0: ""}),), "edges": ("",), "lists": (), "describe": alphabet.page, "fold": fold},
+        **{
+            "families": ((3, (0, 0, 0), {0: ""}),),
+            "edges": ("",),
+            "lists": (),
+            "describe": alphabet.page,
+            "fold": fold,
+        },
         **{"scheme": 1, "spaces": False, "skip_signs": False, "position": 0, "exact": False},
         **{"most_types": 100, "most_rows": 5000},
         **changed,

@@ -1,0 +1,164 @@
+"""Scrubbing whole notes: model, rules and surrogates, in MB/s of one core; against Presidio without its NER.
+
+    python scripts/bench/bench_scrub.py --texts ../shared/data/english/txt
+    python scripts/bench/bench_scrub.py --texts ../shared/data/english/txt --size 200            # as long as 200 MB
+    python scripts/bench/bench_scrub.py --texts ../shared/data/english/txt --presidio-python ENV/bin/python
+    python scripts/bench/bench_scrub.py --growth          # cost a token from 1 KB to 1 MB, memory as the archive grows
+
+CPU seconds of one process. The notes are repeated until `--size` MB, each under an id of its own; nothing that depends on
+a whole note is kept between notes. `--profile` prints where the time goes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import itertools
+import json
+import pstats
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from deid import read
+from deid.compiled import BACKEND
+from deid.document import Document
+from deid.keys import Key
+from deid.pipeline import Pipeline, build_recognizer
+from deid.replacement.policy import load_policy
+
+PRESIDIO = """
+import json, sys, time
+from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
+from presidio_analyzer.nlp_engine import NlpArtifacts, NlpEngine
+from presidio_anonymizer import AnonymizerEngine
+import spacy
+class Blank(NlpEngine):
+    engine_name, is_available = "blank", True
+    def __init__(self): self.nlp = None
+    def load(self): self.nlp = spacy.blank("en")
+    def is_loaded(self): return self.nlp is not None
+    def process_text(self, text, language):
+        doc = self.nlp(text)
+        return NlpArtifacts([], doc, [t.idx for t in doc], [t.lower_ for t in doc], self, language)
+    def process_batch(self, texts, language, **options):
+        for text in texts: yield text, self.process_text(text, language)
+    def is_stopword(self, word, language): return self.nlp.vocab[word].is_stop
+    def is_punct(self, word, language): return self.nlp.vocab[word].is_punct
+    def get_supported_entities(self): return []
+    def get_supported_languages(self): return ["en"]
+engine = Blank(); engine.load()
+registry = RecognizerRegistry(); registry.load_predefined_recognizers(languages=["en"])
+for recognizer in list(registry.recognizers):
+    if "Spacy" in recognizer.name or "Stanza" in recognizer.name or "Transformers" in recognizer.name:
+        registry.remove_recognizer(recognizer.name)
+analyzer = AnalyzerEngine(registry=registry, nlp_engine=engine, supported_languages=["en"])
+anonymizer = AnonymizerEngine()
+texts = json.load(open(sys.argv[1], encoding="utf-8"))
+def run(text): return anonymizer.anonymize(text, analyzer.analyze(text, language="en"))
+run(texts[0])
+start = time.process_time()
+for text in texts: run(text)
+print(json.dumps(time.process_time() - start))
+"""
+
+
+def repeated(documents: list[Document], size: float) -> Iterator[Document]:
+    """Repeat documents until so many bytes have passed, each under an id of its own."""
+    passed = 0
+    for number, document in enumerate(itertools.cycle(documents)):
+        if passed >= size:
+            return
+        passed += len(document.text.encode("utf-8", "surrogatepass"))
+        yield Document(f"{document.id}-{number}", document.text)
+
+
+def memory() -> float:
+    """Return the resident memory of this process in MB."""
+    fields = Path("/proc/self/statm").read_text(encoding="ascii").split()
+    return int(fields[1]) * resource.getpagesize() / 1e6
+
+
+def scrub(pipeline: Pipeline, documents: Iterator[Document]) -> tuple[float, int, int]:
+    """Return CPU seconds, bytes and failures of a pass."""
+    size = failed = 0
+    start = time.process_time()
+    for document in documents:
+        size += len(document.text.encode("utf-8", "surrogatepass"))
+        failed += not pipeline(document).document.id
+    return time.process_time() - start, size, failed
+
+
+def growth(pipeline: Pipeline, documents: list[Document]) -> None:
+    """Print the cost a byte as notes grow, and the memory as the archive does."""
+    whole = "\n\n".join(d.text for d in documents)
+    print(f"{'note':>9}{'us/KB':>9}")
+    for size in (1_000, 10_000, 100_000, 1_000_000):
+        # the same characters in notes of another length
+        pieces = [whole[i : i + size] for i in range(0, min(len(whole), 1_000_000), size)]
+        seconds, passed, _ = scrub(pipeline, (Document(f"{size}-{i}", p) for i, p in enumerate(pieces)))
+        print(f"{size // 1000:>6} KB{1e9 * seconds / passed:>9.0f}")
+    print(f"{'archive':>9}{'resident':>12}")
+    for step in range(1, 6):
+        scrub(pipeline, (Document(f"{step}-{d.id}", d.text) for d in repeated(documents, 4e6)))
+        print(f"{4 * step:>6} MB{memory():>9.0f} MB")
+
+
+def presidio(python: str, documents: list[Document]) -> float | None:
+    """Return the CPU seconds of Presidio without NER, None when it cannot be imported."""
+    with tempfile.TemporaryDirectory() as folder:
+        texts = Path(folder) / "texts.json"
+        texts.write_text(json.dumps([d.text for d in documents]), encoding="utf-8")
+        script = Path(folder) / "presidio_without_ner.py"
+        script.write_text(PRESIDIO, encoding="utf-8")
+        done = subprocess.run([python, str(script), str(texts)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = done.stderr.strip().splitlines()[-1:] or ["no message"]
+        print(f"Presidio: skipped ({last[0]}); name a Python that has presidio-analyzer and presidio-anonymizer")
+        return None
+    return float(json.loads(done.stdout.strip().splitlines()[-1]))
+
+
+def main() -> None:
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--texts", type=Path, default=Path("corpora/synthetic/dev.jsonl"), help="notes to scrub")
+    parser.add_argument("--size", type=float, default=4.0, help="MB")
+    parser.add_argument("--policy", default="surrogate")
+    parser.add_argument("--model", help="model, or none for rules alone")
+    parser.add_argument("--presidio-python", default=sys.executable)
+    parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--profile", action="store_true")
+    options = parser.parse_args()
+    if BACKEND != "native":
+        sys.exit("the compiled module is not there (see deid doctor): a figure without it says nothing")
+    documents = [d for d in read(options.texts) if isinstance(d, Document)]
+    start = time.process_time()
+    pipeline = Pipeline(build_recognizer(options.model), load_policy(options.policy), Key(b"k" * 32))
+    pipeline.prepare()
+    print(f"loaded in {time.process_time() - start:.2f} CPU s, {memory():.0f} MB resident")
+    if options.growth:
+        growth(pipeline, documents)
+        return
+    first, size, _ = scrub(pipeline, iter(documents))
+    print(f"first pass over {len(documents)} notes: {size / first / 1e6:.2f} MB/s")
+    if options.profile:
+        profile = cProfile.Profile()
+        profile.runcall(scrub, pipeline, iter(documents))
+        pstats.Stats(profile).sort_stats("tottime").print_stats(40)
+        return
+    seconds, size, _ = scrub(pipeline, repeated(documents, options.size * 1e6))
+    print(f"deid: {size / seconds / 1e6:.2f} MB/s over {size / 1e6:.0f} MB, {memory():.0f} MB resident")
+    theirs = presidio(options.presidio_python, documents)
+    if theirs:
+        once = sum(len(d.text.encode("utf-8", "surrogatepass")) for d in documents)
+        print(f"Presidio without NER: {once / theirs / 1e6:.3f} MB/s")
+        print(f"{size / seconds / (once / theirs):.1f} times Presidio's throughput")
+
+
+if __name__ == "__main__":
+    main()
