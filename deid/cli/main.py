@@ -36,6 +36,7 @@ GROUPS: tuple[str, ...] = (
     "budget",
     "cube",
     "genomes",
+    "trajectories",
 )
 """Modules of this package that register commands, in the order of the help page."""
 

@@ -1,0 +1,157 @@
+"""``deid trajectories``: release longitudinal records of codes and ages."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deid.cli.common import Summary, SummaryJson
+
+_trajectories = typer.Typer(no_args_is_help=True, help="Longitudinal records: sequences of codes and ages.")
+
+
+@_trajectories.command("anonymize")
+def _anonymize(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="CSV, Parquet or SQL: one row a diagnosis.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="New table: .csv, .tsv or .parquet.")],
+    k: Annotated[int, typer.Option("--k", metavar="N", help="How often each published trajectory occurs.")] = 5,
+    person: Annotated[str, typer.Option(metavar="COLUMN", help="Whose diagnosis it is.")] = "person",
+    code: Annotated[str, typer.Option(metavar="COLUMN", help="The diagnosis code.")] = "code",
+    age: Annotated[str, typer.Option(metavar="COLUMN", help="The age at the diagnosis.")] = "age",
+    attach: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column to release beside each trajectory (DNA, for instance).")
+    ] = None,
+    sensitive: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Sensitive column, one value a person.")
+    ] = None,
+    diversity: Annotated[
+        int, typer.Option("--l", metavar="N", help="Distinct sensitive values of equal trajectories, at least.")
+    ] = 1,
+    code_hierarchy: Annotated[
+        str, typer.Option(metavar="FILE|NAME", help="CSV in ARX's form, icd-10-cm, icd-9-cm or prefixes.")
+    ] = "icd-10-cm",
+    age_hierarchy: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="CSV in ARX's form; intervals of 5, 10, 20, 40 years.")
+    ] = None,
+    weight: Annotated[float, typer.Option(metavar="W", help="Weight of codes against ages, 0 to 1.")] = 0.5,
+    method: Annotated[str, typer.Option(metavar="a-gs|baseline", help="How trajectories are joined.")] = "a-gs",
+    repeats: Annotated[
+        bool, typer.Option("--cut-repeats", help="First cut numbers of repetitions of a code that fewer than k have.")
+    ] = False,
+    own_leaf: Annotated[
+        bool, typer.Option("--own-leaf", help="Codes outside the hierarchy are leaves of their own.")
+    ] = False,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the one random choice.")] = 0,
+    report: Annotated[Path | None, typer.Option(metavar="F", help="Write a page with levels, loss and a plot.")] = None,
+    sql_table: Annotated[str | None, typer.Option(metavar="NAME", help="Table of a database.")] = None,
+    summary_json: SummaryJson = None,
+) -> None:
+    """Release trajectories so that each occurs at least k times.
+
+    Persons are clustered (MDAV'), the trajectories of a cluster are aligned, generalized and cut until they are equal
+    (A-GS; Tamersoy and others 2012). The release is verified before it is written; persons become numbers.
+
+    Example: deid trajectories anonymize diagnoses.csv released.csv --k 5 --person mrn --code icd --age age
+    """
+    import pandas as pd
+
+    from deid.errors import ConfigError, InputError, OutputError
+    from deid.hierarchy import read_hierarchy
+    from deid.hierarchy_builders import BUILDERS, build_hierarchy
+    from deid.microdata import check_columns
+    from deid.tables import read_table, write_table
+    from deid.trajectories import anonymize_trajectories, check_trajectories
+    from deid.trajectories.measures import average_relative_error, loss_of
+    from deid.trajectories.records import suppress_repeats, trajectories_of_table
+
+    for path in (target, report):
+        if path is not None and path.exists():
+            raise OutputError("there already", "name a new file", str(path))
+    frame = read_table(table, table=sql_table)
+    check_columns(frame, [person, code, age, *([attach] if attach else []), *([sensitive] if sensitive else [])])
+    values = sorted({str(v) for v in frame[code].dropna()})
+    if code_hierarchy in BUILDERS:
+        codes = build_hierarchy(code_hierarchy, values)
+    else:
+        codes = read_hierarchy(Path(code_hierarchy))
+    years = sorted({str(v).removesuffix(".0") for v in frame[age].dropna()})
+    widths = [5, 10, 20, 40]
+    ages = read_hierarchy(age_hierarchy) if age_hierarchy else build_hierarchy("intervals", years, widths=widths)
+    data = trajectories_of_table(
+        frame, codes, ages, person=person, code=code, age=age, sensitive=sensitive, own_leaf=own_leaf
+    )
+    cut = 0
+    if repeats:
+        data, cut = suppress_repeats(data, k)
+    release = anonymize_trajectories(data, k, weight=weight, method=method, diversity=diversity, seed=seed)
+    published = release.published()
+    good, level, place = check_trajectories(published, k, data, diversity)
+    if not good:
+        raise InputError(
+            "the release does not hold", "nothing was written; please report this", "", f"person {(place or 0) + 1}"
+        )
+    rows: list[dict[str, object]] = []
+    beside = dict(zip(frame[person].astype(str), frame[attach], strict=True)) if attach else {}
+    for number, (who, pairs) in enumerate(zip(data.people, published, strict=True), 1):
+        more = {attach: beside[who]} if attach else {}
+        rows += [
+            {"record": number, code: data.codes.names[c], age: data.ages.names[a], **more} for c, a in pairs.tolist()
+        ] or [{"record": number, code: None, age: None, **more}]
+    if not rows:
+        raise ConfigError("nothing to write", "name a table with rows")
+    write_table(pd.DataFrame(rows), target)
+    loss, (error, queries) = loss_of(release), average_relative_error(release)
+    summary = Summary("trajectories anonymize")
+    summary.extra = {
+        "persons": len(data),
+        "level": level,
+        "clusters": len(release.clusters),
+        "ilm": loss.ilm,
+        "alm": loss.alm,
+        "ilm_estimate": loss.ilm_estimate,
+        "alm_estimate": loss.alm_estimate,
+        "suppressed": loss.suppressed + cut,
+        "pairs": loss.pairs + cut,
+        "average_relative_error": error,
+        "queries": queries,
+        "unsorted": data.unsorted,
+    }
+    summary.notes.append(
+        f"{len(data)} persons in {len(release.clusters)} clusters; every trajectory occurs at least {level} times; "
+        f"loss of codes {loss.ilm:.3f}, of ages {loss.alm:.3f}; {loss.suppressed + cut} of {loss.pairs + cut} pairs "
+        f"suppressed; relative error of {queries} counts {error:.3f}"
+    )
+    if data.unsorted:
+        summary.notes.append(f"{data.unsorted} histories were put in the order of their ages")
+    if report is not None:
+        _write_report(report, summary.extra, [len(c.members) for c in release.clusters], k)
+    summary.finish(summary_json)
+
+
+def _write_report(path: Path, figures: dict[str, object], sizes: list[int], k: int) -> None:
+    """Write the page of a release."""
+    import base64
+
+    from deid.evaluation.sections import Section
+    from deid.plots import COLOURS, image, new_figure
+    from deid.reporting import write_html
+
+    figure = new_figure(6, 3)
+    axes = figure.subplots()
+    axes.hist(sizes, bins=range(k, max(sizes) + 2), color=COLOURS[1])
+    axes.set_xlabel("persons of a cluster")
+    axes.set_ylabel("clusters")
+    rows = tuple((n.replace("_", " "), f"{v:.4f}" if isinstance(v, float) else str(v)) for n, v in figures.items())
+    command = " ".join(["deid", *map(shlex.quote, sys.argv[1:])])
+    sections = (Section("Release", ("", "figure"), rows, f"Made by: {command}"),)
+    plot = base64.b64encode(image(figure)).decode()
+    write_html(path, "experiment.html", title="Release of trajectories", sections=sections, plot=plot)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.add_typer(_trajectories, name="trajectories")

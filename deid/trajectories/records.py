@@ -1,0 +1,206 @@
+"""Longitudinal records as arrays: from a long table of persons, codes and ages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deid.errors import ConfigError, InputError
+from deid.hierarchy import Hierarchy
+from deid.microdata import check_columns, nearest
+from deid.trajectories.alignment import Pairs
+from deid.trajectories.trees import Tree, make_tree
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Trajectories", "make_trajectories", "suppress_repeats", "trajectories_of_table"]
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """One trajectory a person.
+
+    Parameters
+    ----------
+    people : tuple of str
+        Who they are.
+    pairs : int32 array, shape (all pairs, 2)
+        Nodes of codes and of ages, person after person, ages ascending.
+    bounds : int64 array, shape (people + 1,)
+        Where each trajectory begins and ends.
+    codes, ages : Tree
+        The hierarchies.
+    sensitive : tuple of str
+        A sensitive value of each person, for l-diversity; empty when there is none.
+    unsorted : int
+        Persons whose pairs were not in the order of their ages.
+    """
+
+    people: tuple[str, ...] = field(repr=False)
+    pairs: Pairs = field(repr=False)
+    bounds: np.ndarray = field(repr=False)
+    codes: Tree
+    ages: Tree
+    sensitive: tuple[str, ...] = field(default=(), repr=False)
+    unsorted: int = 0
+
+    def __len__(self) -> int:
+        return len(self.people)
+
+    def trajectory(self, place: int) -> Pairs:
+        """Return the trajectory at a place."""
+        return self.pairs[self.bounds[place] : self.bounds[place + 1]]
+
+
+def make_trajectories(
+    histories: Mapping[str, Sequence[tuple[str, str]]],
+    codes: Hierarchy,
+    ages: Hierarchy,
+    *,
+    own_leaf: bool = False,
+    sensitive: Mapping[str, str] | None = None,
+) -> Trajectories:
+    """Encode histories.
+
+    Parameters
+    ----------
+    histories : mapping
+        Person -> (code, age) pairs; put in the order of ages, pairs of one age stay in their order.
+    codes, ages : Hierarchy
+    own_leaf : bool
+        Codes outside the hierarchy become leaves below its root; otherwise they are an error.
+    sensitive : mapping, optional
+        Person -> sensitive value.
+
+    Raises
+    ------
+    InputError
+        When there is no history, an age is no number, or a value is not in its hierarchy (names the nearest code).
+    """
+    if not histories:
+        raise InputError("no history", "name a table with a person, a code and an age a row")
+    unknown = {code for history in histories.values() for code, _ in history if code not in codes}
+    if unknown and not own_leaf:
+        code = min(unknown)
+        raise InputError(
+            f"{len(unknown)} codes are not in the hierarchy, such as {code!r}",
+            f"{nearest(code, codes)} or let them be leaves of their own",
+        )
+    if unknown:
+        codes = Hierarchy(codes.name, {**codes.parents, **dict.fromkeys(sorted(unknown), codes.root)})
+    code_tree, age_tree = make_tree(codes), make_tree(ages)
+    rows: list[tuple[int, int]] = []
+    bounds = [0]
+    unsorted = 0
+    for place, history in enumerate(histories.values(), 1):
+        try:
+            numbers = [float(age) for _, age in history]
+        except ValueError:
+            raise InputError("an age is no number", "correct it", "", f"person {place}") from None
+        if any(not 0 <= n < float("inf") for n in numbers):
+            raise InputError("an age is negative or missing", "correct it", "", f"person {place}")
+        order = sorted(range(len(history)), key=numbers.__getitem__)
+        unsorted += order != list(range(len(history)))
+        for i in order:
+            code, age = history[i]
+            if age not in age_tree.index:
+                raise InputError("an age is not in its hierarchy", "add it to the hierarchy", "", f"person {place}")
+            rows.append((code_tree.index[code], age_tree.index[age]))
+        bounds.append(len(rows))
+    return Trajectories(
+        tuple(histories),
+        np.array(rows, dtype=np.int32).reshape(-1, 2),
+        np.array(bounds, dtype=np.int64),
+        code_tree,
+        age_tree,
+        tuple(sensitive[p] for p in histories) if sensitive else (),
+        unsorted,
+    )
+
+
+def trajectories_of_table(
+    table: pd.DataFrame,
+    codes: Hierarchy,
+    ages: Hierarchy,
+    *,
+    person: str,
+    code: str,
+    age: str,
+    sensitive: str | None = None,
+    own_leaf: bool = False,
+) -> Trajectories:
+    """Read a long table: one row a diagnosis, with columns for the person, the code and the age.
+
+    Raises
+    ------
+    ConfigError
+        When a column is missing.
+    InputError
+        When a cell is empty, or `make_trajectories` cannot encode it; names the row.
+    """
+    check_columns(table, [person, code, age, *([sensitive] if sensitive else [])])
+    for column in (person, code, age):
+        missing = table[column].isna().to_numpy()
+        if missing.any():
+            row = int(missing.argmax()) + 1
+            raise InputError(f"an empty cell in column {column!r}", "fill it in, or remove the row", "", f"row {row}")
+    histories: dict[str, list[tuple[str, str]]] = {}
+    values: dict[str, str] = {}
+    columns = [table[c].astype(str).tolist() for c in (person, code, age)]
+    for who, what, when in zip(*columns, strict=True):
+        histories.setdefault(who, []).append((what, when.removesuffix(".0")))
+    if sensitive:
+        for row, (who, value) in enumerate(zip(columns[0], table[sensitive].astype(str), strict=True), 1):
+            if values.setdefault(who, value) != value:
+                raise ConfigError(
+                    f"a person has two values of {sensitive!r} (row {row})",
+                    "the sensitive column says one thing a person",
+                )
+    return make_trajectories(histories, codes, ages, own_leaf=own_leaf, sensitive=values or None)
+
+
+def suppress_repeats(data: Trajectories, k: int) -> tuple[Trajectories, int]:
+    """Remove repetitions of codes until every number of repetitions of a code is held by ``k`` trajectories.
+
+    The rarest count of a code is lowered by one first (its last occurrence goes), as in Tamersoy and others, AMIA 2010;
+    a single occurrence always stays, for what is rarer than that is the alignment's work.
+
+    Returns
+    -------
+    Trajectories
+    int
+        Pairs that were removed.
+    """
+    held: dict[int, Counter[int]] = {}
+    own = [Counter(data.trajectory(i)[:, 0].tolist()) for i in range(len(data))]
+    for counts in own:
+        for code, count in counts.items():
+            held.setdefault(code, Counter())[count] += 1
+    lowered: dict[int, dict[int, int]] = {}
+    for code, counts in held.items():
+        steps = lowered.setdefault(code, {})
+        for count in range(max(counts), 1, -1):
+            if 0 < counts[count] < k:
+                counts[count - 1] += counts.pop(count)
+                steps[count] = count - 1
+    chosen = np.ones(len(data.pairs), dtype=bool)
+    for i, counts in enumerate(own):
+        start = int(data.bounds[i])
+        seen: Counter[int] = Counter()
+        for offset, code in enumerate(data.trajectory(i)[:, 0].tolist()):
+            seen[code] += 1
+            chosen[start + offset] = seen[code] <= _settled(lowered[code], counts[code])
+    bounds = np.concatenate([[0], np.cumsum(chosen)])[data.bounds]
+    return replace(data, pairs=data.pairs[chosen], bounds=bounds.astype(np.int64)), int((~chosen).sum())
+
+
+def _settled(steps: Mapping[int, int], count: int) -> int:
+    """Follow a count to where it was lowered to."""
+    while count in steps:
+        count = steps[count]
+    return count
