@@ -45,8 +45,8 @@ def join_complements(table: CodedTable, classes: Indices, model: TCloseness) -> 
     coded, codes = table.sensitive[model.column]
     width = coded.size
     known = codes >= 0
-    held = np.bincount(classes[known] * width + codes[known], minlength=count * width).reshape(count, width)
-    held = held.astype(np.float64)
+    pairs = np.bincount(classes[known] * width + codes[known], minlength=count * width)
+    held = pairs.reshape(count, width).astype(np.float64)
     total = held.sum(axis=1)
     overall = held.sum(axis=0) / max(held.sum(), 1.0)
     size = groups_of(table, classes, count).sizes
