@@ -17,6 +17,7 @@ from deid.cli.source_options import (
     Bias,
     DateField,
     Deny,
+    Doubt,
     Encoding,
     Failed,
     IdField,
@@ -65,6 +66,7 @@ def _scrub(
     transformer: Transformer = None,
     rules: Rules = None,
     bias: Bias = None,
+    doubt: Doubt = 0.0,
     language: Language = None,
     method: Annotated[
         str, typer.Option(metavar="NAME", help="policy, or concept-match: block all that no nomenclature knows.")
@@ -130,7 +132,7 @@ def _scrub(
     if target is not None:
         check_output(source, target)
     whole = method != "policy"
-    unused = (policy, model, transformer, rules, bias, deny, allow, known, known_field)
+    unused = (policy, model, transformer, doubt, rules, bias, deny, allow, known, known_field)
     if whole and (gold or any(option is not None for option in unused)):
         raise ConfigError(f"--method {method} uses no annotations, policy, model or lists", "leave out their options")
     if gold and (deny or allow):
@@ -148,6 +150,7 @@ def _scrub(
             known=people.recognizer(language),
             site=site,
             transformer=transformer,
+            doubt=doubt,
         )
     )
     loaded = load_policy(policy or DEFAULT_POLICY, accept or ())
@@ -231,6 +234,7 @@ def _tag(
     transformer: Transformer = None,
     rules: Rules = None,
     bias: Bias = None,
+    doubt: Doubt = 0.0,
     threshold: Annotated[
         float | None, typer.Option(metavar="P", help="Leave out what the model is less sure of than P (0 to 1).")
     ] = None,
@@ -285,6 +289,7 @@ def _tag(
         known=people.recognizer(language),
         site=site,
         transformer=transformer,
+        doubt=doubt,
     )
     labels = recognizer.categories
     if format is None:

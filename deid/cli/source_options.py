@@ -75,6 +75,12 @@ Model = Annotated[
     str | None,
     typer.Option(metavar="NAME|DIR", help="Shipped model or model folder; none for rules alone."),
 ]
+Doubt = Annotated[
+    float,
+    typer.Option(
+        metavar="P", help="Flag a word too where the model's probability that it is no PHI is at most P: fewer leaks."
+    ),
+]
 Transformer = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Token-classification model (ONNX) that works beside model and rules."),

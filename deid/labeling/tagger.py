@@ -15,6 +15,7 @@ import numpy as np
 from deid.document import Document, Span
 from deid.errors import ConfigError, ModelError, OutputError
 from deid.features import FeatureSet
+from deid.labeling import kernels
 from deid.labeling import model_folder as folders
 from deid.labeling.decoder import Decoder
 from deid.labeling.learners import LEARNERS
@@ -52,6 +53,10 @@ class Tagger:
     scores: bool = False
     """Whether spans carry the smallest marginal probability of their tokens' labels (twice the time)."""
 
+    doubt: float = 0.0
+    """A token that got the label O is flagged all the same where the probability of O is at most this, with the most
+    probable other label: fewer leaks for more false alarms, at a better rate than `bias` gives (twice the time)."""
+
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels in the order of their ids."""
@@ -81,12 +86,25 @@ class Tagger:
 
     def label(self, text: str) -> tuple[list[str], np.ndarray, np.ndarray]:
         """Return the labels of the tokens that are labelled, and the tokens' starts and ends."""
-        best, starts, ends, _ = self.decoder.decode(text, self.bias)
+        best, starts, ends, _ = self._decode(text)
         return [self.labels[i] for i in best.tolist()], starts, ends
+
+    def _decode(self, text: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+        if not self.doubt or "O" not in self.labels:
+            return self.decoder.decode(text, self.bias, sure=self.scores)
+        emissions, starts, ends = self.decoder.scores(text, self.bias)
+        best = kernels.viterbi(emissions, self.decoder.weights.transition)
+        chance = kernels.marginals(emissions, self.decoder.weights.transition)
+        outside = self.labels.index("O")
+        doubted = (best == outside) & (chance[:, outside] <= self.doubt)
+        others = chance.copy()
+        others[:, outside] = -1.0
+        best = np.where(doubted, others.argmax(axis=1), best)
+        return best, starts, ends, chance[np.arange(len(best)), best] if self.scores else None
 
     def find(self, document: Document) -> list[Span]:
         """Return the spans found in the document's text, in order; its annotations are ignored."""
-        best, starts, ends, sure = self.decoder.decode(document.text, self.bias, sure=self.scores)
+        best, starts, ends, sure = self._decode(document.text)
         names = self.labels
         inside = np.flatnonzero(best != names.index("O")) if "O" in names else np.arange(len(best))
         # of the items outside spans only one behind each run matters, to close it

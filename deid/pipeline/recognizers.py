@@ -46,6 +46,7 @@ def build_recognizer(
     known: KnownRecognizer | None = None,
     site: SiteLists | None = None,
     transformer: Path | None = None,
+    doubt: float = 0.0,
 ) -> LazyRecognizer:
     """Return the recognizer for what a user asks for.
 
@@ -68,6 +69,8 @@ def build_recognizer(
         Terms that are always PHI, and terms that never are.
     transformer : Path, optional
         Folder of a token-classification model (`deid.detection.transformer`) that works beside the others.
+    doubt : float
+        Flag a word too where the model's probability that it is no PHI is at most this (`Tagger.doubt`); 0 to 1.
 
     Raises
     ------
@@ -75,14 +78,18 @@ def build_recognizer(
         When the options contradict each other, or there is no such language; a model that cannot be loaded is an error
         when it is first used.
     """
-    if model == RULES_ALONE and (rules is False or bias is not None or threshold is not None):
+    if not 0 <= doubt <= 1:
+        raise ConfigError("the doubt must be 0 to 1", "it is a probability")
+    if model == RULES_ALONE and (rules is False or bias is not None or threshold is not None or doubt):
         raise ConfigError("without a model there are no dials, and rules are needed", "name a model")
     if threshold is not None and not 0 <= threshold <= 1:
         raise ConfigError("the threshold must be 0 to 1", "it is a probability")
     if language is not None and language not in languages():
         raise ConfigError(f"there are no rules for the language {language!r}", f"languages: {', '.join(languages())}")
     dial = bias if bias is None or isinstance(bias, Dial) else parse_dial(str(bias))
-    return LazyRecognizer(_Wish(model, rules, dial, threshold, language, known, site or SiteLists(), transformer))
+    return LazyRecognizer(
+        _Wish(model, rules, dial, threshold, language, known, site or SiteLists(), transformer, doubt)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,7 @@ class _Wish:
     known: KnownRecognizer | None
     site: SiteLists
     transformer: Path | None
+    doubt: float
 
     def languages(self, tagger: Tagger | None) -> tuple[str, ...]:
         """Return the languages of the rules to use."""
@@ -128,6 +136,7 @@ class LazyRecognizer:
             tagger,
             bias=tagger.bias if dial is None else dial.for_model(tagger),
             scores=tagger.scores or wish.threshold is not None,
+            doubt=wish.doubt,
         )
 
     @cached_property

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from deid.document import Document
 from deid.errors import ConfigError, ModelError, OutputError
 from deid.features import FeatureSet
 from deid.labeling.audit import audit_model, export_model
+from deid.labeling.kernels import marginals
 from deid.labeling.tagger import Tagger, load_model, train
 from deid.labeling.training import ALGORITHMS, TrainingOptions, corpus_checksum, prepare
 
@@ -82,6 +85,19 @@ def test_stochastic_gradient_learns_and_repeats(corpus: list[Document]) -> None:
     assert losses[-1] < losses[0] / 10
     again = train(corpus, FeatureSet("default", "rac"), options)
     assert (again.decoder.weights.state == tagger.decoder.weights.state).all()
+
+
+def test_what_is_in_doubt_is_flagged(small_tagger: Tagger, corpus: list[Document]) -> None:
+    outside = small_tagger.labels.index("O")
+    for document in corpus[:5]:
+        emissions, _, _ = small_tagger.decoder.scores(document.text)
+        chance = marginals(np.array(emissions), small_tagger.decoder.weights.transition)[:, outside]
+        plain, _, _ = small_tagger.label(document.text)
+        for doubt in (0.3, 0.9, 0.999, 1.0):
+            labels, _, _ = dataclasses.replace(small_tagger, doubt=doubt).label(document.text)
+            for before, after, p in zip(plain, labels, chance.tolist(), strict=True):
+                assert (after != "O") == (before != "O" or p <= doubt)
+                assert before in ("O", after)
 
 
 def test_margins_make_a_tagger_that_flags_more(corpus: list[Document]) -> None:
