@@ -63,10 +63,9 @@ def decipher(text: str, lexicon: Lexicon) -> str:
     read = text
     if any(c.isdigit() for c in text):
         # most of a text has no digit near, and is not looked at
-        read = _WITH_DIGIT.sub(lambda piece: _NUMBER.sub(_number, piece[0]), read)
-        read = _YEAR.sub(_digits, read)
+        read = _WITH_DIGIT.sub(lambda piece: _YEAR.sub(_digits, _NUMBER.sub(_number, piece[0])), read)
         read = _GROUP.sub(_digits, read)
-        read = _WORD.sub(_word, read)
+        read = _WITH_DIGIT.sub(lambda piece: _WORD.sub(_word, piece[0]), read)
     return _respell(read, lexicon)
 
 

@@ -95,9 +95,10 @@ def _stay(places: int, sets: Sets) -> int:
 
 
 def _anything(places: int, sets: Sets) -> int:
-    for place in range((places & -places).bit_length() - 1, AFTER):
+    first = places & -places
+    for place in range(first.bit_length() - 1, AFTER):
         sets[place] |= _ALL
-    return 2 * _BEYOND - 1 if places else 0
+    return 2 * _BEYOND - first if places else 0
 
 
 def _one(allowed: int) -> _Node:
