@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os.path
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,8 +134,12 @@ def read_codes(
 
 def close_code(code: str, known: Iterable[str]) -> str:
     """Return a hint that names the known code nearest to one, if any is near."""
-    close = difflib.get_close_matches(code, list(known), 1, 0.5)
-    return f"did you mean {close[0]!r}?" if close else "no known code is near it"
+    close = difflib.get_close_matches(code, list(known), 5, 0.5)
+    if not close:
+        return "no known code is near it"
+    # the beginning of a code says most
+    best = max(close, key=lambda other: len(os.path.commonprefix([code, other])))
+    return f"did you mean {best!r}?"
 
 
 def codes_hierarchy(data: CodedRecords, name: str | None, *, own_leaf: bool = False) -> Hierarchy | None:

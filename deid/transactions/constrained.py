@@ -1,0 +1,288 @@
+"""Set-based generalization under privacy and utility policies: UGACLIP, ACLIP, CBA, COAT and PCTA.
+
+Attacker: knows one of the sets of codes of the privacy policy. Afterwards what stands for a set occurs in 0 or in at
+least k records. Codes are combined where the utility policy allows it, at the least utility loss (UL), and suppressed
+everywhere where nothing else is left. Both only let supports of constraints grow, or turn them on: the loops end, and
+begin again as long as a constraint is unprotected.
+
+Sources: UGACLIP and ACLIP: Loukides, Gkoulalas-Divanis and Malin, PNAS 2010. CBA: the same, ITAB 2010. COAT: the same,
+Knowledge and Information Systems 2011. PCTA: Gkoulalas-Divanis and Loukides 2012.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deid.errors import ConfigError, InputError
+from deid.transactions.policies import check_utility_policy
+from deid.transactions.suppression import require_records
+from deid.transactions.transactions import Transactions, generalize, set_label
+
+__all__ = ["Constrained", "aclip", "cba", "coat", "pcta", "ugaclip"]
+
+Policy = Sequence[frozenset[str]]
+Weight = Callable[[frozenset[str]], float]
+
+
+@dataclass(frozen=True, eq=False)
+class Constrained:
+    """A release under policies.
+
+    Parameters
+    ----------
+    published : Transactions
+        The records.
+    merges : int
+        How often two items were combined.
+    suppressed : tuple of str
+        Codes that are gone.
+    """
+
+    published: Transactions
+    merges: int
+    suppressed: tuple[str, ...]
+
+
+class _State:
+    """The present map of codes to generalized items, with what the methods ask of it."""
+
+    def __init__(self, data: Transactions, privacy: Policy, k: int, utility: Policy, weight: Weight | None) -> None:
+        require_records(data, k)
+        self.data, self.k, self.weight = data, k, weight
+        # a code without records is no code of the release: it neither protects nor combines
+        place = {code: item for code, item in data.place.items() if data.supports[item]}
+        self.constraints = [tuple(place[code] for code in sorted(codes) if code in place) for codes in privacy]
+        self.image = list(range(len(data.labels)))  # generalized item of each code, -1 suppressed
+        self.members: dict[int, list[int]] = {item: [item] for item in self.image}
+        self.bits = dict(enumerate(data.bits))
+        self.counts = dict(enumerate(data.supports.tolist()))
+        self.group_of: dict[int, int] = {}
+        self.inside: list[set[int]] = []  # the generalized items of each utility constraint
+        for number, codes in enumerate(utility):
+            held = {place[code] for code in codes if code in place}
+            self.inside.append(held)
+            self.group_of.update(dict.fromkeys(held, number))
+        self.touching: dict[int, set[int]] = {}  # constraints of each generalized item
+        for number, items in enumerate(self.constraints):
+            for item in items:
+                self.touching.setdefault(item, set()).add(number)
+        self.merges = 0
+        self.open: dict[int, int] = {}  # unprotected constraints with their supports
+        self._update(range(len(self.constraints)))
+
+    def published(self, number: int) -> set[int]:
+        """Return what stands for the codes of a constraint."""
+        return {self.image[item] for item in self.constraints[number]} - {-1}
+
+    def support(self, items: Iterable[int]) -> int:
+        held = self.data.all_bits
+        for item in items:
+            held &= self.bits[item]
+        return held.bit_count()
+
+    def _update(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            items = self.published(number)
+            count = self.support(items)
+            if items and 0 < count < self.k:
+                self.open[number] = count
+            else:
+                self.open.pop(number, None)
+
+    def partners(self, item: int) -> set[int]:
+        """Return the items that one may be combined with."""
+        group = self.group_of.get(self.members[item][0])
+        return set() if group is None else self.inside[group] - {item}
+
+    def loss(self, a: int, b: int) -> tuple[float, int, int]:
+        """Return what orders pairs by the UL of their union: its logarithm but for what is common to all."""
+        size = len(self.members[a]) + len(self.members[b])
+        held = (self.bits[a] | self.bits[b]).bit_count()
+        log = (math.log2(2**size - 1) if size < 60 else size) + math.log2(held or 1)
+        if self.weight is not None:
+            names = frozenset(self.data.labels[item] for item in self.members[a] + self.members[b])
+            log += math.log2(max(self.weight(names), 1e-9))
+        return log, min(a, b), max(a, b)
+
+    def merge(self, a: int, b: int) -> None:
+        keep, gone = min(a, b), max(a, b)
+        for item in self.members[gone]:
+            self.image[item] = keep
+        self.members[keep] += self.members.pop(gone)
+        self.bits[keep] |= self.bits.pop(gone)
+        self.counts[keep] = self.bits[keep].bit_count()
+        self.inside[self.group_of[gone]].discard(gone)
+        touched = self.touching.setdefault(keep, set())
+        touched |= self.touching.pop(gone, set())
+        self.merges += 1
+        self._update(touched)
+
+    def suppress(self, item: int) -> None:
+        for member in self.members[item]:
+            self.image[member] = -1
+        group = self.group_of.get(self.members[item][0])
+        if group is not None:
+            self.inside[group].discard(item)
+        self._update(self.touching.pop(item, set()))
+
+    def rarest_first(self, items: Iterable[int]) -> list[int]:
+        return sorted(items, key=lambda item: (self.counts[item], item))
+
+    def suppress_until_protected(self, number: int, most: int | None = None) -> None:
+        """Suppress what stands for a constraint and cannot be combined, rarest first, until it is protected."""
+        for item in self.rarest_first(self.published(number)):
+            if number not in self.open:
+                return
+            if not self.partners(item):
+                self.suppress(item)
+                self._check_share(number, most)
+
+    def _check_share(self, number: int, most: int | None) -> None:
+        gone = sum(image < 0 for image in self.image)
+        if most is not None and gone > most:
+            size = len(self.constraints[number])
+            raise ConfigError(
+                f"privacy constraint {number + 1} of {len(self.constraints)} ({size} codes) cannot be met: more than "
+                f"{most} codes would be suppressed",
+                "allow more suppression, widen the utility constraints, or ask for a smaller k",
+            )
+
+    def result(self) -> Constrained:
+        used = sorted({image for image in self.image if image >= 0})
+        place = {item: i for i, item in enumerate(used)}
+        members = [frozenset(self.data.labels[i] for i in self.members[item]) for item in used]
+        image = np.array([place.get(item, -1) for item in self.image], dtype=np.int64)
+        gone = tuple(self.data.labels[i] for i, item in enumerate(self.image) if item < 0)
+        return Constrained(generalize(self.data, image, [set_label(m) for m in members], members), self.merges, gone)
+
+
+def _utility(data: Transactions, utility: Policy, free: bool) -> list[frozenset[str]]:
+    check_utility_policy(utility)
+    rest = frozenset(data.labels).difference(*utility)
+    return [*utility, rest] if free and rest else list(utility)
+
+
+def ugaclip(
+    data: Transactions,
+    privacy: Policy,
+    utility: Policy,
+    k: int,
+    *,
+    free: bool = False,
+    weight: Weight | None = None,
+) -> Constrained:
+    """Protect the constraint that most records support first; combine its rarest item with the partner of least UL.
+
+    Parameters
+    ----------
+    privacy : sequence of frozenset of str
+        Privacy constraints; codes that no record has are left out.
+    utility : sequence of frozenset of str
+        Disjoint utility constraints.
+    k : int
+        Records that must support a constraint.
+    free : bool
+        Codes in no utility constraint may be combined with each other; else they can only be suppressed.
+    weight : callable, optional
+        Semantic distance of a set of codes, from 0 to 1; 1 by default.
+    """
+    state = _State(data, privacy, k, _utility(data, utility, free), weight)
+    while state.open:
+        number = max(state.open, key=lambda n: (state.open[n], -n))
+        while number in state.open:
+            item = state.rarest_first(state.published(number))[0]
+            partners = state.partners(item)
+            if partners:
+                state.merge(item, min(partners, key=lambda other: state.loss(item, other)))
+            else:
+                state.suppress_until_protected(number)
+    return state.result()
+
+
+def aclip(data: Transactions, privacy: Policy, k: int, *, weight: Weight | None = None) -> Constrained:
+    """Do as UGACLIP without a utility policy: any codes may be combined."""
+    return ugaclip(data, privacy, [frozenset(data.labels)], k, weight=weight)
+
+
+def _cheapest_pair(state: _State, number: int) -> tuple[int, int] | None:
+    pairs = (state.loss(item, other) for item in state.published(number) for other in state.partners(item))
+    best = min(pairs, default=None)
+    return None if best is None else best[1:]
+
+
+def cba(
+    data: Transactions,
+    privacy: Policy,
+    utility: Policy,
+    k: int,
+    *,
+    free: bool = False,
+    weight: Weight | None = None,
+) -> Constrained:
+    """Clustering-based anonymizer: constraints by falling support, each by the pair of least UL of all its items.
+
+    Parameters are those of `ugaclip`.
+    """
+    state = _State(data, privacy, k, _utility(data, utility, free), weight)
+    while state.open:  # combining can turn on constraints that no record supported
+        for number in sorted(state.open, key=lambda n: (-state.open[n], n)):
+            while number in state.open:
+                pair = _cheapest_pair(state, number)
+                if pair is None:
+                    state.suppress_until_protected(number)
+                else:
+                    state.merge(*pair)
+    return state.result()
+
+
+def coat(
+    data: Transactions,
+    privacy: Policy,
+    utility: Policy,
+    k: int,
+    *,
+    most_suppressed: float = 1.0,
+    free: bool = False,
+    weight: Weight | None = None,
+) -> Constrained:
+    """Constraint-based anonymization: as UGACLIP, by the pair of least UL, with a bound on suppression.
+
+    Parameters
+    ----------
+    most_suppressed : float
+        Greatest share of the codes that may be suppressed.
+
+    Raises
+    ------
+    ConfigError
+        When the bound does not allow it; names the constraint by its number.
+    """
+    state = _State(data, privacy, k, _utility(data, utility, free), weight)
+    most = math.floor(most_suppressed * len(data.labels) + 1e-9)
+    while state.open:
+        number = max(state.open, key=lambda n: (state.open[n], -n))
+        while number in state.open:
+            pair = _cheapest_pair(state, number)
+            if pair is None:
+                state.suppress_until_protected(number, most)
+            else:
+                state.merge(*pair)
+    return state.result()
+
+
+def pcta(data: Transactions, privacy: Policy, k: int, *, weight: Weight | None = None) -> Constrained:
+    """Combine the pair of least UL, without a utility policy and without suppression, until constraints are met.
+
+    Raises
+    ------
+    InputError
+        When fewer than k records hold codes at all.
+    """
+    held = int((data.lengths > 0).sum())
+    if 0 < held < k:
+        raise InputError(f"{held} records with codes are fewer than k = {k}", "ask for a smaller k, or add records")
+    return cba(data, privacy, [frozenset(data.labels)], k, weight=weight)

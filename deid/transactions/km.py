@@ -1,0 +1,229 @@
+"""k^m-anonymity by generalization (Terrovitis, Mamoulis and Kalnis, VLDB 2008; VLDB Journal 2010).
+
+Attacker: knows up to m codes of a person. Every set of up to m published items that occurs does so in at least k
+records. `apriori_cut` recodes whole subtrees everywhere; the variants recode parts of the records (`local_recoding`) or
+begin with parts of the codes (`vertical_cut`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid.errors import ConfigError, InputError
+from deid.transactions.suppression import require_records
+from deid.transactions.transactions import Transactions, from_rows, generalize
+from deid.transactions.tree import CodeTree
+
+__all__ = ["apriori_cut", "local_recoding", "vertical_cut"]
+
+MOST_SETS = 100_000_000
+"""Sets of m codes, counted with repetition, above which the search is refused."""
+
+Cut = NDArray[np.int64]
+"""Node that each item is published as."""
+
+
+def apriori_cut(
+    data: Transactions, tree: CodeTree, k: int, m: int, *, start: Cut | None = None, below: int | None = None
+) -> Cut:
+    """Find a cut of the tree that makes the records k^m-anonymous.
+
+    Level by level: sets of j items that are rare on the present cut are generalized by the ancestors that cost least
+    certainty and make them frequent, whole subtrees at a time. Supports of lower levels only grow by that.
+
+    Parameters
+    ----------
+    start : int64 array, shape (items,), optional
+        Cut to begin with; the items themselves by default.
+    below : int, optional
+        Generalize no higher than to this node; sets that would need it stay rare.
+
+    Raises
+    ------
+    InputError
+        When fewer than k records hold codes at all.
+    ConfigError
+        When the records are too long for m.
+    """
+    require_records(data, k)
+    if m < 1 or k < 1:
+        raise ConfigError("k and m are at least 1", "for example k = 5, m = 2")
+    held = int((data.lengths > 0).sum())
+    if below is None and 0 < held < k:
+        raise InputError(f"{held} records with codes are fewer than k = {k}", "ask for a smaller k, or add records")
+    if sum(math.comb(int(n), m) for n in data.lengths.tolist()) > MOST_SETS:
+        raise ConfigError(f"the records hold more than {MOST_SETS:,} sets of {m} codes", "choose a smaller m")
+    cut = np.arange(len(data.labels)) if start is None else start.copy()
+    nodes = _Nodes(data, tree)
+    top = tree.root if below is None else below
+    for size in range(1, m + 1):
+        given_up: set[tuple[int, ...]] = set()
+        while True:
+            used, published = _recode(data, cut)
+            rare = [tuple(int(used[i]) for i in items) for items in _rare_sets(published, size, k)]
+            rare = [items for items in rare if items not in given_up]
+            if not rare:
+                break
+            for items in rare:
+                if any(cut[tree.leaves[node][0]] != node for node in items):
+                    continue  # generalized meanwhile
+                chosen = nodes.cheapest(items, cut, k, top)
+                if chosen is None:
+                    given_up.add(items)
+                else:
+                    for node in chosen:
+                        cut[nodes.leaves[node]] = node
+    return cut
+
+
+def _recode(data: Transactions, cut: Cut) -> tuple[NDArray[np.int64], Transactions]:
+    """Return the nodes of a cut that are there, and the records over them."""
+    used, image = np.unique(cut, return_inverse=True)
+    return used, generalize(data, image, [str(i) for i in range(len(used))], ())
+
+
+def _rare_sets(published: Transactions, size: int, k: int) -> Iterator[tuple[int, ...]]:
+    """Yield the sets of a size that fewer than k records hold, but some; all smaller sets are frequent."""
+    supports = published.supports
+    if size == 1:
+        yield from ((int(item),) for item in np.flatnonzero((supports > 0) & (supports < k)))
+        return
+    order = np.argsort(published.items, kind="stable")
+    holding = np.split(published.record_of[order], np.cumsum(supports)[:-1])
+    for item, records in enumerate(holding):
+        part = published.take(records)
+        later = part.items > item
+        if size == 2:
+            counts = np.bincount(part.items[later], minlength=len(supports))
+            yield from ((item, int(other)) for other in np.flatnonzero((counts > 0) & (counts < k)))
+            continue
+        lengths = np.bincount(part.record_of[later], minlength=len(part))
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        rest = Transactions(part.labels, offsets, part.items[later], part.members)
+        yield from ((item, *others) for others in _rare_sets(rest, size - 1, k))
+
+
+class _Nodes:
+    """Supports and costs of the nodes of a tree."""
+
+    def __init__(self, data: Transactions, tree: CodeTree) -> None:
+        self.tree = tree
+        self.data = data
+        self.leaves = [np.array(leaves) for leaves in tree.leaves]
+        self.size = np.array([len(leaves) for leaves in tree.leaves])
+        self.held: dict[int, int] = {}
+        self.chains: dict[int, list[int]] = {}
+        self.under: dict[int, frozenset[int]] = {}
+
+    def bits(self, node: int) -> int:
+        if node not in self.held:
+            bits = 0
+            for item in self.tree.leaves[node]:
+                bits |= self.data.bits[item]
+            self.held[node] = bits
+        return self.held[node]
+
+    def _cost(self, node: int, cut: Cut) -> int:
+        """Return by how much the certainty penalty grows, in codes times occurrences."""
+        items = self.leaves[node]
+        occurrences = self.data.supports[items]
+        return int(occurrences.sum() * self.size[node] - (occurrences * self.size[cut[items]]).sum())
+
+    def cheapest(self, items: tuple[int, ...], cut: Cut, k: int, top: int) -> list[int] | None:
+        """Return the nodes that items are best generalized to, so that k records hold them."""
+        chains = []
+        for item in items:
+            chain = self.chains.setdefault(item, self.tree.chain(item))
+            chains.append(chain[: chain.index(top) + 1] if top in chain else [item])
+        cost = {node: self._cost(node, cut) for chain in chains for node in chain}
+        best: tuple[int, list[int]] | None = None
+        for nodes in set(itertools.product(*chains)):
+            # of nodes above each other the higher one says all
+            apart = [a for a in set(nodes) if not any(a != b and a in self._below(b) for b in nodes)]
+            apart.sort()
+            total = sum(cost[node] for node in apart)
+            if best is not None and (total, apart) >= best:
+                continue
+            held = self.data.all_bits
+            for node in apart:
+                held &= self.bits(node)
+            if held.bit_count() >= k:
+                best = (total, apart)
+        return None if best is None else best[1]
+
+    def _below(self, node: int) -> frozenset[int]:
+        """Return the nodes that lie under one, itself included."""
+        if node not in self.under:
+            self.under[node] = frozenset(other for item in self.tree.leaves[node] for other in self._up_to(item, node))
+        return self.under[node]
+
+    def _up_to(self, item: int, node: int) -> list[int]:
+        chain = self.chains.setdefault(item, self.tree.chain(item))
+        return chain[: chain.index(node) + 1]
+
+
+def vertical_cut(data: Transactions, tree: CodeTree, k: int, m: int) -> Cut:
+    """Find a cut part by part (VPA): first within each branch below the root, then over all codes together."""
+    require_records(data, k)
+    cut = np.arange(len(data.labels))
+    for branch in tree.children()[tree.root]:
+        inside = np.isin(data.items, tree.leaves[branch])
+        lengths = np.bincount(data.record_of[inside], minlength=len(data))
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        part = Transactions(data.labels, offsets, data.items[inside], data.members)
+        cut = apriori_cut(part, tree, k, m, start=cut, below=branch)
+    return apriori_cut(data, tree, k, m, start=cut)
+
+
+def gray_order(data: Transactions) -> NDArray[np.intp]:
+    """Return the records in the order of the Gray code of their items, so that neighbours are alike.
+
+    The rank of a Gray code has the running parity of its bits; frequent items come first.
+    """
+    by_support = np.argsort(-data.supports, kind="stable")
+    place = np.empty_like(by_support)
+    place[by_support] = np.arange(len(by_support))
+    width = max(len(by_support), 1)
+    ranks = np.zeros((len(data), (width + 7) // 8), dtype=np.uint8)
+    for first in range(0, len(data), 4096):  # in blocks, for memory
+        last = min(first + 4096, len(data))
+        held = np.zeros((last - first, width), dtype=bool)
+        a, b = data.offsets[first], data.offsets[last]
+        held[data.record_of[a:b] - first, place[data.items[a:b]]] = True
+        ranks[first:last] = np.packbits(np.logical_xor.accumulate(held, axis=1), axis=1)
+    return np.array(sorted(range(len(data)), key=lambda record: ranks[record].tobytes()), dtype=np.intp)
+
+
+def local_recoding(data: Transactions, tree: CodeTree, k: int, m: int, *, chunk: int = 1000) -> Transactions:
+    """Recode chunks of similar records apart (LRA); the same code may be published at several levels.
+
+    Every chunk is k^m-anonymous by itself, therefore all are together.
+
+    Parameters
+    ----------
+    chunk : int
+        Records of a chunk, at least; chunks hold at least k records with codes.
+    """
+    require_records(data, k)
+    order = [int(record) for record in gray_order(data) if data.lengths[record]]
+    if not order:
+        return data
+    size = max(chunk, k)
+    starts = list(range(0, max(len(order) - size, 0) + 1, size))
+    rows: list[list[str]] = [[] for _ in range(len(data))]
+    members: dict[str, frozenset[str]] = {}
+    for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
+        records = order[start:end]
+        part = data.take(records)
+        found = tree.publish(part, apriori_cut(part, tree, k, m))
+        for label, codes in zip(found.labels, found.members, strict=True):
+            members[label] = members.get(label, frozenset()) | codes
+        for record, labels in zip(records, found.texts(), strict=True):
+            rows[record] = list(labels)
+    names = sorted(members)
+    return from_rows(names, rows, [members[name] for name in names])

@@ -1,0 +1,185 @@
+"""Privacy and utility policies over codes: what attackers may know, and what may be combined for the studies to come
+(Loukides, Gkoulalas-Divanis and Malin, PNAS 2010).
+
+A privacy constraint is a set of codes that an attacker knows together. A utility constraint is a set of codes that mean
+the same to the studies; utility constraints are disjoint.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from deid.errors import ConfigError
+from deid.hierarchy import Hierarchy
+from deid.io.atomic import os_reason
+from deid.safe_names import safe_name
+from deid.transactions.reading import require_codes
+
+__all__ = [
+    "check_utility_policy",
+    "maximal_sets",
+    "phenotype_policy",
+    "read_policy",
+    "read_rules",
+    "visit_policy",
+]
+
+_BETWEEN = re.compile(r"[\s,;]+")
+
+
+def _lines(path: Path, what: str) -> list[tuple[int, str]]:
+    where = f"{what} {safe_name(path.name)}"
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ConfigError("not UTF-8", "save the file in UTF-8", where) from None
+    except OSError as error:
+        raise ConfigError(f"cannot be read ({os_reason(error)})", "check the path", where) from None
+    stripped = ((number, line.partition("#")[0].strip()) for number, line in enumerate(text.splitlines(), 1))
+    return [(number, line) for number, line in stripped if line]
+
+
+def _codes(text: str, known: Sequence[str], where: str) -> frozenset[str]:
+    """Return the codes of a list; ``493.*`` stands for all known codes that begin so."""
+    found: set[str] = set()
+    for word in filter(None, _BETWEEN.split(text.strip())):
+        if word.endswith("*"):
+            found.update(code for code in known if code.startswith(word[:-1]))
+        else:
+            require_codes([word], known, where)
+            found.add(word)
+    return frozenset(found)
+
+
+def read_policy(path: Path, known: Sequence[str], what: str = "policy") -> dict[str, frozenset[str]]:
+    """Read a policy or phenotype definitions: a line a constraint.
+
+    Parameters
+    ----------
+    path : Path
+        Lines ``296.00, 296.01`` or ``asthma: 493.*``; ``#`` begins a comment.
+    known : sequence of str
+        The codes that there are.
+    what : str
+        Word for messages.
+
+    Returns
+    -------
+    dict of str to frozenset of str
+        Codes of each constraint, by its name or ``line N``. Patterns without a code are left out.
+
+    Raises
+    ------
+    ConfigError
+        When a code is unknown, with the nearest one; names the line.
+    """
+    found: dict[str, frozenset[str]] = {}
+    for number, line in _lines(path, what):
+        name, colon, rest = line.partition(":")
+        codes = _codes(rest if colon else line, known, f"{what}, line {number}")
+        if codes:
+            found[name.strip() if colon else f"line {number}"] = codes
+    if not found:
+        raise ConfigError(f"the {what} holds no constraint", "write one a line, such as: 296.00, 296.01")
+    return found
+
+
+def read_rules(path: Path, known: Sequence[str]) -> list[tuple[frozenset[str], frozenset[str]]]:
+    """Read PS-rules: lines ``401.2 -> 295``; what follows the arrow may be empty."""
+    found = []
+    for number, line in _lines(path, "rules"):
+        left, arrow, right = line.partition("->")
+        where = f"rules, line {number}"
+        public, hidden = _codes(left, known, where), _codes(right, known, where)
+        if not arrow or not public or public & hidden:
+            raise ConfigError("no rule", "write public codes, ->, and sensitive codes: 401.2 -> 295", where)
+        found.append((public, hidden))
+    return found
+
+
+def maximal_sets(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """Return the distinct sets that lie in no other one, in the order of their first places."""
+    distinct = list(dict.fromkeys(codes for codes in sets if codes))
+    holding: dict[str, set[int]] = {}
+    kept: set[int] = set()
+    for place in sorted(range(len(distinct)), key=lambda i: (-len(distinct[i]), i)):
+        codes = distinct[place]
+        if not set.intersection(*(holding.get(code, set()) for code in codes)):
+            kept.add(place)
+            for code in codes:
+                holding.setdefault(code, set()).add(place)
+    return [distinct[place] for place in sorted(kept)]
+
+
+def visit_policy(visits: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """Extract the privacy policy of a linkable resource, such as discharge records (PPE).
+
+    What an attacker can know together are the codes of one visit; sets within others are left out, so a release must be
+    verified against all visits again.
+    """
+    return maximal_sets(visits)
+
+
+def phenotype_policy(
+    phenotypes: Mapping[str, frozenset[str]],
+    known: Sequence[str],
+    hierarchy: Hierarchy | None = None,
+    *,
+    siblings: int = 0,
+) -> list[frozenset[str]]:
+    """Extract the utility policy of studies (UPE): a constraint a phenotype.
+
+    Parameters
+    ----------
+    phenotypes : mapping of str to frozenset of str
+        Codes that define each disease.
+    known : sequence of str
+        The codes that there are; others are left out.
+    hierarchy : Hierarchy, optional
+        For ``siblings``.
+    siblings : int
+        Add the codes below the ancestor of this level of each code; 0 adds none.
+
+    Returns
+    -------
+    list of frozenset of str
+        Disjoint: definitions that share codes become one constraint.
+    """
+    held = frozenset(known)
+    groups: list[frozenset[str]] = []
+    for codes in phenotypes.values():
+        group = set(codes & held)
+        if hierarchy is not None and siblings:
+            for code in codes & held:
+                if code in hierarchy:
+                    above = hierarchy.generalize(code, siblings)
+                    group |= (set(hierarchy.leaves(above)) | {above}) & held
+        apart = []
+        for other in groups:
+            if other & group:
+                group |= other
+            else:
+                apart.append(other)
+        groups = [*apart, *([frozenset(group)] if group else [])]
+    return groups
+
+
+def check_utility_policy(policy: Sequence[frozenset[str]]) -> None:
+    """Refuse a utility policy whose constraints overlap.
+
+    Raises
+    ------
+    ConfigError
+        Names the code and both constraints by their numbers.
+    """
+    first: dict[str, int] = {}
+    for number, codes in enumerate(policy, 1):
+        for code in sorted(codes):
+            if first.setdefault(code, number) != number:
+                raise ConfigError(
+                    f"the code {code!r} is in the utility constraints {first[code]} and {number}",
+                    "a code belongs to one constraint: merge the two, or take it out of one",
+                    "utility policy",
+                )
