@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os.path
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,7 +137,10 @@ def close_code(code: str, known: Iterable[str]) -> str:
     if not close:
         return "no known code is near it"
     # the beginning of a code says most
-    best = max(close, key=lambda other: len(os.path.commonprefix([code, other])))
+    best = max(
+        close,
+        key=lambda other: next((i for i, (a, b) in enumerate(zip(code, other, strict=False)) if a != b), len(code)),
+    )
     return f"did you mean {best!r}?"
 
 

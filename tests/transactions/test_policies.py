@@ -29,7 +29,10 @@ def test_a_policy_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "what"),
-    [("493.0O\n", r"line 1: no record has the code '493.0O'.*did you mean '493.0[01]'"), ("# nothing\n", "holds no constraint")],
+    [
+        ("493.0O\n", "line 1: no record has the code '493.0O'.*did you mean '493.0[01]'"),
+        ("# nothing\n", "holds no constraint"),
+    ],
 )
 def test_a_policy_that_cannot_be_used_is_refused(tmp_path: Path, text: str, what: str) -> None:
     file = tmp_path / "policy.txt"

@@ -28,6 +28,6 @@ def test_both_hold_and_only_suppress(data: Transactions, k: int) -> None:
 
 
 def test_local_suppression_spares_the_code_where_it_does_no_harm() -> None:
-    data = letters("ab", "ab", "ac", "c", "c")
+    data = letters("ab", "ab", "ac", "c", "c", "a")
     assert suppress_globally(data, 2)[1] == 3
-    assert suppress_locally(data, 2).texts() == [("a", "b"), ("a", "b"), ("a",), ("c",), ("c",)]
+    assert suppress_locally(data, 2).texts() == [("a", "b"), ("a", "b"), ("a",), ("c",), ("c",), ("a",)]
