@@ -46,7 +46,7 @@ def experiment_learning_curve(
         str | None,
         typer.Option(metavar="MODEL", help="Train each size from this model too (folder or shipped), and score it."),
     ] = None,
-    pull: Annotated[float, typer.Option(help="--start-from: how strongly weights are held near the old ones.")] = 0.1,
+    pull: Annotated[float, typer.Option(help="--start-from: how strongly weights are held near the old ones.")] = 1.0,
     repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Random draws of documents.")] = 1,
     preset: Preset = "default",
     features: Features = "racd",

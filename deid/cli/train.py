@@ -43,7 +43,7 @@ def _train(
             "word lists and label scheme are those of that model.",
         ),
     ] = None,
-    pull: Annotated[float, typer.Option(help="--start-from: how strongly weights are held near the old ones.")] = 0.1,
+    pull: Annotated[float, typer.Option(help="--start-from: how strongly weights are held near the old ones.")] = 1.0,
     preset: Preset = "default",
     features: Features = "racd",
     dictionaries: Dictionaries = "none",

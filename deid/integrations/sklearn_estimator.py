@@ -78,7 +78,7 @@ class SpanTagger(BaseEstimator):
         rate: float = 0.1,
         drop: float = 0.5,
         prune: float = 0.05,
-        pull: float = 0.1,
+        pull: float = 1.0,
         iterations: int | None = None,
         window: int | None = None,
         o_sampling: float | None = None,

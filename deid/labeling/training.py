@@ -51,7 +51,7 @@ class TrainingOptions:
     """``sgd``: weights of attributes smaller than this are left out of the model."""
     iterations: int | None = None
     """Iterations of ``lbfgs`` (100 when not given), epochs of ``sgd``, ``memm`` and ``maxent`` (15)."""
-    pull: float = 0.1
+    pull: float = 1.0
     """``sgd`` that starts from another model: how strongly the weights are held near the old ones."""
     window: int | None = None
     """Keep only tokens within this many tokens of a span."""
