@@ -12,12 +12,12 @@ import typer
 
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.ledger_options import VARIABLE, BudgetName, open_ledger
+from deid.cli.paid_release import pay_and_write, request_of, target_of
 from deid.cli.table_options import Separator, SqlTable, Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from deid.dp.budget import Ledger
     from deid.dp.cube import CubePlan
     from deid.dp.domain import Dimension
 
@@ -172,6 +172,7 @@ def _cube(
     """
     from deid.dp.cube import plan_cube, release_cube
     from deid.dp.noise import OpenDPNoise, SeededNoise
+    from deid.dp.release import write_release
     from deid.dp.unit import PrivacyUnit
     from deid.tables import read_table
 
@@ -200,73 +201,26 @@ def _cube(
         _dry_run(plan, wanted_error, summary)
         summary.finish(summary_json)
         return
-    target = _target(output)
-    own = _request(request, target, payer)
+    target = target_of(output)
+    own = request_of(request, target, payer)
     noise = OpenDPNoise() if not_private_seed is None else SeededNoise(not_private_seed)
     frame = read()
     if payer is None and not noise.private:
         summary.notes.append("no ledger: nothing was charged, because nothing is protected")
-    released = _release(frame, plan, payer, own, noise, target, summary, release_cube)
+    released = pay_and_write(
+        lambda: release_cube(frame, plan, ledger=payer, request=own, noise=noise),
+        write_release,
+        plan.epsilon,
+        payer,
+        own,
+        target,
+        summary,
+    )
     if not noise.private:
         summary.notes.append(noise.label)
     summary.notes += released.metadata["notes"] if released else []
     summary.extra |= {"method": plan.method, "epsilon": plan.epsilon, "private": noise.private, "request": own}
     summary.finish(summary_json)
-
-
-def _target(output: Path | None) -> Path:
-    from deid.dp.release import check_suffix
-    from deid.errors import ConfigError, OutputError
-
-    if output is None:
-        raise ConfigError("a release needs a file to be written to", "for example: -o cube.parquet")
-    check_suffix(output)
-    if not output.parent.is_dir():  # before anything is charged
-        raise OutputError("the folder of the release does not exist", "create it first")
-    return output
-
-
-def _request(request: str | None, target: Path, payer: Ledger | None) -> str:
-    """Return the request's id; refuse, before anything is charged, to write over a file."""
-    import secrets
-
-    from deid.errors import OutputError
-
-    known = request is not None and payer is not None and any(line.request == request for line in payer.history())
-    if target.exists() and not known:
-        raise OutputError("the file to write exists already", "name a new file; nothing was charged")
-    return request or secrets.token_hex(8)
-
-
-def _release(
-    frame: Any, plan: CubePlan, payer: Ledger | None, request: str, noise: Any, target: Path, summary: Summary, run: Any
-) -> Any:
-    import hashlib
-    import json
-
-    from deid.dp.cube import AlreadyReleased
-    from deid.dp.release import write_release
-    from deid.errors import OutputError
-
-    try:
-        released = run(frame, plan, ledger=payer, request=request, noise=noise)
-    except AlreadyReleased as before:
-        digest = json.loads(before.answer)["sha256"]
-        if target.exists() and hashlib.sha256(target.read_bytes()).hexdigest() == digest:
-            summary.notes.append("this request was answered before; the release is there, and nothing was charged")
-            return None
-        raise OutputError(
-            "this request was answered before by another file", "use that one, or ask under a new id, which costs again"
-        ) from None
-    write_release(released, target)
-    if payer is not None:
-        digest = hashlib.sha256(target.read_bytes()).hexdigest()
-        payer.answer(request, json.dumps({"release": target.name, "sha256": digest}))
-        left = payer.account()
-        summary.notes.append(
-            f"charged epsilon {plan.epsilon:g}; {left.remaining / 1e9:g} of {left.total / 1e9:g} is left"
-        )
-    return released
 
 
 def _condition(text: str) -> tuple[str, str]:

@@ -6,8 +6,6 @@ cuboid by summation. How it measures is a method (`deid.dp.methods`).
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,9 +19,10 @@ from deid.dp.epsilon import split_epsilon
 from deid.dp.intervals import discrete_half_width
 from deid.dp.methods import METHODS, CubePlan, Rows, measure
 from deid.dp.noise import Noise, OpenDPNoise
+from deid.dp.payment import AlreadyReleased, check_payer, partition_name, pay
 from deid.dp.release import CubeRelease
 from deid.dp.unit import PrivacyUnit, bounded_rows
-from deid.errors import ConfigError, DeidError
+from deid.errors import ConfigError
 from deid.microdata import check_columns
 
 if TYPE_CHECKING:
@@ -36,13 +35,6 @@ IntArray = npt.NDArray[np.int64]
 _MAX_DENSE = 20_000_000
 _FEW_CELLS = 200
 _MANY_COLUMNS = 5
-
-
-class AlreadyReleased(DeidError):
-    """The request was answered before; the recorded answer stands, and nothing was charged."""
-
-    answer: str = ""
-    """What the ledger recorded."""
 
 
 def plan_cube(
@@ -201,23 +193,19 @@ def release_cube(
         When this request was answered before.
     """
     noise = noise or OpenDPNoise()
-    if ledger is None and noise.private:
-        raise ConfigError("a release needs a ledger that pays for it", "run deid budget init, then use --ledger")
+    check_payer(ledger, noise)
     rows, left_out = _prepare(frame, plan)
-    if ledger is not None:
-        columns = ", ".join(dimension.name for dimension in plan.dimensions)
-        charge = ledger.charge(
-            plan.epsilon,
-            request,
-            unit=plan.unit,
-            purpose=purpose or f"cube over {columns} by {plan.method}",
-            question=plan.question() | {"noise": noise.private},
-            path=[(_partition(own), cell) for own, cell in plan.part],
-        )
-        if charge.answer is not None:
-            before = AlreadyReleased("this request was answered before; nothing was charged", "use that answer")
-            before.answer = charge.answer
-            raise before
+    columns = ", ".join(dimension.name for dimension in plan.dimensions)
+    pay(
+        ledger,
+        noise,
+        plan.epsilon,
+        request,
+        unit=plan.unit,
+        purpose=purpose or f"cube over {columns} by {plan.method}",
+        question=plan.question(),
+        path=[(partition_name(own), cell) for own, cell in plan.part],
+    )
     model, notes = measure(rows, plan, noise)
     metadata: dict[str, Any] = {
         "method": plan.method,
@@ -235,12 +223,6 @@ def release_cube(
         "left_out": _report(left_out, plan, noise),
     }
     return CubeRelease(plan.dimensions, model, metadata)
-
-
-def _partition(dimension: Dimension) -> str:
-    """Name the way a dimension divides the table: cells of other widths overlap, and are another partition."""
-    cells = json.dumps([dimension.labels, dict(dimension.declaration)], sort_keys=True)
-    return f"{dimension.name}#{hashlib.sha256(cells.encode()).hexdigest()[:8]}"
 
 
 def _report(left_out: IntArray, plan: CubePlan, noise: Noise) -> dict[str, Any]:

@@ -7,8 +7,6 @@ A release that was made with test noise says so in the metadata and in a column 
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,19 +19,15 @@ from deid.dp.domain import Dimension, declare
 from deid.dp.forest import Forest
 from deid.dp.models import BoxModel, ForestModel, Model, Table, TableModel, WaveletModel
 from deid.dp.privelet import Wavelet
+from deid.dp.release_files import FORMATS, NOT_PRIVATE, check_suffix, read_numbers, write_numbers
 from deid.dp.unit import PrivacyUnit
 from deid.errors import ConfigError, FormatError
-from deid.io.atomic import atomic_files
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FORMATS", "NOT_PRIVATE", "CubeRelease", "read_release", "write_release"]
+__all__ = ["FORMATS", "NOT_PRIVATE", "CubeRelease", "check_suffix", "read_release", "write_release"]
 
-FORMATS = (".parquet", ".csv", ".json")
-"""Suffixes of release files."""
-NOT_PRIVATE = "NOT_PRIVATE"
-"""Column that marks every row of a release made with test noise."""
 _VERSION = 1
 _NUMBERS = ("count", "lower", "upper", "unbiased")
 _SUFFIXES = (" from", " to")
@@ -210,57 +204,7 @@ def write_release(release: CubeRelease, path: Path, *, replace: bool = False) ->
     OutputError
         When a file exists already, or cannot be written.
     """
-    frame, metadata = release.to_frame(), _metadata(release)
-    text = json.dumps(metadata, indent=2, ensure_ascii=False)
-    paths = [path, path.with_name(path.name + ".json")] if check_suffix(path) == ".csv" else [path]
-    with atomic_files(paths, private=False, replace=replace) as streams:
-        if len(streams) == 2:
-            streams[0].write(frame.to_csv(index=False, lineterminator="\n").encode())
-            streams[1].write((text + "\n").encode())
-        elif path.suffix == ".json":
-            rows = json.loads(frame.to_json(orient="records", double_precision=15))
-            streams[0].write((json.dumps({"metadata": metadata, "rows": rows}, ensure_ascii=False) + "\n").encode())
-        else:
-            import pyarrow
-            import pyarrow.parquet
-
-            table = pyarrow.Table.from_pandas(frame, preserve_index=False)
-            table = table.replace_schema_metadata({b"deid": text.encode()})
-            pyarrow.parquet.write_table(table, streams[0])
-
-
-def check_suffix(path: Path) -> str:
-    """Return the suffix of a release file.
-
-    Raises
-    ------
-    ConfigError
-        When it is none of `FORMATS`.
-    """
-    if path.suffix not in FORMATS:
-        raise ConfigError("a release is written as .parquet, .csv or .json", "for example: -o cube.parquet")
-    return path.suffix
-
-
-def _read(path: Path) -> tuple[dict[str, Any], pd.DataFrame]:
-    import pandas as pd
-
-    suffix = check_suffix(path)
-    if suffix == ".json":
-        content = json.loads(path.read_text(encoding="utf-8"))
-        frame = pd.DataFrame(content["rows"])
-        return content["metadata"], frame
-    if suffix == ".csv":
-        metadata = json.loads(path.with_name(path.name + ".json").read_text(encoding="utf-8"))
-        frame = pd.read_csv(io.BytesIO(path.read_bytes()), dtype=str, keep_default_na=False)
-        for name in (*_NUMBERS, "variance"):
-            if name in frame:
-                frame[name] = frame[name].astype(float)
-        return metadata, frame
-    import pyarrow.parquet
-
-    table = pyarrow.parquet.read_table(path)
-    return json.loads(table.schema.metadata[b"deid"]), table.to_pandas()
+    write_numbers(release.to_frame(), _metadata(release), path, replace=replace)
 
 
 def read_release(path: Path) -> CubeRelease:
@@ -272,7 +216,7 @@ def read_release(path: Path) -> CubeRelease:
         When the file is none.
     """
     try:
-        metadata, frame = _read(path)
+        metadata, frame = read_numbers(path, numeric=(*_NUMBERS, "variance"))
         if metadata.get("deid_cube") != _VERSION:
             raise FormatError("a release of another version", "read it with the version that made it", str(path))
         dimensions = tuple(

@@ -1,0 +1,93 @@
+"""Files of releases: a table of numbers, and metadata.
+
+As Parquet the metadata lie in the file's schema, as JSON in the same object, as CSV in a second file ``NAME.csv.json``.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deid.errors import ConfigError
+from deid.io.atomic import atomic_files
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FORMATS", "NOT_PRIVATE", "check_suffix", "read_numbers", "write_numbers"]
+
+FORMATS = (".parquet", ".csv", ".json")
+"""Suffixes of release files."""
+NOT_PRIVATE = "NOT_PRIVATE"
+"""Column that marks every row of a release made with test noise."""
+
+
+def check_suffix(path: Path) -> str:
+    """Return the suffix of a release file.
+
+    Raises
+    ------
+    ConfigError
+        When it is none of `FORMATS`.
+    """
+    if path.suffix not in FORMATS:
+        raise ConfigError("a release is written as .parquet, .csv or .json", "for example: -o cube.parquet")
+    return path.suffix
+
+
+def write_numbers(frame: pd.DataFrame, metadata: Mapping[str, Any], path: Path, *, replace: bool = False) -> None:
+    """Write a release's table and metadata; the suffix tells the format.
+
+    Raises
+    ------
+    ConfigError
+        When the suffix is none of `FORMATS`.
+    OutputError
+        When a file exists already, or cannot be written.
+    """
+    text = json.dumps(metadata, indent=2, ensure_ascii=False)
+    paths = [path, path.with_name(path.name + ".json")] if check_suffix(path) == ".csv" else [path]
+    with atomic_files(paths, private=False, replace=replace) as streams:
+        if len(streams) == 2:
+            streams[0].write(frame.to_csv(index=False, lineterminator="\n").encode())
+            streams[1].write((text + "\n").encode())
+        elif path.suffix == ".json":
+            rows = json.loads(frame.to_json(orient="records", double_precision=15))
+            streams[0].write((json.dumps({"metadata": metadata, "rows": rows}, ensure_ascii=False) + "\n").encode())
+        else:
+            import pyarrow
+            import pyarrow.parquet
+
+            table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+            table = table.replace_schema_metadata({b"deid": text.encode()})
+            pyarrow.parquet.write_table(table, streams[0])
+
+
+def read_numbers(path: Path, numeric: Sequence[str]) -> tuple[dict[str, Any], pd.DataFrame]:
+    """Return metadata and table of a release; ``numeric`` names the columns that are numbers where they occur.
+
+    Raises
+    ------
+    OSError, ValueError, KeyError, TypeError
+        When the file is no release; callers turn these into a message of their own.
+    """
+    import pandas as pd
+
+    suffix = check_suffix(path)
+    if suffix == ".json":
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return content["metadata"], pd.DataFrame(content["rows"])
+    if suffix == ".csv":
+        metadata = json.loads(path.with_name(path.name + ".json").read_text(encoding="utf-8"))
+        frame = pd.read_csv(io.BytesIO(path.read_bytes()), dtype=str, keep_default_na=False)
+        for name in numeric:
+            if name in frame:
+                frame[name] = pd.to_numeric(frame[name])
+        return metadata, frame
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(path)
+    return json.loads(table.schema.metadata[b"deid"]), table.to_pandas()
