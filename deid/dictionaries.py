@@ -102,15 +102,19 @@ def _read_items(path: Path) -> tuple[str, ...]:
     if control:
         at = text[: control.start()].count("\n") + 1
         raise _fail(path, "control character", "one word or phrase a line, nothing else", f"line {at}")
-    items: set[str] = set()
-    for number, line in enumerate(fold(text).split("\n"), 1):
-        phrase = line if line.isalpha() else " ".join(line.split())
+    # most files hold words in order, one a line: what is left to look at is little
+    lines = dict.fromkeys(fold(text).split("\n"))
+    others = [line for line in lines if not line.isalpha()]
+    for line in others:
+        del lines[line]
+        phrase = " ".join(line.split())
         if not phrase or phrase[0] == "#":
             continue
         if not any(c.isalnum() for c in phrase):
-            raise _fail(path, "an item without letter or digit", "remove the line", f"line {number}")
-        items.add(phrase)
-    return tuple(sorted(items))
+            at = fold(text).split("\n").index(line) + 1
+            raise _fail(path, "an item without letter or digit", "remove the line", f"line {at}")
+        lines[phrase] = None
+    return tuple(sorted(lines))
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

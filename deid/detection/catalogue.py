@@ -45,7 +45,9 @@ from typing import Any
 
 import regex
 
+from deid.cache import cached
 from deid.compiled import native
+from deid.detection import sieve
 from deid.detection.checks import CHECKS
 from deid.detection.fields import CUES, Cue, Field, LabelFinder, ListRule, PersonField
 from deid.detection.layouts import PARTS, Segment
@@ -96,11 +98,16 @@ class Catalogue:
             yield pattern, pattern.find(haystack, places)
 
 
-def _sieve(patterns: Sequence[Pattern]) -> Any:
-    """Return the compiled sieve of the patterns, None where there is none."""
+def _sieve(patterns: Sequence[Pattern], *, keep: bool) -> Any:
+    """Return the compiled sieve of the patterns, None where there is none; its tables may be kept between runs."""
     if native is None or not patterns:
         return None
-    rows = places_table([starts_of(p.whole, ignore_case=not p.case) for p in patterns])
+
+    def make() -> tuple[bytes, ...]:
+        return places_table([starts_of(p.whole, ignore_case=not p.case) for p in patterns])
+
+    expressions = "\0".join(f"{p.case:d}{p.whole}" for p in patterns).encode()
+    rows = cached("sieve", (Path(sieve.__file__).read_bytes(), expressions), make) if keep else make()
     return native.Sieve(*rows, BEFORE, AFTER)
 
 
@@ -146,7 +153,7 @@ def _load(language: str, folders: tuple[Path, ...]) -> Catalogue:
                     raise _error(path, f"the name {item.name} is used twice")
                 reader.finish()
                 items.append(item)
-                if any(f in path.parents for f in folders):
+                if reader.own:
                     own.append(item)
     patterns = tuple(i for i in items if isinstance(i, Pattern))
     separator = _expand(define.get("separator", r"[ \t]*:?[ \t]*"), define, folders, Path("define"))
@@ -160,7 +167,7 @@ def _load(language: str, folders: tuple[Path, ...]) -> Catalogue:
         tuple(i for i in items if isinstance(i, Segment)),
         separator,
         folders,
-        _sieve(patterns),
+        _sieve(patterns, keep=not folders),
     )
     for item in own:
         check_golden(item, catalogue)
@@ -204,6 +211,11 @@ class _Reader:
         if isinstance(entry.get("name"), str):
             self.place = f"{place} ({entry['name']})"
 
+    @property
+    def own(self) -> bool:
+        """Whether the entry stands in a file of the user's own."""
+        return any(folder in self.path.parents for folder in self.folders)
+
     def wrong(self, what: str) -> ConfigError:
         return _error(self.path, f"{self.place} {what}")
 
@@ -245,6 +257,8 @@ class _Reader:
 
     def expression(self, key: str) -> str:
         source = _expand(self.take(key, str), self.define, self.folders, self.path)
+        if not self.own:
+            return source  # compiled when it is used; the tests compile those that ship
         try:
             empty = regex.compile(source).fullmatch("")
         except regex.error as error:
@@ -287,7 +301,7 @@ def _pattern(reader: _Reader) -> Pattern:
         unlisted=reader.take("unlisted", bool, False),
         context=reader.context("context"),
         unless=reader.context("unless"),
-        guarded=any(f in reader.path.parents for f in reader.folders),
+        guarded=reader.own,
         match=reader.strings("match", required=True),
         no_match=reader.strings("no_match"),
     )

@@ -85,14 +85,13 @@ def _lower(token: str) -> tuple[str, ...]:
     return ("LW_" + token.lower(),)
 
 
-def _single_words(lists: Sequence[Dictionary]) -> Callable[[str], tuple[str, ...]]:
+def _single_words(lists: Sequence[Dictionary]) -> dict[str, tuple[str, ...]]:
     names: dict[str, list[str]] = {}
     for dictionary in lists:
         for phrase in dictionary.phrases:
             if " " not in phrase:
                 names.setdefault(phrase, []).append(f"IN_{dictionary.name}")
-    table = {word: tuple(found) for word, found in names.items()}
-    return lambda token: table.get(fold(token), ())
+    return {word: tuple(found) for word, found in names.items()}
 
 
 _PATTERN, _SHAPE, _AFFIX, _TOKEN, _LOWERED, _LISTED = range(6)
@@ -186,7 +185,7 @@ class FeatureSet:
         self.dictionaries = tuple(dictionaries) if "d" in groups else ()
         self._plan = PRESETS[preset]
         lists = [load_dictionary(name) for name in self.dictionaries]
-        self._singles = _single_words(lists)
+        self._lists = tuple(lists)
         types = [t for t in self._plan.types() if t.group in self.groups]
         if lists:
             types.append(TypeFeature("dictionary", "d", self._singles, self._plan.lists_at, False, (_LISTED, 0, 0, 0)))
@@ -194,9 +193,21 @@ class FeatureSet:
         self.tokenizer = self._plan.tokenizer
         offsets = {o for t in self.type_features for o in t.offsets} | {0}
         self.offsets = tuple(sorted(offsets))
-        self._matcher = PhraseMatcher(lists, self._split) if lists else None
         # expansion asks again for every document that a type stands in; decoding keeps rows of its own
         self.cached_attributes = functools.lru_cache(maxsize=200_000)(self.type_attributes)
+
+    # the compiled loops have tables of their own, so these two are made where expansion asks for them
+    @functools.cached_property
+    def _listed(self) -> dict[str, tuple[str, ...]]:
+        """Single word -> the attributes of the lists that it is in."""
+        return _single_words(self._lists)
+
+    @functools.cached_property
+    def _matcher(self) -> PhraseMatcher | None:
+        return PhraseMatcher(self._lists, self._split) if self._lists else None
+
+    def _singles(self, token: str) -> tuple[str, ...]:
+        return self._listed.get(fold(token), ())
 
     def __repr__(self) -> str:
         return f"FeatureSet({self.preset!r}, {self.groups!r}, {len(self.dictionaries)} dictionaries)"
@@ -231,8 +242,8 @@ class FeatureSet:
     def checksums(self) -> dict[str, str]:
         """Return a checksum of each word list: a model is not used with other lists than it was trained with."""
         return {
-            name: hashlib.sha256("\n".join(load_dictionary(name).phrases).encode()).hexdigest()
-            for name in self.dictionaries
+            dictionary.name: hashlib.sha256("\n".join(dictionary.phrases).encode()).hexdigest()
+            for dictionary in self._lists
         }
 
     def _split(self, phrase: str) -> list[str]:
@@ -308,7 +319,6 @@ class FeatureSet:
         """Return what ``deid._native.Labeller`` must know of the features, None when a family has no compiled form."""
         if any(t.form is None for t in self.type_features) or len(self.offsets) > _MOST_OFFSETS:
             return None
-        lists = [load_dictionary(name) for name in self.dictionaries]
         seen = {o for t in self.type_features if t.name == "dictionary" for o in t.offsets}
         position = _POSITION.index(self._plan.position) + 1 if "c" in self.groups else 0
         return {
@@ -325,7 +335,7 @@ class FeatureSet:
                     "\n".join(d.exceptions),
                     tuple((f"{o:+d}:" if o else "") + f"IN_{d.name}" if o in seen else "" for o in self.offsets),
                 )
-                for d in lists
+                for d in self._lists
             ),
             "describe": page,
             "fold": fold,

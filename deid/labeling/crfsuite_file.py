@@ -69,12 +69,18 @@ def _strings(data: bytes, offset: int) -> list[str]:
     chunk, _, _, _, count, backward = _TABLE_HEADER.unpack_from(data, offset)
     if chunk != b"CQDB":
         raise ValueError
-    places = np.frombuffer(data, dtype="<u4", count=count, offset=offset + backward) + offset
-    strings = []
-    for place in places.tolist():
-        (size,) = struct.unpack_from("<I", data, place + 4)
-        strings.append(data[place + 8 : place + 8 + size - 1].decode("utf-8"))
-    return strings
+    places = np.frombuffer(data, dtype="<u4", count=count, offset=offset + backward).astype(np.int64) + offset
+    raw = np.frombuffer(data, dtype=np.uint8)
+    sizes = raw[places[:, None] + np.arange(4, 8)].view("<u4").ravel().astype(np.int64)
+    if sizes.sum() > len(data):
+        raise ValueError
+    # each is its characters and NUL; all are gathered in one go
+    ends = np.cumsum(sizes)
+    joined = raw[np.repeat(places + 8 - (ends - sizes), sizes) + np.arange(sizes.sum())].tobytes().decode("utf-8")
+    strings = joined.split("\0")
+    if len(strings) != count + 1:
+        raise ValueError
+    return strings[:-1]
 
 
 def pack_crfsuite(weights: Weights) -> bytes:

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -139,10 +140,47 @@ def write_lexicon(folder: Path, documents: Mapping[str, int]) -> None:
         stream.writelines(lines)
 
 
-def read_lexicon(folder: Path) -> dict[str, int]:
-    """Read ``lexicon.tsv`` of a folder whose description was checked."""
-    try:
-        lines = (folder / LEXICON).read_text(encoding="utf-8").split("\n")[:-1]
-        return {json.loads(name): int(n) for n, name in (line.split("\t", 1) for line in lines)}
-    except (OSError, ValueError):
-        raise ModelError(f"{LEXICON} cannot be read", _RETRAIN, str(folder)) from None
+class StoredLexicon(Mapping[str, int]):
+    """The lexicon of a folder whose description was checked, read when it is first asked: labelling never does.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # where it is sent to, the folder may not be
+        return dict, (self._read,)
+
+    def __getitem__(self, attribute: str) -> int:
+        return self._read[attribute]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._read)
+
+    def __len__(self) -> int:
+        return len(self._read)
+
+    @cached_property
+    def _read(self) -> dict[str, int]:
+        try:
+            lines = (self._folder / LEXICON).read_text(encoding="utf-8").split("\n")[:-1]
+            return {json.loads(name): int(n) for n, name in (line.split("\t", 1) for line in lines)}
+        except (OSError, ValueError):
+            raise ModelError(f"{LEXICON} cannot be read", _RETRAIN, str(self._folder)) from None
+
+
+def read_lexicon(folder: Path) -> Mapping[str, int]:
+    """Return the lexicon of a folder whose description was checked: lexical attribute -> number of documents.
+
+    Raises
+    ------
+    ModelError
+        When it is missing; on first use, when it cannot be read.
+    """
+    if not (folder / LEXICON).is_file():
+        raise ModelError(f"{LEXICON} is missing", _RETRAIN, str(folder))
+    return StoredLexicon(folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import regex
 
 from deid.detection.catalogue import check_golden, load_catalogue
 from deid.detection.fields import CUES
@@ -35,7 +36,16 @@ def catalogue_of(folder: Path, text: str, language: str = "xx") -> Path:
 @pytest.mark.parametrize(("language", "name"), sorted(ITEMS))
 def test_golden_cases(language: str, name: str) -> None:
     """Each entry finds exactly the marked spans of its cases."""
-    check_golden(ITEMS[language, name], load_catalogue(language))
+    item = ITEMS[language, name]
+    check_golden(item, load_catalogue(language))
+    # files of a user's own are asked when they are loaded
+    assert not regex.fullmatch(getattr(item, "expression", None) or ".", "")
+
+
+def test_tables_are_kept_for_shipped_patterns_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    load_catalogue("xx", [catalogue_of(tmp_path, GOOD)])
+    assert not (tmp_path / "cache").exists()
 
 
 def test_every_cue_that_a_grammar_asks_for_is_defined() -> None:
