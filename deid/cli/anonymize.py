@@ -137,6 +137,13 @@ def _anonymize(
         Path | None, typer.Option(metavar="F", help="Keep the recoding as a scheme, for rows to come.")
     ] = None,
     report: Annotated[Path | None, typer.Option(metavar="F", help="Write a report as a web page.")] = None,
+    aligned: Annotated[
+        Path | None,
+        typer.Option(metavar="F", help="Keep the published cells in the order of TABLE, for deid write-back. Private."),
+    ] = None,
+    drop_rest: Annotated[
+        bool, typer.Option("--drop-rest", help="Leave out all columns of which nothing is said.")
+    ] = False,
     each_row_a_person: Single = False,
     separator: Separator = None,
     table: SqlTable = None,
@@ -150,6 +157,7 @@ def _anonymize(
     Example: deid anonymize patients.csv --qi age,sex,zip --sensitive disease --drop mrn --k 5 --l 2 -o released.csv
     """
     import json
+    from dataclasses import replace
 
     from deid import __version__
     from deid.disclosure.assessment import Requirements
@@ -162,11 +170,14 @@ def _anonymize(
     from deid.tables import write_table
 
     beside = out.with_name(out.name + ".manifest.json")
-    for path in (out, beside, *(p for p in (save_scheme,) if p is not None)):
+    for path in (out, beside, *(p for p in (save_scheme, aligned) if p is not None)):
         if path.exists():
             raise OutputError("the file to write exists already", "name a new file", str(path))
     said = _schema(schema, quasi_identifiers, sensitive, person, drop, hierarchy)
     data = open_microdata(place, said, separator, table)
+    if drop_rest:
+        named = [name for name in data.frame.columns if name in said.columns or name == said.person]
+        data = replace(data, frame=data.frame[named])
     _check_persons(data, each_row_a_person)
     asked = Requirements(
         k, l, entropy_l, c, alpha, t, distance, beta, *(epsilon_m or (None, None)), *(range_diversity or (None, None))
@@ -180,6 +191,8 @@ def _anonymize(
     command = shlex.join(["deid", *sys.argv[1:]])
     content = manifest(release, command=command, inputs=[Path(place)], output=out.read_bytes(), version=__version__)
     write_bytes(beside, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+    if aligned is not None:
+        write_table(release.aligned(), aligned)
     if save_scheme is not None:
         write_bytes(save_scheme, scheme_of(release).to_json().encode())
     if report is not None:
@@ -187,6 +200,8 @@ def _anonymize(
     _print(release)
     summary = Summary("anonymize")
     summary.notes = _notes(release)
+    if aligned is not None:
+        summary.notes.append(f"{aligned} ties the release to the rows of the table: it must not leave the house")
     summary.extra = release.as_dict()
     summary.finish(summary_json)
 

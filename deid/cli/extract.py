@@ -156,7 +156,7 @@ def _extract(
 
 def _write_back(
     view: Annotated[Path, typer.Argument(metavar="VIEW", help="Table of deid extract, with its provenance beside it.")],
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The anonymized table.")],
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="What deid anonymize --aligned wrote.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="New folder for the policy and its values.")],
     on: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of both that tells rows apart; else their order does.")
@@ -166,9 +166,10 @@ def _write_back(
     """Make the policy that writes a published table's values back into the notes.
 
     OUT/policy.toml and OUT/values.csv say what stands where: 56 becomes [50-59] when the table publishes that. Values
-    that are suppressed, and all other PHI, are taken out. Then: deid scrub notes/ out/ --policy OUT/policy.toml
+    that are suppressed, and all other PHI, are taken out. RELEASE has the view's rows in their order, as deid anonymize
+    --aligned writes them, or --on tells them apart. Then: deid scrub notes/ out/ --policy OUT/policy.toml
 
-    Example: deid write-back view.csv release.csv published/
+    Example: deid write-back view.csv aligned.csv published/
     """
     from deid.errors import OutputError
     from deid.extraction import published_values, read_view

@@ -29,7 +29,7 @@ import numpy as np
 from deid.hierarchy import Hierarchy
 from deid.microdata import SUPPRESSED, Microdata
 
-__all__ = ["Domain", "cover_table", "format_dates", "format_interval", "format_set", "overlap_table"]
+__all__ = ["Domain", "cover_table", "format_dates", "format_interval", "format_set", "is_general", "overlap_table"]
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _INTERVAL = re.compile(rf"\[\s*({_NUMBER})\s*[-–,]\s*({_NUMBER})\s*\]")
@@ -95,6 +95,16 @@ def _read(text: str) -> _Cell:
     if text.endswith("*"):
         return _Cell(text, prefix=text.rstrip("*"))
     return _Cell(text)
+
+
+def is_general(text: str) -> bool:
+    """Tell whether a cell is written as an interval, a set, a prefix or ``*``; labels of a hierarchy are not.
+
+    >>> is_general("[20-29]"), is_general("610**"), is_general("61001")
+    (True, True, False)
+    """
+    cell = _read(text)
+    return cell.everything or cell.bounds is not None or cell.members is not None or cell.prefix is not None
 
 
 def _day(text: str) -> float:

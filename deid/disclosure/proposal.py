@@ -20,7 +20,8 @@ from deid.microdata import NA_CODE, Codes, Microdata
 __all__ = ["propose_schema"]
 
 _IDENTIFIERS = """mrn ssn npi name surname forename firstname lastname email mail phone telephone fax mobile url ip
- account license licence passport insurance member subscriber address street guid uuid"""
+ account license licence passport insurance member subscriber address street guid uuid healthplan beneficiary doctor
+ physician"""
 _PERSON = "mrn patientid subjectid personid patient subject person pid medicalrecordnumber"
 _QUASI = """age sex gender race ethnicity ethnic zip zipcode zip5 zip3 postcode postal city town county state region
  country birth dob born yob marital married education degree occupation job profession employer workclass language

@@ -1,22 +1,34 @@
 """Write-back: what an anonymized table publishes of a person, at every place that the person's value came from.
 
-The pointer from a value to its places is the view's provenance, which stays with the custodian.
+The pointers from values to their places (the view's provenance) and from the published cells to the view's rows (their
+order, or a column of both) stay with the custodian (Gardner and Xiong 2009, section 3).
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from deid.disclosure.cells import cover_table, is_general
 from deid.errors import ConfigError, InputError
 from deid.extraction.view import View
-from deid.microdata import SUPPRESSED, nearest
+from deid.microdata import NA_CODE, SUPPRESSED, Microdata, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["published_values"]
 
-_HIDDEN = ("mrn", "ssn", "health_plan", "account", "license", "name")
+_WRITTEN = (
+    *("birth_date", "death_date", "admission_date", "discharge_date", "note_date", "age"),
+    *("city", "state", "zip", "country", "profession"),
+)
+"""Columns whose values stand in notes as PHI and can be published: the quasi-identifiers of the view. Columns that hold
+all values of a person are none, for no single place has them all."""
+
+_RANGE = re.compile(r"\d{1,3}-\d{1,3}|\d{4}-\d{4}")  # a label of a hierarchy, such as 60-69, but no 2019-03
 
 
 def published_values(view: View, release: pd.DataFrame, *, on: str | None = None) -> pd.DataFrame:
@@ -27,60 +39,88 @@ def published_values(view: View, release: pd.DataFrame, *, on: str | None = None
     view : View
         As `deid.extraction.read_view` reads it.
     release : pandas.DataFrame
-        The anonymized table: the view's rows in their order, or rows with a column of both that tells them apart.
+        The anonymized table: the view's rows in their order (as `deid.disclosure.release.Release.aligned` gives
+        them), or rows with a column of both that tells them apart.
     on : str, optional
         That column; by default rows correspond by their order.
 
     Returns
     -------
     pandas.DataFrame
-        document, start, end, value: as the operator ``published-value`` reads it. Suppressed cells and rows, and what
-        the release has no column for, are left out: the policy writes a label there.
+        document, start, end, value: as the operator ``published-value`` reads it. Left out, so that the policy writes a
+        label there: suppressed cells and rows, what the release has no column for, and places whose own value the
+        published one is not true of (the age of a relative).
 
     Raises
     ------
     ConfigError
         When rows cannot be told apart, or no column is published.
     InputError
-        When the tables have different numbers of rows.
+        When the tables have different numbers of rows, or a published cell cannot be of the row where it stands.
     """
     import pandas as pd
 
-    columns = [c for c in release.columns if c in set(view.provenance["column"]) and c not in _HIDDEN]
+    columns = [c for c in release.columns if c in view.frame.columns and c in _WRITTEN]
     if not columns:
         raise ConfigError(
-            "the release has no column of the view's attributes", nearest("age", map(str, release.columns))
+            "the release has no column that can be written into notes", f"such columns are {', '.join(_WRITTEN)}"
         )
+    row_of = _rows(view, release, on)
+    found = []
+    places = view.provenance
+    for column in columns:
+        cells, values = _codes(release, column), _codes(view.frame, column)
+        own = places[places["column"] == column]
+        said = _codes(own, "value") if len(own) else None
+        covers = cover_table(cells[1], values[1])
+        loose = np.array([not is_general(text) and text not in set(values[1]) for text in cells[1]] + [False])
+        if on is None and not (fits := (covers | loose[:, None])[cells[0], values[0]]).all():
+            raise InputError(
+                f"the release cannot be of the view's rows in their order: {column!r} is not true of its row",
+                "name the file that deid anonymize --aligned wrote, or a column that tells rows apart with --on",
+                position=f"row {int(np.argmin(fits)) + 1}",
+            )
+        if said is None:
+            continue
+        true_of = cover_table(cells[1], said[1])
+        for place, (document, start, end, row) in enumerate(
+            own[["document", "start", "end", "row"]].itertuples(index=False)
+        ):
+            at = row_of.get(int(row))
+            if at is None or (code := cells[0][at]) == NA_CODE or cells[1][code] == SUPPRESSED:
+                continue
+            settled = values[1][values[0][int(row)]] if values[0][int(row)] != NA_CODE else None
+            text = said[1][said[0][place]]
+            if text == settled or true_of[code, said[0][place]]:
+                found.append((document, int(start), int(end), _written(cells[1][code])))
+    table = pd.DataFrame(found, columns=["document", "start", "end", "value"])
+    return table.drop_duplicates(["document", "start", "end"], ignore_index=True)
+
+
+def _rows(view: View, release: pd.DataFrame, on: str | None) -> dict[int, int]:
+    """Return the release's row of each row of the view."""
     if on is None:
         if len(release) != len(view.frame):
             raise InputError(
                 f"the release has {len(release)} rows and the view {len(view.frame)}",
-                "name a column that tells rows apart with --on, or release suppressed rows as *",
+                "name the file that deid anonymize --aligned wrote, or a column that tells rows apart with --on",
             )
-        row_of = dict(zip(range(len(view.frame)), range(len(release)), strict=True))
-    else:
-        for frame, name in ((release, "the release"), (view.frame, "the view")):
-            if on not in frame.columns:
-                raise ConfigError(f"{name} has no column {on!r}", nearest(on, map(str, frame.columns)))
-        if release[on].duplicated().any():
-            raise ConfigError(f"the column {on!r} does not tell the rows of the release apart", "name another one")
-        place = {str(v): i for i, v in enumerate(release[on])}
-        row_of = {i: place[str(v)] for i, v in enumerate(view.frame[on]) if str(v) in place}
-    cells = {c: release[c].astype("object").tolist() for c in columns}
-    found = []
-    for document, start, end, row, column in view.provenance[["document", "start", "end", "row", "column"]].itertuples(
-        index=False
-    ):
-        if column not in cells or int(row) not in row_of:
-            continue
-        value = cells[column][row_of[int(row)]]
-        if value is not None and value == value and str(value) not in ("", SUPPRESSED):
-            found.append((document, int(start), int(end), _written(value)))
-    places = pd.DataFrame(found, columns=["document", "start", "end", "value"])
-    return places.drop_duplicates(["document", "start", "end"], ignore_index=True)
+        return dict(enumerate(range(len(release))))
+    for frame, name in ((release, "the release"), (view.frame, "the view")):
+        if on not in frame.columns:
+            raise ConfigError(f"{name} has no column {on!r}", nearest(on, map(str, frame.columns)))
+        if frame[on].duplicated().any() or frame[on].isna().any():
+            raise ConfigError(f"the column {on!r} does not tell the rows of {name} apart", "name another one")
+    place = {str(v): i for i, v in enumerate(release[on])}
+    return {i: place[str(v)] for i, v in enumerate(view.frame[on]) if str(v) in place}
 
 
-def _written(value: object) -> str:
-    """Return a cell as it stands in a note: generalized values in brackets, whole numbers without a point."""
-    text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-    return f"[{text}]" if any(c in text for c in "-*,") and not text.startswith(("[", "{")) else text
+def _codes(frame: pd.DataFrame, column: str) -> tuple[np.ndarray, tuple[str, ...]]:
+    coded = Microdata(frame[[column]], {}).codes(column)
+    return coded.codes, coded.values
+
+
+def _written(text: str) -> str:
+    """Return a cell as it stands in a note: generalized values in brackets."""
+    general = is_general(text) or _RANGE.fullmatch(text) is not None
+    return f"[{text}]" if general and not text.startswith(("[", "{")) else text

@@ -59,6 +59,41 @@ def test_notes_become_a_table_and_a_release_goes_back_into_them(tmp_path: Path) 
     assert not any(word in text + other for word in ("Zelda", "Ostrander", "5512345", "6/7/2019"))
 
 
+def test_a_release_of_the_view_is_written_back_by_its_aligned_copy(tmp_path: Path) -> None:
+    """The release itself is sorted and refused; its aligned copy puts every person's published cell into the notes."""
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    ages = {"a": 71, "b": 34, "c": 75, "d": 31, "e": 73, "f": 36}
+    for name, age in ages.items():
+        (notes / f"{name}.txt").write_text(
+            f"MRN: 77{ord(name)}21\nThe patient is a {age}-year-old woman. Her son is 12 years old.\n"
+        )
+    at = {name: tmp_path / name for name in ("view.csv", "release.csv", "aligned.csv", "back", "out", "key")}
+    assert run("extract", notes, at["view.csv"], "--model", "none")[0] == 0
+    status, _ = run(
+        *("anonymize", at["view.csv"], "--qi", "age,sex", "--drop-rest", "--k", 3),
+        *("-o", at["release.csv"], "--aligned", at["aligned.csv"]),
+    )
+    assert status == 0
+    assert list(pd.read_csv(at["release.csv"])) == ["sex", "age"]
+    assert at["aligned.csv"].stat().st_mode & 0o777 == 0o600
+    with pytest.raises(DeidError, match="row 1.*'age' is not true") as refused:
+        run("write-back", at["view.csv"], at["release.csv"], tmp_path / "no")
+    assert "71" not in str(refused.value)
+    assert not (tmp_path / "no").exists()
+    assert run("write-back", at["view.csv"], at["aligned.csv"], at["back"])[0] == 0
+    status, _ = run(
+        *("scrub", notes, at["out"], "--model", "none", "--policy", at["back"] / "policy.toml"),
+        *("--key-file", at["key"], "--keep", "filename", "--keep", "id"),
+    )
+    assert status == 0
+    for name, age in ages.items():
+        text = (at["out"] / f"{name}.txt").read_text()
+        assert ("[71-75]-year-old" if age > 70 else "[31-36]-year-old") in text
+        assert "77" not in text
+        assert "12" not in text  # the son's age is not of the table
+
+
 def test_a_second_round_finds_what_the_first_learnt(tmp_path: Path) -> None:
     """The name that one note gives behind its label is looked for in the person's other note, where it stands bare."""
     notes = write_notes(tmp_path / "notes")
