@@ -82,8 +82,12 @@ def _train(
     iterations: Iterations = None,
     min_documents: MinDocuments = 3,
     rules: Annotated[
-        str, typer.Option(help="Languages whose rules shall work beside the model, commas between; or none.")
-    ] = "none",
+        str | None,
+        typer.Option(
+            help="Languages whose rules shall work beside the model, commas between; or none. By default none, or "
+            "those of the model to start from."
+        ),
+    ] = None,
     seed: Seed = 0,
     encoding: Encoding = "utf-8",
     any_label: AnyLabel = False,
@@ -131,7 +135,7 @@ def _train(
         feature_set,
         options,
         name=model.name,
-        rules=() if rules == "none" else rules.split(","),
+        rules=(start.rules if start else ()) if rules is None else () if rules == "none" else rules.split(","),
         start=start,
         report=_Report(options.rounds),
     )

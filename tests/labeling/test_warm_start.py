@@ -118,3 +118,20 @@ def test_a_learner_without_transitions_is_no_start(corpus: list[Document]) -> No
     bayes = train(corpus, FEATURES, TrainingOptions(algorithm="naive-bayes"))
     with pytest.raises(ConfigError, match="only a CRF"):
         train(LOCAL, FEATURES, OPTIONS, start=bayes)
+
+
+def test_on_the_command_line_features_and_rules_are_those_of_the_start(corpus: list[Document], tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from deid import io
+    from deid.cli.main import app
+
+    train(corpus, FeatureSet("hide", "rc"), OPTIONS, name="old", rules=("en",)).save(tmp_path / "old")
+    io.write(LOCAL, tmp_path / "local.jsonl", "jsonl")
+    arguments = ["train", str(tmp_path / "local.jsonl"), "--model", str(tmp_path / "new"), "--min-documents", "1"]
+    result = CliRunner().invoke(app, [*arguments, "--start-from", str(tmp_path / "old")])
+    assert result.exit_code == 0, result.output
+    new = load_model(tmp_path / "new")
+    assert new.rules == ("en",)
+    assert new.decoder.features.spec() == FeatureSet("hide", "rc").spec()
+    assert {"DEPARTMENT", "PATIENT"} <= new.categories
