@@ -182,6 +182,8 @@ class ValueCounts:
         Class, value and count of each entry, sorted by class, then by value.
     people : int64 array, shape (classes,)
         Persons of each class with a recorded value.
+    table : int64 array, shape (values,)
+        Count of each value in the whole table; a person counts once for each value, whatever the number of classes.
     """
 
     classes: Classes
@@ -190,6 +192,7 @@ class ValueCounts:
     codes: np.ndarray
     counts: np.ndarray
     people: np.ndarray
+    table: np.ndarray
 
     @property
     def totals(self) -> np.ndarray:
@@ -204,8 +207,7 @@ class ValueCounts:
     @property
     def overall(self) -> np.ndarray:
         """Share of each value in the whole table, shape (values,)."""
-        sums = np.bincount(self.codes, weights=self.counts, minlength=len(self.values))
-        return sums / max(sums.sum(), 1)
+        return self.table / max(self.table.sum(), 1)
 
     @property
     def starts(self) -> np.ndarray:
@@ -234,16 +236,19 @@ def value_counts(release: Microdata, sensitive: str, *, suppressed: str = "class
     if len(values) < len(column.values):
         codes -= codes > column.values.index(SUPPRESSED)
     people = np.bincount(owners, minlength=len(classes))
+    whole = codes
     if release.person is not None:
         who = release.codes(release.person)
         persons = (who.codes[rows], len(who.values))
         people = np.bincount(
             owners[_first_of(group_rows([(owners, len(classes)), persons])[0])], minlength=len(classes)
         )
+        whole = codes[_first_of(group_rows([(codes, size), persons])[0])]
         once = _first_of(group_rows([(owners, len(classes)), (codes, size), persons])[0])
         owners, codes = owners[once], codes[once]
     entries, counts = _count(owners * size + codes, len(classes) * size)
-    return ValueCounts(classes, values, entries // size, entries % size, counts, people)
+    table = np.bincount(whole, minlength=len(values))
+    return ValueCounts(classes, values, entries // size, entries % size, counts, people, table)
 
 
 def _first_of(ids: np.ndarray) -> np.ndarray:
