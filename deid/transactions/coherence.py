@@ -1,0 +1,113 @@
+"""(h,k,p)-coherence by suppression of the items of minimal moles (Xu, Wang, Fu and Yu, KDD 2008).
+
+Attacker: knows up to p public codes of a person and looks for a sensitive one. Afterwards every set of up to p public
+codes that occurs does so in at least k records, and no sensitive code is held by more than a share of them.
+
+The share is ``max_prob``, from 0 to 1: the paper's h. Some sources write it as 1/h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from deid.errors import ConfigError
+from deid.transactions.suppression import require_records
+from deid.transactions.transactions import Transactions, generalize
+
+__all__ = ["coherence", "minimal_moles", "without"]
+
+MOST_SETS = 5_000_000
+"""Sets of public codes above which the search is refused."""
+
+
+def without(data: Transactions, gone: Iterable[int]) -> Transactions:
+    """Suppress items everywhere."""
+    lost = frozenset(gone)
+    kept = [item for item in range(len(data.labels)) if item not in lost]
+    image = np.full(len(data.labels), -1)
+    image[kept] = np.arange(len(kept))
+    return generalize(data, image, [data.labels[i] for i in kept], [data.members[i] for i in kept])
+
+
+def minimal_moles(
+    data: Transactions, sensitive: frozenset[str], *, max_prob: float, k: int, p: int
+) -> list[tuple[int, ...]]:
+    """Return the sets of up to p public items that violate, and none of whose parts does.
+
+    Level by level: only sets without a mole in them are extended.
+    """
+    hidden = [bits for label, bits in zip(data.labels, data.bits, strict=True) if label in sensitive]
+    public = [i for i, label in enumerate(data.labels) if label not in sensitive and data.bits[i]]
+    moles: list[tuple[int, ...]] = []
+
+    def violates(bits: int) -> bool:
+        count = bits.bit_count()
+        return count < k or any((bits & other).bit_count() > max_prob * count + 1e-9 for other in hidden)
+
+    good: dict[tuple[int, ...], int] = {}
+    for item in public:
+        if violates(data.bits[item]):
+            moles.append((item,))
+        else:
+            good[(item,)] = data.bits[item]
+    singles = [items[0] for items in good]
+    steps = 0
+    for _ in range(1, p):
+        level: dict[tuple[int, ...], int] = {}
+        for items, bits in good.items():
+            for other in singles:
+                if other <= items[-1] or not (both := bits & data.bits[other]):
+                    continue
+                steps += 1
+                if steps > MOST_SETS:
+                    raise ConfigError(f"more than {MOST_SETS:,} sets of public codes occur", "choose a smaller p")
+                new = (*items, other)
+                if any(new[:i] + new[i + 1 :] not in good for i in range(len(new) - 1)):
+                    continue  # holds a smaller mole
+                if violates(both):
+                    moles.append(new)
+                else:
+                    level[new] = both
+        good = level
+    return moles
+
+
+def coherence(
+    data: Transactions, sensitive: frozenset[str], *, max_prob: float, k: int, p: int
+) -> tuple[Transactions, tuple[str, ...]]:
+    """Suppress public codes everywhere: all that are moles alone, then those in most moles for the least occurrences.
+
+    Parameters
+    ----------
+    sensitive : frozenset of str
+        Private codes; the others are public.
+    max_prob : float
+        Greatest probability of a private code, 0 to 1.
+    k, p : int
+        Least support of up to p public codes.
+
+    Returns
+    -------
+    Transactions
+        The release.
+    tuple of str
+        The codes that are gone.
+    """
+    require_records(data, k)
+    if not 0 <= max_prob <= 1 or p < 1 or k < 1:
+        raise ConfigError("max_prob is a probability, k and p are at least 1", "for example 0.5, k = 5, p = 2")
+    moles = {frozenset(mole) for mole in minimal_moles(data, sensitive, max_prob=max_prob, k=k, p=p)}
+    gone = {item for mole in moles if len(mole) == 1 for item in mole}
+    moles = {mole for mole in moles if not mole & gone}
+    supports = data.supports
+    while moles:
+        count: dict[int, int] = {}
+        for mole in moles:
+            for item in mole:
+                count[item] = count.get(item, 0) + 1
+        worst = max(count, key=lambda item: (count[item] / int(supports[item]), -item))
+        gone.add(worst)
+        moles = {mole for mole in moles if worst not in mole}
+    return without(data, gone), tuple(data.labels[item] for item in sorted(gone))
