@@ -74,7 +74,11 @@ def normalize(text: str) -> Normalized:
         plain = _MIXED_WORD.sub(_latin, plain)
     if not _INVISIBLE.search(plain):
         return Normalized(plain)
-    origin = array("q", (i for i, c in enumerate(plain) if not _INVISIBLE.match(c)))
+    origin, last = array("q"), 0
+    for found in _INVISIBLE.finditer(plain):
+        origin.extend(range(last, found.start()))
+        last = found.end()
+    origin.extend(range(last, len(plain)))
     return Normalized(_INVISIBLE.sub("", plain), origin)
 
 

@@ -35,6 +35,7 @@ _NAMES = frozenset({"PATIENT", "DOCTOR"})
 _ADDRESS = frozenset({"STREET", "CITY", "STATE", "ZIP", "COUNTRY"})
 _PLACES = frozenset({"CITY", "STATE", "ZIP", "COUNTRY"})
 _STEPS = 8
+_RUN = re.compile(r"\w+")
 _LONG = 5
 """Length from which an original may not survive as a word anywhere in its document."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -190,9 +191,16 @@ def _remove_originals(page: _Page, found: Sequence[tuple[str, str]], out: list[s
     """Replace once more whatever holds an original of five or more characters as a word, else write a tag."""
     originals = {text.casefold() for _, text in found if len(text) >= _LONG}
     joined = "\n".join(out).casefold()
+    places: dict[str, set[int]] = {}  # word -> surrogates that hold it
+    for i, new in enumerate(out):
+        for word in _RUN.findall(new.casefold()):
+            places.setdefault(word, set()).add(i)
     for original in sorted(original for original in originals if original in joined):
         whole = re.compile(rf"(?<!\w){re.escape(original)}(?!\w)", re.IGNORECASE)
-        for i, new in enumerate(out):
+        words = _RUN.findall(original)
+        held = min((places.get(word, set()) for word in words), key=len) if words else range(len(out))
+        for i in sorted(held):
+            new = out[i]
             category, text = found[i]
             if category == "DATE" or original not in new.casefold() or not whole.search(new):
                 continue
@@ -206,6 +214,8 @@ def _remove_originals(page: _Page, found: Sequence[tuple[str, str]], out: list[s
                 ),
                 tag(category, text),
             )
+            for word in _RUN.findall(out[i].casefold()):
+                places.setdefault(word, set()).add(i)
 
 
 def surrogate_operator(
