@@ -82,7 +82,10 @@ def train_sgd(
             move_sum += move
             averaged += 1
     state_sum /= averaged
-    state_sum[np.abs(state_sum) < options.prune] = 0.0
+    moved = state_square > 0
+    state_sum[moved & (np.abs(state_sum) < options.prune)] = 0.0
+    if start is not None:
+        state_sum[~moved] = old_state[~moved]
     rows = {name: i for i, name in enumerate(names)}
     return Weights(data.labels, rows, state_sum.astype(np.float64), move_sum / averaged, np.zeros(size))
 

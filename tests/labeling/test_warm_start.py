@@ -77,6 +77,19 @@ def test_a_strong_pull_leaves_the_old_weights_where_they_are(old: Tagger) -> Non
     assert moved(10.0) < moved(0.1) < moved(0.0)
 
 
+def test_old_weights_that_nothing_moved_are_kept_as_they_are(old: Tagger) -> None:
+    """Small ones too, though new weights of that size are left out."""
+    now = train(LOCAL, FEATURES, dataclasses.replace(OPTIONS, prune=0.5), start=old).decoder.weights
+    was = old.decoder.weights
+    local = {name for d in LOCAL for row in FEATURES.expand(FEATURES.encode(d.text)) for name in row}
+    places = [now.labels.index(label) for label in was.labels]
+    kept = [name for name in was.attributes if name not in local]
+    assert min(abs(x) for name in kept for x in was.state[was.attributes[name]] if x) < 0.5
+    for name in kept:
+        found = now.state[now.attributes[name]][places]
+        assert found == pytest.approx(was.state[was.attributes[name]], rel=1e-6)
+
+
 def weights(labels: tuple[str, ...]) -> Weights:
     size = len(labels)
     state = np.arange(2.0 * size).reshape(2, size)
