@@ -1,0 +1,190 @@
+"""Attacks on released codes: how many records fit what an attacker knows of a person.
+
+*Distinguishability* (Loukides, Denny and Malin, JAMIA 2010): the number of records that hold the known codes. One-step
+linkage: the attacker has identified records with codes. Two-step linkage: a register of persons leads by demographics
+to discharge records, their codes to the release. Codes that the release has suppressed everywhere are left out of what
+is known, which is the stronger attacker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid.errors import ConfigError
+from deid.transactions.reading import CodedRecords
+from deid.transactions.relational import column_cells
+from deid.transactions.transactions import Transactions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Attack", "attack_codes", "candidates", "distinguishability", "two_step"]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """The outcome of an attack.
+
+    Parameters
+    ----------
+    attacker : str
+        What the attacker knows.
+    targets : int
+        Persons attacked; those without codes are none.
+    unique : float
+        Share of them whom exactly one record fits.
+    few : float
+        Share whom at most ``most`` records fit, but at least one.
+    most : int
+        See ``few``.
+    median : float
+        Median number of records that fit a target.
+    """
+
+    attacker: str
+    targets: int
+    unique: float
+    few: float
+    most: int
+    median: float
+
+    def as_dict(self) -> dict[str, str | int | float]:
+        """Return JSON values."""
+        return asdict(self)
+
+
+class _Index:
+    """Released records by the original codes that they may hold."""
+
+    def __init__(self, released: Transactions) -> None:
+        self.whole = released.all_bits
+        self.held: dict[str, int] = {}
+        for members, bits in zip(released.members, released.bits, strict=True):
+            if bits:
+                for code in members:
+                    self.held[code] = self.held.get(code, 0) | bits
+
+    def fitting(self, known: Iterable[str]) -> int:
+        bits = self.whole
+        for code in known:
+            if code in self.held:
+                bits &= self.held[code]
+        return bits
+
+
+def candidates(released: Transactions, known: Iterable[str]) -> list[int]:
+    """Return the released records that fit what is known of a person."""
+    bits = _Index(released).fitting(known)
+    return [record for record in range(len(released)) if bits >> record & 1]
+
+
+def distinguishability(released: Transactions, known: Sequence[frozenset[str]]) -> NDArray[np.int64]:
+    """Return for each set of known codes the number of records that fit it."""
+    index = _Index(released)
+    distinct = {codes: index.fitting(codes).bit_count() for codes in dict.fromkeys(known)}
+    return np.array([distinct[codes] for codes in known], dtype=np.int64)
+
+
+def _outcome(attacker: str, counts: NDArray[np.int64], most: int) -> Attack:
+    if not len(counts):
+        return Attack(attacker, 0, 0.0, 0.0, most, 0.0)
+    few = float(((counts > 0) & (counts <= most)).mean())
+    return Attack(attacker, len(counts), float((counts == 1).mean()), few, most, float(np.median(counts)))
+
+
+def attack_codes(
+    original: CodedRecords, released: Transactions, *, m: int = 2, draws: int = 20, most: int = 5, seed: int = 0
+) -> list[Attack]:
+    """Attack a release with what is true of the original records.
+
+    Parameters
+    ----------
+    original : CodedRecords
+        The persons; their visits give a further attacker.
+    released : Transactions
+        What they are looked for in: the original itself, its release, or a population.
+    m : int
+        Size of random parts of a person's codes; persons with fewer codes are known by all of them.
+    draws : int
+        Random parts of each person.
+    most : int
+        Up to so many candidates count as few.
+    seed : int
+        Seed of the draws.
+    """
+    if m < 1 or draws < 1:
+        raise ConfigError("m and the number of draws are at least 1", "for example m = 2")
+    data = original.transactions
+    full = [frozenset(row) for row in data.texts() if row]
+    found = [_outcome("all codes of a person", distinguishability(released, full), most)]
+    rng = np.random.default_rng(seed)
+    parts: list[frozenset[str]] = []
+    for codes in full:
+        names = sorted(codes)
+        for _ in range(draws if len(names) > m else 1):
+            chosen = rng.choice(len(names), min(m, len(names)), replace=False)
+            parts.append(frozenset(names[i] for i in chosen))
+    weights = [draws if len(codes) > m else 1 for codes in full]
+    counts = distinguishability(released, parts)
+    found.append(_weighted(f"{m} random codes of a person", counts, weights, most))
+    if original.visits:
+        found.append(_outcome("codes of one visit", distinguishability(released, original.visits), most))
+    return found
+
+
+def _weighted(attacker: str, counts: NDArray[np.int64], weights: Sequence[int], most: int) -> Attack:
+    """Average over a person's draws first, so that every person counts once."""
+    if not len(counts):
+        return _outcome(attacker, counts, most)
+    starts = np.cumsum([0, *weights[:-1]])
+    size = np.array(weights)
+    unique = np.add.reduceat((counts == 1).astype(float), starts) / size
+    few = np.add.reduceat(((counts > 0) & (counts <= most)).astype(float), starts) / size
+    return Attack(attacker, len(weights), float(unique.mean()), float(few.mean()), most, float(np.median(counts)))
+
+
+def two_step(
+    register: pd.DataFrame,
+    discharge: pd.DataFrame,
+    discharged: CodedRecords,
+    released: Transactions,
+    on: Sequence[str],
+    *,
+    most: int = 5,
+) -> Attack:
+    """Look persons of a register up in discharge records by demographics, and those in a release by codes.
+
+    Parameters
+    ----------
+    register : pandas.DataFrame
+        Identified persons, such as voters, with the columns ``on``.
+    discharge : pandas.DataFrame
+        Discharge records with the same columns and codes.
+    discharged : CodedRecords
+        The codes of ``discharge``.
+    released : Transactions
+        The release.
+    on : sequence of str
+        Demographic columns of both.
+
+    Returns
+    -------
+    Attack
+        Targets are the discharge records with codes that exactly one person of the register fits.
+    """
+    persons: dict[tuple[str, ...], int] = {}
+    for row in column_cells(register, on):
+        persons[row] = persons.get(row, 0) + 1
+    cells = column_cells(discharge, on)
+    texts = discharged.transactions.texts()
+    named = [
+        frozenset(codes)
+        for codes, rows in zip(texts, discharged.rows, strict=True)
+        if codes and persons.get(cells[rows[0]]) == 1
+    ]
+    return _outcome("register, then discharge records", distinguishability(released, named), most)

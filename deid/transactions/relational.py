@@ -1,0 +1,138 @@
+"""Demographics and codes in one release: (k, k^m)-anonymity (Poulis, Loukides, Gkoulalas-Divanis and Skiadopoulos, ECML
+PKDD 2013), in a simple form.
+
+Attacker: knows the demographic columns of a person and up to m codes. Every class of equal published columns has at
+least k records, and within the class every set of up to m published items that occurs does so in at least k records.
+
+The columns come already generalized, for instance by `deid anonymize`; classes in which codes cannot be protected are
+merged: columns in which they differ become ``*``. Codes are generalized class by class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deid.errors import InputError
+from deid.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
+from deid.transactions.km import apriori_cut
+from deid.transactions.suppression import require_records
+from deid.transactions.transactions import Transactions, from_rows
+from deid.transactions.tree import CodeTree
+from deid.transactions.verifiers import Verdict, verify_km
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["RelationalRelease", "anonymize_both", "verify_both"]
+
+Cells = tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class RelationalRelease:
+    """Columns and codes of one release.
+
+    Parameters
+    ----------
+    cells : tuple of tuples of str
+        Published columns of each record.
+    published : Transactions
+        Published codes of each record.
+    classes : int
+        Number of classes.
+    merged : int
+        How often two classes were merged.
+    """
+
+    cells: tuple[Cells, ...]
+    published: Transactions
+    classes: int
+    merged: int
+
+
+def column_cells(frame: pd.DataFrame, columns: Sequence[str]) -> list[Cells]:
+    """Return the cells of some columns as text, row by row; empty where nothing is recorded."""
+    check_columns(frame, columns)
+    data = Microdata(frame, {})
+    texts = []
+    for name in columns:
+        coded = data.codes(name)
+        texts.append([coded.values[code] if code != NA_CODE else "" for code in coded.codes.tolist()])
+    return [tuple(row) for row in zip(*texts, strict=True)]
+
+
+def anonymize_both(cells: Sequence[Cells], data: Transactions, tree: CodeTree, k: int, m: int) -> RelationalRelease:
+    """Merge classes until codes can be protected in each, then generalize codes in each.
+
+    Parameters
+    ----------
+    cells : sequence of tuples of str
+        Relational columns of each record, generalized before.
+    data : Transactions
+        Codes of the same records.
+
+    Raises
+    ------
+    InputError
+        When fewer than k records hold codes at all, or there are fewer than k records.
+    """
+    require_records(data, k)
+    if len(cells) != len(data):
+        raise InputError("other records with codes than rows", "use a table with one row a person")
+    held = int((data.lengths > 0).sum())
+    if 0 < held < k:
+        raise InputError(f"{held} records with codes are fewer than k = {k}", "ask for a smaller k, or add records")
+    groups: dict[Cells, list[int]] = {}
+    for record, row in enumerate(cells):
+        groups.setdefault(row, []).append(record)
+    merged = 0
+    while True:
+        bad = [row for row, records in groups.items() if not _feasible(data, records, k)]
+        if not bad:
+            break
+        row = min(bad, key=lambda key: (len(groups[key]), key))
+        other = min((key for key in groups if key != row), key=lambda key: (_apart(row, key), len(groups[key]), key))
+        both = tuple(a if a == b else SUPPRESSED for a, b in zip(row, other, strict=True))
+        records = groups.pop(row) + groups.pop(other)
+        groups[both] = sorted(groups.pop(both, []) + records)
+        merged += 1
+    shown: list[Cells] = [()] * len(data)
+    rows: list[tuple[str, ...]] = [()] * len(data)
+    members: dict[str, frozenset[str]] = {}
+    for row, records in groups.items():
+        part = data.take(records)
+        found = tree.publish(part, apriori_cut(part, tree, k, m))
+        for label, codes in zip(found.labels, found.members, strict=True):
+            members[label] = members.get(label, frozenset()) | codes
+        for record, labels in zip(records, found.texts(), strict=True):
+            shown[record], rows[record] = row, labels
+    names = sorted(members)
+    published = from_rows(names, rows, [members[name] for name in names])
+    return RelationalRelease(tuple(shown), published, len(groups), merged)
+
+
+def _feasible(data: Transactions, records: Sequence[int], k: int) -> bool:
+    held = sum(bool(data.lengths[record]) for record in records)
+    return len(records) >= k and (held == 0 or held >= k)
+
+
+def _apart(a: Cells, b: Cells) -> int:
+    return sum(x != y for x, y in zip(a, b, strict=True))
+
+
+def verify_both(cells: Sequence[Cells], published: Transactions, k: int, m: int) -> Verdict:
+    """Judge columns and codes by what is published: each class alone."""
+    groups: dict[Cells, list[int]] = {}
+    for record, row in enumerate(cells):
+        groups.setdefault(row, []).append(record)
+    least = float(len(published))
+    for records in groups.values():
+        if len(records) < k:
+            return Verdict(False, float(len(records)), ("a class with too few records",))
+        found = verify_km(published.take(records), k, m)
+        if not found.holds:
+            return found
+        least = min(least, found.level, float(len(records)))
+    return Verdict(True, least)
