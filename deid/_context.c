@@ -100,7 +100,7 @@ static int fire_phrase(Labeller *self, int32_t list, int32_t from, int32_t to, P
 int labeller_phrases(Labeller *self)
 {
     self->fired = 0;
-    if (grow(&self->fired_head, &self->fired_room, self->items, sizeof(int32_t)))
+    if (grow(&self->fired_head, &self->fired_room, self->items + 1, sizeof(int32_t)))
         return -1;
     memset(self->fired_head, 0xFF, (size_t)self->items * sizeof(int32_t));
     if (!self->phrases.edges)
@@ -238,7 +238,7 @@ static int chunk(Labeller *self, const uint32_t *text, Py_ssize_t first, Py_ssiz
 /* Find the place features of all items (deid.features.position). */
 int labeller_places(Labeller *self, const uint32_t *text)
 {
-    if (grow(&self->place, &self->place_room, self->items * PLACES, sizeof(int32_t)))
+    if (grow(&self->place, &self->place_room, self->items * PLACES + 1, sizeof(int32_t)))
         return -1;
     memset(self->place, 0xFF, (size_t)(self->items * PLACES) * sizeof(int32_t));
     Py_ssize_t line_first = 0, chunk_first = 0;

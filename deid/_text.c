@@ -236,7 +236,7 @@ int32_t names_add(Names *names, const char *what, Py_ssize_t size)
     names->room = (int32_t)room;
     Name *name = names->name + names->count;
     *name = (Name){hash, names->arena.used, size};
-    if (put(&names->arena, what, size))
+    if (bytes_room(&names->arena, size + 1) || put(&names->arena, what, size)) /* never an arena without memory */
         return -1;
     names->slot[at] = ++names->count;
     return names->count - 1;
