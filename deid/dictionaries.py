@@ -124,8 +124,9 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise _fail(path, f"not valid TOML ({error})", "see toml.io for the syntax") from None
 
 
-def _read_source(path: Path) -> dict[str, str]:
-    """Read and check ``source.toml``."""
+@functools.lru_cache(maxsize=512)
+def _read_source(path: Path) -> Mapping[str, str]:
+    """Read and check ``source.toml``, once."""
     if not path.is_file():
         raise _fail(path, "missing", "say where the list comes from: origin, licence, date")
     source = _read_toml(path)
@@ -271,7 +272,7 @@ class PhraseMatcher:
     dictionaries : iterable of Dictionary
     tokenize : callable
         Splits a phrase into token strings the way the texts will be split (whitespace tokens are dropped). It
-        is not asked about phrases of letters only, which are one token in every tokenizer of this project.
+        is not asked about words of letters only, which are one token in every tokenizer of this project.
     """
 
     def __init__(self, dictionaries: Iterable[Dictionary], tokenize: Callable[[str], Sequence[str]]) -> None:
@@ -294,7 +295,9 @@ class PhraseMatcher:
         tokenize: Callable[[str], Sequence[str]],
         shared: dict[tuple[int, ...], tuple[int, ...]],
     ) -> None:
-        tokens = [phrase] if phrase.isalpha() else [fold(t) for t in tokenize(phrase) if not t.isspace()]
+        tokens = phrase.split(" ")
+        if not all(map(str.isalpha, tokens)):
+            tokens = [fold(t) for t in tokenize(phrase) if not t.isspace()]
         if not tokens:
             return
         if len(tokens) == 1:

@@ -155,12 +155,16 @@ def _load(language: str, folders: tuple[Path, ...]) -> Lexicon:
             )
         bit = CLASSES[label]
         excepted = {word for phrase in dictionary.exceptions for word in words_of(phrase)}
-        matched = []  # items for the phrase matcher: phrases, and words that count only outside an exception
-        for item in dictionary.phrases:
-            if item not in excepted and (item.isalpha() or len(words_of(item)) == 1):
-                words[item] = words.get(item, 0) | bit
-            else:
-                matched.append(item)
+        # the phrase matcher gets phrases, and words that count only outside an exception
+        matched = [
+            i for i in dictionary.phrases if (not i.isalpha() and (" " in i or len(words_of(i)) != 1)) or i in excepted
+        ]
+        single = dict.fromkeys(dictionary.phrases, bit)
+        for item in matched:
+            del single[item]
+        for item in words.keys() & single.keys():
+            single[item] |= words[item]
+        words.update(single)
         if matched:
             phrases.append(Dictionary(name, tuple(matched), dictionary.exceptions, dictionary.source))
             phrase_classes[name] = bit

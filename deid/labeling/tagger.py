@@ -106,10 +106,10 @@ class Tagger:
         """Return the spans found in the document's text, in order; its annotations are ignored."""
         best, starts, ends, sure = self._decode(document.text)
         names = self.labels
-        inside = np.flatnonzero(best != names.index("O")) if "O" in names else np.arange(len(best))
+        matters = best != (names.index("O") if "O" in names else -1)
         # of the items outside spans only one behind each run matters, to close it
-        marked = np.union1d(inside, inside + 1)
-        marked = marked[marked < len(best)]
+        matters[1:] |= matters[:-1]
+        marked = np.flatnonzero(matters)
         labels = [names[i] for i in best[marked].tolist()]
         found = []
         for span in labels_to_spans(labels, starts[marked], ends[marked]):

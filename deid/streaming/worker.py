@@ -6,6 +6,7 @@ long record: a thread waits on the socket. Interrupts and requests to end are th
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -33,7 +34,11 @@ def serve(descriptor: int) -> None:
         sent = connection.recv_bytes()
         threading.Thread(target=_receive, args=(connection, requests), daemon=True).start()
         try:
+            # what is loaded stays: there is no garbage to look for in it, now or later
+            gc.disable()
             work = Work(*pickle.loads(sent))  # noqa: S301  (from the process that started this one)
+            gc.freeze()
+            gc.enable()
             connection.send(work.pipeline.notes)
             while True:
                 connection.send(work(requests.get()))
