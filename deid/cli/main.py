@@ -31,10 +31,13 @@ GROUPS: tuple[str, ...] = (
     "extract",
     "schema",
     "anonymize",
+    "release",
     "privacy",
     "risk",
     "budget",
     "cube",
+    "sequences",
+    "codes",
     "genomes",
     "trajectories",
 )

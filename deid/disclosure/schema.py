@@ -34,7 +34,7 @@ from deid.microdata import KINDS, NA_CODE, ROLES, SUPPRESSED, Microdata, check_c
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Column", "Schema", "apply_schema", "format_schema", "read_schema"]
+__all__ = ["Column", "Schema", "apply_schema", "format_schema", "read_column", "read_schema"]
 
 
 @dataclass(frozen=True)
@@ -102,25 +102,41 @@ def read_schema(path: Path) -> Schema:
         raise ConfigError(
             "unknown settings", f"write {nearest(min(unknown, default=''), ('columns', 'person'))}", where
         )
-    columns = {}
-    for name, said in content.get("columns", {}).items():
-        at = f"column {name!r}"
-        if not isinstance(said, dict) or set(said) - {"role", "kind", "hierarchy"}:
-            raise ConfigError("unknown settings", "a column has role, kind and hierarchy", where, at)
-        if said.get("role", "other") not in ROLES or said.get("kind", KINDS[0]) not in KINDS:
-            raise ConfigError(
-                "unknown role or kind", f"roles: {', '.join(ROLES)}; kinds: {', '.join(KINDS)}", where, at
-            )
-        hierarchy = said.get("hierarchy")
-        if isinstance(hierarchy, str):
-            hierarchy = path.parent / hierarchy
-        elif hierarchy is not None and not (isinstance(hierarchy, dict) and isinstance(hierarchy.get("kind"), str)):
-            raise ConfigError("a hierarchy is a file name, or has a kind", "see deid schema", where, at)
-        columns[name] = Column(said.get("role", "other"), said.get("kind"), hierarchy)
+    columns = {name: read_column(said, path.parent, where, name) for name, said in content.get("columns", {}).items()}
     person = content.get("person")
     if person is not None and not isinstance(person, str):
         raise ConfigError("person is no column's name", 'for example: person = "mrn"', where)
     return Schema(columns, person)
+
+
+def read_column(said: object, folder: Path, where: str, name: str) -> Column:
+    """Read what a file says of one column.
+
+    Parameters
+    ----------
+    said : object
+        A table with role, kind and hierarchy.
+    folder : Path
+        Where relative paths begin.
+    where, name : str
+        The file and the column, for messages.
+
+    Raises
+    ------
+    ConfigError
+        When it says something unknown.
+    """
+    at = f"column {name!r}"
+    if not isinstance(said, Mapping) or set(said) - {"role", "kind", "hierarchy"}:
+        raise ConfigError("unknown settings", "a column has role, kind and hierarchy", where, at)
+    if said.get("role", "other") not in ROLES or said.get("kind", KINDS[0]) not in KINDS:
+        raise ConfigError("unknown role or kind", f"roles: {', '.join(ROLES)}; kinds: {', '.join(KINDS)}", where, at)
+    hierarchy = said.get("hierarchy")
+    if isinstance(hierarchy, str):
+        hierarchy = folder / hierarchy
+    elif hierarchy is not None and not (isinstance(hierarchy, Mapping) and isinstance(hierarchy.get("kind"), str)):
+        raise ConfigError("a hierarchy is a file name, or has a kind", "see deid schema", where, at)
+    return Column(said.get("role", "other"), said.get("kind"), hierarchy)
 
 
 def _quoted(text: str) -> str:

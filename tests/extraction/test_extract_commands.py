@@ -77,7 +77,7 @@ def test_a_release_of_the_view_is_written_back_by_its_aligned_copy(tmp_path: Pat
     assert status == 0
     assert list(pd.read_csv(at["release.csv"])) == ["sex", "age"]
     assert at["aligned.csv"].stat().st_mode & 0o777 == 0o600
-    with pytest.raises(DeidError, match="row 1.*'age' is not true") as refused:
+    with pytest.raises(DeidError, match=r"row 1.*'age' is not true") as refused:
         run("write-back", at["view.csv"], at["release.csv"], tmp_path / "no")
     assert "71" not in str(refused.value)
     assert not (tmp_path / "no").exists()
