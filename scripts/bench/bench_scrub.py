@@ -5,8 +5,8 @@
     python scripts/bench/bench_scrub.py --texts ../shared/data/english/txt --presidio-python ENV/bin/python
     python scripts/bench/bench_scrub.py --growth          # cost a token from 1 KB to 1 MB, memory as the archive grows
 
-CPU seconds of one process. The notes are repeated until `--size` MB, each under an id of its own; nothing that depends on
-a whole note is kept between notes. `--profile` prints where the time goes.
+CPU seconds of one process. The notes are repeated until `--size` MB, each under an id of its own; nothing that depends
+on a whole note is kept between notes. `--profile` prints where the time goes.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def check(decoder: Decoder, text: str, bias: float = 0.0) -> None:
         assert labels.tolist() == best.tolist() or total(labels) == pytest.approx(total(best), abs=1e-3)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(sorted(SETS)),
     st.lists(TEXTS, min_size=1, max_size=3),
@@ -100,7 +100,7 @@ def test_any_text_and_weights(preset, texts, seed, labels, share):
 
 
 @pytest.mark.parametrize("preset", sorted(SETS))
-@pytest.mark.parametrize("text", ["", "a", " ", "\n", "\0", "\ud800", "x" * 100_000, "- " * 5000, "\n" * 20_000])
+@pytest.mark.parametrize("text", ["", "a", " ", "\n", "\0", "\ud800", "x" * 30_000, "- " * 3000, "\n" * 20_000])
 def test_lengths_none_one_and_huge(preset, text):
     check(decoder_for(SETS[preset], [text[:50], "a b"], 1, 3, 1.0), text)
 
