@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
-from deid.dp.epsilon import split_epsilon
-from deid.dp.intervals import discrete_half_width
+from deid.dp.left_out import tell_left_out
 from deid.dp.methods import METHODS, CubePlan, Rows, measure
 from deid.dp.noise import Noise, OpenDPNoise
 from deid.dp.payment import AlreadyReleased, check_payer, partition_name, pay
@@ -220,25 +219,8 @@ def release_cube(
         "part": [[own.name, cell] for own, cell in plan.part],
         "request": request,
         "notes": [*notes, *([model.caveat] if model.caveat else [])],
-        "left_out": _report(left_out, plan, noise),
+        "left_out": tell_left_out(
+            left_out, plan.reporting, noise, unit=plan.unit, level=plan.level, of_part=bool(plan.part)
+        ),
     }
     return CubeRelease(plan.dimensions, model, metadata)
-
-
-def _report(left_out: IntArray, plan: CubePlan, noise: Noise) -> dict[str, Any]:
-    """Tell with noise what was left out."""
-    if not plan.report_share:
-        return {"told": False, "why": "rows outside the declared domains were left out; their number is private"}
-    epsilon = split_epsilon(plan.epsilon, (1 - plan.report_share, plan.report_share))[1]
-    told: dict[str, Any] = {"told": True, "epsilon": epsilon}
-    names: tuple[str, ...]
-    if plan.part:
-        # a person with rows in several parts would be counted in each: parts could not be charged by their maximum
-        names, values, sensitivity = ("rows_outside_domains",), left_out[1:], plan.unit.distance
-    else:
-        # one unit is at most one person with too many rows, and stands behind at most max_rows of the rows
-        names = ("persons_with_too_many_rows", "rows_outside_domains")
-        values, sensitivity = left_out, plan.unit.distance + plan.unit.unit_distance
-    drawn = noise.discrete_laplace(values, sensitivity, epsilon)
-    told |= dict(zip(names, drawn.tolist(), strict=True))
-    return told | {"plus_minus": discrete_half_width(sensitivity, epsilon, 1, plan.level)}

@@ -114,6 +114,11 @@ class CubePlan:
             return split_epsilon(self.epsilon, (1 - self.report_share, self.report_share))[0]
         return from_nano(to_nano(self.epsilon))
 
+    @property
+    def reporting(self) -> float | None:
+        """Epsilon of the report on what was left out; None for no report."""
+        return split_epsilon(self.epsilon, (1 - self.report_share, self.report_share))[1] if self.report_share else None
+
     def measured(self) -> list[tuple[Axes, float]]:
         """Return the slices that ``marginals`` measures, each with its epsilon; the other named ones follow by summing.
 

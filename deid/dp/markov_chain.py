@@ -1,0 +1,112 @@
+"""A Markov chain of sequences: the pairs of neighbouring periods, measured as tables that agree.
+
+Each pair table costs a share of epsilon; the count of a prefix is the first pair's, continued by the shares of the
+following ones. Where what comes next depends on the last value alone, this needs far fewer numbers than a tree. Where
+it does not, no epsilon makes it right.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from deid.dp.epsilon import split_epsilon
+from deid.dp.marginals import Axes, Marginal, least_squares, nonnegative
+from deid.dp.noise import Noise, laplace_variance
+
+__all__ = ["Chain", "measure_chain"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_REPLICATES = 100
+_SEED = 20122  # of the bootstrap, which is post-processing
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """Noisy tables of neighbouring periods; holds no true count.
+
+    Parameters
+    ----------
+    symbols : int
+        How many symbols there are.
+    epsilons : tuple of float
+        What each table was measured with.
+    distance : int
+        Rows between neighbours.
+    noisy : tuple of float arrays, shape (symbols, symbols)
+        As drawn; for sequences of length 1 one array of shape (symbols,).
+    """
+
+    symbols: int
+    epsilons: tuple[float, ...]
+    distance: int
+    noisy: tuple[FloatArray, ...]
+
+    @property
+    def height(self) -> int:
+        """The length of the sequences."""
+        return len(self.noisy) + self.noisy[0].ndim - 1
+
+    @property
+    def _axes(self) -> list[Axes]:
+        return [tuple(range(place, place + table.ndim)) for place, table in enumerate(self.noisy)]
+
+    @functools.cached_property
+    def tables(self) -> tuple[FloatArray, ...]:
+        """The tables, made to agree and non-negative."""
+        return self._fit(self.noisy)
+
+    def _fit(self, noisy: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+        variances = [laplace_variance(self.distance, epsilon) for epsilon in self.epsilons]
+        marginals = [
+            Marginal(axes, table, variance) for axes, table, variance in zip(self._axes, noisy, variances, strict=True)
+        ]
+        fitted = nonnegative(
+            least_squares(marginals, (self.symbols,) * self.height), list(zip(self._axes, variances, strict=True))
+        )
+        return tuple(fitted[axes] for axes in self._axes)
+
+    @functools.cached_property
+    def replicates(self) -> tuple[tuple[FloatArray, ...], ...]:
+        """Tables as they would come out if these were the truth (parametric bootstrap)."""
+        generator = np.random.default_rng(_SEED)
+        scales = [math.sqrt(laplace_variance(self.distance, epsilon) / 2) for epsilon in self.epsilons]
+        return tuple(
+            self._fit(
+                tuple(t + generator.laplace(0.0, scale, t.shape) for t, scale in zip(self.tables, scales, strict=True))
+            )
+            for _ in range(_REPLICATES)
+        )
+
+
+def measure_chain(codes: IntArray, symbols: int, epsilon: float, noise: Noise, *, distance: int = 1) -> Chain:
+    """Measure the pairs of neighbouring periods, each with the same share of epsilon.
+
+    Parameters
+    ----------
+    codes : int64 array, shape (sequences, length)
+        The symbols of each sequence.
+    symbols : int
+        How many symbols there are.
+    epsilon : float
+        Cost.
+    noise : Noise
+        Source of noise.
+    distance : int
+        Rows between neighbours.
+    """
+    width = min(2, codes.shape[1])
+    windows = codes.shape[1] - width + 1
+    shares = split_epsilon(epsilon, [1.0] * windows)
+    noisy = []
+    for start, share in enumerate(shares):
+        cells = np.ravel_multi_index(tuple(codes[:, start : start + width].T), (symbols,) * width)
+        counts = np.bincount(cells, minlength=symbols**width).reshape((symbols,) * width).astype(np.int64)
+        noisy.append(noise.discrete_laplace(counts, distance, share).astype(float))
+    return Chain(symbols, shares, distance, tuple(noisy))

@@ -1,0 +1,210 @@
+"""Prefix trees: how many sequences begin with each prefix, counted only where there are enough.
+
+A node at depth d stands for a prefix of length d; its count is the number of sequences that begin with it. Within a
+depth every sequence is in one node, so the counts of a depth cost one share of epsilon together, and the shares of the
+depths add up. A node whose noisy count passes a threshold gets children, others stay leaves: noise is drawn for the
+children of passed nodes alone.
+
+`grow` has two modes. ``paper`` is Algorithm 6 of Gardner's dissertation (2012), after Chen, Fung, Desai and Sossou
+(2012), as printed: the floor of a count with Laplace noise, equal shares, a threshold of two standard deviations, the
+counts used as they are. Two errors of the printed algorithm break its guarantee and are corrected: it divides epsilon
+by the height and then spends it at height + 1 depths, counting the root (here: by height + 1), and it adds nodes one
+depth below the height that still carry true counts (here: no node lies below the height).
+
+``improved`` draws discrete noise, takes any shares, and uses what a leaf's path has not spent: no sequence of a leaf
+is counted again further down, so the shares of all deeper levels count the leaf a second time, much more precisely.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from deid.dp.epsilon import from_nano, to_nano
+from deid.dp.noise import Noise, laplace_scale, laplace_variance
+from deid.errors import ConfigError
+
+__all__ = ["Level", "PrefixTree", "grow", "remaining_epsilon"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_MAX_NODES = 5_000_000
+_LEAST = 1e-12  # variances of huge epsilons are 0 in floating point
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """The nodes of one depth; the children of a node stand together, in the order of the symbols.
+
+    Parameters
+    ----------
+    parents : int64 array, shape (nodes,)
+        Place of each node's parent in the depth above.
+    symbols : int64 array, shape (nodes,)
+        The last symbol of each prefix.
+    noisy : float64 array, shape (nodes,)
+        Counts with noise.
+    again : float64 array, shape (nodes,)
+        The second counts of leaves; nan for nodes that have none.
+    expanded : bool array, shape (nodes,)
+        Which nodes have children.
+    """
+
+    parents: IntArray
+    symbols: IntArray
+    noisy: FloatArray
+    again: FloatArray
+    expanded: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        """Return the number of nodes."""
+        return len(self.symbols)
+
+
+@dataclass(frozen=True, eq=False)
+class PrefixTree:
+    """Noisy counts of prefixes; holds no true count.
+
+    Parameters
+    ----------
+    symbols : int
+        How many symbols there are, the end of a sequence among them.
+    ends : bool
+        Whether the last symbol is the end, which has no children.
+    epsilons : tuple of float
+        What each depth spent; the root first.
+    distance : int
+        Rows between neighbours.
+    levels : tuple of Level
+        The root, and one level for each depth.
+    """
+
+    symbols: int
+    ends: bool
+    epsilons: tuple[float, ...]
+    distance: int
+    levels: tuple[Level, ...]
+
+    @property
+    def height(self) -> int:
+        """The length of the longest prefixes."""
+        return len(self.levels) - 1
+
+    def find(self, prefix: Sequence[int]) -> tuple[int, int]:
+        """Return depth and place of the deepest node on the path of a prefix."""
+        place = 0
+        for depth, symbol in enumerate(prefix):
+            level = self.levels[depth]
+            if depth == self.height or not level.expanded[place]:
+                return depth, place
+            # the children of expanded nodes follow one another in the order of their parents
+            place = int(level.expanded[:place].sum()) * self.symbols + symbol
+        return len(prefix), place
+
+    def measurements(self) -> tuple[list[FloatArray], list[FloatArray]]:
+        """Return, for each depth, the best count of each node by itself, and its variance."""
+        values, variances = [], []
+        for depth, level in enumerate(self.levels):
+            first = max(laplace_variance(self.distance, self.epsilons[depth]), _LEAST)
+            value, variance = level.noisy.astype(float), np.full(len(level), first)
+            twice = ~np.isnan(level.again)
+            if twice.any():
+                second = max(laplace_variance(self.distance, remaining_epsilon(self.epsilons, depth)), _LEAST)
+                value = np.where(twice, (level.noisy * second + np.nan_to_num(level.again) * first), value)
+                value[twice] /= first + second
+                variance[twice] = first * second / (first + second)
+            values.append(value)
+            variances.append(variance)
+        return values, variances
+
+
+def remaining_epsilon(epsilons: Sequence[float], depth: int) -> float:
+    """Return what the depths below ``depth`` spend together, rounded down."""
+    nanos = sum(to_nano(epsilon, up=False) for epsilon in epsilons[depth + 1 :])
+    return from_nano(nanos) if nanos else 0.0
+
+
+def grow(
+    codes: IntArray,
+    symbols: int,
+    epsilons: Sequence[float],
+    noise: Noise,
+    *,
+    distance: int = 1,
+    threshold: float = 2.0,
+    ends: bool = False,
+    mode: str = "improved",
+) -> PrefixTree:
+    """Grow a tree.
+
+    Parameters
+    ----------
+    codes : int64 array, shape (sequences, height)
+        The symbols of each sequence, 0 to symbols - 1. With ``ends``, the last symbol follows the end of a sequence.
+    symbols : int
+        How many symbols there are.
+    epsilons : sequence of float
+        What each depth spends, the root first; they add up to the cost.
+    noise : Noise
+        Source of noise.
+    distance : int
+        Rows between neighbours.
+    threshold : float
+        A node gets children when its noisy count is at least so many standard deviations of the noise.
+    ends : bool
+        Whether the last symbol is the end of a sequence.
+    mode : str
+        ``improved`` or ``paper``; see above.
+
+    Returns
+    -------
+    PrefixTree
+
+    Raises
+    ------
+    ConfigError
+        When the tree grows beyond five million nodes.
+    """
+    height = len(epsilons) - 1
+    levels: list[Level] = []
+    # of each sequence: its place in the depth above, -1 when it is in no node
+    member = np.zeros(len(codes), np.int64)
+    parents, symbol_of = np.array([-1]), np.array([-1])
+    counts = np.array([len(codes)], np.int64)
+    for depth in range(height + 1):
+        epsilon = epsilons[depth]
+        if mode == "paper":
+            noisy = np.floor(noise.laplace(counts, laplace_scale(distance, epsilon)))
+        else:
+            noisy = noise.discrete_laplace(counts, distance, epsilon).astype(float)
+        passed = noisy >= threshold * math.sqrt(2) * distance / epsilon
+        if depth == 0:
+            passed[:] = True
+        if depth == height:
+            passed[:] = False
+        if ends:
+            passed &= symbol_of != symbols - 1
+        again = np.full(len(counts), np.nan)
+        if mode != "paper" and depth < height and not passed.all():
+            rest = remaining_epsilon(epsilons, depth)
+            again[~passed] = noise.discrete_laplace(counts[~passed], distance, rest)
+        levels.append(Level(parents, symbol_of, noisy, again, passed))
+        if depth == height:
+            break
+        grown = np.flatnonzero(passed)
+        if len(grown) * symbols > _MAX_NODES:
+            raise ConfigError(
+                "the tree has too many nodes", "take fewer symbols, a smaller height or a higher threshold"
+            )
+        place = np.full(len(counts) + 1, -1)  # the last entry serves sequences that are in no node
+        place[grown] = np.arange(len(grown)) * symbols
+        first = place[member]
+        member = np.where(first >= 0, first + codes[:, depth], -1)
+        counts = np.bincount(member[member >= 0], minlength=len(grown) * symbols).astype(np.int64)
+        parents, symbol_of = np.repeat(grown, symbols), np.tile(np.arange(symbols), len(grown))
+    return PrefixTree(symbols, ends, tuple(epsilons), distance, tuple(levels))

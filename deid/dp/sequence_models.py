@@ -1,0 +1,278 @@
+"""How a release of sequences answers: a tree or a chain.
+
+Both answer the count of one prefix, sums over many prefixes of one length (such as those that rise), and the whole
+distribution of prefixes of one length. A tree answers 0 for a prefix below a leaf, because it cannot tell its count
+from 0; in sums and distributions the leaf's count goes on by the shares of its last symbol elsewhere in the tree.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deid.dp.intervals import standard_half_width
+from deid.dp.markov_chain import Chain
+from deid.dp.prefix_tree import PrefixTree
+from deid.dp.tree_estimate import Consistent, consistent, nonnegative_tree
+from deid.errors import ConfigError
+
+__all__ = ["ChainModel", "PrefixCount", "PrefixCounts", "SequenceModel", "TreeModel"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_MAX_PREFIXES = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixCount:
+    """A count with the ends of its interval."""
+
+    count: float
+    lower: float
+    upper: float
+    below_noise_floor: bool
+    """Whether the noise alone can make such a count of nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class PrefixCounts:
+    """The same for many prefixes; arrays of one shape."""
+
+    count: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    below_noise_floor: npt.NDArray[np.bool_]
+
+    @property
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """Its arrays, in this order."""
+        return self.count, self.lower, self.upper, self.below_noise_floor
+
+
+def _deviations(level: float) -> float:
+    """Return the half width of an interval in standard deviations: the wider of one Laplace draw's and the normal's."""
+    return max(standard_half_width(1.0, level), standard_half_width(1000.0, level))
+
+
+def _intervals(count: FloatArray, unbiased: FloatArray, half: FloatArray) -> PrefixCounts:
+    lower, upper = np.maximum(unbiased - half, 0.0), np.maximum(unbiased + half, 0.0)
+    return PrefixCounts(count, np.minimum(lower, count), np.maximum(upper, count), unbiased <= half)
+
+
+def _interval(count: float, unbiased: float, half: float) -> PrefixCount:
+    found = _intervals(np.array([count]), np.array([unbiased]), np.array([half]))
+    return PrefixCount(count, float(found.lower[0]), float(found.upper[0]), bool(found.below_noise_floor[0]))
+
+
+def _checked(symbols: int, length: int, height: int) -> None:
+    if not 1 <= length <= height:
+        raise ConfigError(f"the release has no sequences of this length; its longest have {height}", "ask for less")
+    if symbols**length > _MAX_PREFIXES:
+        raise ConfigError(f"{symbols}**{length} prefixes are too many", "ask for a smaller length")
+
+
+@dataclass(frozen=True, eq=False)
+class TreeModel:
+    """A prefix tree with its best counts.
+
+    Parameters
+    ----------
+    tree : PrefixTree
+        What was measured.
+    printed : bool
+        Use the noisy counts as they are (Algorithm 6); otherwise consistent and non-negative ones.
+    """
+
+    tree: PrefixTree
+    printed: bool = False
+    caveat = "intervals cover the noise, not how the counts of leaves go on below them"
+
+    @functools.cached_property
+    def consistent(self) -> Consistent:
+        """Least squares counts, unbiased."""
+        return consistent(self.tree)
+
+    @functools.cached_property
+    def counts(self) -> tuple[FloatArray, ...]:
+        """Counts of all nodes, by depth, as they are shown."""
+        if self.printed:
+            return tuple(level.noisy for level in self.tree.levels)
+        return nonnegative_tree(self.tree, self.consistent.values)
+
+    @functools.cached_property
+    def _unbiased(self) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
+        if self.printed:
+            values, variances = self.tree.measurements()
+            return tuple(values), tuple(variances)
+        return self.consistent.values, self.consistent.variances
+
+    @property
+    def height(self) -> int:
+        """The length of the longest prefixes."""
+        return self.tree.height
+
+    @property
+    def levels(self) -> int:
+        """How many symbols there are, without the end."""
+        return self.tree.symbols - self.tree.ends
+
+    def node(self, depth: int, place: int, level: float) -> PrefixCount:
+        """Return the count of a node."""
+        values, variances = self._unbiased
+        half = _deviations(level) * float(np.sqrt(variances[depth][place]))
+        return _interval(float(self.counts[depth][place]), float(values[depth][place]), half)
+
+    def prefix(self, prefix: Sequence[int], level: float) -> PrefixCount:
+        """Return the count of a prefix: 0 below a leaf, and at most what the leaf may have."""
+        depth, place = self.tree.find(prefix)
+        found = self.node(depth, place, level)
+        return found if depth == len(prefix) else PrefixCount(0.0, 0.0, found.upper, True)
+
+    def prefixes(self, length: int, level: float) -> PrefixCounts:
+        """Return `prefix` for all prefixes of a length, in the order of their symbols."""
+        _checked(self.tree.symbols, length, self.height)
+        symbols, half = self.tree.symbols, _deviations(level)
+        values, variances = self._unbiased
+        dense = _intervals(np.zeros(1), np.zeros(1), np.zeros(1))
+        for depth in range(1, length + 1):
+            nothing = np.zeros(len(dense.count) * symbols)
+            upper = np.repeat(dense.upper, symbols)
+            dense = PrefixCounts(nothing, nothing.copy(), upper, np.ones(len(nothing), bool))
+            nodes = _intervals(self.counts[depth], values[depth], half * np.sqrt(variances[depth]))
+            for whole, own in zip(dense.arrays, nodes.arrays, strict=True):
+                whole[self.codes[depth]] = own
+        kept = np.zeros((symbols,) * length, bool)
+        kept[(slice(0, self.levels),) * length] = True
+        return PrefixCounts(*(own[kept.ravel()] for own in dense.arrays))
+
+    @functools.cached_property
+    def codes(self) -> tuple[npt.NDArray[np.int64], ...]:
+        """The number of each node's prefix among those of its depth (the end counts as a symbol)."""
+        codes = [np.zeros(1, np.int64)]
+        for level in self.tree.levels[1:]:
+            codes.append(codes[-1][level.parents] * self.tree.symbols + level.symbols)
+        return tuple(codes)
+
+    @functools.cached_property
+    def transitions(self) -> FloatArray:
+        """Shares of the next symbol by the last one, over all nodes with children; shape (symbols, symbols)."""
+        sums = np.zeros((self.tree.symbols, self.tree.symbols))
+        for depth in range(1, self.height):
+            child = self.tree.levels[depth + 1]
+            np.add.at(sums, (self.tree.levels[depth].symbols[child.parents], child.symbols), self.counts[depth + 1])
+        sums = np.maximum(sums, 0.0)
+        overall = sums.sum(axis=0) + 1e-9
+        totals = sums.sum(axis=1, keepdims=True)
+        return np.asarray(np.where(totals > 0, sums / np.where(totals > 0, totals, 1.0), overall / overall.sum()))
+
+    def distribution(self, length: int) -> FloatArray:
+        """Return counts of all prefixes of a length, in the order of their symbols; shape (levels,) * length."""
+        _checked(self.tree.symbols, length, self.height)
+        symbols = self.tree.symbols
+        dense = self.counts[1].copy()
+        for depth in range(1, length):
+            # leaves go on by the shares of their last symbol, nodes with children by their children
+            dense = (dense.reshape(-1, symbols)[:, :, None] * self.transitions).ravel()
+            dense[self.codes[depth + 1]] = self.counts[depth + 1]
+        kept = (slice(0, self.levels),) * length
+        return np.asarray(np.maximum(dense, 0.0).reshape((symbols,) * length)[kept])
+
+    def total(self, weights: FloatArray, level: float) -> PrefixCount:
+        """Return a weighted sum over all prefixes of a length; ``weights`` has the shape of their `distribution`."""
+        length, symbols = weights.ndim, self.tree.symbols
+        count = float((self.distribution(length) * weights).sum())
+        padded = np.zeros((symbols,) * length)
+        padded[(slice(0, self.levels),) * length] = weights
+        dense = padded.ravel()
+        nodes = [np.zeros(len(own)) for own in self.tree.levels]
+        for depth in range(length, 0, -1):
+            ended = self.tree.levels[depth].expanded if depth < length else np.zeros(len(nodes[depth]), bool)
+            nodes[depth] = np.where(ended, 0.0, dense[self.codes[depth]])
+            if depth > 1:
+                dense = (dense.reshape(-1, symbols, symbols) * self.transitions).sum(axis=2).ravel()
+        values, variances = self._unbiased
+        unbiased = sum(float(own @ value) for own, value in zip(nodes, values, strict=True))
+        if self.printed:
+            variance = sum(float(own**2 @ value) for own, value in zip(nodes, variances, strict=True))
+        else:
+            variance = self.consistent.sum_variance(nodes)
+        return _interval(count, unbiased, _deviations(level) * float(np.sqrt(max(variance, 0.0))))
+
+
+@dataclass(frozen=True, eq=False)
+class ChainModel:
+    """A Markov chain.
+
+    Parameters
+    ----------
+    chain : Chain
+        What was measured.
+    ends : bool
+        Whether its last symbol is the end of a sequence.
+    """
+
+    chain: Chain
+    ends: bool
+    caveat = "intervals cover the noise (bootstrap), not dependence on more than the last value"
+
+    @property
+    def height(self) -> int:
+        """The length of the longest prefixes."""
+        return self.chain.height
+
+    @property
+    def levels(self) -> int:
+        """How many symbols there are, without the end."""
+        return self.chain.symbols - self.ends
+
+    def _prefix(self, tables: Sequence[FloatArray], prefix: Sequence[int]) -> float:
+        if len(prefix) == 0:
+            return float(tables[0].sum())
+        count = float(tables[0].sum(axis=1)[prefix[0]] if tables[0].ndim == 2 else tables[0][prefix[0]])
+        for table, last, symbol in zip(tables, prefix[:-1], prefix[1:], strict=False):
+            total = float(table[last].sum())
+            count *= float(table[last, symbol]) / total if total > 0 else 0.0
+        return count
+
+    def _distribution(self, tables: Sequence[FloatArray], length: int) -> FloatArray:
+        kept = slice(0, self.levels)
+        result = (tables[0].sum(axis=1) if tables[0].ndim == 2 else tables[0])[kept]
+        for table in tables[: length - 1]:
+            totals = table.sum(axis=1, keepdims=True)
+            shares = np.where(totals > 0, table / np.where(totals > 0, totals, 1.0), 0.0)[kept, kept]
+            result = result[..., None] * shares
+        return np.asarray(result)
+
+    def prefix(self, prefix: Sequence[int], level: float) -> PrefixCount:
+        """Return the count of a prefix."""
+        count = self._prefix(self.chain.tables, prefix)
+        errors = [abs(self._prefix(tables, prefix) - count) for tables in self.chain.replicates]
+        return _interval(count, count, float(np.quantile(errors, level)))
+
+    def prefixes(self, length: int, level: float) -> PrefixCounts:
+        """Return `prefix` for all prefixes of a length, in the order of their symbols."""
+        count = self.distribution(length)
+        errors = [np.abs(self._distribution(tables, length) - count).ravel() for tables in self.chain.replicates]
+        return _intervals(count.ravel(), count.ravel(), np.quantile(errors, level, axis=0))
+
+    def distribution(self, length: int) -> FloatArray:
+        """Return counts of all prefixes of a length, in the order of their symbols; shape (levels,) * length."""
+        _checked(self.levels, length, self.height)
+        return self._distribution(self.chain.tables, length)
+
+    def total(self, weights: FloatArray, level: float) -> PrefixCount:
+        """Return a weighted sum over all prefixes of a length; ``weights`` has the shape of their `distribution`."""
+        count = float((self.distribution(weights.ndim) * weights).sum())
+        errors = [
+            abs(float((self._distribution(tables, weights.ndim) * weights).sum()) - count)
+            for tables in self.chain.replicates
+        ]
+        return _interval(count, count, float(np.quantile(errors, level)))
+
+
+SequenceModel = TreeModel | ChainModel

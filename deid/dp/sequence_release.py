@@ -1,0 +1,292 @@
+"""A release of sequences: queries and files."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deid.dp.domain import Dimension, declare
+from deid.dp.markov_chain import Chain
+from deid.dp.prefix_tree import Level, PrefixTree
+from deid.dp.release_files import NOT_PRIVATE, read_numbers, write_numbers
+from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel
+from deid.dp.trend import average_slope, regression_slope
+from deid.dp.unit import PrivacyUnit
+from deid.errors import ConfigError, FormatError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["CLASSES", "END", "SLOPES", "SequenceRelease", "read_sequences", "slope_classes", "write_sequences"]
+
+FloatArray = npt.NDArray[np.float64]
+
+END = "(end)"
+"""The label that stands for the end of a sequence."""
+CLASSES = ("negative", "zero", "positive")
+"""Slope classes."""
+SLOPES = {"average": average_slope, "regression": regression_slope}
+"""Slopes by name."""
+_VERSION = 1
+_COUNTED = ("count", "lower", "upper", "below_noise_floor")
+
+
+def slope_classes(values: Sequence[float], length: int, *, step: float = 0.5, slope: str = "average") -> FloatArray:
+    """Say which sequences fall, stay and rise.
+
+    Parameters
+    ----------
+    values : sequence of float
+        What each level stands for, such as 0, 1, 2, 3.
+    length : int
+        Periods, at least 2.
+    step : float
+        Slopes below -step are negative, from step on positive, others zero. (Gardner 2012 cuts at .5.)
+    slope : str
+        A key of `SLOPES`.
+
+    Returns
+    -------
+    float64 array, shape (3, levels, ..., levels)
+        1 where a sequence belongs to a class of `CLASSES`.
+    """
+    if slope not in SLOPES:
+        raise ConfigError("unknown slope", f"use one of {', '.join(SLOPES)}")
+    if length < 2 or not (math.isfinite(step) and step > 0):
+        raise ConfigError("a slope needs two periods, and a step above 0", "for example: --slopes 3 --step 0.5")
+    # both slopes are linear in the values, so the slope of unit vectors gives the weight of each period
+    weights = [SLOPES[slope](np.arange(length), own) for own in np.eye(length)]
+    total = np.zeros((len(values),) * length)
+    for place, weight in enumerate(weights):
+        total += weight * np.asarray(values, float).reshape([-1 if axis == place else 1 for axis in range(length)])
+    total = np.round(total, 12)  # .1 + .2 must not be told from .3
+    return np.stack([total < -step, (total >= -step) & (total < step), total >= step]).astype(float)
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceRelease:
+    """What was published.
+
+    Parameters
+    ----------
+    dimension : Dimension
+        The levels.
+    columns : tuple of str
+        The periods.
+    model : TreeModel or ChainModel
+        The numbers.
+    metadata : mapping
+        JSON values, as those of `deid.dp.release.CubeRelease`.
+    """
+
+    dimension: Dimension
+    columns: tuple[str, ...]
+    model: SequenceModel
+    metadata: Mapping[str, Any]
+
+    @property
+    def private(self) -> bool:
+        """Whether it was made with noise that protects."""
+        return bool(self.metadata["private"])
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The levels, and the end where sequences may end early."""
+        ends = self.model.tree.ends if isinstance(self.model, TreeModel) else self.model.ends
+        return (*self.dimension.labels, *([END] if ends else []))
+
+    def _level(self, level: float | None) -> float:
+        width = float(self.metadata["level"]) if level is None else level
+        if not 0 < width < 1:
+            raise ConfigError("the level of an interval lies between 0 and 1", "for example: --level 0.95")
+        return width
+
+    def _marked(self, frame: pd.DataFrame) -> pd.DataFrame:
+        return frame if self.private else frame.assign(**{NOT_PRIVATE: self.metadata["noise"]})
+
+    def prefix(self, prefix: Sequence[str], level: float | None = None) -> pd.DataFrame:
+        """Return the count of the sequences that begin with some levels.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row: ``prefix``, ``count``, ``lower``, ``upper``, ``below_noise_floor``.
+
+        Raises
+        ------
+        ConfigError
+            When there is no such level, or the prefix is too long.
+        """
+        import pandas as pd
+
+        if len(prefix) > self.model.height:
+            raise ConfigError(
+                f"the release has no sequences of this length; its longest have {self.model.height}", "ask for less"
+            )
+        codes = []
+        for label in prefix:
+            if label not in self.labels:
+                raise ConfigError("a prefix has a level that is none", f"the levels are {', '.join(self.labels)}")
+            codes.append(self.labels.index(label))
+        end = len(self.dimension)
+        if any(code == end for code in codes[:-1]):
+            raise ConfigError("nothing follows the end of a sequence", f"write {END} last")
+        found = self.model.prefix(codes, self._level(level))
+        return self._marked(pd.DataFrame([{"prefix": " ".join(prefix), **asdict(found)}]))
+
+    def prefixes(self, length: int, level: float | None = None) -> pd.DataFrame:
+        """Return the counts of all prefixes of a length; columns as those of `prefix`."""
+        import pandas as pd
+
+        found = self.model.prefixes(length, self._level(level))
+        names = [" ".join(own) for own in itertools.product(self.dimension.labels, repeat=length)]
+        columns = dict(zip(_COUNTED, found.arrays, strict=True))
+        return self._marked(pd.DataFrame({"prefix": names, **columns}))
+
+    def slopes(
+        self,
+        length: int,
+        *,
+        values: Sequence[float] | None = None,
+        step: float = 0.5,
+        slope: str = "average",
+        level: float | None = None,
+    ) -> pd.DataFrame:
+        """Return how many sequences fall, stay and rise over their first periods.
+
+        Parameters
+        ----------
+        length : int
+            Periods.
+        values : sequence of float, optional
+            What each level stands for; 0, 1, 2, ... by default.
+        step, slope
+            As those of `slope_classes`.
+        level : float, optional
+            Level of the intervals.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a class: ``slope``, ``count``, ``lower``, ``upper``, ``below_noise_floor``.
+        """
+        import pandas as pd
+
+        numbers = list(range(len(self.dimension))) if values is None else list(values)
+        if len(numbers) != len(self.dimension):
+            raise ConfigError(f"there are {len(self.dimension)} levels", "give each its value: --values 0,1.5,4.5,7")
+        self.model.distribution(length)  # refuses lengths that there are not
+        classes = slope_classes(numbers, length, step=step, slope=slope)
+        rows = [
+            {"slope": name, **asdict(self.model.total(own, self._level(level)))}
+            for name, own in zip(CLASSES, classes, strict=True)
+        ]
+        return self._marked(pd.DataFrame(rows))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return all numbers as a table, as they stand in the file: a row a node, or a pair of levels."""
+        import pandas as pd
+
+        labels = np.array([*self.labels, ""], object)
+        if isinstance(self.model, ChainModel):
+            parts = []
+            for start, (noisy, shown) in enumerate(zip(self.model.chain.noisy, self.model.chain.tables, strict=True)):
+                cells = np.indices(noisy.shape).reshape(noisy.ndim, -1)
+                names: dict[str, Any] = {name: np.full(noisy.size, "", object) for name in self.columns}
+                for place, cell in enumerate(cells):
+                    names[self.columns[start + place]] = labels[cell]
+                parts.append(pd.DataFrame({**names, "noisy": noisy.ravel(), "count": shown.ravel()}))
+            return self._marked(pd.concat(parts, ignore_index=True))
+        level, rows = self._level(None), []
+        prefixes: list[list[int]] = [[]]
+        for depth, nodes in enumerate(self.model.tree.levels):
+            if depth:
+                prefixes = [
+                    [*prefixes[parent], symbol] for parent, symbol in zip(nodes.parents, nodes.symbols, strict=True)
+                ]
+            for place, prefix in enumerate(prefixes):
+                blank = [""] * (len(self.columns) - depth)
+                periods = dict(zip(self.columns, [*(self.labels[code] for code in prefix), *blank], strict=True))
+                counted = asdict(self.model.node(depth, place, level))
+                drawn = {"noisy": nodes.noisy[place], "again": nodes.again[place], "expanded": nodes.expanded[place]}
+                rows.append({"length": depth, **periods, **counted, **drawn})
+        return self._marked(pd.DataFrame(rows))
+
+
+def write_sequences(release: SequenceRelease, path: Path, *, replace: bool = False) -> None:
+    """Write a release; see `deid.dp.release_files.write_numbers`."""
+    model = release.model
+    shape: dict[str, Any]
+    if isinstance(model, TreeModel):
+        shape = {"kind": "tree", "ends": model.tree.ends, "printed": model.printed, "epsilons": model.tree.epsilons}
+    else:
+        shape = {"kind": "chain", "ends": model.ends, "epsilons": model.chain.epsilons}
+    metadata = {
+        "deid_sequences": _VERSION,
+        **release.metadata,
+        "columns": list(release.columns),
+        "domain": {"name": release.dimension.name, **release.dimension.declaration},
+        "model": shape,
+    }
+    write_numbers(release.to_frame(), metadata, path, replace=replace)
+
+
+def read_sequences(path: Path) -> SequenceRelease:
+    """Read a release that `write_sequences` wrote.
+
+    Raises
+    ------
+    FormatError
+        When the file is none.
+    """
+    try:
+        metadata, frame = read_numbers(path, numeric=("length", "count", "lower", "upper", "noisy", "again"))
+        if metadata.get("deid_sequences") != _VERSION:
+            raise FormatError("this is no release of sequences", "name a file that deid sequences wrote", str(path))
+        declared = metadata.pop("domain")
+        dimension = declare(declared["name"], {key: value for key, value in declared.items() if key != "name"})
+        shape, columns = metadata.pop("model"), tuple(metadata.pop("columns"))
+        metadata.pop("deid_sequences")
+        distance = PrivacyUnit(metadata["unit"], metadata["relation"], metadata["max_rows"]).distance
+        labels = {label: code for code, label in enumerate((*dimension.labels, *([END] if shape["ends"] else [])))}
+        model: SequenceModel
+        if shape["kind"] == "tree":
+            tree = _tree(frame, columns, labels, shape, distance)
+            model = TreeModel(tree, bool(shape["printed"]))
+        else:
+            size = len(labels) ** min(2, len(columns))
+            tables = frame["noisy"].to_numpy(float).reshape(len(shape["epsilons"]), size)
+            noisy = tuple(table.reshape((len(labels),) * min(2, len(columns))) for table in tables)
+            model = ChainModel(
+                Chain(len(labels), tuple(map(float, shape["epsilons"])), distance, noisy), bool(shape["ends"])
+            )
+        return SequenceRelease(dimension, columns, model, metadata)
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+        raise FormatError(
+            "this is no release of sequences, or a part is missing", "name a file that deid sequences wrote", str(path)
+        ) from None
+
+
+def _tree(
+    frame: pd.DataFrame, columns: Sequence[str], labels: Mapping[str, int], shape: Mapping[str, Any], distance: int
+) -> PrefixTree:
+    levels = []
+    grown = np.array([-1])
+    for depth in range(len(columns) + 1):
+        rows = frame[frame["length"] == depth]
+        codes = rows[columns[depth - 1]].astype(str).map(labels).to_numpy(np.int64) if depth else np.array([-1])
+        expanded = rows["expanded"].astype(str).str.lower().eq("true").to_numpy()
+        parents = np.repeat(grown, len(labels)) if depth else grown
+        if len(parents) != len(codes):
+            raise ValueError
+        noisy, again = rows["noisy"].to_numpy(float), rows["again"].to_numpy(float)
+        levels.append(Level(parents.astype(np.int64), codes.astype(np.int64), noisy, again, expanded))
+        grown = np.flatnonzero(expanded)
+    return PrefixTree(len(labels), bool(shape["ends"]), tuple(map(float, shape["epsilons"])), distance, tuple(levels))

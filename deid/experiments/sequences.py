@@ -1,0 +1,255 @@
+"""How far released sequences are from the truth: methods by length and epsilon, trends, and what a privacy unit costs.
+
+These experiments compare with true counts, so their figures are themselves not private. Noise is seeded test noise. The
+methods compared always include ``even``, the noisy total spread evenly over all sequences, and ``zero``, which answers
+0 to everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from deid.dp.domain import Dimension
+from deid.dp.noise import Noise, SeededNoise
+from deid.dp.prefix_tree import grow
+from deid.dp.sequence_models import TreeModel
+from deid.dp.sequence_release import CLASSES, SLOPES, slope_classes
+from deid.dp.sequences import METHODS, measure_sequences, plan_sequences
+from deid.dp.unit import PrivacyUnit
+from deid.errors import ConfigError
+from deid.plots import COLOURS, new_figure
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["COMPARED", "compare_sequences", "compare_trends", "plot_sequences", "unit_cost"]
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+Answers = Callable[[int], FloatArray]
+"""From a length to the answers of all prefix queries of it, in the order of their symbols."""
+
+COMPARED = (*METHODS, "tree-paper-no-root", "even", "zero")
+"""Methods that can be compared."""
+_ALWAYS = ("even", "zero")
+
+
+def _true(codes: IntArray, levels: int, length: int) -> FloatArray:
+    cells = np.ravel_multi_index(tuple(codes[:, :length].T), (levels,) * length)
+    return np.bincount(cells, minlength=levels**length).astype(float)
+
+
+def _run(
+    method: str, codes: IntArray, dimension: Dimension, epsilon: float, unit: PrivacyUnit, noise: Noise
+) -> tuple[Answers, Answers]:
+    """Release; return the answers to prefix queries, and the distribution that sums are taken from."""
+    height, levels = codes.shape[1], len(dimension)
+    if method == "zero":
+        return (lambda length: np.zeros(levels**length),) * 2
+    if method == "even":
+        total = float(noise.discrete_laplace(np.array([len(codes)]), unit.distance, epsilon)[0])
+        return (lambda length: np.full(levels**length, total / levels**length),) * 2
+    if method == "tree-paper-no-root":
+        # Chen's variant: the root is not counted, each depth below it gets 1 / height; the first share is never used
+        shares = [epsilon / height] * (height + 1)
+        tree = grow(codes, levels, shares, noise, distance=unit.distance, mode="paper")
+        model = TreeModel(tree, printed=True)
+    else:
+        periods = [str(number) for number in range(height)]
+        person = "person" if unit.max_rows > 1 else None
+        plan = plan_sequences(dimension, periods, epsilon, unit, method=method, person=person, report_share=0.0)
+        model = measure_sequences(codes, plan, noise)  # type: ignore[assignment]
+    return (
+        lambda length: model.prefixes(length, 0.95).count,
+        lambda length: model.distribution(length).ravel(),
+    )
+
+
+def _checked(methods: Sequence[str], runs: int) -> list[str]:
+    unknown = [method for method in methods if method not in COMPARED]
+    if unknown:
+        raise ConfigError("unknown method", f"use some of {', '.join(COMPARED)}")
+    if runs < 1:
+        raise ConfigError("an experiment needs a run", "for example: --runs 10")
+    return list(dict.fromkeys([*methods, *_ALWAYS]))
+
+
+def compare_sequences(
+    codes: IntArray,
+    dimension: Dimension,
+    *,
+    methods: Sequence[str] = COMPARED,
+    epsilons: Sequence[float] = (0.1, 0.5, 1.0),
+    unit: PrivacyUnit | None = None,
+    runs: int = 10,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Measure the error of prefix queries.
+
+    Parameters
+    ----------
+    codes : int64 array, shape (sequences, height)
+        The level of each period.
+    dimension : Dimension
+        The levels.
+    methods : sequence of str
+        Of `COMPARED`; ``even`` and ``zero`` are always among them.
+    epsilons : sequence of float
+        Costs of the whole release.
+    unit : PrivacyUnit, optional
+        A row, added or removed, by default.
+    runs, seed : int
+        Releases for each method and epsilon, with seeds seed, seed + 1, ...
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``method``, ``epsilon``, ``length``, ``error``: mean absolute error of a query, over all prefixes and runs.
+    """
+    import pandas as pd
+
+    height, levels = codes.shape[1], len(dimension)
+    truths = [_true(codes, levels, length) for length in range(1, height + 1)]
+    records = []
+    for method in _checked(methods, runs):
+        for epsilon in epsilons:
+            errors = np.zeros(height)
+            for run in range(runs):
+                answers, _ = _run(method, codes, dimension, epsilon, unit or PrivacyUnit(), SeededNoise(seed + run))
+                errors += [float(np.abs(answers(n + 1) - truths[n]).mean()) for n in range(height)]
+            records += [
+                {"method": method, "epsilon": float(epsilon), "length": n + 1, "error": errors[n] / runs}
+                for n in range(height)
+            ]
+    return pd.DataFrame(records)
+
+
+def compare_trends(
+    codes: IntArray,
+    dimension: Dimension,
+    *,
+    methods: Sequence[str] = COMPARED,
+    epsilons: Sequence[float] = (0.1, 0.5, 1.0),
+    lengths: Sequence[int] = (3,),
+    step: float = 0.5,
+    runs: int = 10,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Measure the error of the counts of falling, steady and rising sequences; arguments as `compare_sequences`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``method``, ``epsilon``, ``length``, ``slope`` (average or regression), ``class``, ``true``, ``error``.
+    """
+    import pandas as pd
+
+    levels = len(dimension)
+    asked = {
+        (length, slope): slope_classes(list(range(levels)), length, step=step, slope=slope).reshape(3, -1)
+        for length in lengths
+        for slope in SLOPES
+    }
+    records = []
+    for method in _checked(methods, runs):
+        for epsilon in epsilons:
+            found: dict[tuple[int, str], FloatArray] = {key: np.zeros(3) for key in asked}
+            for run in range(runs):
+                _, distribution = _run(method, codes, dimension, epsilon, PrivacyUnit(), SeededNoise(seed + run))
+                for (length, slope), classes in asked.items():
+                    wrong = classes @ (distribution(length) - _true(codes, levels, length))
+                    found[length, slope] += np.abs(wrong) / runs
+            for (length, slope), classes in asked.items():
+                true = classes @ _true(codes, levels, length)
+                records += [
+                    {
+                        "method": method,
+                        "epsilon": float(epsilon),
+                        "length": length,
+                        "slope": slope,
+                        "class": name,
+                        "true": int(count),
+                        "error": float(error),
+                    }
+                    for name, count, error in zip(CLASSES, true, found[length, slope], strict=True)
+                ]
+    return pd.DataFrame(records)
+
+
+def unit_cost(
+    codes: IntArray,
+    persons: pd.Series,
+    dimension: Dimension,
+    *,
+    bounds: Sequence[int] = (1, 2, 5, 10, 20),
+    epsilon: float = 1.0,
+    runs: int = 5,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Measure what it costs to protect a person, not a row, by how many rows of a person count.
+
+    Few rows leave many sequences out, many need much noise. Errors are those of shares (counts divided by the number of
+    sequences that count), in percent points, against the shares of the whole table.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``max_rows``, ``rows`` (how many count), ``length``, ``error``, and ``row_error`` of a release that protects
+        only a row.
+    """
+    import pandas as pd
+
+    from deid.dp.unit import bounded_rows
+
+    height, levels = codes.shape[1], len(dimension)
+    truths = [_true(codes, levels, length) / len(codes) for length in range(1, height + 1)]
+
+    def errors(own: IntArray, unit: PrivacyUnit) -> FloatArray:
+        found = np.zeros(height)
+        for run in range(runs):
+            answers, _ = _run("tree", own, dimension, epsilon, unit, SeededNoise(seed + run))
+            for n in range(height):
+                shares = answers(n + 1)
+                found[n] += 100 * float(np.abs(shares / max(shares.sum(), 1.0) - truths[n]).mean()) / runs
+        return found
+
+    rows = errors(codes, PrivacyUnit())
+    records = []
+    for bound in bounds:
+        keep, _ = bounded_rows(persons, bound)
+        found = errors(codes[keep], PrivacyUnit("person", "add-remove", bound))
+        records += [
+            {
+                "max_rows": bound,
+                "rows": int(keep.sum()),
+                "length": n + 1,
+                "error": float(found[n]),
+                "row_error": float(rows[n]),
+            }
+            for n in range(height)
+        ]
+    return pd.DataFrame(records)
+
+
+def plot_sequences(frame: pd.DataFrame) -> Figure:
+    """Show `compare_sequences`: error over length, a panel an epsilon."""
+    epsilons = list(dict.fromkeys(frame["epsilon"]))
+    figure = new_figure(4.5 * len(epsilons), 4.2)
+    for axes, epsilon in zip(figure.subplots(1, len(epsilons), squeeze=False)[0], epsilons, strict=True):
+        for number, (method, points) in enumerate(frame[frame["epsilon"] == epsilon].groupby("method", sort=False)):
+            style = "--" if method in _ALWAYS else "-"
+            colour = COLOURS[number % len(COLOURS)]
+            shown = points["length"].to_numpy(), points["error"].to_numpy()
+            axes.plot(*shown, style, marker="o", color=colour, label=str(method))
+        axes.set_yscale("log")
+        axes.set_title(f"epsilon {epsilon:g}")
+        axes.set_xlabel("length of the prefix")
+        axes.set_ylabel("mean error of a query")
+        axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    return figure
