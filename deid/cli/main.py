@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import importlib.util
 import os
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -78,6 +80,21 @@ def _register() -> None:
 _register()
 
 
+def _narrowed(arguments: Sequence[str]) -> typer.Typer:
+    """Return the app with the command that is asked for alone: typer reads the options of all before it runs one.
+
+    Whatever else is asked (help, an unknown command) gets the whole app.
+    """
+    wanted = arguments[0] if arguments else ""
+    commands = [c for c in app.registered_commands if c.name == wanted]
+    groups = [g for g in app.registered_groups if g.name == wanted]
+    if not commands and not groups and list(arguments) != ["--version"]:
+        return app
+    narrow = copy.copy(app)
+    narrow.registered_commands, narrow.registered_groups = commands, groups
+    return narrow
+
+
 # typer carries its own copy of click in some versions and imports it in others; this is the class that it raises
 _ClickException: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
@@ -85,7 +102,7 @@ _ClickException: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ 
 def main() -> None:
     """Run the command line; exit 0 done, 1 something failed, 2 cannot be done as asked, 130 interrupted."""
     try:
-        status = app(standalone_mode=False)
+        status = _narrowed(sys.argv[1:])(standalone_mode=False)
     except DeidError as error:
         sys.stderr.write(f"error: {error}\n")
         status = EXIT_USAGE

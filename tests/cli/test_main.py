@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from deid.cli import main as frame
 from deid.errors import ConfigError
@@ -52,7 +53,7 @@ def run(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
     def fail(**_: object) -> None:
         raise error
 
-    monkeypatch.setattr(frame, "app", fail)
+    monkeypatch.setattr(frame, "_narrowed", lambda _: fail)
     with pytest.raises(SystemExit) as caught:
         frame.main()
     return int(caught.value.code or 0)
@@ -84,6 +85,21 @@ def test_version_and_wrong_usage() -> None:
     wrong = subprocess.run([sys.executable, "-m", "deid", "scrap"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
     assert "No such command" in wrong.stderr
+
+
+@pytest.mark.parametrize("name", sorted({name.split()[0] for name in COMMANDS}))
+def test_a_command_alone_has_the_same_help(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Typer reads the options of the command that is asked for, not those of all."""
+    monkeypatch.setenv("COLUMNS", "100")
+    arguments = [name, "--help"]
+    alone, whole = CliRunner().invoke(frame._narrowed(arguments), arguments), CliRunner().invoke(frame.app, arguments)
+    assert alone.exit_code == whole.exit_code == 0
+    assert alone.output == whole.output
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["scrap"], ["--version", "scrub"]])
+def test_whatever_else_is_asked_is_asked_of_all_commands(arguments: list[str]) -> None:
+    assert frame._narrowed(arguments) is frame.app
 
 
 def test_version_loads_no_heavy_library() -> None:
