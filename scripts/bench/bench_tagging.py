@@ -4,9 +4,9 @@
     python scripts/bench/bench_tagging.py --texts ../shared/data/english/txt --model en
 
 With ``--train`` a model of each preset is trained first. CRFsuite is asked in both ways that its binding has, with
-dicts and with lists of strings, and the faster one is the baseline; lists cannot hold the occurrence count of the preset
-`hide`, so their labels may differ and count for time alone. Its features are extracted by our own `FeatureSet`, which
-remembers the attributes of types. CPU seconds of one core, medians of rounds in turn; every label is compared.
+dicts and with lists of strings, and the faster one is the baseline; lists cannot hold the occurrence count of the
+preset `hide`, so their labels may differ and count for time alone. Its features are extracted by our own `FeatureSet`,
+which remembers the attributes of types. CPU seconds of one core, medians of rounds in turn; every label is compared.
 """
 
 from __future__ import annotations
