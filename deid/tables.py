@@ -10,7 +10,7 @@ import csv
 import io
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,9 @@ _DATABASES = (".db", ".sqlite", ".sqlite3")
 _PARQUET = (".parquet", ".pq")
 
 
-def read_table(place: str | Path, *, separator: str | None = None, table: str | None = None) -> pd.DataFrame:
+def read_table(
+    place: str | Path, *, separator: str | None = None, table: str | None = None, text: Collection[str] = ()
+) -> pd.DataFrame:
     """Read a table.
 
     Parameters
@@ -43,6 +45,8 @@ def read_table(place: str | Path, *, separator: str | None = None, table: str | 
         Separator of a CSV file; told by its first lines when not given.
     table : str, optional
         Table of a database; required there.
+    text : collection of str
+        Columns that stay text even where all cells are numbers: diagnosis codes, for which 250.00 is not 250.0.
 
     Returns
     -------
@@ -58,7 +62,7 @@ def read_table(place: str | Path, *, separator: str | None = None, table: str | 
     """
     name = str(place)
     if "://" in name or Path(name).suffix.lower() in _DATABASES:
-        return _from_database(name, table)
+        return _from_database(name, table, text)
     path = Path(name)
     try:
         with path.open("rb") as stream:
@@ -66,8 +70,8 @@ def read_table(place: str | Path, *, separator: str | None = None, table: str | 
     except OSError as error:
         raise InputError(f"cannot be read ({os_reason(error)})", "check the path and its permissions", name) from None
     if head.startswith(b"PAR1") or path.suffix.lower() in _PARQUET:
-        return _from_parquet(path)
-    return _from_csv(path, head, separator)
+        return _from_parquet(path, text)
+    return _from_csv(path, head, separator, text)
 
 
 def _sniff(head: bytes) -> str:
@@ -84,7 +88,7 @@ def _sniff(head: bytes) -> str:
     return best
 
 
-def _from_csv(path: Path, head: bytes, separator: str | None) -> pd.DataFrame:
+def _from_csv(path: Path, head: bytes, separator: str | None, as_text: Collection[str]) -> pd.DataFrame:
     import pyarrow
     import pyarrow.csv
 
@@ -115,7 +119,7 @@ def _from_csv(path: Path, head: bytes, separator: str | None) -> pd.DataFrame:
         )
 
     try:
-        return _narrow(read(True))
+        return _narrow(read(True), as_text)
     except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
         message = str(error)
     try:  # again, because only a single thread counts rows
@@ -143,7 +147,7 @@ def _check_names(names: list[str], where: str) -> None:
             raise FormatError(f"two columns are called {name!r}", "rename one of them", where)
 
 
-def _from_parquet(path: Path) -> pd.DataFrame:
+def _from_parquet(path: Path, as_text: Collection[str]) -> pd.DataFrame:
     import pyarrow
     import pyarrow.parquet
 
@@ -152,10 +156,10 @@ def _from_parquet(path: Path) -> pd.DataFrame:
     except (pyarrow.ArrowException, OSError):
         raise FormatError("the file is damaged, or no Parquet", "write it again", str(path)) from None
     _check_names(list(found.column_names), str(path))
-    return _narrow(found)
+    return _narrow(found, as_text)
 
 
-def _from_database(place: str, table: str | None) -> pd.DataFrame:
+def _from_database(place: str, table: str | None, as_text: Collection[str]) -> pd.DataFrame:
     import pyarrow
     import sqlalchemy as sql
 
@@ -169,7 +173,8 @@ def _from_database(place: str, table: str | None) -> pd.DataFrame:
         columns = list(result.keys())
         rows = result.fetchall()
     values = zip(*rows, strict=True) if rows else [()] * len(columns)
-    return _narrow(pyarrow.table({name: _array(list(cells)) for name, cells in zip(columns, values, strict=True)}))
+    found_cells = {name: _array(list(cells)) for name, cells in zip(columns, values, strict=True)}
+    return _narrow(pyarrow.table(found_cells), as_text)
 
 
 @contextmanager
@@ -213,7 +218,7 @@ def _array(cells: list[Any]) -> Any:
         return pyarrow.array([None if cell is None else str(cell) for cell in cells])
 
 
-def _narrow(found: Any) -> pd.DataFrame:
+def _narrow(found: Any, as_text: Collection[str]) -> pd.DataFrame:
     """Turn an Arrow table into a frame: text becomes categorical, text of plain numbers becomes numbers."""
     import pandas as pd
     import pyarrow
@@ -227,7 +232,8 @@ def _narrow(found: Any) -> pd.DataFrame:
             column = column.cast(pyarrow.float64())
         series = column.to_pandas()
         if isinstance(series.dtype, pd.CategoricalDtype):
-            series = _numbers(_without_empty(series))
+            series = _without_empty(series)
+            series = series if name in as_text else _numbers(series)
         columns[name] = series
     return pd.DataFrame(columns)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from deid.cli.codes import risk_of_codes
 from deid.cli.common import Summary, SummaryJson
+from deid.cli.risk_report import check_signed, write_report
+from deid.cli.source_options import KeyFile
 from deid.cli.table_options import (
     IgnoreSuppressed,
     Person,
@@ -51,6 +55,25 @@ def _risk(
         typer.Option(metavar="O", help="For --with: table of persons that the attacker knows, such as the original."),
     ] = None,
     threshold: Annotated[float, typer.Option(metavar="P", help="Probability from which a person is at risk.")] = 0.2,
+    expert_report: Annotated[
+        Path | None,
+        typer.Option(metavar="F", help="Write the signed report that an expert determination needs, as JSON."),
+    ] = None,
+    check_report: Annotated[
+        Path | None, typer.Option(metavar="F", help="Check the signature of such a report, and that it is of TABLE.")
+    ] = None,
+    assume: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="For the report: a further assumption (repeatable)."),
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="For the report: policy of the notes that go along.")
+    ] = None,
+    key_file: KeyFile = None,
+    codes: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Attack this column of diagnosis codes, as deid codes risk does."),
+    ] = None,
     ignore_suppressed: IgnoreSuppressed = False,
     separator: Separator = None,
     table: SqlTable = None,
@@ -67,6 +90,15 @@ def _risk(
     from deid.disclosure.risk import population_risk, sample_risk
     from deid.errors import ConfigError
 
+    if check_report is not None:
+        return check_signed(place, population, check_report, key_file, summary_json)
+    if expert_report is None and (assume or policy):
+        raise ConfigError("--assume and --policy are for the report", "add --expert-report F")
+    if codes is not None:
+        return risk_of_codes(
+            place, codes, population=population, person=person, separator=separator, table=table,
+            summary_json=summary_json,
+        )  # fmt: skip
     said = gather_schema(schema, quasi_identifiers, sensitive, person)
     release = open_microdata(place, said, separator, table, hierarchies=False)
     rule = "ignore" if ignore_suppressed else "class"
@@ -75,6 +107,7 @@ def _risk(
     alone = sample_risk(release, threshold=threshold, population_size=population_size, suppressed=rule)
     extra: dict[str, Any] = {"sample": alone.as_dict()}
     rows = _sample_rows(alone, threshold)
+    whole: PopulationRisk | None = None
     register_of_all = open_beside(population, release, said, separator)
     if register_of_all is not None:
         whole = population_risk(release, register_of_all, threshold=threshold, suppressed=rule)
@@ -92,6 +125,10 @@ def _risk(
     print_rows(("measure", "value", "rows"), rows)
     summary = Summary("risk")
     summary.extra = extra
+    if expert_report is not None:
+        summary.notes += write_report(
+            expert_report, release, alone, whole, place, population, threshold, assume, policy, rule, key_file
+        )
     summary.finish(summary_json)
 
 

@@ -7,6 +7,7 @@ the same to the studies; utility constraints are disjoint.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +19,9 @@ from deid.safe_names import safe_name
 from deid.transactions.reading import require_codes
 
 __all__ = [
+    "all_parts",
     "check_utility_policy",
+    "listed_codes",
     "maximal_sets",
     "phenotype_policy",
     "read_policy",
@@ -26,6 +29,7 @@ __all__ = [
     "visit_policy",
 ]
 
+_MOST_WITH_PARTS = 12
 _BETWEEN = re.compile(r"[\s,;]+")
 
 
@@ -41,8 +45,14 @@ def _lines(path: Path, what: str) -> list[tuple[int, str]]:
     return [(number, line) for number, line in stripped if line]
 
 
-def _codes(text: str, known: Sequence[str], where: str) -> frozenset[str]:
-    """Return the codes of a list; ``493.*`` stands for all known codes that begin so."""
+def listed_codes(text: str, known: Sequence[str], where: str) -> frozenset[str]:
+    """Return the codes of a list; ``493.*`` stands for all known codes that begin so.
+
+    Raises
+    ------
+    ConfigError
+        When a code is unknown; with the nearest one.
+    """
     found: set[str] = set()
     for word in filter(None, _BETWEEN.split(text.strip())):
         if word.endswith("*"):
@@ -78,7 +88,7 @@ def read_policy(path: Path, known: Sequence[str], what: str = "policy") -> dict[
     found: dict[str, frozenset[str]] = {}
     for number, line in _lines(path, what):
         name, colon, rest = line.partition(":")
-        codes = _codes(rest if colon else line, known, f"{what}, line {number}")
+        codes = listed_codes(rest if colon else line, known, f"{what}, line {number}")
         if codes:
             found[name.strip() if colon else f"line {number}"] = codes
     if not found:
@@ -92,7 +102,7 @@ def read_rules(path: Path, known: Sequence[str]) -> list[tuple[frozenset[str], f
     for number, line in _lines(path, "rules"):
         left, arrow, right = line.partition("->")
         where = f"rules, line {number}"
-        public, hidden = _codes(left, known, where), _codes(right, known, where)
+        public, hidden = listed_codes(left, known, where), listed_codes(right, known, where)
         if not arrow or not public or public & hidden:
             raise ConfigError("no rule", "write public codes, ->, and sensitive codes: 401.2 -> 295", where)
         found.append((public, hidden))
@@ -120,6 +130,26 @@ def visit_policy(visits: Iterable[frozenset[str]]) -> list[frozenset[str]]:
     verified against all visits again.
     """
     return maximal_sets(visits)
+
+
+def all_parts(policy: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """Return all non-empty parts of constraints, for attackers who know parts of them.
+
+    Raises
+    ------
+    ConfigError
+        When a constraint has more than 12 codes.
+    """
+    found: dict[frozenset[str], None] = {}
+    for number, codes in enumerate(policy, 1):
+        if len(codes) > _MOST_WITH_PARTS:
+            raise ConfigError(
+                f"privacy constraint {number} has {len(codes)} codes: too many parts",
+                f"at most {_MOST_WITH_PARTS}; or protect all sets of m codes with the method km",
+            )
+        for size in range(1, len(codes) + 1):
+            found.update(dict.fromkeys(map(frozenset, itertools.combinations(sorted(codes), size))))
+    return list(found)
 
 
 def phenotype_policy(

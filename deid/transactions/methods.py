@@ -1,0 +1,354 @@
+"""The methods by name: what each needs, which attacker it stops, and the verifiers that must pass its release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from deid.errors import ConfigError
+from deid.hierarchy import Hierarchy
+from deid.transactions.coherence import coherence
+from deid.transactions.constrained import Constrained, aclip, cba, coat, pcta, ugaclip
+from deid.transactions.disassociation import Disassociated, disassociate, verify_disassociated
+from deid.transactions.km import apriori_cut, local_recoding, vertical_cut
+from deid.transactions.partition import partition_records, publish_groups
+from deid.transactions.policies import maximal_sets
+from deid.transactions.relational import Cells, anonymize_both, verify_both
+from deid.transactions.rules import Rule, rbat
+from deid.transactions.suppression import suppress_globally, suppress_locally
+from deid.transactions.transactions import Transactions
+from deid.transactions.tree import CodeTree, code_tree
+from deid.transactions.uncertainty import suppress_control, top_down_control
+from deid.transactions.verifiers import (
+    Verdict,
+    verify_coherence,
+    verify_complete,
+    verify_full_sets,
+    verify_km,
+    verify_privacy_policy,
+    verify_rules,
+    verify_uncertainty,
+    verify_utility_policy,
+)
+
+__all__ = ["METHODS", "Asked", "Finding", "Found", "Method", "find_method"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a release. Methods read what concerns them.
+
+    Parameters
+    ----------
+    k : int
+        Records that must fit what the attacker knows.
+    m : int
+        Codes that the attacker knows: k^m-anonymity, disassociation; and p of (h,k,p)-coherence.
+    privacy : sequence of frozenset of str
+        Sets of codes that the attacker knows.
+    utility : sequence of frozenset of str
+        Disjoint sets of codes that may be combined.
+    sensitive : frozenset of str
+        Codes that must not be inferred.
+    rules : sequence of Rule
+        For rbat.
+    confidence : float
+        Greatest probability of a sensitive code: max_prob, c, or rho.
+    known : int, optional
+        For rho-uncertainty: most codes that the attacker knows; any number by default.
+    most_suppressed : float
+        For coat: greatest share of codes that may be suppressed.
+    free : bool
+        Codes in no utility constraint may be combined with each other.
+    """
+
+    k: int = 5
+    m: int = 2
+    privacy: Sequence[frozenset[str]] = ()
+    utility: Sequence[frozenset[str]] = ()
+    sensitive: frozenset[str] = frozenset()
+    rules: Sequence[Rule] = ()
+    confidence: float = 0.5
+    known: int | None = None
+    most_suppressed: float = 1.0
+    free: bool = False
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a verifier says of a release."""
+
+    model: str
+    asked: str
+    verdict: Verdict
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return {
+            "model": self.model,
+            "asked": self.asked,
+            "holds": self.verdict.holds,
+            "level": self.verdict.level,
+            "witness": list(self.verdict.witness),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a method found: published transactions, or chunks; cells where columns are published too."""
+
+    published: Transactions | None
+    chunks: Disassociated | None = None
+    cells: Sequence[Cells] = ()
+    told: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """What a method works on."""
+
+    data: Transactions
+    hierarchy: Hierarchy | None
+    cells: Sequence[Cells] = ()
+
+    @property
+    def tree(self) -> CodeTree:
+        """Tree over the codes."""
+        return code_tree(self.data, self.hierarchy)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method.
+
+    Parameters
+    ----------
+    attacker : str
+        Whom it stops.
+    needs : tuple of str
+        Parts of `Asked` that must be given.
+    run : callable
+        Finds a release.
+    check : callable
+        Verifies it; sees the original only for utility constraints.
+    """
+
+    attacker: str
+    needs: tuple[str, ...]
+    run: Callable[[Source, Asked], Found]
+    check: Callable[[Source, Found, Asked], list[Finding]]
+
+
+def _shown(found: Found) -> Transactions:
+    assert found.published is not None
+    return found.published
+
+
+def _check_km(source: Source, found: Found, asked: Asked) -> list[Finding]:
+    return [Finding("k^m-anonymity", f"k = {asked.k}, m = {asked.m}", verify_km(_shown(found), asked.k, asked.m))]
+
+
+def _check_full(source: Source, found: Found, asked: Asked) -> list[Finding]:
+    return [Finding("support of every full set of codes", f"{asked.k}", verify_full_sets(_shown(found), asked.k))]
+
+
+def _check_complete(source: Source, found: Found, asked: Asked) -> list[Finding]:
+    return [Finding("complete k-anonymity", f"k = {asked.k}", verify_complete(_shown(found), asked.k))]
+
+
+def _check_policies(source: Source, found: Found, asked: Asked, utility: Sequence[frozenset[str]]) -> list[Finding]:
+    privacy = verify_privacy_policy(_shown(found), asked.privacy, asked.k)
+    kept = verify_utility_policy(
+        source.data, _shown(found), utility, most_suppressed=asked.most_suppressed, free=asked.free
+    )
+    return [
+        Finding(f"{len(asked.privacy)} privacy constraints", f"0 or at least {asked.k} records", privacy),
+        Finding(f"{len(utility)} utility constraints", f"suppressed at most {asked.most_suppressed:.0%}", kept),
+    ]
+
+
+def _under_policy(source: Source, found: Found, asked: Asked) -> list[Finding]:
+    return _check_policies(source, found, asked, asked.utility)
+
+
+def _without_policy(source: Source, found: Found, asked: Asked) -> list[Finding]:
+    return _check_policies(source, found, asked, [frozenset(source.data.labels)])
+
+
+def _check_coherence(source: Source, found: Found, asked: Asked) -> list[Finding]:
+    verdict = verify_coherence(_shown(found), asked.sensitive, max_prob=asked.confidence, k=asked.k, p=asked.m)
+    wanted = f"h = {asked.confidence:g}, k = {asked.k}, p = {asked.m}"
+    return [Finding("(h,k,p)-coherence", wanted, verdict)]
+
+
+def _check_rules(source: Source, found: Found, asked: Asked) -> list[Finding]:
+    verdict = verify_rules(_shown(found), asked.rules, asked.k, asked.confidence)
+    return [Finding(f"{len(asked.rules)} PS-rules", f"k = {asked.k}, confidence {asked.confidence:g}", verdict)]
+
+
+def _check_uncertainty(source: Source, found: Found, asked: Asked) -> list[Finding]:
+    verdict = verify_uncertainty(_shown(found), asked.sensitive, asked.confidence, size=asked.known)
+    known = "any codes" if asked.known is None else f"up to {asked.known} codes"
+    return [Finding("rho-uncertainty", f"rho = {asked.confidence:g}, {known} known", verdict)]
+
+
+def _check_chunks(source: Source, found: Found, asked: Asked) -> list[Finding]:
+    assert found.chunks is not None
+    verdict = verify_disassociated(found.chunks, asked.k, asked.m)
+    return [Finding("k^m-anonymity of chunks", f"k = {asked.k}, m = {asked.m}", verdict)]
+
+
+def _check_both(source: Source, found: Found, asked: Asked) -> list[Finding]:
+    verdict = verify_both(found.cells, _shown(found), asked.k, asked.m)
+    return [Finding("(k, k^m)-anonymity", f"k = {asked.k}, m = {asked.m}", verdict)]
+
+
+def _suppressed(found: tuple[Transactions, Any], name: str) -> Found:
+    return Found(found[0], told={name: found[1] if isinstance(found[1], int) else len(found[1])})
+
+
+def _constrained(run: Callable[[Sequence[frozenset[str]]], Constrained], asked: Asked) -> Found:
+    """Run on the largest constraints; on all of them when smaller ones are left unprotected."""
+    found = run(maximal_sets(asked.privacy))
+    if not verify_privacy_policy(found.published, asked.privacy, asked.k).holds:
+        found = run(asked.privacy)
+    return Found(found.published, told={"merges": found.merges, "suppressed_codes": len(found.suppressed)})
+
+
+def _partition(source: Source, asked: Asked) -> Found:
+    tree = source.tree
+    groups = partition_records(source.data, tree, asked.k)
+    return Found(publish_groups(source.data, tree, groups), told={"groups": len(groups)})
+
+
+def _km(source: Source, asked: Asked) -> Found:
+    tree = source.tree
+    return Found(tree.publish(source.data, apriori_cut(source.data, tree, asked.k, asked.m)))
+
+
+def _vertical(source: Source, asked: Asked) -> Found:
+    tree = source.tree
+    return Found(tree.publish(source.data, vertical_cut(source.data, tree, asked.k, asked.m)))
+
+
+def _both(source: Source, asked: Asked) -> Found:
+    if not source.cells:
+        raise ConfigError("no column is to be published beside the codes", "name the generalized ones with --qi")
+    found = anonymize_both(source.cells, source.data, source.tree, asked.k, asked.m)
+    return Found(found.published, cells=found.cells, told={"classes": found.classes, "merged": found.merged})
+
+
+def _top_down(source: Source, asked: Asked) -> Found:
+    found = top_down_control(source.data, source.tree, asked.sensitive, asked.confidence, size=asked.known)
+    return Found(found.published, told={"suppressed_items": len(found.suppressed)})
+
+
+def _suppress_control(source: Source, asked: Asked) -> Found:
+    found = suppress_control(source.data, asked.sensitive, asked.confidence, size=asked.known)
+    return Found(found.published, told={"suppressed_items": len(found.suppressed)})
+
+
+_POLICY = "knows one of the privacy policy's sets of codes"
+
+METHODS: dict[str, Method] = {
+    "global-suppression": Method(
+        "knows all codes of a person",
+        (),
+        lambda s, a: _suppressed(suppress_globally(s.data, a.k), "threshold"),
+        _check_full,
+    ),
+    "local-suppression": Method(
+        "knows all codes of a person", (), lambda s, a: Found(suppress_locally(s.data, a.k)), _check_full
+    ),
+    "complete": Method("knows all codes of a person, and that there are no others", (), _partition, _check_complete),
+    "km": Method("knows up to m codes of a person", (), _km, _check_km),
+    "km-local": Method(
+        "knows up to m codes of a person",
+        (),
+        lambda s, a: Found(local_recoding(s.data, s.tree, a.k, a.m)),
+        _check_km,
+    ),
+    "km-vertical": Method("knows up to m codes of a person", (), _vertical, _check_km),
+    "ugaclip": Method(
+        _POLICY,
+        ("privacy", "utility"),
+        lambda s, a: _constrained(lambda p: ugaclip(s.data, p, a.utility, a.k, free=a.free), a),
+        _under_policy,
+    ),
+    "cba": Method(
+        _POLICY,
+        ("privacy", "utility"),
+        lambda s, a: _constrained(lambda p: cba(s.data, p, a.utility, a.k, free=a.free), a),
+        _under_policy,
+    ),
+    "coat": Method(
+        _POLICY,
+        ("privacy", "utility"),
+        lambda s, a: _constrained(
+            lambda p: coat(s.data, p, a.utility, a.k, most_suppressed=a.most_suppressed, free=a.free), a
+        ),
+        _under_policy,
+    ),
+    "pcta": Method(
+        _POLICY, ("privacy",), lambda s, a: _constrained(lambda p: pcta(s.data, p, a.k), a), _without_policy
+    ),
+    "aclip": Method(
+        _POLICY, ("privacy",), lambda s, a: _constrained(lambda p: aclip(s.data, p, a.k), a), _without_policy
+    ),
+    "coherence": Method(
+        "knows up to m public codes of a person and infers a sensitive one",
+        ("sensitive",),
+        lambda s, a: _suppressed(
+            coherence(s.data, a.sensitive, max_prob=a.confidence, k=a.k, p=a.m), "suppressed_codes"
+        ),
+        _check_coherence,
+    ),
+    "rbat": Method(
+        "knows the public codes of a rule and infers its sensitive ones",
+        ("rules",),
+        lambda s, a: Found(rbat(s.data, a.rules, a.k, a.confidence)),
+        _check_rules,
+    ),
+    "suppress-control": Method(
+        "knows any codes of a person and infers a sensitive one", ("sensitive",), _suppress_control, _check_uncertainty
+    ),
+    "top-down-control": Method(
+        "knows any codes of a person and infers a sensitive one", ("sensitive",), _top_down, _check_uncertainty
+    ),
+    "disassociation": Method(
+        "knows up to m codes of a person",
+        (),
+        lambda s, a: Found(None, disassociate(s.data, a.k, a.m)),
+        _check_chunks,
+    ),
+    "relational": Method("knows the columns and up to m codes of a person", (), _both, _check_both),
+}
+"""Methods by name."""
+
+
+_NEEDS = {
+    "privacy": ("a privacy policy", "give --privacy FILE, or --visit COLUMN"),
+    "utility": ("a utility policy", "give --utility FILE, or --phenotypes FILE"),
+    "sensitive": ("sensitive codes", "give --sensitive-codes"),
+    "rules": ("rules", "give --rules FILE"),
+}
+
+
+def find_method(name: str, asked: Asked) -> Method:
+    """Return a method, when it has what it needs.
+
+    Raises
+    ------
+    ConfigError
+        When there is none of that name, or a policy, rules or sensitive codes are missing.
+    """
+    if name not in METHODS:
+        raise ConfigError(f"there is no method {name!r}", f"choose one of {', '.join(METHODS)}")
+    missing = [need for need in METHODS[name].needs if not getattr(asked, need)]
+    if missing:
+        what, hint = _NEEDS[missing[0]]
+        raise ConfigError(f"the method {name} needs {what}", hint)
+    if asked.k < 1 or asked.m < 1:
+        raise ConfigError("k and m are at least 1", "for example k = 5, m = 2")
+    return METHODS[name]

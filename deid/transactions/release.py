@@ -1,0 +1,214 @@
+"""Releases of codes: made by a method, verified on what is published, with loss and attacks before and after."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from deid.errors import ConfigError, OutputError
+from deid.hierarchy import Hierarchy
+from deid.transactions.attacks import Attack, attack_codes
+from deid.transactions.disassociation import Disassociated
+from deid.transactions.measures import CodeLoss, code_loss
+from deid.transactions.methods import Asked, Finding, Source, find_method
+from deid.transactions.reading import CodedRecords
+from deid.transactions.relational import Cells
+from deid.transactions.studies import Study, supported_studies
+from deid.transactions.transactions import Transactions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["CodesRelease", "anonymize_codes"]
+
+
+@dataclass(frozen=True, eq=False)
+class CodesRelease:
+    """A release that every verifier passed.
+
+    Parameters
+    ----------
+    original : CodedRecords
+        What it was made from.
+    published : Transactions, optional
+        The records, in the order of the original; None for chunks.
+    chunks : Disassociated, optional
+        For disassociation.
+    cells : sequence of tuples of str
+        Columns beside the codes, named ``columns``.
+    method : str
+        Name of the method.
+    attacker : str
+        Whom it stops.
+    asked : Asked
+        What was asked for.
+    findings : tuple of Finding
+        What the verifiers say.
+    told : mapping of str to int
+        Counts that the method tells.
+    phenotypes : mapping of str to frozenset of str
+        Diseases whose studies are judged.
+    seconds : float
+        CPU seconds of the search.
+    """
+
+    original: CodedRecords
+    published: Transactions | None
+    chunks: Disassociated | None
+    columns: tuple[str, ...]
+    cells: Sequence[Cells]
+    method: str
+    attacker: str
+    asked: Asked
+    findings: tuple[Finding, ...]
+    told: Mapping[str, int] = field(default_factory=dict)
+    phenotypes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @cached_property
+    def loss(self) -> CodeLoss | None:
+        """What was lost; None for chunks, which keep every code."""
+        return None if self.published is None else code_loss(self.original.transactions, self.published)
+
+    @cached_property
+    def studies(self) -> list[Study]:
+        """Which studies the release supports."""
+        if self.published is None:
+            return []
+        return supported_studies(self.original.transactions, self.published, self.phenotypes)
+
+    @cached_property
+    def attacks(self) -> tuple[list[Attack], list[Attack]]:
+        """Attacks on the original and on the release; none on chunks."""
+        before = attack_codes(self.original, self.original.transactions, m=self.asked.m, most=max(self.asked.k - 1, 1))
+        if self.published is None:
+            return before, []
+        return before, attack_codes(self.original, self.published, m=self.asked.m, most=max(self.asked.k - 1, 1))
+
+    def table(self, column: str) -> pd.DataFrame:
+        """Return what may leave, in an order that tells nothing: the codes, and the columns published with them."""
+        import pandas as pd
+
+        if self.chunks is not None:
+            return pd.DataFrame(self.chunks.as_rows(), columns=["joint", "cluster", "part", column])
+        assert self.published is not None
+        texts = ["; ".join(row) for row in self.published.texts()]
+        cells = self.cells or [()] * len(texts)
+        rows = sorted((*row, text) for row, text in zip(cells, texts, strict=True))
+        return pd.DataFrame(rows, columns=[*self.columns, column])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return JSON values: counts and parameters, no record."""
+        asked = self.asked
+        before, after = self.attacks
+        return {
+            "method": self.method,
+            "stops": self.attacker,
+            "k": asked.k,
+            "m": asked.m,
+            "confidence": asked.confidence,
+            "privacy_constraints": len(asked.privacy),
+            "utility_constraints": len(asked.utility),
+            "sensitive_codes": len(asked.sensitive),
+            "rules": len(asked.rules),
+            "columns": list(self.columns),
+            "records": len(self.original.transactions),
+            "codes": len(self.original.transactions.labels),
+            "published_items": None if self.published is None else int((self.published.supports > 0).sum()),
+            **self.told,
+            "findings": [finding.as_dict() for finding in self.findings],
+            "loss": None if self.loss is None else self.loss.as_dict(),
+            "studies": [study.as_dict() for study in self.studies],
+            "attacks_before": [attack.as_dict() for attack in before],
+            "attacks_after": [attack.as_dict() for attack in after],
+            "cpu_seconds": round(self.seconds, 3),
+        }
+
+
+def anonymize_codes(
+    original: CodedRecords,
+    asked: Asked,
+    method: str,
+    *,
+    hierarchy: Hierarchy | None = None,
+    columns: Sequence[str] = (),
+    cells: Sequence[Cells] = (),
+    phenotypes: Mapping[str, frozenset[str]] | None = None,
+) -> CodesRelease:
+    """Make codes publishable.
+
+    Parameters
+    ----------
+    original : CodedRecords
+        The records.
+    asked : Asked
+        What the release must keep.
+    method : str
+        One of `deid.transactions.methods.METHODS`.
+    hierarchy : Hierarchy, optional
+        For methods that generalize by a hierarchy; without one all codes lie below ``*``.
+    columns : sequence of str
+        Names of columns to be published beside the codes; the method ``relational`` protects both together.
+    cells : sequence of tuples of str
+        Their cells, a tuple a record.
+    phenotypes : mapping of str to frozenset of str, optional
+        Diseases whose studies are judged.
+
+    Raises
+    ------
+    ConfigError
+        When something is missing, or cannot be met.
+    OutputError
+        When a verifier rejects what the method found: then there is no release.
+    """
+    chosen = find_method(method, asked)
+    if columns and method != "relational":
+        raise ConfigError(
+            f"the method {method} protects codes alone, not columns beside them", "use the method relational"
+        )
+    source = Source(original.transactions, hierarchy, cells)
+    start = time.process_time()
+    found = chosen.run(source, asked)
+    seconds = time.process_time() - start
+    if found.published is not None:
+        _check_true(original.transactions, found.published, method)
+    findings = chosen.check(source, found, asked)
+    failed = [finding.model for finding in findings if not finding.verdict.holds]
+    if failed:
+        raise OutputError(
+            f"the verifier rejects what the method {method} found: {', '.join(failed)} not reached",
+            "this is a fault of the method: please report it; nothing was released",
+        )
+    return CodesRelease(
+        original,
+        found.published,
+        found.chunks,
+        tuple(columns),
+        found.cells,
+        method,
+        chosen.attacker,
+        asked,
+        tuple(findings),
+        found.told,
+        phenotypes or {},
+        seconds,
+    )
+
+
+def _check_true(original: Transactions, published: Transactions, method: str) -> None:
+    """Refuse published items that are not true of their records."""
+    untrue = len(original) != len(published)
+    place = original.place
+    for members, bits in zip(published.members, published.bits, strict=True):
+        held = 0
+        for code in members:
+            held |= original.bits[place[code]] if code in place else 0
+        untrue |= bool(bits & ~held)
+    if untrue:
+        raise OutputError(
+            f"the method {method} published items that are not true of their records",
+            "this is a fault of the method: please report it; nothing was released",
+        )
