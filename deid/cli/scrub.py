@@ -53,6 +53,7 @@ from deid.cli.source_options import (
 
 if TYPE_CHECKING:
     from deid.keys import Key
+    from deid.replacement.policy import Policy
     from deid.replacement.vault import Vault
 
 __all__ = ["register"]
@@ -107,6 +108,10 @@ def _scrub(
     ] = None,
     vault_key_file: Annotated[
         Path | None, typer.Option(metavar="F", help="Key of the vault, if it is another one.")
+    ] = None,
+    risk_report: Annotated[
+        Path | None,
+        typer.Option(metavar="F", help="Check the report of deid risk --expert-report and put it beside OUT."),
     ] = None,
     failed: Failed = None,
     summary_json: SummaryJson = None,
@@ -168,6 +173,7 @@ def _scrub(
     )
     key, created = _key(key_file, preview)
     pipeline = Pipeline(recognizer, loaded, key, settings)
+    attached = _risk_report(risk_report, target, loaded, key) if risk_report is not None else None
     if preview:
         from deid.cli.preview import show
 
@@ -223,8 +229,37 @@ def _scrub(
         "shared_names": report.shared_names,
         **({"site_lists": report.effect.as_dict()} if site else {}),
     }
+    if attached is not None:
+        from deid.io.atomic import write_bytes
+
+        write_bytes(*attached, private=False)
+        summary.notes.append(
+            f"{attached[0]} goes with the notes: it says under which assumptions the risk is how great"
+        )
     write_failed(summary, failed)
     summary.finish(summary_json)
+
+
+def _risk_report(place: Path, target: Path | None, policy: Policy, key: Key) -> tuple[Path, bytes]:
+    """Check the report for the expert's determination; return where to put it, and its content."""
+    from deid.disclosure.expert_report import check_report
+    from deid.errors import ConfigError, FormatError, InputError, OutputError
+
+    if not policy.requires_expert or target is None:
+        raise ConfigError("--risk-report is for policies that need an expert's determination", "such as expert")
+    beside = target.with_name(target.name + ".risk-report.json")
+    if beside.exists():
+        raise OutputError("the file to write exists already", "name a new OUT", str(beside))
+    try:
+        content = place.read_bytes()
+        wrong = check_report(content.decode("utf-8"), key, {})
+    except (OSError, UnicodeDecodeError):
+        raise InputError("cannot be read", "check the path and its permissions", str(place)) from None
+    except FormatError as error:
+        raise error.at(str(place)) from None
+    if wrong:
+        raise InputError("; ".join(wrong), "sign it with the key of this run: deid risk --expert-report", str(place))
+    return beside, content
 
 
 def _tag(

@@ -9,24 +9,27 @@ anonymized, and a verifier that reads the written tables alone checks it.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deid.detection.known import Known
 from deid.disclosure.assessment import Finding
+from deid.disclosure.expert_report import expert_report, sign_report
 from deid.disclosure.release import Release
+from deid.disclosure.risk import sample_risk
 from deid.document import Document, Failure, Span
 from deid.errors import OutputError
 from deid.io import Options as ReadOptions
 from deid.io import scan
 from deid.io.atomic import make_folder, output_error, write_bytes
 from deid.keys import Key
+from deid.microdata import Microdata
 from deid.pipeline.batch import Report, scrub_files
 from deid.pipeline.core import Pipeline, Settings
 from deid.pipeline.files import Watch
@@ -59,8 +62,10 @@ class JointReport:
     persons: int = 0
     release: Release | None = field(default=None, repr=False)
     """The joined view, anonymized; None without quasi-identifiers."""
+    joined: Microdata | None = field(default=None, repr=False)
+    """The tables as they are written, joined."""
     findings: tuple[Finding, ...] = ()
-    """What the verifiers say of the tables as they are written, joined."""
+    """What the verifiers say of the joined tables."""
     notes: Report | None = None
     failures: list[Failure] = field(default_factory=list)
     """Notes and cells that could not be scrubbed; then nothing was written."""
@@ -80,7 +85,8 @@ def release_jointly(
     plan : JointPlan
     target : Path
         New folder: ``NAME.csv`` for each table, ``notes/`` and ``notes.csv`` (document and patient, by pseudonym),
-        ``manifest.json``. It is there whole or not at all.
+        ``manifest.json``, and the signed ``risk-report.json`` of policies that need an expert. It is there whole or
+        not at all.
     key : Key
         Of pseudonyms, surrogates and shifts.
     version : str
@@ -114,7 +120,7 @@ def release_jointly(
     report.release, cells = anonymized or (None, {})
     frames = {name: _replaced(name, table, cells, pipeline, jobs, report) for name, table in tables.items()}
     if anonymized is not None:
-        report.findings = verify_join(plan.asked, tables, frames)
+        report.joined, report.findings = verify_join(plan.asked, tables, frames)
     if report.failures:
         return report
     make_folder(target.parent)
@@ -126,7 +132,18 @@ def release_jointly(
             _write_notes(plan, part, pipeline, jobs, watch, report)
         if report.failures:
             return report
-        _write_manifest(plan, part, version, report)
+        digests = {f"table {name}": sha256((part / f"{name}.csv").read_bytes()).hexdigest() for name in frames}
+        if pipeline.policy.requires_expert and report.joined is not None:
+            content = expert_report(
+                report.joined,
+                report.findings,
+                sample_risk(report.joined),
+                digests=digests,
+                policy=pipeline.policy.summary(),
+                version=version,
+            )
+            _write_json(part / "risk-report.json", sign_report(content, key))
+        _write_json(part / "manifest.json", _manifest(plan, version, report, digests))
         part.rename(target)
     except OSError as error:
         raise output_error(error) from None
@@ -281,13 +298,9 @@ def _of(documents: Iterable[Document | Failure], patients: Patients) -> Iterator
             yield document, patients.of(document)
 
 
-def _write_manifest(plan: JointPlan, part: Path, version: str, report: JointReport) -> None:
-    """Write what was done, without a cell."""
-
-    def digest(path: Path) -> str:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-
-    content = {
+def _manifest(plan: JointPlan, version: str, report: JointReport, digests: Mapping[str, str]) -> dict[str, Any]:
+    """Return what was done, without a cell."""
+    return {
         "deid": version,
         "policy": Path(plan.policy).stem,
         "persons": report.persons,
@@ -300,7 +313,7 @@ def _write_manifest(plan: JointPlan, part: Path, version: str, report: JointRepo
                 "roles": {c: s.role for c, s in plan.tables[name].columns.items()},
                 "categories": dict(plan.tables[name].categories),
                 "left_out": report.left_out.get(name, []),
-                "sha256": digest(part / f"{name}.csv"),
+                "sha256": digests[f"table {name}"],
             }
             for name, rows in report.rows.items()
         },
@@ -308,4 +321,7 @@ def _write_manifest(plan: JointPlan, part: Path, version: str, report: JointRepo
         "categories": dict(sorted(report.notes.categories.items())) if report.notes is not None else {},
         "remarks": report.remarks,
     }
-    write_bytes(part / "manifest.json", (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    write_bytes(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())

@@ -165,7 +165,7 @@ def _check_constant(series: pd.Series, table: str, column: str) -> None:
 
 def verify_join(
     asked: Requirements, tables: Mapping[str, LoadedTable], frames: Mapping[str, pd.DataFrame]
-) -> tuple[Finding, ...]:
+) -> tuple[Microdata, tuple[Finding, ...]]:
     """Join tables as they will be written, and let the verifiers judge them: k and l count patients.
 
     Parameters
@@ -175,6 +175,11 @@ def verify_join(
         What the columns are.
     frames : mapping of str to pandas.DataFrame
         The published tables, by the same names.
+
+    Returns
+    -------
+    (Microdata, tuple of Finding)
+        The join, with several rows a patient, and what the verifiers say of it.
 
     Raises
     ------
@@ -207,7 +212,8 @@ def verify_join(
     columns = ["patient", *roles]
     joined = pd.DataFrame([row | cells[row["patient"]] for row in rows], columns=columns)
     kinds = {name: "nominal" for name, role in roles.items() if role == "quasi-identifier"}
-    findings = assess(Microdata(joined, roles, trees, "patient", kinds), asked)
+    data = Microdata(joined, roles, trees, "patient", kinds)
+    findings = assess(data, asked)
     failed = [f for f in findings if f.failed]
     if failed:
         names = ", ".join(f"{f.model}{f' of {f.column}' if f.column else ''}" for f in failed)
@@ -215,4 +221,4 @@ def verify_join(
             f"the joined tables do not reach {names}; nothing was written",
             "patients have several sensitive values: ask for more in the search (a greater l), or for k alone",
         )
-    return tuple(findings)
+    return data, tuple(findings)

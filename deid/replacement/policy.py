@@ -122,6 +122,14 @@ class Policy:
             found |= dict.fromkeys(c for c, r in rules.items() if hipaa(c) and not OPERATORS[r.operator].protects)
         return tuple(c for c in CATEGORIES if c in found)
 
+    def summary(self) -> dict[str, Any]:
+        """Return JSON values: what happens to each category, and which identifiers of HIPAA stay readable."""
+        return {
+            "name": self.name,
+            "categories": {category: str(rule) for category, rule in sorted(self.base.items())},
+            "left_readable": list(self.readable()),
+        }
+
     def notes(self) -> list[str]:
         """Return what whoever releases the output must know."""
         notes = [_NOT_IN_TEXT]
@@ -130,7 +138,7 @@ class Policy:
         if self.requires_expert:
             notes.append(
                 f"policy {self.name}: the output needs an expert's determination that the risk is very small "
-                "(45 CFR 164.514(b)(1))"
+                "(45 CFR 164.514(b)(1)); deid risk --expert-report writes the report for it"
             )
         if left := self.readable():
             shown = ", ".join(f"{c} ({hipaa(c)})" for c in left)

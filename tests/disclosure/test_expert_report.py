@@ -1,0 +1,117 @@
+"""The signed report for an expert determination."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from deid.cli.main import app
+from deid.disclosure.expert_report import check_report, sign_report
+from deid.errors import DeidError, FormatError
+from deid.keys import Key
+
+KEY = Key(bytes(range(32)))
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Write the WISP example: six patients of two classes, and their population of nine."""
+    zips = ["00101"] * 3 + ["00202"] * 6
+    days = ["1927-07-15", "1927-05-28", "1927-10-26", "1935-01-02", "1935-02-03", "1935-10-24"]
+    days += ["1935-05-13", "1935-09-26", "1935-09-26"]
+    population = pd.DataFrame({"zip": zips, "dob": days})
+    population.to_csv(tmp_path / "population.csv", index=False)
+    (tmp_path / "release.csv").write_text(
+        "zip,dob,drug\n" + "00101,[1927-01-01/1927-12-31],a\n" * 3 + "00202,[1935-01-01/1935-12-31],b\n" * 3
+    )
+    (tmp_path / "key").write_text(KEY.secret.hex())
+    (tmp_path / "key").chmod(0o600)
+    return tmp_path
+
+
+def test_the_report_holds_the_measures_of_the_published_example(folder: Path) -> None:
+    """q, Q, r, R of Liu et al. 2015, tables 1 and 2, with the assumptions; and it can be checked."""
+    status, _ = run(
+        *("risk", folder / "release.csv", "--qi", "zip,dob", "--sensitive", "drug"),
+        *("--population", folder / "population.csv", "--expert-report", folder / "report.json"),
+        *("--assume", "Recipients sign.", "--policy", "expert", "--key-file", folder / "key"),
+    )
+    assert status == 0
+    content = json.loads((folder / "report.json").read_text())
+    found = content["measures"]
+    assert found["k"] == 3
+    assert found["l"] == {"drug": 1}
+    assert (found["q"], found["r"]) == pytest.approx((1 / 3, 1.0))
+    assert (found["Q"], found["R"]) == pytest.approx((0.25, 0.75))
+    assert content["assumptions"][-1] == "Recipients sign."
+    assert any("zip, dob" in sentence for sentence in content["assumptions"])
+    assert content["policy"]["categories"]["DATE"] == "year-only"
+    check = ("risk", folder / "release.csv", "--check-report", folder / "report.json", "--key-file", folder / "key")
+    assert run(*check)[0] == 0
+    (folder / "release.csv").write_text((folder / "release.csv").read_text() + "00101,*,c\n")
+    status, output = run(*check)
+    assert status == 1
+    assert "about another table" in output
+
+
+def test_without_a_population_the_attacker_knows_who_is_in_the_table(folder: Path) -> None:
+    run(
+        *("risk", folder / "release.csv", "--qi", "zip,dob"),
+        *("--expert-report", folder / "report.json", "--key-file", folder / "key"),
+    )
+    found = json.loads((folder / "report.json").read_text())["measures"]
+    assert (found["q"], found["Q"], found["r"], found["R"]) == pytest.approx((1 / 3, 1 / 3, 1, 1))
+
+
+def test_any_change_and_any_other_key_is_noticed() -> None:
+    content = {"kind": "risk report for an expert determination, 45 CFR 164.514(b)(1)", "sha256": {}, "k": 5}
+    signed = sign_report(content, KEY)
+    assert check_report(json.dumps(signed), KEY, {}) == []
+    assert check_report(json.dumps(dict(reversed(signed.items()))), KEY, {}) == []  # order says nothing
+    assert check_report(json.dumps(signed | {"k": 6}), KEY, {}) == ["the report was altered after it was signed"]
+    assert check_report(json.dumps(signed | {"more": 1}), KEY, {}) == ["the report was altered after it was signed"]
+    assert check_report(json.dumps(signed), Key(bytes(32)), {}) == ["the report was signed with another key"]
+    for text in ("", "[]", "{}", json.dumps(content), json.dumps({"kind": 1})):
+        with pytest.raises(FormatError, match="signed risk report"):
+            check_report(text, KEY, {})
+
+
+def test_the_expert_policy_takes_the_report_along(folder: Path) -> None:
+    run(
+        *("risk", folder / "release.csv", "--qi", "zip,dob"),
+        *("--expert-report", folder / "report.json", "--key-file", folder / "key"),
+    )
+    (folder / "notes").mkdir()
+    (folder / "notes" / "a.txt").write_text("Seen on 3 May 2019.\n")
+    scrub = ("scrub", folder / "notes", folder / "out", "--model", "none", "--key-file", folder / "key")
+    with pytest.raises(DeidError, match="expert's determination"):
+        run(*scrub, "--risk-report", folder / "report.json")
+    with pytest.raises(DeidError, match="signed risk report"):
+        run(*scrub, "--policy", "expert", "--risk-report", folder / "release.csv")
+    assert not (folder / "out").exists()
+    assert run(*scrub, "--policy", "expert", "--risk-report", folder / "report.json")[0] == 0
+    assert (folder / "out.risk-report.json").read_bytes() == (folder / "report.json").read_bytes()
+
+
+def test_a_joint_release_under_the_expert_policy_brings_its_own(folder: Path) -> None:
+    pd.DataFrame({"id": [*"abcd"], "sex": [*"FFMM"], "drug": [*"xyxy"]}).to_csv(folder / "t.csv", index=False)
+    (folder / "plan.toml").write_text(
+        'policy = "expert"\nmodel = "none"\nk = 2\n[tables.t]\npath = "t.csv"\npatient = "id"\n'
+        'columns = { sex = "quasi-identifier", drug = "sensitive" }\n'
+    )
+    assert run("release", folder / "plan.toml", folder / "out", "--key-file", folder / "key")[0] == 0
+    report = folder / "out" / "risk-report.json"
+    content = json.loads(report.read_text())
+    assert content["measures"]["k"] == 2
+    assert content["measures"]["l"] == {"drug (t)": 2}
+    status, _ = run("risk", folder / "out" / "t.csv", "--check-report", report, "--key-file", folder / "key")
+    assert status == 0
