@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from deid.cli.codes import risk_of_codes
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.risk_report import check_signed, write_report
 from deid.cli.source_options import KeyFile
@@ -69,6 +70,10 @@ def _risk(
         str | None, typer.Option(metavar="NAME|FILE", help="For the report: policy of the notes that go along.")
     ] = None,
     key_file: KeyFile = None,
+    codes: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Attack this column of diagnosis codes, as deid codes risk does."),
+    ] = None,
     ignore_suppressed: IgnoreSuppressed = False,
     separator: Separator = None,
     table: SqlTable = None,
@@ -89,6 +94,11 @@ def _risk(
         return check_signed(place, population, check_report, key_file, summary_json)
     if expert_report is None and (assume or policy):
         raise ConfigError("--assume and --policy are for the report", "add --expert-report F")
+    if codes is not None:
+        return risk_of_codes(
+            place, codes, population=population, person=person, separator=separator, table=table,
+            summary_json=summary_json,
+        )  # fmt: skip
     said = gather_schema(schema, quasi_identifiers, sensitive, person)
     release = open_microdata(place, said, separator, table, hierarchies=False)
     rule = "ignore" if ignore_suppressed else "class"
