@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from deid.errors import InputError
+from deid.hierarchy import Hierarchy
 from deid.transactions.transactions import Transactions
 
 __all__ = [
@@ -24,11 +25,26 @@ __all__ = [
     "frequent_itemsets",
     "log_item_loss",
     "presence",
+    "semantic_weight",
     "utility_loss",
 ]
 
 Weight = Callable[[frozenset[str]], float]
 """Semantic distance of the members of a generalized item, 0 to 1."""
+
+
+def semantic_weight(hierarchy: Hierarchy) -> Weight:
+    """Return the weight that a hierarchy gives a set of codes: the level of their common ancestor over the root's.
+
+    Codes that are not in the hierarchy are as far from all others as can be.
+    """
+
+    def weight(members: frozenset[str]) -> float:
+        if len(members) == 1 or not all(code in hierarchy for code in members):
+            return 1.0
+        return hierarchy.level(hierarchy.lowest_common_ancestor(sorted(members))) / hierarchy.height
+
+    return weight
 
 
 def _log2_of_subsets(size: int) -> float:

@@ -12,6 +12,7 @@ from deid.transactions.coherence import coherence
 from deid.transactions.constrained import Constrained, aclip, cba, coat, pcta, ugaclip
 from deid.transactions.disassociation import Disassociated, disassociate, verify_disassociated
 from deid.transactions.km import apriori_cut, local_recoding, vertical_cut
+from deid.transactions.measures import Weight, semantic_weight
 from deid.transactions.partition import partition_records, publish_groups
 from deid.transactions.policies import maximal_sets
 from deid.transactions.relational import Cells, anonymize_both, verify_both
@@ -116,6 +117,11 @@ class Source:
     def tree(self) -> CodeTree:
         """Tree over the codes."""
         return code_tree(self.data, self.hierarchy)
+
+    @property
+    def weight(self) -> Weight | None:
+        """Semantic distance by the hierarchy, if there is one."""
+        return None if self.hierarchy is None else semantic_weight(self.hierarchy)
 
 
 @dataclass(frozen=True)
@@ -273,28 +279,35 @@ METHODS: dict[str, Method] = {
     "ugaclip": Method(
         _POLICY,
         ("privacy", "utility"),
-        lambda s, a: _constrained(lambda p: ugaclip(s.data, p, a.utility, a.k, free=a.free), a),
+        lambda s, a: _constrained(lambda p: ugaclip(s.data, p, a.utility, a.k, free=a.free, weight=s.weight), a),
         _under_policy,
     ),
     "cba": Method(
         _POLICY,
         ("privacy", "utility"),
-        lambda s, a: _constrained(lambda p: cba(s.data, p, a.utility, a.k, free=a.free), a),
+        lambda s, a: _constrained(lambda p: cba(s.data, p, a.utility, a.k, free=a.free, weight=s.weight), a),
         _under_policy,
     ),
     "coat": Method(
         _POLICY,
         ("privacy", "utility"),
         lambda s, a: _constrained(
-            lambda p: coat(s.data, p, a.utility, a.k, most_suppressed=a.most_suppressed, free=a.free), a
+            lambda p: coat(s.data, p, a.utility, a.k, most_suppressed=a.most_suppressed, free=a.free, weight=s.weight),
+            a,
         ),
         _under_policy,
     ),
     "pcta": Method(
-        _POLICY, ("privacy",), lambda s, a: _constrained(lambda p: pcta(s.data, p, a.k), a), _without_policy
+        _POLICY,
+        ("privacy",),
+        lambda s, a: _constrained(lambda p: pcta(s.data, p, a.k, weight=s.weight), a),
+        _without_policy,
     ),
     "aclip": Method(
-        _POLICY, ("privacy",), lambda s, a: _constrained(lambda p: aclip(s.data, p, a.k), a), _without_policy
+        _POLICY,
+        ("privacy",),
+        lambda s, a: _constrained(lambda p: aclip(s.data, p, a.k, weight=s.weight), a),
+        _without_policy,
     ),
     "coherence": Method(
         "knows up to m public codes of a person and infers a sensitive one",
@@ -307,7 +320,7 @@ METHODS: dict[str, Method] = {
     "rbat": Method(
         "knows the public codes of a rule and infers its sensitive ones",
         ("rules",),
-        lambda s, a: Found(rbat(s.data, a.rules, a.k, a.confidence)),
+        lambda s, a: Found(rbat(s.data, a.rules, a.k, a.confidence, weight=s.weight)),
         _check_rules,
     ),
     "suppress-control": Method(

@@ -1,6 +1,6 @@
 """Cost of releasing diagnosis codes, against plain implementations in the same run, and a comparison of the methods.
 
-    python scripts/bench/bench_codes.py [--records 100000] [--methods]
+    python scripts/bench/bench_codes.py [--records 100000] [--methods] [--write FOLDER]
 
 Cohorts are generated (seed 5). Codes have the form 100.0, ten to a category, categories in chapters of ten. A person
 has 1 + Poisson(.5) conditions, categories of popularity rank^-0.9 (ranks are drawn without regard to the hierarchy),
@@ -13,7 +13,8 @@ and 1 + Poisson(mean - 1) draws of codes, each within one of the conditions, by 
 
 The plain implementations follow the papers' pseudo-code with sets and counters; they run on smaller cohorts of the same
 generator, and the ratio is that of the CPU seconds on these. ``--methods`` prints all methods on one cohort of 2,000
-persons over 300 codes instead, as the table of docs/codes.md has it.
+persons over 300 codes, 5 a person, instead, as the table of docs/codes.md has it; ``--write`` writes that cohort with
+its hierarchy and the definitions of five diseases (categories 100 to 104) into a folder.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
-from deid.hierarchy import Hierarchy, hierarchy_from_rows
+from deid.hierarchy import Hierarchy, format_hierarchy, hierarchy_from_rows
 from deid.transactions.constrained import cba, ugaclip
 from deid.transactions.km import apriori_cut
 from deid.transactions.measures import certainty_penalty, code_loss, utility_loss
@@ -241,11 +243,27 @@ def compare_methods() -> None:
         print(f"{loss.suppressed:.1%} | {few:.2%} | {found.seconds:.2f} |")
 
 
+def write_cohort(folder: Path) -> None:
+    """Write the cohort of `compare_methods` as files."""
+    cohort = generate(2000, 300, 5)
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = ["person,visit,code"]
+    for visit, (person, codes) in enumerate(zip(cohort.visit_of, cohort.visits, strict=True)):
+        lines += [f"{person},{visit},{'; '.join(sorted(codes))}"]
+    (folder / "cohort.csv").write_text("\n".join(lines) + "\n")
+    (folder / "hierarchy.csv").write_text(format_hierarchy(hierarchy_of(cohort.transactions.labels)))
+    (folder / "diseases.txt").write_text("".join(f"disease {c}: {c}.*\n" for c in range(100, 105)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--methods", action="store_true")
+    parser.add_argument("--write", type=Path, metavar="FOLDER")
     options = parser.parse_args()
+    if options.write is not None:
+        write_cohort(options.write)
+        return
     if options.methods:
         compare_methods()
         return

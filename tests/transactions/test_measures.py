@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from deid.errors import InputError
+from deid.transactions.constrained import cba
 from deid.transactions.measures import (
     average_relative_error,
     certainty_penalty,
@@ -11,10 +12,12 @@ from deid.transactions.measures import (
     estimated_support,
     frequent_itemsets,
     log_item_loss,
+    semantic_weight,
     utility_loss,
 )
 from deid.transactions.reading import parse_published
 from deid.transactions.transactions import generalize, transactions_of
+from tests.transactions.strategies import tree
 
 
 def test_set_based_generalization_merges_within_a_record() -> None:
@@ -70,3 +73,13 @@ def test_case_counts() -> None:
 def test_measures_refuse_another_number_of_records() -> None:
     with pytest.raises(InputError, match="other records"):
         utility_loss(transactions_of([["a"]]), transactions_of([["a"], ["a"]]))
+
+
+def test_a_hierarchy_weighs_near_codes_less() -> None:
+    weight = semantic_weight(tree())
+    assert (weight(frozenset("ab")), weight(frozenset("ah")), weight(frozenset("az"))) == (0.5, 1.0, 1.0)
+    data = transactions_of([["a"], ["b"], ["b"], ["h"]])
+    known = [frozenset("a")]
+    assert cba(data, known, [frozenset("abh")], 2).published.texts()[0] == ("(a,h)",)
+    near = cba(data, known, [frozenset("abh")], 2, weight=weight)
+    assert near.published.texts()[0] == ("(a,b)",)
