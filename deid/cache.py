@@ -13,14 +13,15 @@ import os
 import stat
 import struct
 import tempfile
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 __all__ = ["cache_folder", "cached"]
 
-_KEPT = 8
+_FORMAT = b"2"
+"""Goes into the names, so that no file is read that was written in another way."""
+_KEPT = 4
 """Tables of one kind that stay when a new one is written, the newest first."""
 
 
@@ -51,7 +52,7 @@ def cached(kind: str, sources: Iterable[bytes], make: Callable[[], tuple[bytes, 
     folder = cache_folder()
     if folder is None:
         return make()
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(_FORMAT)
     for source in sources:
         digest.update(b"%d:" % len(source))
         digest.update(source)
@@ -66,17 +67,15 @@ def cached(kind: str, sources: Iterable[bytes], make: Callable[[], tuple[bytes, 
 
 
 def _pack(columns: Sequence[bytes]) -> bytes:
-    """Join columns: their number and sizes as 64-bit integers, then the columns, compressed."""
-    sizes = struct.pack(f"<{len(columns) + 1}Q", len(columns), *map(len, columns))
-    return zlib.compress(sizes + b"".join(columns), 1)
+    """Join columns: their number and sizes as 64-bit integers, then the columns."""
+    return struct.pack(f"<{len(columns) + 1}Q", len(columns), *map(len, columns)) + b"".join(columns)
 
 
 def _unpack(table: bytes) -> tuple[bytes, ...]:
-    data = zlib.decompress(table)
-    (count,) = struct.unpack_from("<Q", data)
+    (count,) = struct.unpack_from("<Q", table)
     at, columns = 8 * (count + 1), []
-    for size in struct.unpack_from(f"<{count}Q", data, 8):
-        columns.append(data[at : at + size])
+    for size in struct.unpack_from(f"<{count}Q", table, 8):
+        columns.append(table[at : at + size])
         at += size
     return tuple(columns)
 

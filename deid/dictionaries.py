@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import json
 import re
 import tomllib
 import unicodedata
@@ -31,6 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from deid.cache import cached
 from deid.errors import ConfigError
 from deid.resources import resource_folder
 from deid.safe_names import safe_name
@@ -179,11 +181,13 @@ def available(language: str | None = None, folders: Sequence[Path] = ()) -> tupl
     if language is None:
         return tuple(sorted(names))
     wanted = (language, "any")
-    return tuple(
-        n
-        for n in sorted(names)
-        if _read_source(_list_folder(n, folders) / "source.toml").get("language", "any") in wanted
-    )
+    return tuple(n for n in sorted(names) if _source_of(n, folders).get("language", "any") in wanted)
+
+
+def _source_of(name: str, folders: Sequence[Path]) -> Mapping[str, str]:
+    folder = _list_folder(name, folders)
+    kept = _kept(folder, name)
+    return kept.source if kept else _read_source(folder / "source.toml")
 
 
 def _list_folder(name: str, folders: Sequence[Path]) -> Path:
@@ -217,12 +221,56 @@ def load_dictionary(name: str, folders: Sequence[Path] = ()) -> Dictionary:
 
 @functools.lru_cache(maxsize=512)
 def _load(folder: Path, name: str) -> Dictionary:
+    kept = _kept(folder, name)
+    if kept:
+        return Dictionary(name, _phrases(kept.items), _phrases(kept.exceptions), kept.source)
+    return _read(folder, name)
+
+
+def _read(folder: Path, name: str) -> Dictionary:
     source = _read_source(folder / "source.toml")
     items = _read_items(folder / "items.txt")
     if not items:
         raise _fail(folder / "items.txt", "the list is empty", "add items or remove the folder")
     exceptions = folder / "exceptions.txt"
     return Dictionary(name, items, _read_items(exceptions) if exceptions.is_file() else (), source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A shipped list as it is kept between runs; items and exceptions are sorted, one a line."""
+
+    source: Mapping[str, str]
+    items: bytes = field(repr=False)
+    exceptions: bytes = field(repr=False)
+
+
+def _phrases(lines: bytes) -> tuple[str, ...]:
+    return tuple(lines.decode().split("\n")) if lines else ()
+
+
+def _kept(folder: Path, name: str) -> _Kept | None:
+    """Return a list that ships; None for a user's own."""
+    root = folder.parent.parent
+    return _shipped(root).get(name) if root == resource_folder("dictionaries") else None
+
+
+@functools.lru_cache(maxsize=2)
+def _shipped(root: Path) -> Mapping[str, _Kept]:
+    """Read all shipped lists, or what was kept of them when files and code were the same."""
+    folders = [i.parent for i in sorted(root.glob("*/*/items.txt")) if i.parent.parent.name not in _NOT_LISTS]
+    names = ["/".join(folder.parts[-2:]) for folder in folders]
+    files = [file for folder in folders for file in sorted(folder.iterdir())]
+
+    def make() -> tuple[bytes, ...]:
+        lists = [_read(folder, name) for folder, name in zip(folders, names, strict=True)]
+        texts = ["\n".join(part) for d in lists for part in (d.phrases, d.exceptions)]
+        return (json.dumps([d.source for d in lists]).encode(), *(text.encode() for text in texts))
+
+    content = (part for file in files for part in (str(file.relative_to(root)).encode(), file.read_bytes()))
+    sources, *texts = cached("lists", (Path(__file__).read_bytes(), *content), make)
+    rows = zip(names, json.loads(sources), texts[::2], texts[1::2], strict=True)
+    return {name: _Kept(source, items, exceptions) for name, source, items, exceptions in rows}
 
 
 def load_catalogues(kind: str, language: str, folders: Sequence[Path] = ()) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid import dictionaries
 from deid.dictionaries import Dictionary, PhraseMatcher, available, fold, load_catalogues, load_dictionary
 from deid.errors import ConfigError
+from deid.resources import resource_folder
 
 SOURCE = 'origin = "written by hand"\nlicence = "Apache-2.0"\ndate = 2024-05-01\n'
 
@@ -164,3 +166,26 @@ def test_matches_equal_a_leftmost_longest_search(phrases: list[list[str]], token
 @given(st.text())
 def test_fold_is_idempotent(text: str) -> None:
     assert fold(fold(text)) == fold(text)
+
+
+def test_shipped_lists_are_what_their_files_say_however_often_they_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    root = resource_folder("dictionaries")
+    for _ in range(2):  # written, then read
+        dictionaries._shipped.cache_clear()
+        dictionaries._load.cache_clear()
+        for name in available():
+            assert load_dictionary(name) == dictionaries._read(root / name, name)
+    assert len(list(tmp_path.glob("deid/lists-*"))) == 1
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = make_list(tmp_path / "dictionaries", "names/few", "")
+    for word in ("one", "two"):
+        (folder / "items.txt").write_text(f"{word}\n", encoding="utf-8")
+        dictionaries._shipped.cache_clear()
+        assert dictionaries._shipped(tmp_path / "dictionaries")["names/few"].items == word.encode()
+    assert len(list((tmp_path / "cache" / "deid").iterdir())) == 2
