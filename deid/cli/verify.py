@@ -33,7 +33,7 @@ def _verify(
     edits: EditLog = None,
     policy: Annotated[
         str | None,
-        typer.Option(metavar="NAME|FILE", help="Policy of the run: what it keeps or generalizes may stay."),
+        typer.Option(metavar="NAME|FILE", help="Policy of the run: what it keeps or generalizes may stay (surrogate)."),
     ] = None,
     model: Model = None,
     detect: Annotated[
@@ -61,7 +61,7 @@ def _verify(
     """
     from deid.io import scan
     from deid.pipeline import build_recognizer, verify_files
-    from deid.replacement.policy import load_policy
+    from deid.replacement.policy import DEFAULT_POLICY, load_policy
 
     options = read_options(encoding, True, text_field, id_field, spans_field)
     ours, theirs = scan(source, format, options), scan(scrubbed, format, options)
@@ -71,7 +71,7 @@ def _verify(
         theirs,
         key=existing_key(key_file),
         edit_log=edits,
-        policy=load_policy(policy) if policy else None,
+        policy=load_policy(policy or DEFAULT_POLICY),
         recognizer=build_recognizer(model) if detect and edits is None else None,
         watch=lambda items: progress(items, "verifying"),
     )
