@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import importlib
 import importlib.util
 import os
@@ -39,6 +40,7 @@ GROUPS: tuple[str, ...] = (
     "budget",
     "cube",
     "sequences",
+    "query",
     "codes",
     "genomes",
     "trajectories",
@@ -95,12 +97,16 @@ def _narrowed(arguments: Sequence[str]) -> typer.Typer:
     return narrow
 
 
+_OBJECTS = 50_000
+"""New objects after which Python looks for garbage: models and word lists are many objects that all stay."""
+
 # typer carries its own copy of click in some versions and imports it in others; this is the class that it raises
 _ClickException: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 
 def main() -> None:
     """Run the command line; exit 0 done, 1 something failed, 2 cannot be done as asked, 130 interrupted."""
+    gc.set_threshold(_OBJECTS)
     try:
         status = _narrowed(sys.argv[1:])(standalone_mode=False)
     except DeidError as error:

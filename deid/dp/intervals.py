@@ -41,6 +41,8 @@ def discrete_half_width(sensitivity: int, epsilon: float, draws: int, level: flo
     """
     scale = laplace_scale(sensitivity, epsilon)
     alpha = math.exp(-1 / scale)
+    if alpha == 0.0:  # epsilon is so large that there is no noise
+        return 0.0
     if draws == 1:  # P(|X| > a) = 2 alpha**(a + 1) / (1 + alpha)
         return float(max(0, math.ceil(math.log((1 - level) * (1 + alpha) / 2, alpha) - 1 - 1e-9)))
     if draws > _CONVOLVED or scale > 3000:

@@ -1,0 +1,98 @@
+"""The command query: ask a table one question, with differential privacy."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deid.cli.common import Summary, SummaryJson
+from deid.cli.cube import declared_dimensions
+from deid.cli.ledger_options import VARIABLE, BudgetName, open_ledger
+from deid.cli.table_options import Separator, SqlTable, Table
+
+__all__ = ["register"]
+
+
+def _query(
+    context: typer.Context,
+    table: Table,
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help="Such as: SELECT COUNT(*) WHERE age >= 60 (docs/dp-queries.md).")
+    ],
+    epsilon: Annotated[float, typer.Option(metavar="E", help="Cost of the answer.")],
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEDGER",
+            envvar=VARIABLE,
+            show_envvar=False,
+            help=f"What pays (deid budget init); else the variable {VARIABLE}.",
+        ),
+    ] = None,
+    budget: BudgetName = "main",
+    domains: Annotated[
+        Path | None, typer.Option(metavar="F", help="Declared domains of the columns (TOML; docs/cube.md).")
+    ] = None,
+    domain: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=VALUES", help="Declared domain: A,B,C or LOW..HIGH[/WIDTH].")
+    ] = None,
+    level: Annotated[float, typer.Option(metavar="P", help="Level of the intervals.")] = 0.95,
+    person: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Whose row it is; rows beyond the budget's bound are left out.")
+    ] = None,
+    request: Annotated[
+        str | None, typer.Option(metavar="ID", help="Id of the request: the same one is never charged twice.")
+    ] = None,
+    not_private_seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Use repeatable test noise. PROTECTS NOBODY; the answer says so.")
+    ] = None,
+    separator: Separator = None,
+    sql_table: SqlTable = None,
+    summary_json: SummaryJson = None,
+) -> None:
+    """Ask a table one question, with differential privacy; prints CSV.
+
+    Example: deid query visits.csv "SELECT MEAN(los) WHERE sex = 'F' GROUP BY year" --domains domains.toml --epsilon 0.1
+    --ledger study.ledger
+    """
+    from deid.dp.domain import parse_flag, read_domains
+    from deid.dp.noise import OpenDPNoise, SeededNoise
+    from deid.dp.query_language import parse_query
+    from deid.dp.session import Session
+    from deid.tables import read_table
+
+    parse_query(query)  # a mistake in it is told before the table is read
+    payer = open_ledger(context, "ledger", ledger, budget) if ledger else None
+    declared = list(read_domains(domains)) if domains else []
+    declared += [name for name, _ in map(parse_flag, domain or []) if name not in declared]
+    read = functools.cache(lambda: read_table(table, separator=separator, table=sql_table))
+    noise = OpenDPNoise() if not_private_seed is None else SeededNoise(not_private_seed)
+    dimensions = declared_dimensions(read, ",".join(declared), domains, domain or [])
+    session = Session(read(), dimensions, payer, person=person, noise=noise, level=level)
+    answer = session.query(query, epsilon, request=request)
+    sys.stdout.write(answer.to_frame().to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+    summary = Summary("query")
+    if payer is None:
+        summary.notes.append("no ledger: nothing was charged, because nothing is protected")
+    else:
+        left = payer.account()
+        summary.notes.append(f"cost epsilon {epsilon:g}; {left.remaining / 1e9:g} of {left.total / 1e9:g} is left")
+    if not noise.private:
+        summary.notes.append(noise.label)
+    summary.extra = {
+        "epsilon": epsilon,
+        "request": answer.request,
+        "level": level,
+        "private": answer.private,
+        "rows": len(answer.rows),
+    }
+    summary.finish(summary_json)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to ``app``."""
+    app.command("query")(_query)

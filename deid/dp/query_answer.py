@@ -1,0 +1,70 @@
+"""The answer to a question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deid.dp.release_files import NOT_PRIVATE
+from deid.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["QueryAnswer"]
+
+
+@dataclass(frozen=True, eq=False)
+class QueryAnswer:
+    """What was answered.
+
+    Parameters
+    ----------
+    rows : tuple of dict
+        Each with ``value``, ``lower`` and ``upper``, and the cell that it is about.
+    epsilon : float
+        Cost.
+    request : str
+        Id in the ledger.
+    level : float
+        Level of the intervals.
+    noise : str
+        What drew the noise; says when it does not protect.
+    private : bool
+        Whether it does.
+    """
+
+    rows: tuple[Mapping[str, Any], ...]
+    epsilon: float
+    request: str
+    level: float
+    noise: str
+    private: bool
+
+    def _one(self) -> Mapping[str, Any]:
+        if len(self.rows) != 1:
+            raise ConfigError("the answer has several rows", "use to_frame()")
+        return self.rows[0]
+
+    @property
+    def value(self) -> float:
+        """The number, of an answer with one row."""
+        return float(self._one()["value"])
+
+    @property
+    def lower(self) -> float:
+        """The lower end of its interval."""
+        return float(self._one()["lower"])
+
+    @property
+    def upper(self) -> float:
+        """The upper end of its interval."""
+        return float(self._one()["upper"])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return all rows as a table."""
+        import pandas as pd
+
+        frame = pd.DataFrame(list(self.rows))
+        return frame if self.private else frame.assign(**{NOT_PRIVATE: self.noise})

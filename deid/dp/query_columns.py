@@ -1,0 +1,228 @@
+"""Columns of a declared schema, and the evaluation of conditions and values over them, row by row.
+
+Whatever is computed for a row depends on that row alone, so a filter changes no more rows than its input did. Values
+that cannot be computed (text where a number is declared, a division by zero) are missing; a comparison with a missing
+value is false. Nothing fails because of what a cell holds: an error would tell something about it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deid.dp.domain import Dimension
+from deid.dp.query_language import (
+    Between,
+    Both,
+    ColumnRef,
+    Comparison,
+    Condition,
+    Literal,
+    Membership,
+    Missing,
+    Not,
+    Value,
+)
+from deid.errors import ConfigError
+from deid.microdata import nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["QueryColumn", "evaluate_condition", "evaluate_value", "find_column", "value_bounds"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+Computed = FloatArray | npt.NDArray[np.object_]
+"""Numbers with nan, or texts with None."""
+
+_COMPARE = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class QueryColumn:
+    """A declared column.
+
+    Parameters
+    ----------
+    numeric : bool
+        Whether its values are numbers.
+    low, high : float or None
+        Its declared bounds, of numbers.
+    dimension : Dimension or None
+        Its cells; computed columns have none.
+    """
+
+    numeric: bool
+    low: float | None
+    high: float | None
+    dimension: Dimension | None
+
+    @property
+    def whole(self) -> bool:
+        """Whether its values are whole numbers by declaration."""
+        return self.dimension is not None and "range" in self.dimension.declaration
+
+    @classmethod
+    def of(cls, dimension: Dimension) -> QueryColumn:
+        """Return the column that a domain declares."""
+        for form in ("range", "edges"):
+            if form in dimension.declaration:
+                ends = dimension.declaration[form]
+                return cls(True, float(ends[0]), float(ends[-1]), dimension)
+        return cls(False, None, None, dimension)
+
+
+def find_column(reference: ColumnRef, columns: Mapping[str, QueryColumn]) -> QueryColumn:
+    """Return a declared column.
+
+    Raises
+    ------
+    ConfigError
+        Names the position and the nearest column.
+    """
+    if reference.name not in columns:
+        raise ConfigError(
+            f"no column {reference.name!r} is declared (character {reference.position})",
+            nearest(reference.name, columns).replace("the table has", "declared are"),
+        )
+    return columns[reference.name]
+
+
+def column_values(series: pd.Series, column: QueryColumn) -> Computed:
+    """Return a column's values as numbers with nan, or texts with None."""
+    import pandas as pd
+
+    if column.numeric:
+        numbers = pd.to_numeric(series.astype(object), errors="coerce").to_numpy(np.float64)
+        return np.where(np.isfinite(numbers), numbers, np.nan)
+    missing = series.isna().to_numpy()
+    texts = [None if gone else _text(value) for value, gone in zip(series.astype(object), missing, strict=True)]
+    return np.array(texts, object)
+
+
+def _text(value: object) -> str:
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if whole else str(value).strip()  # type: ignore[call-overload]
+
+
+def value_bounds(value: Value, columns: Mapping[str, QueryColumn]) -> tuple[float, float, bool] | None:
+    """Return the declared bounds of a bare column, and whether it holds whole numbers; None for computed values."""
+    if not isinstance(value, ColumnRef):
+        return None
+    column = find_column(value, columns)
+    if column.low is None or column.high is None:
+        return None
+    return column.low, column.high, column.whole
+
+
+def evaluate_value(value: Value, frame: pd.DataFrame, columns: Mapping[str, QueryColumn]) -> Computed:
+    """Compute a value for every row.
+
+    Raises
+    ------
+    ConfigError
+        When a column is not declared, or arithmetic is done with texts.
+    """
+    if isinstance(value, Literal):
+        kind: Any = object if isinstance(value.value, str) else np.float64
+        return np.full(len(frame), value.value, kind)
+    if isinstance(value, ColumnRef):
+        column = find_column(value, columns)
+        return column_values(frame[value.name], column)
+    left, right = (evaluate_value(own, frame, columns) for own in (value.left, value.right))
+    if left.dtype == object or right.dtype == object:
+        raise ConfigError(
+            f"{value.sign!r} at character {value.position} needs numbers on both sides",
+            "declare the column as a range or by edges",
+        )
+    with np.errstate(all="ignore"):
+        result: FloatArray = {
+            "+": operator.add,
+            "-": operator.sub,
+            "*": operator.mul,
+            "/": operator.truediv,
+        }[value.sign](left, right)
+    return np.where(np.isfinite(result), result, np.nan)
+
+
+def _checked_literal(value: Value, other: Value, columns: Mapping[str, QueryColumn]) -> Value:
+    """Fit a literal to the column that it is compared with: texts of a declared list must be in it."""
+    if not isinstance(value, Literal) or not isinstance(other, ColumnRef):
+        return value
+    column = find_column(other, columns)
+    if column.numeric:
+        return value
+    text = value.value if isinstance(value.value, str) else f"{value.value:g}"
+    declared = column.dimension
+    if declared is not None and "dates" not in declared.declaration and text not in declared.labels:
+        raise ConfigError(
+            f"the domain of {other.name!r} has no such value (character {value.position})",
+            nearest(text, declared.labels).replace("the table has", "its values are"),
+        )
+    return Literal(text, value.position)
+
+
+def _pair(left: Value, right: Value, frame: pd.DataFrame, columns: Mapping[str, QueryColumn]) -> tuple[Any, Any]:
+    left, right = _checked_literal(left, right, columns), _checked_literal(right, left, columns)
+    one, two = evaluate_value(left, frame, columns), evaluate_value(right, frame, columns)
+    if (one.dtype == object) != (two.dtype == object):
+        raise ConfigError(
+            f"a number is compared with a text at character {right.position}",
+            "texts stand in 'single quotes', numbers in none",
+        )
+    return one, two
+
+
+def _present(values: Any) -> BoolArray:
+    return np.array([own is not None for own in values]) if values.dtype == object else ~np.isnan(values)
+
+
+def _compare(
+    sign: str, left: Value, right: Value, frame: pd.DataFrame, columns: Mapping[str, QueryColumn]
+) -> BoolArray:
+    one, two = _pair(left, right, frame, columns)
+    both = _present(one) & _present(two) if len(one) else np.zeros(0, bool)
+    result = np.zeros(len(one), bool)
+    result[both] = _COMPARE[sign](one[both], two[both]).astype(bool)
+    return result
+
+
+def evaluate_condition(condition: Condition, frame: pd.DataFrame, columns: Mapping[str, QueryColumn]) -> BoolArray:
+    """Say for every row whether a condition holds.
+
+    Raises
+    ------
+    ConfigError
+        When a column is not declared, a value is not in its domain, or a number is compared with a text.
+    """
+    match condition:
+        case Comparison(sign, left, right):
+            return _compare(sign, left, right, frame, columns)
+        case Membership(value, among):
+            result = np.zeros(len(frame), bool)
+            for literal in among:
+                result |= _compare("=", value, literal, frame, columns)
+            return result
+        case Between(value, low, high):
+            return _compare(">=", value, low, frame, columns) & _compare("<=", value, high, frame, columns)
+        case Missing(value):
+            values = evaluate_value(value, frame, columns)
+            return ~_present(values) if len(values) else np.zeros(0, bool)
+        case Not(inner):
+            return ~evaluate_condition(inner, frame, columns)
+        case Both(word, one, two):
+            first, second = (evaluate_condition(own, frame, columns) for own in (one, two))
+            return first & second if word == "AND" else first | second

@@ -1,0 +1,404 @@
+"""A small language for questions: conditions and arithmetic over columns, and queries much like SQL.
+
+::
+
+    query      = SELECT aggregate [FROM name] [WHERE condition] [PER PERSON [how]] [GROUP BY column {, column}]
+    aggregate  = COUNT(*) | COUNT(PERSONS) | SUM(value [, low, high]) | MEAN(...) | MEDIAN(...)
+               | QUANTILE(value, share [, low, high]) | HISTOGRAM(column) | TOP(number, column)
+    how        = FIRST | LAST | MIN | MAX | SUM | MEAN
+    condition  = condition OR condition | condition AND condition | NOT condition | (condition) | comparison
+    comparison = value (= | != | <> | < | <= | > | >=) value | value [NOT] IN (literal, ...)
+               | value [NOT] BETWEEN value AND value | value IS [NOT] NULL
+    value      = number | 'text' | column | "column" | value (+ | - | * | /) value | -value | (value)
+
+Key words are written in any case. The parser builds a tree of the classes below; nothing of it is ever executed as
+code. Every error says at which character it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from deid.errors import ConfigError
+
+__all__ = [
+    "AGGREGATES",
+    "PERSON_VALUES",
+    "Arithmetic",
+    "Between",
+    "Both",
+    "ColumnRef",
+    "Comparison",
+    "Condition",
+    "Literal",
+    "Membership",
+    "Missing",
+    "Not",
+    "Query",
+    "Value",
+    "parse_condition",
+    "parse_query",
+    "parse_value",
+]
+
+AGGREGATES = ("COUNT", "PERSONS", "SUM", "MEAN", "MEDIAN", "QUANTILE", "HISTOGRAM", "TOP")
+"""Aggregates by name; PERSONS is written COUNT(PERSONS)."""
+PERSON_VALUES = ("first", "last", "min", "max", "sum", "mean")
+"""What a person's value of a column can be."""
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)|(?P<text>'(?:[^']|'')*')|(?P<quoted>"(?:[^"]|"")*")"""
+    r"""|(?P<word>[^\W\d]\w*)|(?P<sign><=|>=|!=|<>|[-+*/(),=<>]))"""
+)
+_MAX_DEPTH = 50
+_AFTER_VALUE = ("=", "!=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "IN", "BETWEEN", "IS", "NOT")
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number or a text."""
+
+    value: float | str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef:
+    """A column."""
+
+    name: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Two values and a sign."""
+
+    sign: str
+    left: Value
+    right: Value
+    position: int
+
+
+Value = Literal | ColumnRef | Arithmetic
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two values and a sign."""
+
+    sign: str
+    left: Value
+    right: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A value among literals."""
+
+    value: Value
+    among: tuple[Literal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """A value between two others, ends included."""
+
+    value: Value
+    low: Value
+    high: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A value that is not there."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The opposite."""
+
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """Two conditions; ``word`` is AND or OR."""
+
+    word: str
+    left: Condition
+    right: Condition
+
+
+Condition = Comparison | Membership | Between | Missing | Not | Both
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question."""
+
+    aggregate: str
+    """One of `AGGREGATES`."""
+    value: Value | None = None
+    number: float | None = None
+    """The share of QUANTILE, how many of TOP."""
+    low: float | None = None
+    high: float | None = None
+    where: Condition | None = None
+    per_person: str | None = None
+    group_by: tuple[ColumnRef, ...] = ()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[tuple[str, str, int]] = []
+        self.depth = 0
+        place = 0
+        while text[place:].strip():
+            match = _TOKEN.match(text, place)
+            if match is None:
+                at = place + len(text[place:]) - len(text[place:].lstrip())
+                raise ConfigError(f"the query cannot be read at character {at + 1}", "texts stand in 'single quotes'")
+            kind = str(match.lastgroup)
+            self.tokens.append((kind, match[kind], match.start(kind)))
+            place = match.end()
+        self.tokens.append(("end", "", len(text)))
+        self.place = 0
+
+    @property
+    def position(self) -> int:
+        return self.tokens[self.place][2] + 1
+
+    def fail(self, wanted: str) -> NoReturn:
+        kind, token, _ = self.tokens[self.place]
+        found = "the query ends too early," if kind == "end" else f"the query has {token!r}"
+        raise ConfigError(f"{found} at character {self.position}", f"{wanted} belongs here; see docs/dp-queries.md")
+
+    def peek(self, *words: str) -> bool:
+        kind, token, _ = self.tokens[self.place]
+        return kind in ("word", "sign") and token.upper() in words
+
+    def take(self, *words: str) -> str | None:
+        if not self.peek(*words):
+            return None
+        self.place += 1
+        return self.tokens[self.place - 1][1].upper()
+
+    def need(self, word: str) -> None:
+        if self.take(word) is None:
+            self.fail(word)
+
+    def column(self) -> ColumnRef:
+        kind, token, _ = self.tokens[self.place]
+        at = self.position
+        if kind == "quoted":
+            token = token[1:-1].replace('""', '"')
+        elif kind != "word":
+            self.fail("a column")
+        self.place += 1
+        return ColumnRef(token, at)
+
+    def number(self) -> float:
+        sign = -1.0 if self.take("-") else 1.0
+        if self.tokens[self.place][0] != "number":
+            self.fail("a number")
+        self.place += 1
+        return sign * float(self.tokens[self.place - 1][1])
+
+    def literal(self) -> Literal:
+        kind, token, _ = self.tokens[self.place]
+        at = self.position
+        if kind == "text":
+            self.place += 1
+            return Literal(token[1:-1].replace("''", "'"), at)
+        return Literal(self.number(), at)
+
+    def factor(self) -> Value:
+        at = self.position
+        if self.take("-"):
+            return Arithmetic("-", Literal(0.0, at), self.factor(), at)
+        if self.take("("):
+            inner = self.deeper(self.value)
+            self.need(")")
+            return inner
+        return self.literal() if self.tokens[self.place][0] in ("number", "text") else self.column()
+
+    def deeper(self, parse: Callable[[], Value]) -> Value:
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise ConfigError(f"the query is nested too deeply at character {self.position}", "use fewer parentheses")
+        found = parse()
+        self.depth -= 1
+        return found
+
+    def product(self) -> Value:
+        left = self.factor()
+        while self.peek("*", "/"):
+            at = self.position
+            sign = self.take("*", "/") or ""
+            left = Arithmetic(sign, left, self.factor(), at)
+        return left
+
+    def value(self) -> Value:
+        left = self.product()
+        while self.peek("+", "-"):
+            at = self.position
+            sign = self.take("+", "-") or ""
+            left = Arithmetic(sign, left, self.product(), at)
+        return left
+
+    def comparison(self) -> Condition:
+        left = self.value()
+        sign = self.take("=", "!=", "<>", "<", "<=", ">", ">=")
+        if sign:
+            return Comparison("!=" if sign == "<>" else sign, left, self.value())
+        if self.take("IS"):
+            negated = self.take("NOT")
+            self.need("NULL")
+            return Not(Missing(left)) if negated else Missing(left)
+        negated = self.take("NOT")
+        found: Condition
+        if self.take("IN"):
+            self.need("(")
+            among = [self.literal()]
+            while self.take(","):
+                among.append(self.literal())
+            self.need(")")
+            found = Membership(left, tuple(among))
+        elif self.take("BETWEEN"):
+            low = self.value()
+            self.need("AND")
+            found = Between(left, low, self.value())
+        else:
+            self.fail("a comparison such as = or IN")
+        return Not(found) if negated else found
+
+    def negation(self) -> Condition:
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise ConfigError(f"the query is nested too deeply at character {self.position}", "use fewer parentheses")
+        try:
+            if self.take("NOT"):
+                return Not(self.negation())
+            if self.peek("("):  # of a condition, or of a value
+                start, furthest, first = self.place, 0, None
+                try:
+                    self.place += 1
+                    inner = self.condition()
+                    self.need(")")
+                    if not self.peek(*_AFTER_VALUE):
+                        return inner
+                except ConfigError as error:
+                    furthest, first = self.place, error
+                self.place = start
+                try:
+                    return self.comparison()
+                except ConfigError:
+                    if first is not None and furthest >= self.place:
+                        raise first from None  # the reading that came further tells the mistake
+                    raise
+            return self.comparison()
+        finally:
+            self.depth -= 1
+
+    def conjunction(self) -> Condition:
+        left = self.negation()
+        while self.take("AND"):
+            left = Both("AND", left, self.negation())
+        return left
+
+    def condition(self) -> Condition:
+        left = self.conjunction()
+        while self.take("OR"):
+            left = Both("OR", left, self.conjunction())
+        return left
+
+    def bounds(self) -> tuple[float | None, float | None]:
+        if not self.take(","):
+            return None, None
+        low = self.number()
+        self.need(",")
+        return low, self.number()
+
+    def query(self) -> Query:
+        self.need("SELECT")
+        written = ("COUNT", "SUM", "MEAN", "AVG", "MEDIAN", "QUANTILE", "HISTOGRAM", "TOP")
+        name = self.take(*written)
+        if name is None:
+            self.fail(f"one of {', '.join(written)}")
+        name = "MEAN" if name == "AVG" else name
+        self.need("(")
+        value: Value | None = None
+        number = low = high = None
+        if name == "COUNT":
+            if self.take("PERSONS"):
+                name = "PERSONS"
+            elif self.take("*") is None:
+                self.fail("* or PERSONS")
+        elif name == "TOP":
+            number = self.number()
+            self.need(",")
+            value = self.column()
+        elif name == "HISTOGRAM":
+            value = self.column()
+        else:
+            value = self.value()
+            if name == "QUANTILE":
+                self.need(",")
+                number = self.number()
+            low, high = self.bounds()
+        self.need(")")
+        if self.take("FROM"):  # there is one table
+            self.column()
+        where = self.condition() if self.take("WHERE") else None
+        how = None
+        if self.take("PER"):
+            self.need("PERSON")
+            how = (self.take(*(own.upper() for own in PERSON_VALUES)) or "first").lower()
+        group: list[ColumnRef] = []
+        if self.take("GROUP"):
+            self.need("BY")
+            group.append(self.column())
+            while self.take(","):
+                group.append(self.column())
+        return Query(name, value, number, low, high, where, how, tuple(group))
+
+    def end(self, wanted: str) -> None:
+        if self.tokens[self.place][0] != "end":
+            self.fail(wanted)
+
+
+def parse_query(text: str) -> Query:
+    """Parse a query.
+
+    Raises
+    ------
+    ConfigError
+        Says at which character, and what belongs there.
+    """
+    parser = _Parser(text)
+    query = parser.query()
+    parser.end("WHERE, PER PERSON, GROUP BY or the end")
+    return query
+
+
+def parse_condition(text: str) -> Condition:
+    """Parse a condition; raises as `parse_query` does."""
+    parser = _Parser(text)
+    condition = parser.condition()
+    parser.end("AND, OR or the end")
+    return condition
+
+
+def parse_value(text: str) -> Value:
+    """Parse an arithmetic value; raises as `parse_query` does."""
+    parser = _Parser(text)
+    value = parser.value()
+    parser.end("a sign or the end")
+    return value

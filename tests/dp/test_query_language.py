@@ -1,0 +1,136 @@
+"""The language of questions, against pandas and hand-written rows."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deid.dp.domain import declare
+from deid.dp.query_columns import QueryColumn, evaluate_condition, evaluate_value
+from deid.dp.query_language import Query, parse_condition, parse_query, parse_value
+from deid.errors import ConfigError
+
+FRAME = pd.DataFrame(
+    {
+        "age": ["20", "23", "25", "40", None, "old"],
+        "sex": ["M", "F", "M", "F", "F", None],
+        "dose": [1.0, 2.5, 0.0, 4.0, 8.0, np.nan],
+        "day": ["2020-01-05", "2020-02-01", "2021-01-01", None, "2019-12-31", "2020-01-05"],
+    }
+)
+COLUMNS = {
+    own.name: QueryColumn.of(own)
+    for own in (
+        declare("age", {"range": [0, 129]}),
+        declare("sex", {"values": ["F", "M"]}),
+        declare("dose", {"edges": [0, 5, 10]}),
+        declare("day", {"dates": ["2019-01-01", "2021-12-31"]}),
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("age < 40", [0, 1, 2]),
+        ("age < 40 AND sex = 'M'", [0, 2]),
+        ("age >= 25 OR sex = 'F'", [1, 2, 3, 4]),
+        ("NOT age < 40", [3, 4, 5]),  # a comparison with a missing value is false, its opposite true
+        ("age IS NULL", [4, 5]),
+        ("age IS NOT NULL and dose is not null", [0, 1, 2, 3]),
+        ("sex IN ('M')", [0, 2]),
+        ("age NOT IN (20, 23)", [2, 3, 4, 5]),
+        ("age BETWEEN 23 AND 25", [1, 2]),
+        ("(age + 5) * 2 > 56", [2, 3]),
+        ("10 / dose <= 2.5", [3, 4]),  # the division by zero is missing
+        ("-dose < -3", [3, 4]),
+        ("(age > 24 OR (dose > 1)) AND NOT (sex = 'M')", [1, 3, 4]),
+        ("day >= '2020-01-01' AND day < '2021-01-01'", [0, 1, 5]),
+        ("'M' = sex", [0, 2]),
+        ('"age" <> 20', [1, 2, 3]),
+        ("1 + 2 * 3 = 7", [0, 1, 2, 3, 4, 5]),
+        ("2 - 1 - 1 = 0", [0, 1, 2, 3, 4, 5]),
+    ],
+)
+def test_conditions(text: str, rows: list[int]) -> None:
+    assert np.flatnonzero(evaluate_condition(parse_condition(text), FRAME, COLUMNS)).tolist() == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("agee > 3", "no column 'agee' is declared .character 1.*did you mean 'age'"),
+        ("sex = 'X'", "no such value .character 7.*'F', 'M'"),
+        ("sex > 3 + 1", "number is compared with a text"),
+        ("age = 'x'", "number is compared with a text"),
+        ("age >", "ends too early, at character 6.*a column belongs here"),
+        ("age > 3 AND", "ends too early, at character 12"),
+        ("(age > 3", "ends too early, at character 9.*\\) belongs here"),
+        ("(age > 3 AND sex == 'M')", "has '=' at character 19"),
+        ("age > 3 4", "has '4' at character 9"),
+        ("age ; 3", "cannot be read at character 5"),
+        ("sex + 1 > 2", "needs numbers on both sides"),
+        ("age IN ()", "a number belongs here"),
+        ("(" * 80 + "age" + ")" * 80 + " > 1", "nested too deeply"),
+        ("NOT " * 80 + "age > 1", "nested too deeply"),
+        ("__import__('os')", "has '\\(' at character 11"),
+    ],
+)
+def test_mistakes_say_where(text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        evaluate_condition(parse_condition(text), FRAME, COLUMNS)
+    assert re.search(message, f"{caught.value} {caught.value.hint}")
+
+
+def test_queries() -> None:
+    assert parse_query("select count(*)") == Query("COUNT")
+    query = parse_query("SELECT quantile(dose, 0.9, 0, 10) FROM t WHERE age > 3 PER PERSON max GROUP BY sex, age")
+    assert (query.aggregate, query.number, query.low, query.high) == ("QUANTILE", 0.9, 0, 10)
+    assert (query.per_person, [own.name for own in query.group_by]) == ("max", ["sex", "age"])
+    assert parse_query("SELECT AVG(dose, -1.5, 1e2) PER PERSON").per_person == "first"
+    assert parse_query("SELECT COUNT(PERSONS)").aggregate == "PERSONS"
+    assert parse_query("SELECT TOP(3, sex)").number == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("COUNT(*)", "character 1"),
+        ("SELECT DROP(x)", "character 8"),
+        ("SELECT COUNT(age)", "character 14"),
+        ("SELECT SUM(age, 1)", "character 18"),
+        ("SELECT COUNT(*) GROUP sex", "character 23"),
+        ("SELECT COUNT(*); DROP TABLE x", "cannot be read at character 16"),
+        ("", "character 1"),
+    ],
+)
+def test_bad_queries(text: str, match: str) -> None:
+    with pytest.raises(ConfigError, match=match):
+        parse_query(text)
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    for parse in (parse_query, parse_condition, parse_value):
+        try:
+            parse(text)
+        except ConfigError:
+            continue
+
+
+@given(
+    st.recursive(
+        st.integers(0, 9).map(str), lambda inner: st.tuples(inner, st.sampled_from("+-*"), inner), max_leaves=9
+    )
+)
+def test_arithmetic_is_that_of_python(tree: object) -> None:
+    def text(own: object) -> str:
+        return f"({text(own[0])} {own[1]} {text(own[2])})" if isinstance(own, tuple) else str(own)
+
+    found = evaluate_value(parse_value(text(tree)), FRAME.iloc[:1], COLUMNS)
+    assert found[0] == eval(text(tree))

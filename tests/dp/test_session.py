@@ -1,0 +1,348 @@
+"""Sessions: composition, sensitivity, intervals, answers."""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import beta
+from typer.testing import CliRunner
+
+from deid.cli.main import app
+from deid.dp.aggregates import noisy_mean, noisy_quantile, noisy_sum, noisy_top
+from deid.dp.budget import BudgetExceeded, Ledger
+from deid.dp.domain import declare
+from deid.dp.epsilon import NANO
+from deid.dp.noise import SeededNoise
+from deid.dp.session import Session
+from deid.dp.unit import PrivacyUnit
+from deid.errors import ConfigError, DeidError
+
+DIMENSIONS = (
+    declare("age", {"range": [0, 100]}),
+    declare("sex", {"values": ["F", "M"]}),
+    declare("ward", {"values": ["a", "b", "c", "d"]}),
+    declare("dose", {"edges": [0, 5, 10]}),
+)
+
+
+def visits(rows: int = 1200) -> pd.DataFrame:
+    generator = np.random.default_rng(2)
+    return pd.DataFrame(
+        {
+            "age": generator.integers(0, 101, rows),
+            "sex": generator.choice(["F", "M"], rows),
+            "ward": generator.choice(["a", "b", "c", "d"], rows, p=[0.5, 0.3, 0.15, 0.05]),
+            "dose": generator.random(rows) * 10,
+            "patient": [f"p{number % 400}" for number in range(rows)],
+        }
+    )
+
+
+def asked(frame: pd.DataFrame, unit: PrivacyUnit | None = None, noise: Any = None, **options: Any) -> Session:
+    return Session(frame, DIMENSIONS, None, noise=noise or SeededNoise(5), unit=unit, **options)
+
+
+def with_ledger(tmp_path: Path, epsilon: float = 1.0, unit: PrivacyUnit | None = None) -> tuple[Session, Ledger]:
+    ledger = Ledger.create(tmp_path / "l.db", epsilon, unit or PrivacyUnit())
+    person = "patient" if unit else None
+    return Session(visits(), DIMENSIONS, ledger, person=person, noise=SeededNoise(1)), ledger
+
+
+def spent(ledger: Ledger) -> float:
+    return ledger.account().spent / NANO
+
+
+def test_half_and_half_and_no_more(tmp_path: Path) -> None:
+    session, ledger = with_ledger(tmp_path)
+    session.table.count(0.5)
+    session.table.where("sex = 'F'").count(0.5)  # a filter is no partition: its cost is added
+    with pytest.raises(BudgetExceeded):
+        session.table.count(0.1)
+    assert spent(ledger) == 1.0
+
+
+def test_parts_cost_their_maximum_and_never_their_sum(tmp_path: Path) -> None:
+    session, ledger = with_ledger(tmp_path)
+    parts = session.table.partition("ward")
+    assert list(parts) == ["a", "b", "c", "d"]
+    for part in parts.values():
+        part.count(0.5)
+    assert spent(ledger) == 0.5
+    parts["a"].count(0.2)
+    assert spent(ledger) == 0.7
+    parts["b"].where("sex = 'F'").sum("age", 0.2)
+    assert spent(ledger) == 0.7
+    session.table.where("age > 50").partition("ward")["c"].count(0.2)  # the same partition of another view
+    assert spent(ledger) == 0.7
+    for inner in parts["d"].partition("sex").values():
+        inner.count(0.2)
+    assert spent(ledger) == 0.7
+
+
+def test_whole_tables_and_other_partitions_are_never_charged_as_parts(tmp_path: Path) -> None:
+    session, ledger = with_ledger(tmp_path, 5.0)
+    session.table.partition("ward")["a"].count(0.5)
+    session.table.count(0.5)
+    assert spent(ledger) == 1.0
+    session.table.partition("sex")["F"].count(0.5)
+    assert spent(ledger) == 1.5
+
+
+def test_persons_fall_into_other_parts_than_their_rows(tmp_path: Path) -> None:
+    """The first visit of a patient may be in ward a, another one in ward b: these parts are not disjoint."""
+    session, ledger = with_ledger(tmp_path, 5.0, PrivacyUnit("patient", "add-remove", 3))
+    session.table.partition("ward")["a"].count(0.5)
+    session.table.by_person().partition("ward")["b"].count(0.5)
+    assert spent(ledger) == 1.0
+    session.table.by_person("last").partition("ward")["c"].count(0.5)
+    assert spent(ledger) == 1.5
+    session.table.by_person().partition("ward")["c"].count(0.5)
+    assert spent(ledger) == 1.5
+
+
+class Recording(SeededNoise):
+    """Test noise that keeps sensitivities and what enters."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__(seed)
+        self.entered: list[tuple[str, npt.NDArray[np.float64], float, float]] = []
+
+    def discrete_laplace(self, values: npt.ArrayLike, sensitivity: int, epsilon: float) -> Any:
+        self.entered.append(("laplace", np.array(values, float), sensitivity, epsilon))
+        return super().discrete_laplace(values, sensitivity, epsilon)
+
+    def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
+        self.entered.append(("choose", np.array(scores, float), sensitivity, epsilon))
+        return super().choose(scores, sensitivity, epsilon)
+
+
+def test_noise_fits_rows_persons_and_parts() -> None:
+    unit = PrivacyUnit("patient", "add-remove", 3)
+    noise = Recording()
+    table = asked(visits(), unit, noise, person="patient").table
+    table.count(1.0)
+    table.by_person().count(1.0)
+    table.partition("ward")["a"].by_person().count(1.0)  # a patient may be in three wards
+    table.count_persons(1.0)
+    table.partition("ward")["a"].count_persons(1.0)
+    assert [sensitivity for *_, sensitivity, _ in noise.entered] == [3, 1, 3, 1, 3]
+    replaced = Recording()
+    asked(visits(), PrivacyUnit("patient", "replace", 3), replaced, person="patient").table.by_person().count(1.0)
+    assert replaced.entered[0][2] == 2
+
+
+def test_counting_persons_by_group_counts_them_in_each_group() -> None:
+    frame = pd.DataFrame(
+        {"age": 1, "sex": "F", "ward": ["a", "b", "a", "b"], "dose": 1.0, "patient": ["p", "p", "q", "q"]}
+    )
+    noise = Recording()
+    session = asked(frame, PrivacyUnit("patient", "add-remove", 2), noise, person="patient")
+    answer = session.query("SELECT COUNT(PERSONS) GROUP BY ward", 100.0)
+    assert [row["value"] for row in answer.rows] == [2, 2, 0, 0]
+    assert {sensitivity for *_, sensitivity, _ in noise.entered} == {2}
+
+
+ROW = st.tuples(
+    st.integers(-5, 120), st.sampled_from("FM"), st.sampled_from("abcd"), st.floats(-1, 12), st.sampled_from("pqr")
+)
+QUERIES = (
+    "SELECT COUNT(*) WHERE age > 20",
+    "SELECT COUNT(PERSONS) WHERE age > 20",
+    "SELECT COUNT(PERSONS) GROUP BY ward",
+    "SELECT SUM(age)",
+    "SELECT SUM(dose * 2 - 3, -4, 9) GROUP BY ward, sex",
+    "SELECT SUM(dose, 0, 12) PER PERSON SUM",
+    "SELECT MEAN(dose) WHERE sex = 'F'",
+    "SELECT MEAN(age) PER PERSON MAX GROUP BY ward",
+    "SELECT MEDIAN(age) GROUP BY sex",
+    "SELECT QUANTILE(dose, 0.9)",
+    "SELECT HISTOGRAM(ward) PER PERSON",
+    "SELECT TOP(2, ward) GROUP BY sex",
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.sampled_from(QUERIES), st.lists(ROW, max_size=8), st.lists(ROW, min_size=1, max_size=2), st.integers(0, 9))
+def test_neighbours_cost_at_most_epsilon(query: str, rows: list[Any], own: list[Any], seed: int) -> None:
+    """A person with two rows more: the losses of all that enters the noise add up to at most epsilon."""
+    columns = ["age", "sex", "ward", "dose", "patient"]
+    added = [(*row[:4], "new") for row in own]
+    unit = PrivacyUnit("patient", "add-remove", 2)
+    entered = []
+    for table in (rows, [*rows, *added]):
+        noise = Recording(seed)
+        frame = pd.DataFrame(table, columns=columns).astype({"age": float, "dose": float})
+        asked(frame, unit, noise, person="patient").query(query, 1.0)
+        entered.append(noise.entered)
+    loss = 0.0
+    for (kind, one, sensitivity, epsilon), (_, two, *_) in zip(*entered, strict=True):
+        if one.shape != two.shape:
+            break
+        with np.errstate(invalid="ignore"):
+            moved = np.nan_to_num(np.abs(one - two))
+        loss += (moved.max(initial=0) if kind == "choose" else moved.sum()) / sensitivity * epsilon
+        if kind == "choose" and "TOP" in query and moved.any():
+            break  # what is chosen next depends on what was chosen here
+    assert loss <= 1.0 + 1e-6
+
+
+def test_no_noise_leads_to_the_truth() -> None:
+    """With a huge epsilon answers are those of pandas; the ages of the lecture: three of four are below 40."""
+    ages = pd.DataFrame({"age": [20, 23, 25, 40], "sex": list("MFMF"), "ward": "a", "dose": 1.0})
+    assert asked(ages).query("SELECT COUNT(*) WHERE age < 40", 100.0).value == 3
+    frame = visits()
+    session = asked(frame)
+    assert session.query("SELECT SUM(age)", 1e6).value == frame["age"].sum()
+    assert session.query("SELECT MEAN(dose)", 1e4).value == pytest.approx(frame["dose"].mean(), abs=1e-3)
+    assert session.query("SELECT MEDIAN(age)", 1e4).value == frame["age"].median()
+    grouped = session.query("SELECT COUNT(*) GROUP BY sex, ward", 100.0).to_frame().set_index(["sex", "ward"])["value"]
+    assert grouped.to_dict() == frame.groupby(["sex", "ward"]).size().to_dict()
+    top = session.query("SELECT TOP(2, ward)", 1000.0).to_frame()
+    assert top["ward"].tolist() == ["a", "b"]
+    assert top["value"].tolist() == frame["ward"].value_counts().head(2).tolist()
+    hours = session.table.select("doubled", "dose * 2", 0, 20)
+    assert hours.mean("doubled", 1e4).value == pytest.approx(2 * frame["dose"].mean(), abs=1e-2)
+    persons = asked(frame, PrivacyUnit("patient", "add-remove", 3), person="patient")
+    total = frame.groupby("patient")["dose"].sum()
+    assert persons.query("SELECT SUM(dose, 0, 30) PER PERSON SUM", 1e4).value == pytest.approx(total.sum(), abs=0.1)
+
+
+@pytest.mark.parametrize("kind", ["sum", "mean", "median", "ninety"])
+def test_intervals_cover_their_level(kind: str) -> None:
+    """At least 95 % of 300 intervals; below 89 % by chance with probability under 1e-4."""
+    values = np.random.default_rng(0).random(500) ** 2 * 10
+    inside = 0
+    for seed in range(300):
+        noise = SeededNoise(seed)
+        if kind == "sum":
+            found, true = noisy_sum(values, 0, 10, 0.5, noise, 1, 0.95), values.sum()
+        elif kind == "mean":
+            found, true = noisy_mean(values, 0, 10, 0.5, noise, 1, 0.95), values.mean()
+        else:
+            share = 0.5 if kind == "median" else 0.9
+            found = noisy_quantile(values, share, 0, 10, 1.0, noise, 1, 0.95)
+            true = float(np.quantile(values, share, method="inverted_cdf"))
+        inside += found.lower - 0.011 <= true <= found.upper + 0.011
+        assert found.lower <= found.value <= found.upper
+    assert inside / 300 >= 0.89
+
+
+def test_quantiles_of_nothing_stay_in_bounds() -> None:
+    found = noisy_quantile(np.array([np.nan]), 0.5, 2, 8, 1.0, SeededNoise(0), 1, 0.95)
+    assert 2 <= found.lower <= found.value <= found.upper <= 8
+    assert noisy_mean(np.zeros(0), 2, 8, 1.0, SeededNoise(0), 1, 0.95).upper <= 8
+
+
+def test_the_most_frequent_are_chosen_without_repetition() -> None:
+    chosen = [cell for cell, _ in noisy_top(np.array([5, 900, 3, 700]), 4, 1.0, SeededNoise(0), 1, 0.95)]
+    assert chosen[:2] == [1, 3]
+    assert sorted(chosen) == [0, 1, 2, 3]
+
+
+def test_odds_of_choices_and_counts_of_neighbours_stay_within_epsilon() -> None:
+    """From 6,000 runs each, Clopper-Pearson bounds of 1e-7: a false alarm has probability below 1e-4."""
+    one = np.array([1.0, 2.0, 3.0, 3.0])
+    two = np.array([1.0, 2.0, 3.0, 3.0, 9.0])
+    runs, epsilon = 6000, 1.0
+    seen: list[dict[float, int]] = [{}, {}]
+    for which, values in enumerate((one, two)):
+        noise = SeededNoise(7 + which)
+        for _ in range(runs):
+            found = noisy_quantile(values, 0.5, 0, 10, epsilon, noise, 1, 0.95, whole=True).value
+            seen[which][found] = seen[which].get(found, 0) + 1
+    for key in seen[0].keys() | seen[1].keys():
+        hits = [own.get(key, 0) for own in seen]
+        for a, b in (hits, hits[::-1]):
+            low = beta.ppf(1e-7, a, runs - a + 1) if a else 0.0
+            high = beta.ppf(1 - 1e-7, b + 1, runs - b)
+            assert low <= math.exp(epsilon) * high
+
+
+def test_a_request_is_answered_once(tmp_path: Path) -> None:
+    session, ledger = with_ledger(tmp_path)
+    first = session.query("SELECT COUNT(*)", 0.3, request="r")
+    again = session.query("SELECT COUNT(*)", 0.3, request="r")
+    assert (first.rows, spent(ledger)) == (again.rows, 0.3)
+    with pytest.raises(ConfigError, match="another question"):
+        session.query("SELECT COUNT(*) WHERE age > 3", 0.3, request="r")
+
+
+def test_mistakes_cost_nothing(tmp_path: Path) -> None:
+    session, ledger = with_ledger(tmp_path)
+    for query, match in (
+        ("SELECT SUM(dose * 2)", "no declared bounds"),
+        ("SELECT SUM(sex)", "no declared bounds"),
+        ("SELECT SUM(sex, 0, 1)", "needs numbers"),
+        ("SELECT MEAN(age, 9, 3)", "the smaller first"),
+        ("SELECT TOP(9, ward)", "4 values to choose from"),
+        ("SELECT QUANTILE(age, 2)", "between 0 and 1"),
+        ("SELECT COUNT(*) GROUP BY wrad", "did you mean 'ward'"),
+        ("SELECT COUNT(PERSONS)", "whose a row is"),
+        ("SELECT COUNT(*) PER PERSON", "whose a row is"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            session.query(query, 0.1)
+        assert match in f"{caught.value} {caught.value.hint}"
+    assert spent(ledger) == 0
+
+
+def test_a_session_needs_a_ledger_and_a_person(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="needs a ledger"):
+        Session(visits(), DIMENSIONS, None)
+    ledger = Ledger.create(tmp_path / "l.db", 1.0, PrivacyUnit("patient", "add-remove", 2))
+    with pytest.raises(ConfigError, match="no column says whose"):
+        Session(visits(), DIMENSIONS, ledger)
+    session = Session(visits(), DIMENSIONS, ledger, person="patient", noise=SeededNoise(0))
+    assert session.table.count(0.9).value == pytest.approx(800, abs=60)
+    assert session.remaining == pytest.approx(0.1)
+
+
+def test_what_a_cell_holds_never_fails() -> None:
+    frame = pd.DataFrame(
+        {"age": ["x", None, "1e999", "-3"], "sex": [None, "?", "F", 3], "ward": "a", "dose": ["", "nan", "inf", "2"]}
+    )
+    session = asked(frame)
+    for query in (
+        "SELECT SUM(age)",
+        "SELECT MEAN(dose / age, 0, 1)",
+        "SELECT COUNT(*) WHERE sex = 'F' AND age < 5",
+        "SELECT HISTOGRAM(sex)",
+        "SELECT MEDIAN(dose) GROUP BY sex",
+    ):
+        session.query(query, 1.0)
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DEID_LEDGER", raising=False)
+    visits().to_csv("visits.csv", index=False)
+    runner = CliRunner()
+
+    def deid(*arguments: str) -> str:
+        result = runner.invoke(app, arguments)
+        if isinstance(result.exception, DeidError):
+            raise result.exception
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    deid("budget", "init", "l.db", "--epsilon", "1", "--unit", "patient", "--max-rows", "3")
+    options = ("--domain", "age=0..100", "--domain", "sex=F,M", "--ledger", "l.db", "--person", "patient")
+    out = deid("query", "visits.csv", "SELECT COUNT(*) GROUP BY sex", "--epsilon", "0.5", *options)
+    assert pd.read_csv(io.StringIO(out)).columns.tolist() == ["sex", "value", "lower", "upper"]
+    out = deid("query", "visits.csv", "SELECT COUNT(PERSONS)", "--epsilon", "0.5", *options)
+    assert pd.read_csv(io.StringIO(out))["value"][0] == pytest.approx(400, abs=40)
+    with pytest.raises(BudgetExceeded):
+        deid("query", "visits.csv", "SELECT COUNT(*)", "--epsilon", "0.1", *options)
+    with pytest.raises(ConfigError, match="character 8"):
+        deid("query", "missing.csv", "SELECT FOO(*)", "--epsilon", "0.1", *options)
+    shown = deid("query", "visits.csv", "SELECT COUNT(*)", "--epsilon", "1", *options[:4], "--not-private-seed", "1")
+    assert "NOT PRIVATE" in shown
