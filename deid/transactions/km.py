@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid.errors import ConfigError, InputError
+from deid.transactions.measures import certainty_penalty
 from deid.transactions.suppression import require_records
 from deid.transactions.transactions import Transactions, from_rows, generalize
 from deid.transactions.tree import CodeTree
@@ -96,6 +97,8 @@ def _rare_sets(published: Transactions, size: int, k: int) -> Iterator[tuple[int
     order = np.argsort(published.items, kind="stable")
     holding = np.split(published.record_of[order], np.cumsum(supports)[:-1])
     for item, records in enumerate(holding):
+        if not len(records):
+            continue
         part = published.take(records)
         later = part.items > item
         if size == 2:
@@ -114,8 +117,8 @@ class _Nodes:
     def __init__(self, data: Transactions, tree: CodeTree) -> None:
         self.tree = tree
         self.data = data
-        self.leaves = [np.array(leaves) for leaves in tree.leaves]
-        self.size = np.array([len(leaves) for leaves in tree.leaves])
+        self.leaves = tree.leaf_arrays
+        self.size = tree.sizes
         self.held: dict[int, int] = {}
         self.chains: dict[int, list[int]] = {}
         self.under: dict[int, frozenset[int]] = {}
@@ -180,40 +183,49 @@ def vertical_cut(data: Transactions, tree: CodeTree, k: int, m: int) -> Cut:
     return apriori_cut(data, tree, k, m, start=cut)
 
 
-def gray_order(data: Transactions) -> NDArray[np.intp]:
-    """Return the records in the order of the Gray code of their items, so that neighbours are alike.
+def gray_order(data: Transactions, tree: CodeTree) -> NDArray[np.intp]:
+    """Return the records in the order of the Gray code of their nodes, so that neighbours are alike.
 
-    The rank of a Gray code has the running parity of its bits; frequent items come first.
+    The rank of a Gray code has the running parity of its bits. Nodes with more codes below come first, then frequent
+    ones: records of the same branches are neighbours even where their codes differ.
     """
-    by_support = np.argsort(-data.supports, kind="stable")
-    place = np.empty_like(by_support)
-    place[by_support] = np.arange(len(by_support))
-    width = max(len(by_support), 1)
-    ranks = np.zeros((len(data), (width + 7) // 8), dtype=np.uint8)
-    for first in range(0, len(data), 4096):  # in blocks, for memory
-        last = min(first + 4096, len(data))
-        held = np.zeros((last - first, width), dtype=bool)
-        a, b = data.offsets[first], data.offsets[last]
-        held[data.record_of[a:b] - first, place[data.items[a:b]]] = True
-        ranks[first:last] = np.packbits(np.logical_xor.accumulate(held, axis=1), axis=1)
-    return np.array(sorted(range(len(data)), key=lambda record: ranks[record].tobytes()), dtype=np.intp)
+    chains = [np.array(tree.chain(item)[:-1]) for item in range(len(data.labels))]
+    held_by = np.array([sum(int(data.supports[i]) for i in leaves) for leaves in tree.leaves])
+    order = sorted(range(tree.root), key=lambda node: (-len(tree.leaves[node]), -held_by[node], node))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    keys = []
+    for row in data:
+        held = np.zeros(len(order), dtype=bool)
+        for item in row.tolist():
+            held[place[chains[item]]] = True
+        keys.append(np.packbits(np.logical_xor.accumulate(held)).tobytes())
+    return np.array(sorted(range(len(data)), key=keys.__getitem__), dtype=np.intp)
 
 
-def local_recoding(data: Transactions, tree: CodeTree, k: int, m: int, *, chunk: int = 1000) -> Transactions:
+def local_recoding(data: Transactions, tree: CodeTree, k: int, m: int, *, chunk: int | None = None) -> Transactions:
     """Recode chunks of similar records apart (LRA); the same code may be published at several levels.
 
     Every chunk is k^m-anonymous by itself, therefore all are together.
 
     Parameters
     ----------
-    chunk : int
-        Records of a chunk, at least; chunks hold at least k records with codes.
+    chunk : int, optional
+        Records of a chunk, at least; chunks hold at least k records with codes. Without it 4 k, 40 k and all records
+        are tried, and what loses least certainty is kept.
     """
     require_records(data, k)
-    order = [int(record) for record in gray_order(data) if data.lengths[record]]
+    order = [int(record) for record in gray_order(data, tree) if data.lengths[record]]
     if not order:
         return data
-    size = max(chunk, k)
+    sizes = [4 * k, 40 * k, len(order)] if chunk is None else [chunk]
+    found = [_recode_chunks(data, tree, k, m, order, max(size, k)) for size in sizes if size <= len(order)]
+    if not found:
+        found = [_recode_chunks(data, tree, k, m, order, len(order))]
+    return min(found, key=lambda release: certainty_penalty(data, release))
+
+
+def _recode_chunks(data: Transactions, tree: CodeTree, k: int, m: int, order: list[int], size: int) -> Transactions:
     starts = list(range(0, max(len(order) - size, 0) + 1, size))
     rows: list[list[str]] = [[] for _ in range(len(data))]
     members: dict[str, frozenset[str]] = {}

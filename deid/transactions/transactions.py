@@ -89,6 +89,9 @@ class Transactions:
         found = []
         mask = np.zeros(len(self), dtype=bool)
         for end, count in zip(ends.tolist(), self.supports.tolist(), strict=True):
+            if not count:
+                found.append(0)
+                continue
             held = records[end - count : end]
             mask[held] = True
             found.append(int.from_bytes(np.packbits(mask, bitorder="little").tobytes(), "little"))

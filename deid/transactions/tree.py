@@ -7,6 +7,7 @@ A record may hold an inner value itself (401 beside 401.1); it is then one more 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,10 +43,15 @@ class CodeTree:
         """The node above all."""
         return len(self.labels) - 1
 
-    @property
-    def items(self) -> int:
-        """Number of items."""
-        return len(self.leaves[self.root])
+    @cached_property
+    def leaf_arrays(self) -> list[NDArray[np.int64]]:
+        """The items below each node, as arrays."""
+        return [np.array(leaves, dtype=np.int64) for leaves in self.leaves]
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of items below each node."""
+        return np.array([len(leaves) for leaves in self.leaves])
 
     def chain(self, node: int) -> list[int]:
         """Return a node and the nodes above it, upwards."""
