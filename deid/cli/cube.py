@@ -122,7 +122,7 @@ def _cube(
         Path | None, typer.Option(metavar="F", help="Declared domains of the columns (TOML; docs/cube.md).")
     ] = None,
     domain: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN=VALUES", help="Declared domain: A,B,C or LOW..HIGH[/WIDTH].")
+        list[str] | None, typer.Option(metavar="COLUMN=VALUES", help="Domain: A,B,C, LOW..HIGH or LOW..HIGH/WIDTH.")
     ] = None,
     slices: Annotated[
         list[str] | None,

@@ -38,7 +38,7 @@ def _query(
         Path | None, typer.Option(metavar="F", help="Declared domains of the columns (TOML; docs/cube.md).")
     ] = None,
     domain: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN=VALUES", help="Declared domain: A,B,C or LOW..HIGH[/WIDTH].")
+        list[str] | None, typer.Option(metavar="COLUMN=VALUES", help="Domain: A,B,C, LOW..HIGH or LOW..HIGH/WIDTH.")
     ] = None,
     level: Annotated[float, typer.Option(metavar="P", help="Level of the intervals.")] = 0.95,
     person: Annotated[
