@@ -67,7 +67,8 @@ def test_lists_and_known_identifiers_say_so(tmp_path: Path) -> None:
     told = recognizer.explain(NOTE)
     assert [e.span for e in told.spans] == recognizer.find(NOTE)
     by_offset = {(e.span.start, e.span.end): e for e in told.spans}
-    assert [(r.recognizer, r.fate) for r in by_offset[place("Quorl")].reasons][0] == ("deny", "decides")
+    first = by_offset[place("Quorl")].reasons[0]
+    assert (first.recognizer, first.fate) == ("deny", "decides")
     assert by_offset[place("HOBS")].reasons[0].recognizer == "known"
     assert [(e.span.start, e.span.end) for e in told.removed] == [place("Alan Jones")]
 
