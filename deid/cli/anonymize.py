@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from deid.disclosure.schema import Schema
     from deid.microdata import Microdata
 
-__all__ = ["register"]
+__all__ = ["Hierarchies", "register", "schema_of"]
 
 Drop = Annotated[
     list[str] | None, typer.Option("--drop", metavar="A,B", help="Direct identifiers: columns that are left out.")
@@ -51,7 +51,7 @@ Rounds = Annotated[
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed of local recoding.")]
 
 
-def _schema(
+def schema_of(
     schema: Path | None,
     quasi_identifiers: list[str] | None,
     sensitive: list[str] | None,
@@ -173,7 +173,7 @@ def _anonymize(
     for path in (out, beside, *(p for p in (save_scheme, aligned) if p is not None)):
         if path.exists():
             raise OutputError("the file to write exists already", "name a new file", str(path))
-    said = _schema(schema, quasi_identifiers, sensitive, person, drop, hierarchy)
+    said = schema_of(schema, quasi_identifiers, sensitive, person, drop, hierarchy)
     data = open_microdata(place, said, separator, table)
     if drop_rest:
         named = [name for name in data.frame.columns if name in said.columns or name == said.person]
@@ -276,7 +276,7 @@ def _ru_map(
     except ValueError:
         raise ConfigError("--k is no list of numbers", "for example: --k 2,5,10") from None
     data = open_microdata(
-        place, _schema(schema, quasi_identifiers, sensitive, person, drop, hierarchy), separator, table
+        place, schema_of(schema, quasi_identifiers, sensitive, person, drop, hierarchy), separator, table
     )
     _check_persons(data, each_row_a_person)
     points, failures = map_releases(data, names_of([method]), ks, Options(suppression, rounds), Requirements(l=l))

@@ -11,6 +11,7 @@ import typer
 from deid.cli import learning
 from deid.cli.common import Summary, SummaryJson, label_number
 from deid.cli.dp_experiment import experiment_dp
+from deid.cli.experiment_conclusions import experiment_conclusions
 from deid.cli.experiment_output import Trainings, check_outputs, numbers, show, write_rows
 from deid.cli.experiment_robustness import experiment_robustness
 from deid.cli.hips import experiment_hips
@@ -313,4 +314,5 @@ def register(app: typer.Typer) -> None:
     experiment.command("hips")(experiment_hips)
     experiment.command("dp")(experiment_dp)
     experiment.command("robustness")(experiment_robustness)
+    experiment.command("conclusions")(experiment_conclusions)
     app.add_typer(experiment, name="experiment")

@@ -10,9 +10,9 @@ import numpy as np
 from deid.disclosure.cells import Domain, cover_table
 from deid.disclosure.classes import equivalence_classes
 from deid.errors import ConfigError, InputError
-from deid.microdata import Microdata, check_columns
+from deid.microdata import SUPPRESSED, Microdata, check_columns
 
-__all__ = ["Query", "average_relative_error", "query_precision", "random_queries"]
+__all__ = ["PublishedColumn", "Query", "average_relative_error", "query_precision", "random_queries"]
 
 Query = Mapping[str, "tuple[float, float] | frozenset[str]"]
 """A box, by column: an interval (both ends included) of numbers, or of dates as days since 1970-01-01; a set of nominal
@@ -58,15 +58,51 @@ def random_queries(table: Microdata, count: int = 1000, *, columns: int = 2, see
 
 
 @dataclass(frozen=True, eq=False)
-class _Column:
+class PublishedColumn:
     """A published column, ready for many queries."""
 
-    codes: np.ndarray  # [classes] cell of each class
+    codes: np.ndarray
+    """[n] Cell of each row, or of each class."""
     low: np.ndarray  # [cells] interval of each cell, NaN for a missing one (the last) and for those off the line
     high: np.ndarray
     covers: np.ndarray  # [cells, values]
     values: tuple[str, ...]
     whole: bool
+    suppressed: np.ndarray  # [cells]
+
+    @classmethod
+    def of(cls, original: Microdata, release: Microdata, name: str, rows: np.ndarray | None = None) -> PublishedColumn:
+        """Make one ready.
+
+        Parameters
+        ----------
+        original, release : Microdata
+        name : str
+            A column of both.
+        rows : int array, optional
+            Rows of the release that count; all by default.
+
+        Raises
+        ------
+        InputError
+            When a cell covers no value of the original column.
+        """
+        domain, coded = Domain.of(original, name), release.codes(name)
+        bounds = np.array([*(domain.interval(text) for text in coded.values), (np.nan, np.nan)])
+        covers = cover_table(coded.values, domain.values, domain.hierarchy)[:, :-1]  # no query asks for NA
+        if not covers[:-1].any(axis=1).all():
+            raise InputError(
+                "a published cell covers no value of the original",
+                "name the hierarchy that its label is of, or the original that it was made from",
+                f"column {name!r}",
+            )
+        stars = np.array([*(text == SUPPRESSED for text in coded.values), False])
+        codes = coded.codes if rows is None else coded.codes[rows]
+        return cls(codes, bounds[:, 0], bounds[:, 1], covers, domain.values, domain.whole, stars)
+
+    def certain(self, condition: tuple[float, float] | frozenset[str]) -> np.ndarray:
+        """Tell where a cell meets a condition whatever the value was; a suppressed one may have been missing."""
+        return np.asarray((self.share(condition) > 1 - 1e-12) & ~self.suppressed[self.codes])
 
     def share(self, condition: tuple[float, float] | frozenset[str]) -> np.ndarray:
         """Return, for each class, the share of its cell that meets a condition."""
@@ -105,17 +141,12 @@ def average_relative_error(
         When a query names a column that is no quasi-identifier, or none has an answer.
     """
     classes = equivalence_classes(release)
-    columns: dict[str, _Column] = {}
+    columns: dict[str, PublishedColumn] = {}
     for name in sorted({name for query in queries for name in query}):
         if name not in release.quasi_identifiers:
             check_columns(release.frame, [name])
             raise ConfigError(f"column {name!r} is no quasi-identifier", "ask about quasi-identifiers")
-        domain, coded = Domain.of(original, name), release.codes(name)
-        bounds = np.array([*(domain.interval(text) for text in coded.values), (np.nan, np.nan)])
-        covers = cover_table(coded.values, domain.values, domain.hierarchy)[:, :-1]  # no query asks for NA
-        columns[name] = _Column(
-            coded.codes[classes.first_rows], bounds[:, 0], bounds[:, 1], covers, domain.values, domain.whole
-        )
+        columns[name] = PublishedColumn.of(original, release, name, classes.first_rows)
     originals = {name: (original.codes(name), _line(original, name)) for name in columns}
     errors = np.full(len(queries), np.nan)
     for number, query in enumerate(queries):

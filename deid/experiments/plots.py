@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_hips", "plot_learning", "plot_sampling", "plot_subsets"]
+__all__ = ["plot_conclusions", "plot_hips", "plot_learning", "plot_sampling", "plot_subsets"]
 
 # Okabe and Ito's colours, which colour-blind readers tell apart
 _STYLES = {
@@ -118,3 +118,41 @@ def _draw(axes: Axes, points: pd.DataFrame, curve: str, title: str, x: str, y: s
     for row in ordered.to_dict("records"):
         if row["value"] == row["value"]:  # not NaN
             axes.annotate(f"{row['value']:g}", (row[x], row[y]), xytext=(4, 4), textcoords="offset points", fontsize=8)
+
+
+def plot_conclusions(findings: pd.DataFrame, counts: pd.DataFrame) -> Figure:
+    """Show conclusions (`compare_conclusions`) and counts (`count_cohorts`) of an original table and its release.
+
+    Left: odds ratios and coefficients (of odds, too) with their intervals; a circle where the decision changed. Right:
+    counts of cohorts with their bounds.
+    """
+    import numpy as np
+
+    shown = findings[findings["analysis"] != "chi-square"].dropna(subset=["estimate_original", "estimate_released"])
+    figure = new_figure(12, 1.2 + 0.3 * min(len(shown), 40))
+    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    for y, row in enumerate(shown.head(40).to_dict("records")):
+        scale = (lambda v: v) if row["analysis"] == "odds ratio" else np.exp
+        for table, shift, colour in (("original", -0.15, COLOURS[0]), ("released", 0.15, COLOURS[1])):
+            low, value, high = (scale(row[f"{what}_{table}"]) for what in ("low", "estimate", "high"))
+            left.plot([low, high], [y + shift] * 2, color=colour, linewidth=1)
+            left.plot([value], [y + shift], ".", color=colour, label=table if y == 0 else None)
+        if not row["same"]:
+            left.plot([scale(row["estimate_released"])], [y], "o", mfc="none", color=COLOURS[2], markersize=10)
+    left.axvline(1, color=COLOURS[7], linewidth=0.8)
+    left.set_xscale("log")
+    left.set_yticks(range(len(shown.head(40))), [f"{r.analysis}: {r.of}" for r in shown.head(40).itertuples()])
+    left.invert_yaxis()
+    left.set_xlabel("odds ratio with its 95 % interval")
+    if len(shown):
+        left.legend()
+    some = counts.iloc[:: max(len(counts) // 300, 1)]
+    right.vlines(some["original"], some["least"], some["greatest"], color=COLOURS[6], linewidth=0.5)
+    right.plot(some["original"], some["released"], ".", color=COLOURS[1], markersize=3)
+    most = max(float(some["greatest"].max()), 1.0)
+    right.plot([1, most], [1, most], color=COLOURS[7], linewidth=0.8)
+    right.set_xscale("symlog", linthresh=1)
+    right.set_yscale("symlog", linthresh=1)
+    right.set_xlabel("patients of a cohort in the original")
+    right.set_ylabel("in the release: estimate, and bounds")
+    return figure

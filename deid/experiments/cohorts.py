@@ -1,0 +1,180 @@
+"""Cohort feasibility: are there enough patients? Counts on an original table and on its release, with bounds.
+
+A released cell can meet a condition for certain, perhaps, or not; so a count has a least and a greatest value, and an
+estimate between them that takes the values of a cell as equally likely (LeFevre et al. 2006).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deid.disclosure.queries import PublishedColumn, Query
+from deid.errors import ConfigError
+from deid.microdata import Microdata, check_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["TablePair", "count_cohorts", "feasibility", "parse_cohort"]
+
+_CONDITION = re.compile(r"\s*(.+?)\s*(<=|>=|=|<|>)\s*(.+?)\s*")
+
+
+def parse_cohort(table: Microdata, text: str) -> Query:
+    """Read a query such as ``age>=65 and sex=F and diagnosis=asthma|copd``.
+
+    Numbers and ISO dates can be compared; values of other columns are listed with ``|`` between.
+
+    Raises
+    ------
+    ConfigError
+        When it is of another form, or asks about a column or value that the table does not have.
+    """
+    query: dict[str, tuple[float, float] | frozenset[str]] = {}
+    for part in re.split(r"\s+and\s+", text.strip()):
+        found = _CONDITION.fullmatch(part)
+        if not found:
+            raise ConfigError("a query is not of the form COLUMN=VALUE", "for example: 'age>=65 and sex=F'")
+        name, sign, value = found.groups()
+        check_columns(table.frame, [name])
+        if table.kind(name) == "nominal":
+            values = frozenset(part.strip() for part in value.split("|"))
+            if sign != "=" or not values & set(table.codes(name).values):
+                what = f"the query asks {name!r} for values that it does not have"
+                raise ConfigError(what, "columns of words are asked with = and |")
+            query[name] = values
+            continue
+        number = _number(value, table.kind(name) == "date", name)
+        step = np.inf if sign in ("<", ">") else number
+        low, high = {
+            "=": (number, number),
+            ">=": (number, np.inf),
+            "<=": (-np.inf, number),
+            ">": (float(np.nextafter(number, step)), np.inf),
+            "<": (-np.inf, float(np.nextafter(number, -step))),
+        }[sign]
+        before = query.get(name, (-np.inf, np.inf))
+        assert isinstance(before, tuple)
+        query[name] = (max(low, before[0]), min(high, before[1]))
+    return query
+
+
+def _number(text: str, date: bool, name: str) -> float:
+    try:
+        return float(np.datetime64(text, "D").astype(np.int64)) if date else float(text)
+    except ValueError:
+        what = "ISO date" if date else "number"
+        raise ConfigError(f"the query compares {name!r} with no {what}", "for example: 'age>=65'") from None
+
+
+@dataclass(frozen=True, eq=False)
+class TablePair:
+    """An original table and its release, ready for queries.
+
+    Parameters
+    ----------
+    original : Microdata
+        Ungeneralized, with hierarchies.
+    release : Microdata
+        Published rows, in any order. Rows of the original that are missing in it count as possible.
+    """
+
+    original: Microdata
+    release: Microdata
+    _columns: dict[str, PublishedColumn] = field(default_factory=dict, init=False, repr=False)
+
+    def column(self, name: str) -> PublishedColumn:
+        """Return a published column, made ready once."""
+        if name not in self._columns:
+            check_columns(self.original.frame, [name])
+            check_columns(self.release.frame, [name])
+            self._columns[name] = PublishedColumn.of(self.original, self.release, name)
+        return self._columns[name]
+
+    def members(self, query: Query) -> np.ndarray:
+        """Tell which rows of the original a query returns."""
+        found = np.ones(len(self.original), dtype=bool)
+        for name, condition in query.items():
+            if isinstance(condition, frozenset):
+                coded = self.original.codes(name)
+                found &= np.array([*(value in condition for value in coded.values), False])[coded.codes]
+            else:
+                line = self.original.numbers(name)
+                found &= (line >= condition[0]) & (line <= condition[1])
+        return found
+
+    def chances(self, query: Query) -> np.ndarray:
+        """Return the chance of each published row that a query returns it."""
+        chance = np.ones(len(self.release))
+        for name, condition in query.items():
+            chance *= self.column(name).share(condition)
+        return chance
+
+    def bounds(self, query: Query) -> tuple[int, int]:
+        """Return the least and the greatest number of rows that a query can return."""
+        certain = np.ones(len(self.release), dtype=bool)
+        possible = certain.copy()
+        for name, condition in query.items():
+            column = self.column(name)
+            certain &= column.certain(condition)
+            possible &= column.share(condition) > 0
+        return int(certain.sum()), int(possible.sum()) + max(len(self.original) - len(self.release), 0)
+
+
+def count_cohorts(pair: TablePair, queries: Sequence[Query], names: Sequence[str]) -> pd.DataFrame:
+    """Count cohorts on both tables.
+
+    Parameters
+    ----------
+    pair : TablePair
+    queries : sequence of Query
+    names : sequence of str
+        What to call them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        cohort, original (count), released (estimate), least, greatest, error: |released - original| / original, NaN
+        where the original has none.
+    """
+    import pandas as pd
+
+    rows = []
+    for name, query in zip(names, queries, strict=True):
+        actual = int(pair.members(query).sum())
+        estimate = float(pair.chances(query).sum())
+        rows.append(
+            (name, actual, estimate, *pair.bounds(query), abs(estimate - actual) / actual if actual else np.nan)
+        )
+    return pd.DataFrame(rows, columns=["cohort", "original", "released", "least", "greatest", "error"])
+
+
+def feasibility(counts: pd.DataFrame, needs: Sequence[int]) -> pd.DataFrame:
+    """Ask of every cohort whether it has enough patients.
+
+    Parameters
+    ----------
+    counts : pandas.DataFrame
+        Of `count_cohorts`.
+    needs : sequence of int
+        Numbers of patients.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a number: ``enough``, share of cohorts with that many in the original; ``settled``, share whose bounds
+        decide it; ``right``, share whose estimate gives the original's answer; ``wrongly_yes`` and ``wrongly_no``.
+    """
+    import pandas as pd
+
+    rows = []
+    for need in needs:
+        truth, says = counts["original"] >= need, counts["released"] >= need
+        settled = (counts["least"] >= need) | (counts["greatest"] < need)
+        rows.append((need, *(float(v.mean()) for v in (truth, settled, truth == says, says & ~truth, truth & ~says))))
+    return pd.DataFrame(rows, columns=["need", "enough", "settled", "right", "wrongly_yes", "wrongly_no"])

@@ -1,0 +1,295 @@
+"""What a study would conclude from a released table, beside what it concludes from the original.
+
+Three analyses of one outcome: a chi-square test of independence from each quasi-identifier, odds ratios of groups, and
+a logistic regression. A generalized cell is a distribution over the values that it covers, equally likely: counts are
+sums of such chances, and numeric predictors are the cells' middles. Intervals are compared by their overlap (Karr,
+Kohnen, Oganian, Reiter and Sanil, The American Statistician 60(3), 2006).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid.disclosure.queries import Query
+from deid.errors import ConfigError
+from deid.experiments.cohorts import TablePair
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Estimate", "compare_conclusions", "interval_overlap", "logistic_regression", "odds_ratio"]
+
+_Z = 1.959963984540054
+_BINS = 4
+_MOST_VALUES = 20
+_FEWEST = 5
+_FIELDS = (("estimate", "value"), ("low", "low"), ("high", "high"), ("p", "p"))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate with its 95 % interval and the p-value of no effect; NaN where it does not exist."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+def odds_ratio(table: NDArray[np.float64]) -> Estimate:
+    """Return the odds ratio of a 2 by 2 table, Woolf's interval, and the p-value of the chi-square test.
+
+    Parameters
+    ----------
+    table : float array, shape (2, 2)
+        Exposed and not, by with the outcome and without; counts need not be whole. With a cell below one half, one half
+        is added to all (Haldane, Anscombe).
+
+    Examples
+    --------
+    >>> round(odds_ratio(np.array([[20.0, 80.0], [10.0, 90.0]])).value, 3)
+    2.25
+    """
+    counts = table + 0.5 if (table < 0.5).any() else table
+    value = float(np.log(counts[0, 0] * counts[1, 1] / (counts[0, 1] * counts[1, 0])))
+    error = float(np.sqrt((1 / counts).sum()))
+    low, high = np.exp(value - _Z * error), np.exp(value + _Z * error)
+    return Estimate(float(np.exp(value)), float(low), float(high), chi_square(table)[1])
+
+
+def chi_square(table: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the statistic and the p-value of Pearson's test of independence, without correction; NaN for one row."""
+    from scipy.stats import chi2
+
+    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    freedom = (table.shape[0] - 1) * (table.shape[1] - 1)
+    if freedom == 0:
+        return float("nan"), float("nan")
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    statistic = float(((table - expected) ** 2 / expected).sum())
+    return statistic, float(chi2.sf(statistic, freedom))
+
+
+def logistic_regression(
+    predictors: NDArray[np.float64], outcome: NDArray[np.float64], *, steps: int = 50
+) -> list[Estimate]:
+    """Fit a logistic regression without penalty by Newton's method; intervals and p-values are Wald's.
+
+    Parameters
+    ----------
+    predictors : float array, shape (n, d)
+        Without a constant, which is added.
+    outcome : float array, shape (n,)
+        0 to 1: chances are allowed.
+    steps : int
+        Most steps.
+
+    Returns
+    -------
+    list of Estimate
+        Of the d coefficients. NaN for those that the predictors do not determine, because these depend on each other;
+        all NaN when it does not converge (an outcome that is told apart perfectly).
+    """
+    from scipy.stats import norm
+
+    nothing = Estimate(float("nan"), float("nan"), float("nan"), float("nan"))
+    design = np.column_stack([np.ones(len(predictors)), predictors])
+    _, scales, axes = np.linalg.svd(design, full_matrices=False)
+    undetermined = (axes[scales < 1e-8 * scales[0]] ** 2).sum(axis=0) > 1e-6
+    weights = np.zeros(design.shape[1])
+    for _ in range(steps):
+        chance = 1 / (1 + np.exp(-np.clip(design @ weights, -30, 30)))
+        inverse = np.linalg.pinv((design * (chance * (1 - chance))[:, None]).T @ design, rcond=1e-12, hermitian=True)
+        step = inverse @ (design.T @ (outcome - chance))
+        weights += step
+        if np.abs(step).max() < 1e-9:
+            break
+    else:
+        return [nothing] * predictors.shape[1]
+    errors = np.sqrt(np.diag(inverse))
+    return [
+        nothing if free else Estimate(float(v), float(v - _Z * e), float(v + _Z * e), float(2 * norm.sf(abs(v) / e)))
+        for v, e, free in zip(weights[1:], errors[1:], undetermined[1:], strict=True)
+    ]
+
+
+def interval_overlap(a: Estimate, b: Estimate) -> float:
+    """Return the mean share of two intervals that lies in the other: 1 when equal, negative when apart."""
+    common = min(a.high, b.high) - max(a.low, b.low)
+    return 0.5 * (common / (a.high - a.low) + common / (b.high - b.low))
+
+
+@dataclass(frozen=True, eq=False)
+class _Study:
+    """One table, as analyses see it: the chance of each row to meet a condition."""
+
+    pair: TablePair
+    released: bool
+
+    def chances(self, query: Query) -> NDArray[np.float64]:
+        found = self.pair.chances(query) if self.released else self.pair.members(query)
+        return np.asarray(found, dtype=np.float64)
+
+    def middles(self, name: str) -> NDArray[np.float64]:
+        """Return numbers, or the middles of cells; the mean where there is none."""
+        if self.released:
+            column = self.pair.column(name)
+            line = ((column.low + column.high) / 2)[column.codes]
+        else:
+            line = self.pair.original.numbers(name)
+        return np.asarray(np.where(np.isnan(line), np.nanmean(line), line))
+
+
+def compare_conclusions(
+    pair: TablePair, outcome: Query, groups: Sequence[tuple[str, Query]] = (), *, level: float = 0.05
+) -> pd.DataFrame:
+    """Run the analyses on an original table and on its release.
+
+    Parameters
+    ----------
+    pair : TablePair
+        The two tables.
+    outcome : Query
+        Who has the outcome.
+    groups : sequence of (str, Query)
+        Names and members of groups whose odds are asked; by default every value of the nominal quasi-identifiers with
+        at most twenty values, and the upper half of the numeric ones.
+    level : float
+        A p-value below it is a finding.
+
+    Returns
+    -------
+    pandas.DataFrame
+        analysis, of, and of both tables the estimate, low, high, p (suffixes ``_original``, ``_released``); ``overlap``
+        of the intervals (on the scale of logarithms for odds ratios); ``same``: the same decision, and where there is a
+        direction the same one. Estimates of chi-square tests are Cramér's V.
+
+    Raises
+    ------
+    ConfigError
+        When nobody, or everybody, has the outcome.
+    """
+    import pandas as pd
+
+    members = pair.members(outcome)
+    if members.all() or not members.any():
+        raise ConfigError("nobody, or everybody, has the outcome", "ask for another one with --outcome")
+    names = [name for name in pair.original.quasi_identifiers if name not in outcome]
+    groups = list(groups) or [group for name in names for group in _groups(pair, name)]
+    studies = _Study(pair, False), _Study(pair, True)
+    rows = []
+    for name in names:
+        bins = _bins(pair, name)
+        if len(bins) > 1:
+            tests = [_independence(study, bins, outcome) for study in studies]
+            rows.append(_row("chi-square", name, tests, level))
+    for group, query in groups:
+        rows.append(_row("odds ratio", group, [_odds(study, query, outcome) for study in studies], level))
+    labels, fits = _regressions(studies, names, outcome)
+    for label, *coefficients in zip(labels, *fits, strict=True):
+        rows.append(_row("logistic regression", label, coefficients, level))
+    return pd.DataFrame(rows)
+
+
+def _row(analysis: str, of: str, found: Sequence[Estimate], level: float) -> dict[str, object]:
+    a, b = found
+    same = (a.p < level) == (b.p < level) and not (np.isnan(a.p) or np.isnan(b.p))
+    overlap = float("nan")
+    if analysis == "odds ratio":
+        a_log, b_log = (Estimate(np.log(e.value), np.log(e.low), np.log(e.high), e.p) for e in found)
+        overlap = interval_overlap(a_log, b_log)
+    elif analysis == "logistic regression":
+        overlap = interval_overlap(a, b)
+    if analysis != "chi-square" and same and a.p < level:  # a finding has a direction
+        neutral = 1.0 if analysis == "odds ratio" else 0.0
+        same = (a.value > neutral) == (b.value > neutral)
+    return {
+        "analysis": analysis,
+        "of": of,
+        **{f"{what}_original": getattr(a, at) for what, at in _FIELDS},
+        **{f"{what}_released": getattr(b, at) for what, at in _FIELDS},
+        "overlap": overlap,
+        "same": bool(same),
+    }
+
+
+def _bins(pair: TablePair, name: str) -> list[tuple[str, Query]]:
+    """Return the groups of a chi-square test: values, or quarters of numbers."""
+    table = pair.original
+    if table.kind(name) == "nominal":
+        return [(f"{name}={value}", {name: frozenset([value])}) for value in table.codes(name).values]
+    line = table.numbers(name)
+    cuts = np.unique(np.nanquantile(line, np.linspace(0, 1, _BINS + 1)[1:-1], method="lower"))
+    ends = [-np.inf, *cuts, np.inf]
+    return [
+        (f"{name} in quarter {i + 1}", {name: (float(np.nextafter(low, np.inf)), float(high))})
+        for i, (low, high) in enumerate(itertools.pairwise(ends))
+    ]
+
+
+def _groups(pair: TablePair, name: str) -> list[tuple[str, Query]]:
+    table = pair.original
+    if table.kind(name) == "nominal":
+        bins = _bins(pair, name)
+        few = bins[1:] if len(bins) == 2 else bins  # of two groups one is enough
+        return few if len(bins) <= _MOST_VALUES else []
+    middle = float(np.nanmedian(table.numbers(name)))
+    return [(f"{name} above its median", {name: (float(np.nextafter(middle, np.inf)), np.inf)})]
+
+
+def _independence(study: _Study, bins: Sequence[tuple[str, Query]], outcome: Query) -> Estimate:
+    has = study.chances(outcome)
+    chances = np.array([study.chances(query) for _, query in bins])
+    table = np.column_stack([chances @ has, chances @ (1 - has)])
+    statistic, p = chi_square(table)
+    return Estimate(float(np.sqrt(statistic / table.sum())), float("nan"), float("nan"), p)
+
+
+def _odds(study: _Study, group: Query, outcome: Query) -> Estimate:
+    has, member = study.chances(outcome), study.chances(group)
+    return odds_ratio(np.array([[member @ has, member @ (1 - has)], [(1 - member) @ has, (1 - member) @ (1 - has)]]))
+
+
+def _regressions(
+    studies: tuple[_Study, _Study], names: Sequence[str], outcome: Query
+) -> tuple[list[str], list[list[Estimate]]]:
+    """Regress on numbers (in standard deviations of the original) and on values but the most frequent one.
+
+    Values with fewer than five patients with the outcome, or without it, have no coefficient: they count with the most
+    frequent one.
+    """
+    pair = studies[0].pair
+    has = pair.members(outcome)
+    labels: list[str] = []
+    columns: tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]] = ([], [])
+    for name in names:
+        if pair.original.kind(name) != "nominal":
+            line = studies[0].middles(name)
+            centre, spread = line.mean(), line.std()
+            if spread > 0:
+                labels.append(f"{name}, per standard deviation")
+                for study, into in zip(studies, columns, strict=True):
+                    into.append((study.middles(name) - centre) / spread)
+            continue
+        coded = pair.original.codes(name)
+        if not 1 < len(coded.values) <= _MOST_VALUES:
+            continue
+        most = int(np.bincount(coded.codes[coded.codes >= 0]).argmax())
+        for place, value in enumerate(coded.values):
+            own = coded.codes == place
+            if place != most and min((own & has).sum(), (own & ~has).sum()) >= _FEWEST:
+                labels.append(f"{name}={value} against {coded.values[most]}")
+                for study, into in zip(studies, columns, strict=True):
+                    into.append(study.chances({name: frozenset([value])}))
+    if not labels:
+        return [], [[], []]
+    return labels, [
+        logistic_regression(np.column_stack(into), study.chances(outcome))
+        for study, into in zip(studies, columns, strict=True)
+    ]
