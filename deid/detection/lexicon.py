@@ -72,9 +72,9 @@ class Classes(dict[str, int]):
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Lexicon:
-    """The word lists of a language, by class."""
+    """The word lists of a language, by class; one equals only itself, so that results can be kept by it."""
 
     language: str
     words: dict[str, int] = field(repr=False)

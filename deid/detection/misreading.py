@@ -9,6 +9,9 @@ lists, these are read as that word (*Septcmber*, *Baslnger*). All is tried besid
 
 from __future__ import annotations
 
+import functools
+import re
+
 import regex
 
 from deid.detection.lexicon import Lexicon, classes_of
@@ -27,11 +30,19 @@ _WITH_DIGIT = regex.compile(r"(?<!\S)[^\s0-9]*+[0-9]\S*+")
 _FLANKED = regex.compile(r"[0-9][^0-9/.()-]+[0-9]")
 _YEAR = regex.compile(r"(?<![A-Za-z0-9./-])(?=[A-Za-z]{0,2}[0-9])(?:[1lI][9gq]|[2Z][0OQ])[0-9OlISBg]{2}(?![A-Za-z0-9])")
 _GROUP = regex.compile(rf"(?<=[0-9)][ .-])[0-9{_LIKE_DIGIT}]{{3,4}}(?=[ .-][0-9]{{3}})")
+# whatever `_GROUP` would change is found by this; there is nearly never anything
+_MIXED_GROUP = re.compile(rf"[0-9)][ .-](?=[0-9]*[{_LIKE_DIGIT}])[0-9{_LIKE_DIGIT}]{{3,4}}[ .-][0-9]{{3}}")
+_LETTER, _DIGIT = re.compile(r"[^\W\d_]"), re.compile("[0-9]")
+_RARE_BLANK = re.compile("[\x1c-\x1f]")
+"""What `str.split` takes for white space and the expressions do not."""
+_REMEMBERED = 20_000
 _LEAST_LONG, _LEAST_DIGITS, _LEAST_DATED, _MOST_LETTERS = 6, 0.6, 0.4, 4
 _INSIDE = regex.compile(r"(?<=\p{L})[0158](?=\p{Ll})")
 _WORD = regex.compile(r"(?<![\p{L}0-9])\p{L}[\p{Ll}0158]{3,20}+(?![\p{L}0-9])")
 _LEAST_LETTERS = 0.7
 _SPELT = regex.compile(r"(?<![\p{L}0-9'\u2019-])[A-Za-z][a-z]{3,20}+(?![\p{L}0-9'\u2019-])")
+_SPELT_ASCII = re.compile(r"(?<![A-Za-z0-9'-])[A-Za-z][a-z]{3,20}+(?![A-Za-z0-9'-])")
+"""The same for texts in ASCII."""
 _TAKEN_FOR = {
     **{"c": "e", "e": "c", "o": "ao", "a": "o", "u": "n", "n": "urh", "b": "h", "h": "b", "f": "t", "t": "f", "l": "i"},
     **{"i": "l", "v": "y", "y": "v", "q": "g", "g": "q", "N": "M", "F": "E", "E": "F", "P": "R", "B": "R", "r": "n"},
@@ -61,12 +72,33 @@ def decipher(text: str, lexicon: Lexicon) -> str:
     'Dr. Johnson, DOB 03/14/2019, B12 low, L5-S1'
     """
     read = text
-    if any(c.isdigit() for c in text):
-        # most of a text has no digit near, and is not looked at
-        read = _WITH_DIGIT.sub(lambda piece: _YEAR.sub(_digits, _NUMBER.sub(_number, piece[0])), read)
-        read = _GROUP.sub(_digits, read)
-        read = _WITH_DIGIT.sub(lambda piece: _WORD.sub(_word, piece[0]), read)
+    if _MIXED_GROUP.search(text) or _RARE_BLANK.search(text) or any(map(_misread, set(text.split()))):
+        read = _GROUP.sub(_digits, _numbers(read))
+        read = _words(read)
     return _respell(read, lexicon)
+
+
+def _numbers(text: str) -> str:
+    """Read letters in numbers and years as digits; most of a text has no digit near, and is not looked at."""
+    return _WITH_DIGIT.sub(lambda piece: _YEAR.sub(_digits, _NUMBER.sub(_number, piece[0])), text)
+
+
+def _words(text: str) -> str:
+    """Read digits in words as letters."""
+    return _WITH_DIGIT.sub(lambda piece: _WORD.sub(_word, piece[0]), text)
+
+
+def _misread(piece: str) -> bool:
+    """Tell whether a stretch without white space looks misread."""
+    # a letter and a digit is what all have; most pieces are words
+    return not piece.isalpha() and _changes(piece)
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _changes(piece: str) -> bool:
+    if not _DIGIT.search(piece) or not _LETTER.search(piece):
+        return False
+    return _numbers(piece) != piece or _words(piece) != piece
 
 
 def _digits(found: regex.Match[str]) -> str:
@@ -77,19 +109,21 @@ def _digits(found: regex.Match[str]) -> str:
 def _respell(text: str, lexicon: Lexicon) -> str:
     """Read misread words as words of the lists, in a document that has many of them."""
     known = lexicon.words
-    found = [m for m in _SPELT.finditer(text) if m[0].lower() not in known]
-    if len(found) < _FEWEST:
-        return text
-    changes = [(m.start(), word) for m in found if (word := _spelling(m[0], lexicon))]
-    small = sum(word[0].islower() for _, word in changes)
+    words = (_SPELT_ASCII if text.isascii() else _SPELT).findall(text)
+    # a word at a time, for most occur often; those that no list has are few
+    spelt = {w: s for w in set(words) if w.lower() not in known and (s := _spelling(w, lexicon))}
+    misspelt = {w for w, s in spelt.items() if s[0].islower()}
+    small = sum(map(misspelt.__contains__, words)) if misspelt else 0
     if small < _FEWEST or small < _NOISY * text.count(" "):
         return text
     pieces = list(text)
-    for start, word in changes:
-        pieces[start : start + len(word)] = word
+    for found in _SPELT.finditer(text):
+        if found[0] in spelt:
+            pieces[found.start() : found.end()] = spelt[found[0]]
     return "".join(pieces)
 
 
+@functools.lru_cache(maxsize=_REMEMBERED)
 def _spelling(word: str, lexicon: Lexicon) -> str:
     """Return the word of the lists that one misread letter makes of a word; empty when there is none."""
     known = lexicon.words

@@ -47,6 +47,9 @@ _FOREIGN = regex.compile(r"[\p{Cyrillic}\p{Greek}]")
 _MIXED_WORD = regex.compile(r"[\p{L}\p{M}'\u2019-]+")
 _OTHER_WIDTH = regex.compile("[\uff01-\uff5e\U0001d400-\U0001d7ff]")
 _LATIN = regex.compile(r"\p{Latin}")
+_LATER = "\u2013\u2014\u2020\u2021\u2022\u2026\u20ac\u2122\u2190\u2191\u2192\u2193\u2260\u2264\u2265"
+_ORDINARY = frozenset(c for c in (*map(chr, range(0x250)), *_LATER) if ord(c) not in _PLAIN and not _INVISIBLE.match(c))
+"""Characters that stay as they are; most texts have no others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +70,12 @@ class Normalized:
 
 def normalize(text: str) -> Normalized:
     """Return the text without invisible characters and look-alikes; ASCII texts are returned as they are."""
-    if text.isascii():
+    if text.isascii() or _ORDINARY.issuperset(text):
         return Normalized(text)
-    plain = _fold_width(text).translate(_PLAIN)
+    plain = _fold_width(text)
+    for odd in set(plain):
+        if ord(odd) in _PLAIN:  # `str.translate` asks for every character
+            plain = plain.replace(odd, _PLAIN[ord(odd)])
     if _FOREIGN.search(plain):
         plain = _MIXED_WORD.sub(_latin, plain)
     if not _INVISIBLE.search(plain):
