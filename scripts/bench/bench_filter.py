@@ -5,7 +5,10 @@
     python scripts/bench/bench_filter.py --only memory --megabytes 1000
 
 The feed is the notes of corpora/synthetic/sample, again and again, as NDJSON. CPU seconds are those of all processes;
-the baseline of the start is Python doing nothing, that of two workers is one worker in the same run.
+the baseline of the start is Python doing nothing, that of two workers is one worker in the same run. Modules are read
+as byte code, as installed ones are. The ratio of two workers is told in seconds on the clock, which others on the
+machine spoil, and in CPU seconds of the busiest worker and of the process that reads and writes, one after the other:
+what it would be at least on a machine with a free core for each.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
 
@@ -36,20 +40,36 @@ def cpu(command: list[str], data: bytes = b"") -> float:
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
-def start(options: list[str]) -> None:
+def start(folder: Path, options: list[str]) -> None:
     """Print what it costs until the first record is out."""
+    plain, scrubbed = folder / "note.txt", folder / "scrubbed.txt"
+    plain.write_text("Seen by Dr. Alice Baker on 3 May 2019.\n")
     note = json.dumps({"text": "Seen by Dr. Alice Baker on 3 May 2019."}).encode() + b"\n"
     commands = {
         "python -c pass": ([sys.executable, "-c", "pass"], b""),
         "deid --version": ([*DEID, "--version"], b""),
         "deid filter, one record": ([*DEID, "filter", "--format", "ndjson", *options], note),
+        "deid scrub, one note": ([*DEID, "scrub", str(plain), str(scrubbed), *options[:4]], b""),
     }
     base = 0.0
     for name, (command, data) in commands.items():
-        cpu(command, data)  # warms the disk cache
-        seconds = statistics.median(cpu(command, data) for _ in range(5))
+        times = []
+        for _ in range(6):
+            times.append(cpu(command, data))
+            scrubbed.unlink(missing_ok=True)
+        seconds = statistics.median(times[1:])  # the first warms the disk cache
         base = base or seconds
-        print(f"{name:<28}{seconds:>8.3f} CPU s{seconds / base:>8.1f} times python -c pass")
+        shown(name, seconds, base)
+    times = []
+    for number in range(3):
+        os.environ["XDG_CACHE_HOME"] = str(folder / f"cache-{number}")
+        times.append(cpu(*commands["deid filter, one record"]))
+    shown("the same, no kept tables", statistics.median(times), base)
+
+
+def shown(name: str, seconds: float, base: float) -> None:
+    """Print one line."""
+    print(f"{name:<28}{seconds:>8.3f} CPU s{seconds / base:>8.1f} times python -c pass")
 
 
 def feed(path: Path, megabytes: float) -> int:
@@ -65,42 +85,68 @@ def feed(path: Path, megabytes: float) -> int:
     return size
 
 
+def clocks(process: subprocess.Popen[bytes]) -> tuple[float, float]:
+    """Wait for the end of a filter; return the CPU seconds of the process itself and of its busiest worker."""
+    own, workers = 0.0, {}
+    while process.poll() is None:
+        with suppress(OSError, ValueError):
+            own = used(process.pid)
+            for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+                workers[child] = used(int(child))
+        time.sleep(0.05)
+    assert process.returncode == 0
+    return own, max(workers.values())
+
+
+def used(process: int) -> float:
+    """Return the CPU seconds of a process."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def jobs(folder: Path, size: int, options: list[str], rounds: int) -> None:
     """Print the ratio of two workers to one, from file to file and on a pipe."""
-    source = folder / "feed"
+    source, target = folder / "feed", folder / "out"
     for way in ("file to file", "pipe"):
         walls: dict[int, list[float]] = {1: [], 2: []}
-        for number in range(rounds):
+        busy: dict[int, list[float]] = {1: [], 2: []}
+        parents = []
+        for _ in range(rounds):
             for count in (1, 2):
-                target = folder / f"out-{way}-{number}-{count}"
                 command = [*DEID, "filter", "--format", "ndjson", "--jobs", str(count), "-q", *options]
                 begun = time.perf_counter()
                 if way == "pipe":
                     with target.open("wb") as out:
                         reading = subprocess.Popen(["cat", str(source)], stdout=subprocess.PIPE)
-                        subprocess.run(command, stdin=reading.stdout, stdout=out, stderr=subprocess.DEVNULL, check=True)
+                        process = subprocess.Popen(command, stdin=reading.stdout, stdout=out, stderr=subprocess.DEVNULL)
+                        own, worker = clocks(process)
                         reading.wait()
                 else:
-                    subprocess.run(
-                        [*command, "--input", str(source), "--output", str(target)],
-                        stderr=subprocess.DEVNULL,
-                        check=True,
-                    )
+                    files = ["--input", str(source), "--output", str(target)]
+                    own, worker = clocks(subprocess.Popen([*command, *files], stderr=subprocess.DEVNULL))
                 walls[count].append(time.perf_counter() - begun)
+                busy[count].append(own + worker)
+                parents.append(own)
+                target.unlink()
         one, two = (statistics.median(walls[count]) for count in (1, 2))
+        less, more = (statistics.median(busy[count]) for count in (2, 1))
         print(
             f"{way}: 1 worker {one:.1f} s ({size / one / 1e6:.2f} MB/s), 2 workers {two:.1f} s: "
-            f"{one / two:.2f} times (start included; load {os.getloadavg()[0]:.1f})"
+            f"{one / two:.2f} times (start included; load {os.getloadavg()[0]:.1f})\n"
+            f"    CPU: 1 worker {more:.1f} s, 2 workers {less:.1f} s: {more / less:.2f} times "
+            f"(of it the process that reads and writes: {statistics.median(parents):.2f} s)",
+            flush=True,
         )
 
 
-def resident(process: int) -> int:
-    """Return a process's resident memory in MB."""
+def resident(process: int) -> tuple[int, int]:
+    """Return a process's resident memory and its share of it (what it has alone, and its part of the rest) in MB."""
     try:
-        fields = Path(f"/proc/{process}/status").read_text().split("VmRSS:")
-        return int(fields[1].split()[0]) // 1024 if len(fields) > 1 else 0
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     except OSError:
-        return 0
+        return 0, 0
+    sizes = {line.split(":")[0]: int(line.split()[1]) // 1024 for line in lines[1:]}
+    return sizes["Rss"], sizes["Pss"]
 
 
 def memory(folder: Path, size: int, options: list[str]) -> None:
@@ -119,12 +165,13 @@ def memory(folder: Path, size: int, options: list[str]) -> None:
         except OSError:
             break
         workers = [resident(int(child)) for child in children]
-        peak = max([peak, *workers])
+        peak = max([peak, *(rss for rss, _ in workers)])
         done = part.stat().st_size if part.exists() else 0
         if workers and done >= tenth * size / 10:
-            print(f"{done / 1e6:8.1f} MB out: parent {resident(process.pid)} MB, workers {workers} MB", flush=True)
+            told = ", ".join(f"{rss} ({pss})" for rss, pss in [resident(process.pid), *workers])
+            print(f"{done / 1e6:8.1f} MB out: parent and workers {told} MB", flush=True)
             tenth = int(done / size * 10) + 1
-    print(f"peak of a worker: {peak} MB")
+    print(f"peak of a worker: {peak} MB (in brackets: its share, where pages are shared)")
 
 
 def main() -> None:
@@ -137,9 +184,12 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
+        os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
         options = ["--model", arguments.model, "--key-file", str(folder / "key"), "--patient-field", "id"]
         if arguments.only in (None, "start"):
-            start(options)
+            start(folder, options)
         size = feed(folder / "feed", arguments.megabytes) if arguments.only != "start" else 0
         if arguments.only in (None, "jobs"):
             jobs(folder, size, options, arguments.rounds)
