@@ -186,6 +186,8 @@ def _anonymize(
     summary = Summary("codes anonymize")
     left = [name for name in frame.columns if name not in (column, *columns)]
     summary.notes = [f"left out: {', '.join(left)}"] if left else []
+    if person is None:
+        summary.notes.append("every row was taken for a person; when rows are visits, name the person with --person")
     summary.extra = release.as_dict()
     summary.finish(summary_json)
 

@@ -79,6 +79,15 @@ class Disassociated:
         """All clusters."""
         return tuple(cluster for joint in self.joints for cluster in joint.clusters)
 
+    def counts(self) -> Counter[str]:
+        """Return how many records hold each code at least, as a reader can tell: once a cluster for its terms."""
+        found: Counter[str] = Counter()
+        for joint in self.joints:
+            bags = [*joint.shared, *(chunk for cluster in joint.clusters for chunk in cluster.chunks)]
+            found.update(code for bag in bags for part in bag for code in part)
+            found.update(code for cluster in joint.clusters for code in cluster.terms)
+        return found
+
     def as_rows(self) -> list[tuple[str, str, str, str]]:
         """Return what is published as rows: joint cluster, cluster, chunk, codes; a row a part of a record."""
         rows: list[tuple[str, str, str, str]] = []

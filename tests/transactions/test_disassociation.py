@@ -19,6 +19,7 @@ def test_the_chunks_of_four_records() -> None:
     assert cluster.terms == ("c", "d")
     assert verify_disassociated(found, 2, 2).level == 2
     assert found.as_rows()[0] == ("1", "1", "size", "4")
+    assert found.counts() == {"a": 4, "b": 2, "c": 1, "d": 1}
 
 
 @settings(max_examples=80)
