@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
     from deid.evaluation.sections import Section
 
-__all__ = ["experiment_dp"]
+__all__ = ["experiment_dp", "section_of"]
 
 
-def _section(frame: pd.DataFrame, title: str, note: str) -> Section:
+def section_of(frame: pd.DataFrame, title: str, note: str) -> Section:
+    """Return a table of figures."""
     from deid.evaluation.sections import Section
 
     rows = tuple(
@@ -86,13 +87,13 @@ def experiment_dp(
     chosen = [name.strip() for name in methods.split(",") if name.strip()]
     compared = compare_methods(rows, dimensions, named, methods=chosen, epsilons=values, runs=runs, seed=seed)
     note = "Means over runs with seeded test noise. These figures compare with true counts: they are NOT private."
-    sections = [_section(compared, "Error by method and epsilon", note)]
+    sections = [section_of(compared, "Error by method and epsilon", note)]
     figures = {"methods": compared.to_dict("records")}
     if plot is not None:
         write_bytes(plot, image(plot_methods(compared), check_image(plot)), private=False, replace=True)
     if thresholds or threshold_plot is not None:
         swept = sweep_thresholds(rows, dimensions, named, epsilon=values[len(values) // 2], runs=runs, seed=seed)
-        sections.append(_section(swept, f"DPCube by gain and threshold, epsilon {values[len(values) // 2]:g}", note))
+        sections.append(section_of(swept, f"DPCube by gain and threshold, epsilon {values[len(values) // 2]:g}", note))
         figures["thresholds"] = swept.to_dict("records")
         if threshold_plot is not None:
             shown = image(plot_thresholds(swept), check_image(threshold_plot))

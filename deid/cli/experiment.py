@@ -15,6 +15,7 @@ from deid.cli.experiment_conclusions import experiment_conclusions
 from deid.cli.experiment_output import Trainings, check_outputs, numbers, show, write_rows
 from deid.cli.experiment_robustness import experiment_robustness
 from deid.cli.hips import experiment_hips
+from deid.cli.sequences_experiment import experiment_sequences
 from deid.cli.tables import print_sections, write_json
 from deid.cli.training_options import (
     C1,
@@ -313,6 +314,7 @@ def register(app: typer.Typer) -> None:
     experiment.command("learners")(learning.experiment_learners)
     experiment.command("hips")(experiment_hips)
     experiment.command("dp")(experiment_dp)
+    experiment.command("sequences")(experiment_sequences)
     experiment.command("robustness")(experiment_robustness)
     experiment.command("conclusions")(experiment_conclusions)
     app.add_typer(experiment, name="experiment")

@@ -41,6 +41,7 @@ GROUPS: tuple[str, ...] = (
     "cube",
     "sequences",
     "query",
+    "synthesize",
     "codes",
     "genomes",
     "trajectories",

@@ -1,0 +1,285 @@
+"""Synthetic data: made-up rows that have the counts of a release. Drawing them is post-processing and costs nothing.
+
+A cube's rows are drawn box by box, cell by cell, or table by table: a column is drawn given those that it was measured
+with, so what no measured table shows is not in the rows. Sequences are drawn from the root of a tree, or along a chain.
+Rows are apportioned to cells systematically, so their counts differ from the release's by rounding, not by chance.
+
+`check_fidelity` compares made-up with true rows, and spends budget for it: the distance between two tables of counts is
+itself a question about the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deid.dp.boxes import Boxes
+from deid.dp.budget import Ledger
+from deid.dp.domain import Dimension, count_cells
+from deid.dp.epsilon import split_epsilon
+from deid.dp.intervals import discrete_half_width
+from deid.dp.marginals import Axes
+from deid.dp.models import BoxModel, ForestModel, TableModel, WaveletModel
+from deid.dp.noise import Noise, OpenDPNoise
+from deid.dp.payment import check_payer, pay
+from deid.dp.release import CubeRelease
+from deid.dp.sequence_models import ChainModel, TreeModel
+from deid.dp.sequence_release import END, SequenceRelease
+from deid.dp.unit import PrivacyUnit, bounded_rows
+from deid.errors import ConfigError
+from deid.microdata import check_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Fidelity", "check_fidelity", "synthesize"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_MAX_ROWS = 20_000_000
+
+
+def _apportion(weights: FloatArray, rows: int, generator: np.random.Generator) -> IntArray:
+    """Draw a place for each of ``rows``, each place as often as its weight says, up to rounding; in random order."""
+    weights = np.maximum(weights, 0.0)
+    if weights.sum() <= 0:
+        weights = np.ones_like(weights)
+    edges = np.cumsum(weights) / weights.sum()
+    points = (generator.random() + np.arange(rows)) / max(rows, 1)
+    return generator.permutation(np.searchsorted(edges, points, "right").clip(0, len(weights) - 1)).astype(np.int64)
+
+
+def _by_group(groups: IntArray, weights: FloatArray, generator: np.random.Generator) -> IntArray:
+    """Draw a place for each row by the weights of its group; ``weights`` has shape (groups, places)."""
+    drawn = np.zeros(len(groups), np.int64)
+    order = np.argsort(groups, kind="stable")
+    starts = np.searchsorted(groups[order], np.arange(len(weights) + 1))
+    for group in np.unique(groups):
+        rows = order[starts[group] : starts[group + 1]]
+        drawn[rows] = _apportion(weights[group], len(rows), generator)
+    return drawn
+
+
+def _from_boxes(boxes: Boxes, rows: int, generator: np.random.Generator) -> dict[int, IntArray]:
+    chosen = _apportion(boxes.counts, rows, generator)
+    return {axis: _by_group(chosen, boxes.shares(axis), generator) for axis in range(len(boxes.shape))}
+
+
+def _from_tables(
+    tables: Sequence[tuple[Axes, FloatArray]], rows: int, generator: np.random.Generator
+) -> dict[int, IntArray]:
+    codes: dict[int, IntArray] = {}
+    left = list(tables)
+    while left:
+        left = [own for own in left if not set(own[0]) <= set(codes)]
+        if not left:
+            break
+        # the table that hangs most on what is drawn already; of those the largest
+        axes, counts = max(left, key=lambda own: (len(set(own[0]) & set(codes)), len(own[0])))
+        known = [axis for axis in axes if axis in codes]
+        new = [axis for axis in axes if axis not in codes]
+        table = np.transpose(counts, [axes.index(axis) for axis in (*known, *new)])
+        shape = table.shape
+        table = table.reshape(int(np.prod(shape[: len(known)])), -1)
+        groups = np.zeros(rows, np.int64)
+        if known:
+            groups = np.ravel_multi_index(tuple(codes[axis] for axis in known), shape[: len(known)]).astype(np.int64)
+        drawn = np.unravel_index(_by_group(groups, table, generator), shape[len(known) :])
+        codes |= {axis: np.asarray(own, np.int64) for axis, own in zip(new, drawn, strict=True)}
+    return codes
+
+
+def _cube_codes(release: CubeRelease, rows: int, generator: np.random.Generator) -> dict[int, IntArray]:
+    model = release.model
+    if isinstance(model, BoxModel):
+        return _from_boxes(model.boxes, rows, generator)
+    if isinstance(model, WaveletModel):
+        return _from_tables([(tuple(range(model.cells.ndim)), model.cells)], rows, generator)
+    if isinstance(model, TableModel):
+        return _from_tables([(table.axes, table.counts) for table in model.tables], rows, generator)
+    return _from_tables(list(model.forest.tables.items()), rows, generator)
+
+
+def _cube_total(release: CubeRelease) -> float:
+    model = release.model
+    if isinstance(model, BoxModel):
+        return float(model.boxes.counts.sum())
+    if isinstance(model, WaveletModel):
+        return float(model.cells.sum())
+    if isinstance(model, ForestModel):
+        return float(model.forest.tables[(0,)].sum())
+    return float(model.tables[0].counts.sum())
+
+
+def _tree_codes(model: TreeModel, rows: int, generator: np.random.Generator) -> IntArray:
+    tree, symbols = model.tree, model.tree.symbols
+    codes = np.zeros((rows, tree.height), np.int64)
+    place = np.zeros(rows, np.int64)  # the node of each row, -1 below a leaf
+    for depth in range(tree.height):
+        level = tree.levels[depth]
+        first = np.full(len(level) + 1, -1)
+        grown = np.flatnonzero(level.expanded)
+        first[grown] = np.arange(len(grown)) * symbols
+        start = first[place]
+        inside = start >= 0
+        children = model.counts[depth + 1].reshape(-1, symbols)
+        codes[inside, depth] = _by_group(start[inside] // symbols, children, generator)
+        if depth:
+            codes[~inside, depth] = _by_group(codes[~inside, depth - 1], model.transitions, generator)
+        place = np.where(inside, start + codes[:, depth], -1)
+    return codes
+
+
+def _sequence_codes(release: SequenceRelease, rows: int, generator: np.random.Generator) -> IntArray:
+    model = release.model
+    if isinstance(model, TreeModel):
+        return _tree_codes(model, rows, generator)
+    assert isinstance(model, ChainModel)
+    tables = [(tuple(range(start, start + table.ndim)), table) for start, table in enumerate(model.chain.tables)]
+    drawn = _from_tables(tables, rows, generator)
+    return np.stack([drawn[axis] for axis in range(model.height)], axis=1)
+
+
+def _total(release: CubeRelease | SequenceRelease) -> float:
+    if isinstance(release, CubeRelease):
+        return _cube_total(release)
+    if isinstance(release.model, TreeModel):
+        return float(release.model.counts[0][0])
+    return float(release.model.chain.tables[0].sum())
+
+
+def synthesize(release: CubeRelease | SequenceRelease, *, rows: int | None = None, seed: int = 0) -> pd.DataFrame:
+    """Draw made-up rows.
+
+    Parameters
+    ----------
+    release : CubeRelease or SequenceRelease
+        What was published.
+    rows : int, optional
+        How many; as many as the release says by default.
+    seed : int
+        Equal seeds give equal rows. It protects nothing and need not be secret.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The labels of cells (``10-19`` for a cell of ten years). Columns that no measured table holds are left out; a
+        sequence that ends early is missing from there on.
+    """
+    import pandas as pd
+
+    generator = np.random.default_rng(seed)
+    number = max(round(_total(release)), 0) if rows is None else rows
+    if not 0 <= number <= _MAX_ROWS:
+        raise ConfigError(f"{number} rows are too many or too few", f"ask for 0 to {_MAX_ROWS}: --rows 1000")
+    if isinstance(release, CubeRelease):
+        codes = _cube_codes(release, number, generator)
+        return pd.DataFrame(
+            {
+                release.dimensions[axis].name: np.array(release.dimensions[axis].labels, object)[codes[axis]]
+                for axis in sorted(codes)
+            }
+        )
+    sequences = _sequence_codes(release, number, generator)
+    labels = np.array([None if label == END else label for label in release.labels], object)
+    ended = np.maximum.accumulate(sequences >= len(release.dimension), axis=1)
+    texts = labels[sequences]
+    texts[ended] = None
+    return pd.DataFrame(texts, columns=list(release.columns))
+
+
+@dataclass(frozen=True, slots=True)
+class Fidelity:
+    """How far made-up rows are from true ones in a slice."""
+
+    slice: str
+    cells: int
+    distance: float
+    """Sum over the cells of the differences of counts, with noise."""
+    lower: float
+    upper: float
+    share: float
+    """The distance divided by twice the number of made-up rows: about the share of rows in wrong cells."""
+    epsilon: float
+
+
+def check_fidelity(
+    frame: pd.DataFrame,
+    synthetic: pd.DataFrame,
+    dimensions: Sequence[Dimension],
+    slices: Sequence[Sequence[str]],
+    epsilon: float,
+    *,
+    ledger: Ledger | None,
+    unit: PrivacyUnit,
+    person: str | None = None,
+    request: str = "",
+    noise: Noise | None = None,
+    level: float = 0.95,
+) -> list[Fidelity]:
+    """Compare made-up rows with the true ones, slice by slice. Spends ``epsilon``, an equal share for each slice.
+
+    A row more changes one cell by one, so the distance by at most one.
+
+    Raises
+    ------
+    ConfigError
+        When there is no ledger, or a column is missing.
+    BudgetExceeded
+        When the budget does not suffice; nothing was charged.
+    AlreadyReleased
+        When this request was answered before.
+    """
+    noise = noise or OpenDPNoise()
+    check_payer(ledger, noise)
+    by_name = {dimension.name: dimension for dimension in dimensions}
+    if not slices or any(not one or not set(one) <= set(by_name) for one in slices):
+        raise ConfigError("slices to compare are missing, or name no column of the release", "--slice year,death")
+    if unit.max_rows > 1 and person is None:
+        raise ConfigError(
+            f"a {unit.name} may stand behind {unit.max_rows} rows, and no column says whose a row is",
+            "name the column: --person COLUMN; rows beyond the bound are left out",
+        )
+    asked = sorted({name for one in slices for name in one})
+    check_columns(frame, [*asked, *([person] if person is not None else [])])
+    check_columns(synthetic, asked)
+    if person is not None:
+        frame = frame[bounded_rows(frame[person], unit.max_rows)[0]]
+    shares = split_epsilon(epsilon, [1.0] * len(slices))
+    true = {name: by_name[name].codes(frame[name]) for name in asked}
+    made = {name: _label_codes(synthetic[name], by_name[name]) for name in asked}
+    question: dict[str, Any] = {
+        "fidelity": [list(one) for one in slices],
+        "domains": [{"name": name, **by_name[name].declaration} for name in asked],
+        "counts": [_slice_counts(made, one, by_name).ravel().tolist() for one in slices],
+        "person": person,
+        "level": level,
+    }
+    pay(ledger, noise, epsilon, request, unit=unit, purpose="fidelity of synthetic data", question=question)
+    result = []
+    for one, share in zip(slices, shares, strict=True):
+        published = _slice_counts(made, one, by_name)
+        apart = int(np.abs(_slice_counts(true, one, by_name) - published).sum())
+        drawn = float(noise.discrete_laplace(np.array([apart]), unit.distance, share)[0])
+        half = discrete_half_width(unit.distance, share, 1, level)
+        rows = max(int(published.sum()), 1)
+        ends = max(drawn - half, 0.0), max(drawn + half, 0.0)
+        result.append(Fidelity(" x ".join(one), published.size, drawn, *ends, max(drawn, 0.0) / (2 * rows), share))
+    return result
+
+
+def _label_codes(column: pd.Series, dimension: Dimension) -> IntArray:
+    """Return the cells of labels."""
+    places = {label: place for place, label in enumerate(dimension.labels)}
+    return np.array([places.get(str(value), -1) for value in column.astype(object)], np.int64)
+
+
+def _slice_counts(codes: dict[str, IntArray], names: Sequence[str], by_name: dict[str, Dimension]) -> IntArray:
+    own = np.stack([codes[name] for name in names])
+    own = own[:, (own >= 0).all(axis=0)]
+    return count_cells(list(own), [len(by_name[name]) for name in names])
