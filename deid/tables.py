@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import sqlalchemy
 
-__all__ = ["read_table", "write_table"]
+__all__ = ["check_new_table", "read_table", "write_table"]
 
 _SEPARATORS = (",", ";", "\t", "|")
 _HEAD = 1 << 16
@@ -254,6 +254,22 @@ def _numbers(series: pd.Series) -> pd.Series:
     if not any("." in text for text in texts) and codes.min(initial=0) >= 0:
         return pd.Series(np.array([int(text) for text in texts], dtype=np.int64)[codes], index=series.index)
     return pd.Series(np.array([*map(float, texts), np.nan])[codes], index=series.index)
+
+
+def check_new_table(path: Path) -> None:
+    """Refuse a place where no table can be written, before work is spent on it.
+
+    Raises
+    ------
+    OutputError
+        When the file exists already, has another suffix than `write_table` knows, or its folder does not exist.
+    """
+    if path.suffix.lower() not in (".csv", ".tsv", *_PARQUET):
+        raise OutputError("tables are written as .csv, .tsv or .parquet", "for example: released.csv", str(path))
+    if path.exists():
+        raise OutputError("the file to write exists already", "name a new file", str(path))
+    if not path.parent.is_dir():
+        raise OutputError("there is no folder for this file", "make the folder first", str(path))
 
 
 def write_table(frame: pd.DataFrame, path: Path, *, separator: str = ",", replace: bool = False) -> None:

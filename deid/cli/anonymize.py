@@ -167,11 +167,14 @@ def _anonymize(
     from deid.disclosure.scheme import apply_scheme, read_scheme, scheme_of
     from deid.errors import OutputError
     from deid.io.atomic import write_bytes
-    from deid.tables import write_table
+    from deid.tables import check_new_table, write_table
 
     beside = out.with_name(out.name + ".manifest.json")
-    for path in (out, beside, *(p for p in (save_scheme, aligned) if p is not None)):
-        if path.exists():
+    for path in (out, aligned):
+        if path is not None:
+            check_new_table(path)
+    for path in (beside, save_scheme):
+        if path is not None and path.exists():
             raise OutputError("the file to write exists already", "name a new file", str(path))
     said = schema_of(schema, quasi_identifiers, sensitive, person, drop, hierarchy)
     data = open_microdata(place, said, separator, table)

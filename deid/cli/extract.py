@@ -97,15 +97,23 @@ def _extract(
 
     Example: deid extract notes/ view.csv --join patients.csv --on mrn
     """
-    from deid.errors import OutputError
     from deid.extraction.view import join_table, provenance_path
     from deid.io import scan
+    from deid.microdata import check_columns
     from deid.pipeline import build_recognizer
     from deid.pipeline.extracting import extract_files
+    from deid.pipeline.files import require_annotations
+    from deid.tables import check_new_table, read_table
 
+    for path in (target, provenance_path(target)):
+        check_new_table(path)
     found = scan(source, format, read_options(encoding, any_label, text_field, id_field, spans_field))
-    if target.exists() or provenance_path(target).exists():
-        raise OutputError("there already", "name a new file", str(target))
+    if gold:
+        require_annotations(found, "extract", "detect")
+    table = None
+    if join is not None:
+        table = read_table(join, table=join_sql_table)
+        check_columns(table, [on])
     people = read_people(patients, patient_field, patient_pattern, known, known_column)
     site = site_lists(deny, allow)
 
@@ -128,10 +136,8 @@ def _extract(
         watch=lambda items: progress(items, "extracting", document_total(found)),
     )
     view, unmatched = result.view, 0
-    if join is not None:
-        from deid.tables import read_table
-
-        view, unmatched = join_table(view, read_table(join, table=join_sql_table), on)
+    if table is not None:
+        view, unmatched = join_table(view, table, on)
     view.write(target)
     summary = Summary("extract", documents=result.documents, failures=result.failures, notes=found.remarks())
     persons = int(view.frame["person"].nunique())

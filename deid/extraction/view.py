@@ -78,10 +78,13 @@ def read_view(path: Path) -> View:
     InputError
         When a file is missing or damaged.
     """
-    places = read_table(provenance_path(path))
+    beside = provenance_path(path)
+    if not beside.is_file():
+        raise InputError("the provenance of the view is missing", "name a view that deid extract wrote", str(beside))
+    places = read_table(beside)
     for column in _PLACES:
         if column not in places.columns:
-            raise InputError(f"no column {column!r}", "name a view that deid extract wrote", str(provenance_path(path)))
+            raise InputError(f"no column {column!r}", "name a view that deid extract wrote", str(beside))
     return View(read_table(path), places)
 
 
@@ -253,6 +256,8 @@ def join_table(view: View, table: pd.DataFrame, on: str) -> tuple[View, int]:
 
     for frame, name in ((view.frame, "the view"), (table, "the joined table")):
         if on not in frame.columns:
+            if on in COLUMNS and name == "the view":
+                raise ConfigError(f"no note tells its {on!r}", "join on a column that the view has", name)
             raise ConfigError(f"{name} has no column {on!r}", nearest(on, map(str, frame.columns)))
 
     def keys(frame: pd.DataFrame) -> pd.Series:

@@ -63,7 +63,7 @@ def published_values(view: View, release: pd.DataFrame, *, on: str | None = None
     columns = [c for c in release.columns if c in view.frame.columns and c in _WRITTEN]
     if not columns:
         raise ConfigError(
-            "the release has no column that can be written into notes", f"such columns are {', '.join(_WRITTEN)}"
+            "view and release share no column that can be written into notes", f"such columns are {', '.join(_WRITTEN)}"
         )
     row_of = _rows(view, release, on)
     found = []

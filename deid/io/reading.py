@@ -177,6 +177,8 @@ def _single(path: Path, named: Format | None, formats: Mapping[str, Format], opt
     found = named or sniff_file(path, formats)
     if found is None:
         raise FormatError(
-            "the format of this file cannot be told", f"name it with --from: {', '.join(formats)}", str(path)
+            "the format of this file cannot be told",
+            f"name it with --format (or --from): {', '.join(formats)}",
+            str(path),
         )
     return Source(path.parent, (path.name,), found, options, single=True)

@@ -57,7 +57,7 @@ def chunks(stream: BinaryIO, encoding: str) -> Iterator[str]:
     if not data.strip():
         raise FormatError("the file is empty", "an XML file needs at least a root element")
     if kind := is_binary(data):
-        raise FormatError(f"this is no XML but {kind}", "name the right format with --from")
+        raise FormatError(f"this is no XML but {kind}", "name the right format with --format (or --from)")
     name = encoding_of(data, encoding)
     decoder = codecs.getincrementaldecoder(name)()
     done = 0

@@ -109,11 +109,21 @@ def test_a_second_round_finds_what_the_first_learnt(tmp_path: Path) -> None:
 def test_what_cannot_be_done_says_so(tmp_path: Path) -> None:
     notes = write_notes(tmp_path / "notes")
     (tmp_path / "there.csv").write_text("x")
+    table = tmp_path / "joined.csv"
+    table.write_text("mrn,ssn\n1,2\n")
     for arguments, word in (
-        (("extract", notes, tmp_path / "there.csv"), "there already"),
+        (("extract", notes, tmp_path / "there.csv"), "exists already"),
         (("extract", notes, tmp_path / "v.csv", "--by", "visit", "--model", "none"), "note or a person"),
         (("extract", notes, tmp_path / "w.csv", "--rounds", "0", "--model", "none"), "at least 1"),
-        (("write-back", tmp_path / "none.csv", tmp_path / "there.csv", tmp_path / "o"), "cannot be read"),
+        (("extract", notes, tmp_path / "w.txt", "--model", "none"), "written as .csv"),
+        (("extract", notes, tmp_path / "no" / "w.csv", "--model", "none"), "no folder for this file"),
+        (("extract", notes, tmp_path / "w.csv", "--gold"), "no document carries an annotation"),
+        (
+            ("extract", notes, tmp_path / "w.csv", "--model", "none", "--join", table, "--on", "mnr"),
+            "did you mean 'mrn'",
+        ),
+        (("extract", notes, tmp_path / "w.csv", "--model", "none", "--join", table, "--on", "ssn"), "no note tells"),
+        (("write-back", tmp_path / "none.csv", tmp_path / "there.csv", tmp_path / "o"), "provenance .* is missing"),
     ):
         with pytest.raises(DeidError, match=word):
             run(*arguments)

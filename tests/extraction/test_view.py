@@ -143,5 +143,5 @@ def test_published_values_stand_where_the_values_came_from() -> None:
     assert "55-1" not in written  # an identifier is never written back
     with pytest.raises(InputError, match="2 rows"):
         published_values(view, pd.concat([release, release]))
-    with pytest.raises(ConfigError, match="no column that can be written"):
+    with pytest.raises(ConfigError, match="share no column that can be written"):
         published_values(view, release[["mrn"]])
