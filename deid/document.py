@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 from deid.errors import OffsetError
 from deid.safe_names import safe_name
 
-__all__ = ["Document", "Edit", "Failure", "Span", "apply_edits", "check_spans", "resolve_overlaps"]
+__all__ = ["Document", "Edit", "Failure", "Span", "apply_edits", "by_position", "check_spans", "resolve_overlaps"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -44,6 +45,28 @@ class Span:
     def overlaps(self, other: Span) -> bool:
         """Tell whether the two spans share a character."""
         return self.start < other.end and other.start < self.end
+
+    # made outright: dataclasses.replace takes three times as long, and a document has hundreds of spans on the way
+
+    def moved(self, start: int, end: int) -> Span:
+        """Return the same span at another place."""
+        if start == self.start and end == self.end:
+            return self
+        return Span(start, end, self.category, self.id, self.source, self.score, self.attributes)
+
+    def named(self, category: str) -> Span:
+        """Return the same span with another category."""
+        if category == self.category:
+            return self
+        return Span(self.start, self.end, category, self.id, self.source, self.score, self.attributes)
+
+    def scored(self, score: float | None) -> Span:
+        """Return the same span with another score."""
+        return Span(self.start, self.end, self.category, self.id, self.source, score, self.attributes)
+
+
+by_position = attrgetter("start", "end", "category", "id", "attributes")
+"""Key by which spans sort as they do by themselves, only faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +147,7 @@ def resolve_overlaps(spans: Iterable[Span]) -> tuple[Span, ...]:
             union, longest = merged[-1]
             if len(span) > len(longest):
                 longest = span
-            merged[-1] = (replace(longest, start=union.start, end=max(union.end, span.end)), longest)
+            merged[-1] = (longest.moved(union.start, max(union.end, span.end)), longest)
         else:
             merged.append((span, span))
     return tuple(union for union, _ in merged)

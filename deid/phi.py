@@ -13,6 +13,7 @@ docs/labels.md.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -296,17 +297,22 @@ _STAND_INS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+_REMEMBERED = 1024
+
+
 def find_label(name: str) -> Label | None:
     """Return the label of that name in the first set that has it, else in another letter case."""
     return _BY_NAME.get(name) or _BY_FOLDED_NAME.get(name.casefold())
 
 
+@functools.lru_cache(maxsize=_REMEMBERED)
 def canonical(label: str) -> str:
     """Return the canonical category of a label of any known set; an unknown one is its own, in upper case."""
     known = find_label(label)
     return known.canonical if known else label.upper()
 
 
+@functools.lru_cache(maxsize=_REMEMBERED)
 def group(label: str) -> str:
     """Return the coarse group of a label of any known set or of a group, ``OTHER`` for an unknown one."""
     if label in GROUPS:

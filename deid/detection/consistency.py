@@ -9,14 +9,14 @@ or misread by a scanner.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from deid.detection.known import one_apart, soundex
 from deid.detection.lexicon import classes_of
 from deid.detection.person_words import PERSON, clear
 from deid.detection.scene import Scene
 from deid.detection.view import LOWER, MIXED, TITLE, UPPER
-from deid.document import Span
+from deid.document import Span, by_position
 from deid.phi import group
 
 __all__ = ["find_again", "settle_categories"]
@@ -64,7 +64,7 @@ def find_again(scene: Scene, spans: Iterable[Span], certain: float) -> list[Span
         Further spans; their source names the one that they repeat.
     """
     seeds = _Seeds()
-    for span in sorted(spans, key=lambda s: (-(s.score or 0.0), s)):
+    for span in sorted(spans, key=lambda s: (-(s.score or 0.0), by_position(s))):
         if _certain(span, certain) and span.category not in _NOT_AGAIN:
             _sow(scene, span, seeds)
     if not seeds.words:
@@ -189,7 +189,7 @@ def settle_categories(scene: Scene, spans: list[Span]) -> list[Span]:
         if span.category in ("PATIENT", "DOCTOR") and not _tells(span.source):
             found = {known[w] for w in _name_words(scene, span) if w in known}
             if len(found) == 1:
-                span = replace(span, category=found.pop())
+                span = span.named(found.pop())
         settled.append(span)
     return settled
 

@@ -156,7 +156,7 @@ class Ensemble:
                 posts.append(Post(len(self.recognizers), "consistency", again, _score(again), fate))
         spans = _join(scene, _decide(settle_categories(scene, accepted)))
         if self.to_canonical:
-            spans = [replace(s, category=canonical(s.category)) for s in spans]
+            spans = [s.named(canonical(s.category)) for s in spans]
         return Trace(normal, scene, tuple(posts), tuple(spans))
 
     def _fate(self, scene: Scene, span: Span) -> str:
@@ -199,22 +199,25 @@ def _raise(posts: Sequence[tuple[int, Span]]) -> list[Span]:
     if len({rank for rank, _ in posts}) < 2:
         return [span for _, span in posts]
     result = []
-    open_: list[tuple[int, Span]] = []
+    open_: list[tuple[int, int, Span]] = []
+    reach = 0
     partners: dict[int, dict[int, float]] = {}
     for number, (rank, span) in enumerate(posts):
-        open_ = [(n, s) for n, s in open_ if s.end > span.start]
-        for other_number, other in open_:
-            other_rank = posts[other_number][0]
+        open_ = [held for held in open_ if held[2].end > span.start] if reach > span.start else []
+        reach = max(reach, span.end)
+        for other_number, other_rank, other in open_:
             if other_rank != rank and group(other.category) == group(span.category):
                 for a, b_rank, b in ((number, other_rank, other), (other_number, rank, span)):
                     held = partners.setdefault(a, {})
                     held[b_rank] = max(held.get(b_rank, 0.0), _score(b))
-        open_.append((number, span))
+        open_.append((number, rank, span))
     for number, (_, span) in enumerate(posts):
-        rest = 1.0 - _score(span)
-        for score in partners.get(number, {}).values():
-            rest *= 1.0 - score
-        result.append(span if number not in partners else replace(span, score=round(1.0 - rest, 4)))
+        if number in partners:
+            rest = 1.0 - _score(span)
+            for score in partners[number].values():
+                rest *= 1.0 - score
+            span = span.scored(round(1.0 - rest, 4))
+        result.append(span)
     return result
 
 
@@ -259,8 +262,11 @@ def _decide_cluster(spans: Sequence[Span]) -> list[Span]:
     if len(spans) < 2:
         return list(spans)
     order = sorted(enumerate(spans), key=lambda p: (-_score(p[1]), -len(p[1]), p[0]))
-    first = min(s.start for s in spans)
-    taken = bytearray(max(s.end for s in spans) - first)
+    first, last = min(s.start for s in spans), max(s.end for s in spans)
+    best = order[0][1]
+    if best.start == first and best.end == last:
+        return [best]  # as nearly always
+    taken = bytearray(last - first)
     kept = []
     for _, span in order:
         at = span.start
@@ -269,7 +275,7 @@ def _decide_cluster(spans: Sequence[Span]) -> list[Span]:
             while end < span.end and not taken[end - first]:
                 end += 1
             if end > at:
-                kept.append(replace(span, start=at, end=end))
+                kept.append(span.moved(at, end))
             at = end + 1
         taken[span.start - first : span.end - first] = b"\1" * len(span)
     return sorted(kept)
@@ -287,13 +293,13 @@ def _join(scene: Scene, spans: Sequence[Span]) -> list[Span]:
             end -= 1
         if start >= end or not any(c.isalnum() for c in text[start:end]):
             continue
-        span = replace(span, start=start, end=end)
+        span = span.moved(start, end)
         before = joined[-1] if joined else None
         if before is not None and before.category == span.category:
             gap = _JOINS.get(group(span.category)) or _JOINS.get(span.category)
             if gap is not None and gap.fullmatch(text, before.end, span.start):
                 best = max(before, span, key=_score)
-                joined[-1] = replace(best, start=before.start, end=span.end)
+                joined[-1] = best.moved(before.start, span.end)
                 continue
         joined.append(span)
     return joined

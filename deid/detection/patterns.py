@@ -33,11 +33,24 @@ class Context:
 
     def near(self, text: str, start: int, end: int) -> bool:
         """Tell whether one of the words stands near a match."""
-        found = _words_expression(self.words)
         return bool(
-            (self.before and found.search(text, max(0, start - self.before), start))
-            or (self.after and found.search(text, end, end + self.after))
+            (self.before and _holds_word(self.words, text, max(0, start - self.before), start))
+            or (self.after and _holds_word(self.words, text, end, end + self.after))
         )
+
+
+def _holds_word(words: tuple[str, ...], text: str, start: int, end: int) -> bool:
+    """Tell whether one of the words stands between two places."""
+    window = text[start:end]
+    # nearly always none does, which is told without the expression
+    if window.isascii() and not any(map(window.lower().__contains__, _lower(words))):
+        return False
+    return _words_expression(words).search(text, start, end) is not None
+
+
+@functools.lru_cache(maxsize=512)
+def _lower(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(w.lower() for w in words if w.isascii())
 
 
 @functools.lru_cache(maxsize=512)

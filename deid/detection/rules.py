@@ -18,7 +18,7 @@ from deid.detection.professions import find_professions
 from deid.detection.scene import Scene, scene_of
 from deid.detection.view import LOWER, UPPER, view_of
 from deid.dictionaries import fold
-from deid.document import Document, Span
+from deid.document import Document, Span, by_position
 
 __all__ = ["RuleRecognizer"]
 
@@ -138,7 +138,7 @@ class RuleRecognizer:
         spans += _ages_behind_names(scene, spans)
         spans = [s for s in spans if s.source != "rule:date.year_alone" or not _edition(scene, s)]
         kept = [s for s in _absorb(spans) if (s.score or 0.0) >= self.threshold]
-        return sorted(kept), scene
+        return sorted(kept, key=by_position), scene
 
 
 def _edition(scene: Scene, span: Span) -> bool:

@@ -211,7 +211,7 @@ class Pipeline:
             self._naming.id(document.id),
             replaced.document.text,
             # ids of annotations come from the file and can say anything
-            tuple(replace(span, id="") for span in replaced.document.spans),
+            tuple(replace(span, id="") if span.id else span for span in replaced.document.spans),
             self._naming.metadata(document.metadata),
             document.index,
         )

@@ -7,7 +7,7 @@ that is checked here, once for all operators, and a document for which it fails 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from deid.document import Document, Edit, Span, apply_edits, check_spans, resolve_overlaps
 from deid.errors import ConfigError, DeidError, LabelError
@@ -101,7 +101,7 @@ class Replacer:
                 )
             by_rule.setdefault(rule, []).append(place)
         texts = [""] * len(united)
-        known = [replace(span, category=category) for span, category in zip(united, categories, strict=True)]
+        known = [span.named(category) for span, category in zip(united, categories, strict=True)]
         given = document.with_spans(known)  # an operator sees what else is replaced, so as not to write that
         collisions = 0
         people: dict[str, str] = {}
@@ -119,7 +119,7 @@ class Replacer:
                 pairs = [agreeing[p] if p in set(places) else pair for p, pair in enumerate(pairs)]
         scrubbed, edits = apply_edits(document, pairs)
         changed = tuple(
-            replace(edit, category=category)
+            Edit(edit.start, edit.end, edit.new_start, edit.new_end, category)
             for edit, category, (span, text) in zip(edits, categories, pairs, strict=True)
             if document.text[span.start : span.end] != text
         )
