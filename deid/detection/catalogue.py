@@ -47,7 +47,7 @@ import regex
 
 from deid.cache import cached
 from deid.compiled import native
-from deid.detection import sieve
+from deid.detection import expressions, sieve
 from deid.detection.checks import CHECKS
 from deid.detection.fields import CUES, Cue, Field, LabelFinder, ListRule, PersonField
 from deid.detection.layouts import PARTS, Segment
@@ -64,6 +64,8 @@ __all__ = ["Catalogue", "check_golden", "load_catalogue"]
 
 _CATEGORIES = frozenset(name for known in ("i2b2-2014", "meddocan") for name in LABEL_SETS[known].names())
 _PLACEHOLDER = regex.compile(r"\{\{([\w:/ -]+)\}\}")
+_SIEVE_CODE = (expressions, sieve)
+"""What computes the sieve's tables: tables of other code are not used."""
 _MARK = regex.compile(r"\[\[(.*?)\]\]", flags=regex.DOTALL)
 
 
@@ -106,8 +108,9 @@ def _sieve(patterns: Sequence[Pattern], *, keep: bool) -> Any:
     def make() -> tuple[bytes, ...]:
         return places_table([starts_of(p.whole, ignore_case=not p.case) for p in patterns])
 
-    expressions = "\0".join(f"{p.case:d}{p.whole}" for p in patterns).encode()
-    rows = cached("sieve", (Path(sieve.__file__).read_bytes(), expressions), make) if keep else make()
+    texts = "\0".join(f"{p.case:d}{p.whole}" for p in patterns).encode()
+    code = (Path(str(room.__file__)).read_bytes() for room in _SIEVE_CODE)
+    rows = cached("sieve", (*code, texts), make) if keep else make()
     return native.Sieve(*rows, BEFORE, AFTER)
 
 

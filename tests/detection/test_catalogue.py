@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import regex
 
+from deid.detection import catalogue, sieve
 from deid.detection.catalogue import check_golden, load_catalogue
 from deid.detection.fields import CUES
 from deid.detection.rules import RuleRecognizer
@@ -18,8 +19,8 @@ CATALOGUE = load_catalogue("en")
 ITEMS = {
     (language, item.name): item
     for language in languages()
-    for catalogue in (load_catalogue(language),)
-    for item in (*catalogue.patterns, *catalogue.fields, *catalogue.lists)
+    for loaded in (load_catalogue(language),)
+    for item in (*loaded.patterns, *loaded.fields, *loaded.lists)
 }
 
 HEAD = '[[pattern]]\nname = "own.badge"\ncategory = "IDNUM"\n'
@@ -40,6 +41,11 @@ def test_golden_cases(language: str, name: str) -> None:
     check_golden(item, load_catalogue(language))
     # files of a user's own are asked when they are loaded
     assert not regex.fullmatch(getattr(item, "expression", None) or ".", "")
+
+
+def test_kept_tables_follow_from_all_code_that_computes_them() -> None:
+    homes = {getattr(thing, "__module__", None) or "" for thing in vars(sieve).values()}
+    assert {h for h in homes if h.startswith("deid.")} <= {room.__name__ for room in catalogue._SIEVE_CODE}
 
 
 def test_tables_are_kept_for_shipped_patterns_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
