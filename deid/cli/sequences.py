@@ -175,6 +175,9 @@ def _prefixes(
         str | None, typer.Option(metavar="A,B,...", help="Count the sequences that begin with these levels.")
     ] = None,
     length: Annotated[int | None, typer.Option(metavar="N", help="Count all prefixes of a length.")] = None,
+    predict: Annotated[
+        bool, typer.Option("--predict", help="Below a tree's leaves, answer what their ancestors let expect, not 0.")
+    ] = False,
     slopes: Annotated[
         int | None, typer.Option(metavar="N", help="Count falling, steady and rising sequences over N periods.")
     ] = None,
@@ -199,9 +202,9 @@ def _prefixes(
         raise ConfigError("ask one question", "one of --prefix 0,1 or --length 2 or --slopes 3")
     released = read_sequences(release)
     if prefix is not None:
-        frame = released.prefix(names_of([prefix]), level)
+        frame = released.prefix(names_of([prefix]), level, predict=predict)
     elif length is not None:
-        frame = released.prefixes(length, level)
+        frame = released.prefixes(length, level, predict=predict)
     else:
         assert slopes is not None
         try:

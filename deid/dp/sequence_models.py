@@ -8,8 +8,9 @@ from 0; in sums and distributions the leaf's count goes on by the shares of its 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -127,13 +128,23 @@ class TreeModel:
         half = _deviations(level) * float(np.sqrt(variances[depth][place]))
         return _interval(float(self.counts[depth][place]), float(values[depth][place]), half)
 
-    def prefix(self, prefix: Sequence[int], level: float) -> PrefixCount:
-        """Return the count of a prefix: 0 below a leaf, and at most what the leaf may have."""
+    def prefix(self, prefix: Sequence[int], level: float, *, predict: bool = False) -> PrefixCount:
+        """Return the count of a prefix: 0 below a leaf, and at most what the leaf may have.
+
+        With ``predict`` it is predicted there from the noisy counts of its ancestors (Gardner 2012, chapter 6):
+        the leaf's count, continued by the `transitions`.
+        """
         depth, place = self.tree.find(prefix)
         found = self.node(depth, place, level)
-        return found if depth == len(prefix) else PrefixCount(0.0, 0.0, found.upper, True)
+        if depth == len(prefix):
+            return found
+        count = 0.0
+        if predict and depth:  # a leaf is never the root
+            shares = [self.transitions[last, symbol] for last, symbol in itertools.pairwise(prefix[depth - 1 :])]
+            count = max(found.count, 0.0) * float(np.prod(shares))
+        return PrefixCount(count, 0.0, found.upper, True)
 
-    def prefixes(self, length: int, level: float) -> PrefixCounts:
+    def prefixes(self, length: int, level: float, *, predict: bool = False) -> PrefixCounts:
         """Return `prefix` for all prefixes of a length, in the order of their symbols."""
         _checked(self.tree.symbols, length, self.height)
         symbols, half = self.tree.symbols, _deviations(level)
@@ -148,7 +159,8 @@ class TreeModel:
                 whole[self.codes[depth]] = own
         kept = np.zeros((symbols,) * length, bool)
         kept[(slice(0, self.levels),) * length] = True
-        return PrefixCounts(*(own[kept.ravel()] for own in dense.arrays))
+        found = PrefixCounts(*(own[kept.ravel()] for own in dense.arrays))
+        return replace(found, count=self.distribution(length).ravel()) if predict else found
 
     @functools.cached_property
     def codes(self) -> tuple[npt.NDArray[np.int64], ...]:
@@ -248,13 +260,13 @@ class ChainModel:
             result = result[..., None] * shares
         return np.asarray(result)
 
-    def prefix(self, prefix: Sequence[int], level: float) -> PrefixCount:
-        """Return the count of a prefix."""
+    def prefix(self, prefix: Sequence[int], level: float, *, predict: bool = False) -> PrefixCount:
+        """Return the count of a prefix; a chain predicts all longer ones anyway."""
         count = self._prefix(self.chain.tables, prefix)
         errors = [abs(self._prefix(tables, prefix) - count) for tables in self.chain.replicates]
         return _interval(count, count, float(np.quantile(errors, level)))
 
-    def prefixes(self, length: int, level: float) -> PrefixCounts:
+    def prefixes(self, length: int, level: float, *, predict: bool = False) -> PrefixCounts:
         """Return `prefix` for all prefixes of a length, in the order of their symbols."""
         count = self.distribution(length)
         errors = [np.abs(self._distribution(tables, length) - count).ravel() for tables in self.chain.replicates]

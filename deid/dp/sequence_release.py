@@ -111,8 +111,17 @@ class SequenceRelease:
     def _marked(self, frame: pd.DataFrame) -> pd.DataFrame:
         return frame if self.private else frame.assign(**{NOT_PRIVATE: self.metadata["noise"]})
 
-    def prefix(self, prefix: Sequence[str], level: float | None = None) -> pd.DataFrame:
+    def prefix(self, prefix: Sequence[str], level: float | None = None, *, predict: bool = False) -> pd.DataFrame:
         """Return the count of the sequences that begin with some levels.
+
+        Parameters
+        ----------
+        prefix : sequence of str
+            The levels.
+        level : float, optional
+            Level of the interval; the release's by default.
+        predict : bool
+            Below a leaf of a tree, answer what its ancestors let expect instead of 0.
 
         Returns
         -------
@@ -138,14 +147,14 @@ class SequenceRelease:
         end = len(self.dimension)
         if any(code == end for code in codes[:-1]):
             raise ConfigError("nothing follows the end of a sequence", f"write {END} last")
-        found = self.model.prefix(codes, self._level(level))
+        found = self.model.prefix(codes, self._level(level), predict=predict)
         return self._marked(pd.DataFrame([{"prefix": " ".join(prefix), **asdict(found)}]))
 
-    def prefixes(self, length: int, level: float | None = None) -> pd.DataFrame:
+    def prefixes(self, length: int, level: float | None = None, *, predict: bool = False) -> pd.DataFrame:
         """Return the counts of all prefixes of a length; columns as those of `prefix`."""
         import pandas as pd
 
-        found = self.model.prefixes(length, self._level(level))
+        found = self.model.prefixes(length, self._level(level), predict=predict)
         names = [" ".join(own) for own in itertools.product(self.dimension.labels, repeat=length)]
         columns = dict(zip(_COUNTED, found.arrays, strict=True))
         return self._marked(pd.DataFrame({"prefix": names, **columns}))

@@ -34,8 +34,8 @@ FloatArray = npt.NDArray[np.float64]
 Answers = Callable[[int], FloatArray]
 """From a length to the answers of all prefix queries of it, in the order of their symbols."""
 
-COMPARED = (*METHODS, "tree-paper-no-root", "even", "zero")
-"""Methods that can be compared."""
+COMPARED = (*METHODS, "tree-predicted", "tree-paper-no-root", "even", "zero")
+"""Methods that can be compared; tree-predicted is a tree that predicts what lies below its leaves."""
 _ALWAYS = ("even", "zero")
 
 
@@ -48,7 +48,7 @@ def _run(
     method: str, codes: IntArray, dimension: Dimension, epsilon: float, unit: PrivacyUnit, noise: Noise
 ) -> tuple[Answers, Answers]:
     """Release; return the answers to prefix queries, and the distribution that sums are taken from."""
-    height, levels = codes.shape[1], len(dimension)
+    height, levels, predict = codes.shape[1], len(dimension), method == "tree-predicted"
     if method == "zero":
         return (lambda length: np.zeros(levels**length),) * 2
     if method == "even":
@@ -62,10 +62,11 @@ def _run(
     else:
         periods = [str(number) for number in range(height)]
         person = "person" if unit.max_rows > 1 else None
-        plan = plan_sequences(dimension, periods, epsilon, unit, method=method, person=person, report_share=0.0)
+        own = "tree" if predict else method
+        plan = plan_sequences(dimension, periods, epsilon, unit, method=own, person=person, report_share=0.0)
         model = measure_sequences(codes, plan, noise)  # type: ignore[assignment]
     return (
-        lambda length: model.prefixes(length, 0.95).count,
+        lambda length: model.prefixes(length, 0.95, predict=predict).count,
         lambda length: model.distribution(length).ravel(),
     )
 

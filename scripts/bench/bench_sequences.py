@@ -32,13 +32,7 @@ def main(folder: Path, runs: int, epsilon: float) -> None:
     """Print all figures."""
     for name in ("sequences_resampled", "sequences_independent"):
         codes = read_table(folder / f"{name}.csv")[PERIODS].to_numpy(np.int64)
-        frame = compare_sequences(
-            codes,
-            LEVELS,
-            methods=("tree", "markov", "tree-paper", "tree-paper-no-root"),
-            epsilons=(epsilon,),
-            runs=runs,
-        )
+        frame = compare_sequences(codes, LEVELS, epsilons=(epsilon,), runs=runs)
         errors = frame.pivot(index="method", columns="length", values="error")
         print(f"\n{name}, epsilon {epsilon:g}, mean of {runs} runs; error of a prefix query by length, ratios")
         print(f"{'method':<20}" + "".join(f"{length:>9}" for length in errors.columns) + "   ratio  no root")

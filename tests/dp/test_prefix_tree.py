@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -234,6 +235,26 @@ def test_below_a_leaf_the_answer_is_zero_and_at_most_the_leaf() -> None:
         assert (one.count, one.lower, one.upper) == pytest.approx(
             (every.count[place], every.lower[place], every.upper[place])
         )
+
+
+def test_below_a_leaf_counts_can_be_predicted_from_its_ancestors() -> None:
+    rows = codes_of([(0, 0, 0)] * 500 + [(0, 1, 2)] * 300 + [(1, 0, 0)] * 30)
+    model = TreeModel(grow(rows, 3, split_epsilon(1.0, [0.1, 1, 1, 1]), SeededNoise(0), threshold=15))
+    every = model.prefixes(3, 0.95, predict=True)
+    below = 0
+    for place, prefix in enumerate(np.ndindex(3, 3, 3)):
+        depth, node = model.tree.find(prefix)
+        one = model.prefix(prefix, 0.95, predict=True)
+        assert one.count == pytest.approx(every.count[place])
+        if depth < 3:
+            below += 1
+            leaf = model.node(depth, node, 0.95).count
+            last = prefix[depth - 1 :]
+            expected = leaf * np.prod([model.transitions[a, b] for a, b in itertools.pairwise(last)])
+            assert one.count == pytest.approx(expected)
+            assert model.prefix(prefix, 0.95).count == 0
+    assert below
+    assert every.count.sum() == pytest.approx(model.counts[1].sum())
 
 
 def test_a_total_is_the_sum_of_the_distribution() -> None:
