@@ -153,16 +153,16 @@ def _anonymize(
     from deid import __version__
     from deid.errors import OutputError
     from deid.io.atomic import write_bytes
-    from deid.tables import write_table
+    from deid.tables import check_new_table, write_table
     from deid.transactions.policies import read_policy
     from deid.transactions.reading import codes_hierarchy
     from deid.transactions.release import anonymize_codes
     from deid.transactions.report import codes_manifest, write_codes_report
 
     beside = out.with_name(out.name + ".manifest.json")
-    for path in (out, beside):
-        if path.exists():
-            raise OutputError("the file to write exists already", "name a new file", str(path))
+    check_new_table(out)
+    if beside.exists():
+        raise OutputError("the file to write exists already", "name a new file", str(beside))
     frame, data = _read(place, column, separator, table, code_separator, person, visit)
     tree = codes_hierarchy(data, hierarchy, own_leaf=own_leaf)
     labels = data.transactions.labels

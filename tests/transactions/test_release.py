@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from deid.transactions.methods import METHODS, Asked, Found
 from deid.transactions.reading import CodedRecords, parse_published
 from deid.transactions.relational import verify_both
 from deid.transactions.release import anonymize_codes
-from deid.transactions.transactions import Transactions
+from deid.transactions.transactions import Transactions, transactions_of
 from deid.transactions.verifiers import (
     verify_coherence,
     verify_complete,
@@ -136,3 +137,20 @@ def test_columns_need_the_method_that_protects_them() -> None:
     assert both.published is not None
     assert verify_both(both.cells, both.published, 2, 2).holds
     assert list(both.table("codes").columns) == ["sex", "codes"]
+
+
+@pytest.mark.parametrize("method", ["global-suppression", "local-suppression", "complete", "km", "km-vertical", "cba"])
+def test_loss_grows_with_k_on_average(method: str) -> None:
+    rng = np.random.default_rng(11)
+    tables = [
+        transactions_of([{"abcdefgh"[i] for i in rng.choice(8, n, p=np.arange(8, 0, -1) / 36)} for n in [1, 2, 3] * 10])
+        for _ in range(6)
+    ]
+
+    def mean_loss(k: int) -> float:
+        found = [anonymize_codes(coded(data), replace(ASKED, k=k), method, hierarchy=tree()) for data in tables]
+        return float(np.mean([release.loss.ncp for release in found if release.loss is not None]))
+
+    losses = [mean_loss(k) for k in (2, 3, 5, 10)]
+    assert losses == sorted(losses)
+    assert losses[-1] > losses[0]
