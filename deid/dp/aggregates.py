@@ -25,6 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _STEPS = 1 << 20  # of the grid of a sum
+_MOST_WHOLE = 1 << 31  # whole numbers above it could overflow when added up, and take a grid
 _CANDIDATES = 1000  # of a quantile of numbers that are not whole
 _MOST_CANDIDATES = 200_000
 
@@ -75,7 +76,7 @@ def noisy_sum(
     """
     _checked(low, high)
     most = max(abs(low), abs(high))
-    grid = 1.0 if whole else most / _STEPS
+    grid = 1.0 if whole and most <= _MOST_WHOLE else most / _STEPS
     units = np.rint(np.clip(values[~np.isnan(values)], low, high) / grid).astype(np.int64)
     sensitivity = math.ceil(most / grid) * distance
     drawn = int(noise.discrete_laplace(np.array([int(units.sum())]), sensitivity, epsilon)[0])

@@ -236,6 +236,12 @@ def test_intervals_cover_their_level(kind: str) -> None:
     assert inside / 300 >= 0.89
 
 
+def test_sums_of_huge_whole_numbers_do_not_overflow() -> None:
+    values = np.full(50_000, 1e15)
+    found = noisy_sum(values, 0, 1e15, 10.0, SeededNoise(0), 1, 0.95, whole=True)
+    assert found.value == pytest.approx(5e19, rel=1e-3)
+
+
 def test_quantiles_of_nothing_stay_in_bounds() -> None:
     found = noisy_quantile(np.array([np.nan]), 0.5, 2, 8, 1.0, SeededNoise(0), 1, 0.95)
     assert 2 <= found.lower <= found.value <= found.upper <= 8
