@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,8 +61,6 @@ def schema_of(
     hierarchies: list[str] | None,
 ) -> Schema:
     """Return what the schema file and the options say of the columns."""
-    from dataclasses import replace
-
     from deid.disclosure.schema import Column, Schema
     from deid.errors import ConfigError
 
@@ -79,16 +78,20 @@ def schema_of(
 
 def _check_persons(data: Microdata, each_row: bool) -> None:
     """Refuse rows that seem to be notes: several of them share an identifier, and no person column is named."""
+    from deid.disclosure.proposal import propose_schema
     from deid.errors import ConfigError
+    from deid.microdata import Microdata
 
     if data.person is not None or each_row:
         return
-    for name in data.having("identifier"):
+    unsaid = data.frame[[name for name in data.frame.columns if name not in data.roles]]
+    likely = propose_schema(Microdata(unsaid, {})).person if len(unsaid.columns) else None
+    for name in (*data.having("identifier"), *((likely,) if likely is not None else ())):
         codes = data.codes(name).codes
         known = codes[codes >= 0]
         if len(set(known.tolist())) < len(known):
             raise ConfigError(
-                f"several rows share a value of the identifier {name!r}, so rows may be notes, not persons",
+                f"several rows share a value of {name!r}, so rows may be notes, not persons",
                 f"name the person's column, such as --person {name}, or say --each-row-a-person",
             )
 
@@ -157,7 +160,6 @@ def _anonymize(
     Example: deid anonymize patients.csv --qi age,sex,zip --sensitive disease --drop mrn --k 5 --l 2 -o released.csv
     """
     import json
-    from dataclasses import replace
 
     from deid import __version__
     from deid.disclosure.assessment import Requirements
@@ -178,10 +180,10 @@ def _anonymize(
             raise OutputError("the file to write exists already", "name a new file", str(path))
     said = schema_of(schema, quasi_identifiers, sensitive, person, drop, hierarchy)
     data = open_microdata(place, said, separator, table)
+    _check_persons(data, each_row_a_person)
     if drop_rest:
         named = [name for name in data.frame.columns if name in said.columns or name == said.person]
         data = replace(data, frame=data.frame[named])
-    _check_persons(data, each_row_a_person)
     asked = Requirements(
         k, l, entropy_l, c, alpha, t, distance, beta, *(epsilon_m or (None, None)), *(range_diversity or (None, None))
     )

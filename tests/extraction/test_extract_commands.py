@@ -94,6 +94,17 @@ def test_a_release_of_the_view_is_written_back_by_its_aligned_copy(tmp_path: Pat
         assert "12" not in text  # the son's age is not of the table
 
 
+def test_rows_that_are_notes_need_their_person(tmp_path: Path) -> None:
+    """Two notes of one woman are not two women, even where the column that tells it is left out."""
+    notes = write_notes(tmp_path / "notes")
+    run("extract", notes, tmp_path / "view.csv", "--model", "none", "--by", "note")
+    base = ("anonymize", tmp_path / "view.csv", "--qi", "sex", "--drop-rest", "-o", tmp_path / "release.csv")
+    with pytest.raises(DeidError, match="share a value of 'person'"):
+        run(*base, "--k", 2)
+    assert run(*base, "--k", 2, "--person", "person")[0] == 0
+    assert set(pd.read_csv(tmp_path / "release.csv")["sex"]) == {"{female,male}"}
+
+
 def test_a_second_round_finds_what_the_first_learnt(tmp_path: Path) -> None:
     """The name that one note gives behind its label is looked for in the person's other note, where it stands bare."""
     notes = write_notes(tmp_path / "notes")
