@@ -29,6 +29,7 @@ import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -375,14 +376,14 @@ class PhraseMatcher:
         found = sorted(self._matches(words, joined))
         return [(places[start], places[end - 1] + 1, self.names[number]) for start, end, number in found]
 
-    def match_words(self, words: Sequence[str], joined: Sequence[bool]) -> list[tuple[int, int, str]]:
+    def match_words(self, words: Sequence[str], joined: Sequence[int]) -> list[tuple[int, int, str]]:
         """Find the phrases among words that are folded already, without white space between them.
 
         Parameters
         ----------
         words : sequence of str
             Words in the form of `fold`.
-        joined : sequence of bool
+        joined : sequence of int or bool
             Whether each word may continue a phrase that the word before belongs to.
 
         Returns
@@ -392,19 +393,28 @@ class PhraseMatcher:
         """
         return [(start, end, self.names[number]) for start, end, number in sorted(self._matches(words, joined))]
 
-    def _matches(self, words: Sequence[str], joined: Sequence[bool]) -> Iterator[tuple[int, int, int]]:
+    def _matches(self, words: Sequence[str], joined: Sequence[int]) -> Iterator[tuple[int, int, int]]:
         free = [0] * len(self.names)  # first word that a further match of the list may start at
         shadow = [0] * len(self.names)  # end of the exceptions of the list seen so far
         single, deep, count = self._single, self._deep, len(words)
         # most words begin no phrase, and behind most that do the phrase does not go on
-        for first in [i for i, word in enumerate(words) if word in self._heads]:
+        for first in compress(range(count), map(self._heads.__contains__, words)):
             word, last = words[first], first + 1
             ends = single.get(word)
             node = deep.get(word)
             if node is not None:
                 node = node.children.get(words[last]) if last < count and joined[last] else None
-            if node is None and ends is None:
-                continue
+            if node is None:
+                if ends is None:
+                    continue
+                if len(ends) == 1:  # one word of one list, as nearly always
+                    number = ends[0] >> 1
+                    if ends[0] & 1:
+                        shadow[number] = max(shadow[number], last)
+                    elif first >= free[number] and last > shadow[number]:
+                        free[number] = last
+                        yield first, last, number
+                    continue
             longest = dict.fromkeys(ends, first + 1) if ends else {}
             while node is not None:
                 last += 1

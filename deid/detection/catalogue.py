@@ -51,7 +51,7 @@ from deid.detection import expressions, sieve
 from deid.detection.checks import CHECKS
 from deid.detection.fields import CUES, Cue, Field, LabelFinder, ListRule, PersonField
 from deid.detection.layouts import PARTS, Segment
-from deid.detection.patterns import ANCHORS, Context, Haystack, Pattern
+from deid.detection.patterns import ANCHORS, Context, Haystack, Needs, Pattern
 from deid.detection.sieve import AFTER, BEFORE, places_table, starts_of
 from deid.detection.view import view_of
 from deid.detection.vocabulary import TABLES
@@ -86,6 +86,10 @@ class Catalogue:
     """Dictionary folders of the user's own."""
     sieve: Any = field(default=None, repr=False)
     """The compiled sieve of the patterns (`deid.detection.sieve`), None where nothing was compiled."""
+    _needs: Needs = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_needs", Needs([p.needs for p in self.patterns]))
 
     def search(self, text: str) -> Iterator[tuple[Pattern, Iterator[Span]]]:
         """Look for all patterns; yields those that may match, and their spans."""
@@ -94,8 +98,7 @@ class Catalogue:
             for pattern in self.patterns:
                 yield pattern, pattern.find(haystack)
             return
-        asked = bytes(not p.needs or haystack.holds_one(p.needs) for p in self.patterns)
-        for number, places in self.sieve.places(text, asked).items():
+        for number, places in self.sieve.places(text, self._needs.met(haystack)).items():
             pattern = self.patterns[number]
             yield pattern, pattern.find(haystack, places)
 

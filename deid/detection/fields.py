@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -174,8 +175,8 @@ class LabelFinder:
         """Scan a text."""
         scan = Scan([], [], [])
         covered = 0
-        places, words = _undotted(view)
-        matches = self._matcher.match_words(words, [view.breaks[p] < 2 for p in places])
+        places, words, joined = _undotted(view)
+        matches = self._matcher.match_words(words, joined)
         for first, stop, name in sorted(matches, key=lambda m: (m[0], -m[1], m[2])):
             start, end = places[first], places[stop - 1] + 1
             rule = self._rules[name]
@@ -204,13 +205,19 @@ def _undotted_words(phrase: str) -> list[str]:
     return [w for w in words_of(phrase) if w != "."]
 
 
-def _undotted(view: View) -> tuple[list[int], list[str]]:
-    """Return the words without the full stops of abbreviations (*Med. Rec. No.* is *med rec no*), and their places."""
-    starts, ends, strings = view.starts, view.ends, view.strings
-    dots = {
-        index
-        for index, word in enumerate(view.folded)
-        if word == "." and index and starts[index] == ends[index - 1] and len(strings[index - 1]) < 6
-    }
-    places = [index for index in range(len(view)) if index not in dots]
-    return places, [view.folded[index] for index in places]
+def _undotted(view: View) -> tuple[Sequence[int], list[str], bytes]:
+    """Return the words without the full stops of abbreviations (*Med. Rec. No.* is *med rec no*).
+
+    Returns
+    -------
+    (sequence of int, list of str, bytes)
+        The places of the words, the words, and whether each may continue a phrase.
+    """
+    starts, ends, strings, folded = view.starts, view.ends, view.strings, view.folded
+    kept = bytearray(b"\1") * len(view)
+    index = -1
+    for _ in range(folded.count(".")):
+        index = folded.index(".", index + 1)
+        kept[index] = not (index and starts[index] == ends[index - 1] and len(strings[index - 1]) < 6)
+    joined = bytes(compress(view.joined(), kept))
+    return list(compress(range(len(view)), kept)), list(compress(folded, kept)), joined

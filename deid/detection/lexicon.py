@@ -119,7 +119,7 @@ class Lexicon:
         else:
             found = [table[w] if kind > NUMBER else 0 for w, kind in zip(view.folded, view.kinds, strict=True)]
         phrases = []
-        for start, end, name in self.phrases.match_words(view.folded, [b < 2 for b in view.breaks]):
+        for start, end, name in self.phrases.match_words(view.folded, view.joined()):
             if end == start + 1:
                 found[start] |= self.phrase_classes[name]
             else:

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import regex
 
 from deid.detection.checks import CHECKS
 from deid.document import Span
 from deid.errors import DetectionError
 
-__all__ = ["ANCHORS", "Context", "Haystack", "Pattern", "compiled_of", "timed", "value_of"]
+__all__ = ["ANCHORS", "Context", "Haystack", "Needs", "Pattern", "compiled_of", "timed", "value_of"]
 
 _SECONDS, _SECONDS_PER_CHARACTER = 20.0, 1e-5
 """Time limit of one expression on one text; generous, since it is wall-clock time on machines that may be busy."""
@@ -104,6 +105,50 @@ class Haystack:
         return False
 
 
+class Needs:
+    """What each of many patterns needs in a text, looked for at once.
+
+    A string can be there only when all its triples of neighbouring characters are; which ones a text has is read in
+    one pass (a hash of each), and leaves few strings to look for.
+
+    Parameters
+    ----------
+    needs : sequence of tuple of str
+        For each pattern lower-case strings of which a text must hold one; none: all texts will do.
+    """
+
+    def __init__(self, needs: Sequence[tuple[str, ...]]) -> None:
+        self._free = bytes(not wanted for wanted in needs)
+        users: dict[str, list[int]] = {}
+        for number, wanted in enumerate(needs):
+            for need in wanted:
+                users.setdefault(need, []).append(number)
+        self._users = list(users.items())
+        # what is shorter than three characters is looked for in any case: triple 0 counts as there
+        self._triples = np.zeros((len(users), max(map(len, users), default=1)), dtype=np.intp)
+        for row, need in zip(self._triples, users, strict=True):
+            row[: max(len(need) - 2, 0)] = _triples(need)
+
+    def met(self, haystack: Haystack) -> bytes:
+        """Return for each pattern 1 when the text holds one of what it needs, else 0."""
+        there = np.zeros(1 << 16, dtype=bool)
+        there[_triples(haystack.folded)] = True
+        there[0] = True
+        met = bytearray(self._free)
+        for number in np.flatnonzero(there[self._triples].all(axis=1)).tolist():
+            need, users = self._users[number]
+            if not all(met[user] for user in users) and need in haystack.folded:
+                for user in users:
+                    met[user] = 1
+        return bytes(met)
+
+
+def _triples(text: str) -> np.ndarray:
+    """Return a number under 2^16 for each character of a text and the two behind it; what is not ASCII looks alike."""
+    codes = np.frombuffer(text.encode("ascii", "replace"), dtype=np.uint8).astype(np.intp)
+    return (codes[:-2] << 9 ^ codes[1:-1] << 5 ^ codes[2:]) & 0xFFFF
+
+
 def matches_at(name: str, compiled: Any, text: str, places: Iterable[int]) -> Iterator[Any]:
     """Match an expression at some places, from left to right, without overlaps.
 
@@ -157,9 +202,10 @@ class Pattern:
         ----------
         haystack : Haystack
         places : sequence of int, optional
-            Where a match may begin, sorted; anywhere when not given.
+            Where a match may begin, sorted, in a text that holds what the pattern needs (`Needs`); anywhere when not
+            given.
         """
-        if self.needs and not haystack.holds_one(self.needs):
+        if places is None and self.needs and not haystack.holds_one(self.needs):
             return
         text = haystack.text
         compiled = compiled_of(self.whole, self.case)

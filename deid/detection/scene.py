@@ -50,7 +50,7 @@ class Scene:
 
     def has(self, index: int, *names: str) -> bool:
         """Tell whether a word has one of some classes; False outside the text."""
-        return 0 <= index < len(self.classes) and bool(self.classes[index] & classes_of(*names))
+        return 0 <= index < len(self.classes) and self.classes[index] & classes_of(*names) != 0
 
     def word(self, index: int) -> str:
         """Return a folded word, the empty text outside."""
@@ -127,8 +127,15 @@ def scene_of(view: View, lexicon: Lexicon, scan: Scan) -> Scene:
     before: dict[int, set[str]] = {}
     at: dict[int, set[str]] = {}
     for start, end, name in scan.cues:
-        before.setdefault(end, set()).add(name)
-        at.setdefault(start, set()).add(name)
+        # nearly always the only one there
+        if end in before:
+            before[end].add(name)
+        else:
+            before[end] = {name}
+        if start in at:
+            at[start].add(name)
+        else:
+            at[start] = {name}
     letters = len(view) - view.kinds.count(SIGN) - view.kinds.count(NUMBER)
     capitals = letters - view.kinds.count(LOWER)
     if letters and capitals >= _QUIET_SHARE * letters:  # unless they are single letters

@@ -54,6 +54,10 @@ class View:
         low = bisect_left(self.starts, offset)
         return low - 1 if low and self.ends[low - 1] > offset else low
 
+    def joined(self) -> bytes:
+        """Return whether each word may continue a phrase of the words before it: no empty line stands between."""
+        return self.breaks.translate(_JOINED)
+
     def gap(self, index: int) -> str:
         """Return the white space before a word."""
         return self.text[self.ends[index - 1] if index else 0 : self.starts[index]]
@@ -69,6 +73,7 @@ class View:
         return before in _OPENERS
 
 
+_JOINED = bytes(breaks < 2 for breaks in range(256))
 _OPENERS = frozenset('!?:;"\u201c\u2022*-\u2013\u2014|>)]')
 
 

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 import regex
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from deid.detection import catalogue, sieve
 from deid.detection.catalogue import check_golden, load_catalogue
 from deid.detection.fields import CUES
+from deid.detection.patterns import Haystack, Needs
 from deid.detection.rules import RuleRecognizer
 from deid.detection.vocabulary import languages
 from deid.dictionaries import load_catalogues
