@@ -137,7 +137,7 @@ def _scrub(
     if target is not None:
         check_output(source, target)
     whole = method != "policy"
-    unused = (policy, model, transformer, doubt, rules, bias, deny, allow, known, known_field)
+    unused = (policy, model, transformer, doubt or None, rules, bias, deny, allow, known, known_field)
     if whole and (gold or any(option is not None for option in unused)):
         raise ConfigError(f"--method {method} uses no annotations, policy, model or lists", "leave out their options")
     if gold and (deny or allow):
