@@ -1,6 +1,6 @@
 """Hiding in plain sight: what surrogates cost in training, and how well missed identifiers hide among them.
 
-Re-tagging (Yeniterzi, Aberdeen, Bayer, Wellner, Hirschman and Malin 2010, the table of MIST; ALGORITHMS section 2.7):
+Re-tagging (Yeniterzi, Aberdeen, Bayer, Wellner, Hirschman and Malin 2010, the table of MIST):
 taggers trained on original and on surrogate text are each scored on original and on surrogate text.
 
 Attacks (the setting of Carrell et al. 2013 and 2019): in a release some identifiers are left, because the recognizer

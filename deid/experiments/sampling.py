@@ -1,6 +1,6 @@
 """Sampling of training tokens against the recall dial: what each buys in recall, and what it costs.
 
-Window and random O-sampling are those of Gardner 2012, chapter 4 (ALGORITHMS section 2.3), cost-proportionate rejection
+Window and random O-sampling are those of Gardner 2012, chapter 4, cost-proportionate rejection
 sampling is Zadrozny, Langford and Abe 2003. The dial turns one tagger that was trained on everything.
 """
 

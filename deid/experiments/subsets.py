@@ -1,6 +1,6 @@
 """Which feature groups matter: every non-empty subset of them on the same folds, tested against all of them.
 
-The experiment of Gardner 2012, chapter 4 (ALGORITHMS section 2.2).
+The experiment of Gardner 2012, chapter 4.
 """
 
 from __future__ import annotations

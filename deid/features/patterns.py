@@ -1,6 +1,6 @@
 """Regular-expression features (group r): the dissertation's Table 4.3, with its printing errors corrected.
 
-The corrections and their reasons are listed in ALGORITHMS section 2.2 and errata 14: ALPHA, NUMBERS_LETTERS and NUMBER
+Corrected where the printed expressions cannot do what their names say: ALPHA, NUMBERS_LETTERS and NUMBER
 lost a ``+`` or a look-ahead, HASQUOTE its quote, HASSLASH an ``S``, ISPUNCT its opening bracket, REALNUMBER its anchor.
 """
 

@@ -1,7 +1,7 @@
 """Learners that take tokens one by one: Naive Bayes and linear support vector machines.
 
 Both are linear in the attributes, so they are stored and decoded like a CRF without transitions. With
-``options.acceptance`` they are trained on a cost-proportionate rejection sample (ALGORITHMS section 2.3).
+``options.acceptance`` they are trained on a cost-proportionate rejection sample.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """NumPy reference of the compiled loops: the oracle in tests, and what runs where nothing was compiled.
 
-Equations: ALGORITHMS section 2.1 (S3 eqs 4.3 to 4.11).
+Equations: Gardner 2012, chapter 4, equations 4.3 to 4.11.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _forward(emissions: np.ndarray, transition: np.ndarray) -> np.ndarray:
 
 
 def log_partition(emissions: np.ndarray, transition: np.ndarray) -> float:
-    """Return log Z of one sequence (ALGORITHMS section 2.1), in log space."""
+    """Return log Z of one sequence, in log space."""
     return float(_log_sum(_forward(emissions, transition)[-1], 0))
 
 

@@ -9,7 +9,7 @@ here a word's code is a keyed hash of the patient and the word, which needs no m
 of the patient, on every machine. Codes of patients and relatives begin with A to M, those of staff with N to Z: two
 series that do not meet.
 
-Source: Gupta, Saul, Gilbertson 2004, "Evaluation of a deidentification software engine"; ALGORITHMS section 2.6.
+Source: Gupta, Saul, Gilbertson 2004, "Evaluation of a deidentification software engine"
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ SIX = pd.DataFrame(
         "disease": ["HIV", "HIV", "Obesity", "HIV", "Cancer", "Obesity"],
     }
 )
-"""The six rows of ALGORITHMS 4.4 (Mondrian and clustering)."""
+"""Six rows, the worked example of Mondrian and of clustering."""
 
 
 def six() -> Microdata:

@@ -31,7 +31,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def test_half_and_half_and_no_more(ledger: Ledger) -> None:
-    """ALGORITHMS §8.6: total 1: .5 ok, .5 ok, .1 refused."""
+    """Total 1: .5 ok, .5 ok, .1 refused."""
     spend(ledger, 0.5, "a")
     spend(ledger, 0.5, "b")
     with pytest.raises(BudgetExceeded, match=r"costs 0\.1 and 0 of the budget is left"):
@@ -48,7 +48,7 @@ def test_a_refused_request_spoils_nothing(ledger: Ledger) -> None:
 
 
 def test_partition_into_four_costs_the_most_expensive(ledger: Ledger) -> None:
-    """ALGORITHMS §8.6: a partition into 4 with .5 each costs .5."""
+    """A partition into 4 with .5 each costs .5."""
     charged = [spend(ledger, 0.5, f"part {i}", ("sex", str(i))) for i in range(4)]
     assert charged == [NANO // 2, 0, 0, 0]
     assert spend(ledger, 0.25, "one part again", ("sex", "1")) == NANO // 4

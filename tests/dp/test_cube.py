@@ -259,7 +259,7 @@ def test_accuracy_on_the_seer_shaped_cube(
 
 
 def test_clamped_cells_err_as_the_theory_says(seer: Small, seer_rows: Rows) -> None:
-    """.9595 in every empty cell: about 9,360 of them in each year x death bin (ALGORITHMS §8.3)."""
+    """.9595 in every empty cell: about 9,360 of them in each year x death bin."""
     plan = plan_cube(seer[1], 0.5, ROW, method="cells-clamped")
     model, _ = measure(seer_rows, plan, SeededNoise(0))
     assert isinstance(model, TableModel)

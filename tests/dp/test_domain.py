@@ -104,13 +104,13 @@ def test_conditions() -> None:
 
 
 def test_a_cube_of_counts() -> None:
-    """ALGORITHMS §8.2: every record lies in exactly one cell; all dimensions summed out give the number of records."""
+    """Every record lies in exactly one cell; all dimensions summed out give the number of records."""
     cube = count_cells([np.array([0, 1, 1]), np.array([2, 0, 0])], [2, 3])
     assert cube.tolist() == [[0, 0, 1], [2, 0, 0]]
     assert cube.sum() == 3
 
 
 def test_seer_cube_has_its_shape(seer_rows: Any) -> None:
-    """ALGORITHMS §8.2: 673,920 cells, 22,174 records."""
+    """673,920 cells, 22,174 records."""
     assert np.prod(seer_rows.shape) == 673_920
     assert seer_rows.counts().sum() == 22_174

@@ -26,7 +26,7 @@ from deid.errors import ConfigError
     ],
 )
 def test_gains_in_bits(counts: list[int], printed: float, weighted: float, uniformity: float) -> None:
-    """The table of ALGORITHMS §8.4, cut in the middle."""
+    """The worked example of DPCube, cut in the middle."""
     middle = len(counts) // 2 - 1
     for gain, expected in (("printed", printed), ("weighted", weighted), ("uniformity", uniformity)):
         assert cut_gains(gain, counts)[middle] == pytest.approx(expected, abs=5e-4)

@@ -45,7 +45,7 @@ def test_discrete_laplace_has_its_law(noise: Noise, sensitivity: int, epsilon: f
 
 
 def test_clamped_empty_cell_has_the_expectation_of_the_theory() -> None:
-    """ALGORITHMS §8.3: alpha / (1 - alpha**2) = .9595 at epsilon .5."""
+    """Alpha / (1 - alpha**2) = .9595 at epsilon .5."""
     alpha = math.exp(-0.5)
     assert alpha / (1 - alpha**2) == pytest.approx(0.9595, abs=1e-4)
     drawn = SeededNoise(1).discrete_laplace(np.zeros(400_000, int), 1, 0.5)

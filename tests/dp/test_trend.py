@@ -10,7 +10,7 @@ from deid.errors import ConfigError
 
 
 def test_average_slope_divides_by_n_minus_one() -> None:
-    """ALGORITHMS §8.6: 36 years that fall by 3,066 have the slope -87.6, by 2,857 -81.63."""
+    """36 years that fall by 3,066 have the slope -87.6, by 2,857 -81.63."""
     years = np.arange(1973, 2009)
     between = np.random.default_rng(0).normal(size=36) * 100
     for fall, slope in ((3066, -87.6), (2857, -81.63)):

@@ -57,7 +57,7 @@ def test_marginals_and_partition_equal_the_sum_over_all_paths(case: tuple[int, i
 @given(case=random_scores)
 @settings(max_examples=30)
 def test_gradient_of_the_partition_is_the_marginals(case: tuple[int, int, int, bool]) -> None:
-    """Finite differences of log Z in each emission score (ALGORITHMS section 2.1)."""
+    """Finite differences of log Z in each emission score."""
     emissions, transition = scores(case)
     found = marginals(emissions, transition)
     step = 1e-6
