@@ -309,11 +309,13 @@ def _behind_cues(scene: Scene) -> Iterator[Span]:
 
 def _saints(scene: Scene) -> Iterator[Span]:
     """*St. Vincent's*, *Mount Carmel*, *Mercy* where a hospital is meant."""
+    saints, classes, words = scene.vocabulary.words["saint"], scene.classes, scene.view.folded
     for index in scene.capitals():
-        if scene.blind(index) or index + 1 == len(scene):
+        saint = words[index] in saints
+        if not (saint or classes[index] & _MODIFIER) or scene.blind(index) or index + 1 == len(scene):
             continue
         cued = bool(scene.cues_before.get(index, set()) & {"hospital_verb", "hospital_at"})
-        if scene.says(index, "saint"):
+        if saint:
             name = index + 1 + (scene.word(index + 1) == ".")
             if name >= len(scene) or not scene.same_line(name) or scene.view.kinds[name] not in (TITLE, MIXED):
                 continue
@@ -322,7 +324,7 @@ def _saints(scene: Scene) -> Iterator[Span]:
             end += 2 * owned
             if (cued or owned) and not scene.protected[name]:
                 yield scene.span(index, end, "HOSPITAL", "place.saint", 0.75 if cued else 0.55)
-        elif cued and scene.has(index, "hospital_modifier") and not scene.has(index, "generic", "street_direction"):
+        elif cued and not scene.has(index, "generic", "street_direction"):
             yield scene.span(index, proper_run(scene, index) or index + 1, "HOSPITAL", "place.modifier", 0.6)
 
 

@@ -164,9 +164,8 @@ def _next_in_list(scene: Scene, index: int) -> int:
 
 def _titled(scene: Scene) -> Iterator[Span]:
     """Names behind titles."""
-    for index, classes in enumerate(scene.classes):
-        if not classes & _TITLE:
-            continue
+    for index in scene.of_class(_TITLE):
+        classes = scene.classes[index]
         if _no_title(scene, index):
             continue
         at = index + 1
@@ -215,7 +214,7 @@ def _free(scene: Scene) -> Iterator[Span]:
         run = read_run(scene, index) if index >= end and _may_start(scene, index) else None
         if run is None:
             continue
-        inverted = read_last_first(scene, index)
+        inverted = read_last_first(scene, index) if scene.word(run.end) == "," else None
         if inverted is not None and not vetoed(scene, inverted):
             score = weigh_inverted(scene, inverted)
             if score >= _LEAST:
@@ -248,10 +247,10 @@ def _may_start(scene: Scene, index: int) -> bool:
 
 def _blind_relatives(scene: Scene) -> Iterator[Span]:
     """Ambiguous given names behind a relation where case is silent: *her son dean helps*."""
-    relation, given = CLASSES["relation"], CLASSES["given"]
-    for index, classes in enumerate(scene.classes[:-1]):
+    given = CLASSES["given"]
+    for index in scene.of_class(CLASSES["relation"]):
         at = index + 1
-        if not classes & relation or not scene.blind(at) or not scene.same_line(at):
+        if at >= len(scene) or not scene.blind(at) or not scene.same_line(at):
             continue
         name = scene.classes[at]
         if (
@@ -311,8 +310,9 @@ def _carets(scene: Scene) -> Iterator[Span]:
 def _initials(scene: Scene) -> Iterator[Span]:
     """Initials of persons: *JB, RN*; *A.B. is a*; a line that ends in *-JB*."""
     last = 0
+    kinds = scene.view.kinds
     for index in scene.capitals():
-        end, dotted = _initials_at(scene, index) if index >= last else (index, False)
+        end, dotted = _initials_at(scene, index) if kinds[index] == UPPER and index >= last else (index, False)
         if end == index:
             continue
         score, category = _weigh_initials(scene, index, end, dotted)

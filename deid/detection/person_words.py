@@ -41,7 +41,7 @@ _STOP = classes_of(
 _NEVER = classes_of("credential", "section")
 _POPULAR = classes_of("popular")
 _RELATION = classes_of("relation", "patient_word", "role")
-_CREDENTIAL = classes_of("credential")
+_CREDENTIAL, _PARTICLE = classes_of("credential"), classes_of("particle")
 _QUOTES = {'"': '"', "\u201c": "\u201d", "'": "'", "\u2018": "\u2019", "(": ")"}
 _MAX_WORDS = 6
 
@@ -167,6 +167,11 @@ def _closes_blind(scene: Scene, run: Run, index: int) -> bool:
 
 def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
     """Read the longest run that starts at a word; None when no name word is in it."""
+    if not 0 <= index < len(scene):
+        return None
+    # told without a run for most words: no name begins with them
+    if not (scene.classes[index] & _PARTICLE or name_word(scene, index, relaxed) or is_initial(scene, index)):
+        return None
     run = Run(index, index)
     at = index
     while at < len(scene) and len(run.names) < _MAX_WORDS:

@@ -23,6 +23,7 @@ _BIG = classes_of("city_big")
 _ANY_CITY = _CITY | _CITY_AMBIG | _BIG
 _STATE, _CODE, _COUNTRY, _REGION = (CLASSES[n] for n in ("state", "state_code", "country", "region"))
 _COUNTY = CLASSES["county"]
+_LISTED = _ANY_CITY | _STATE | _COUNTRY | _REGION | _COUNTY
 _SETTLEMENT = classes_of("settlement", "place_head")
 _AMBIGUOUS = classes_of("word", "name_word", "clinical", "given", "last", "eponym", "device", "function", "section")
 _GENERIC = classes_of(
@@ -137,8 +138,9 @@ def _before_codes(scene: Scene) -> Iterator[Span]:
 def _listed(scene: Scene) -> Iterator[Span]:
     """Listed cities, states, countries, regions and counties, weighed by their cues."""
     last = 0
+    classes, phrases = scene.classes, scene.phrases
     for index in scene.capitals():
-        if index < last or _silent(scene, index):
+        if not (classes[index] & _LISTED or index in phrases) or index < last or _silent(scene, index):
             continue
         span, stop = _best_listed(scene, index)
         if span is not None:

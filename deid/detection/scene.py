@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from itertools import compress
 
 from deid.detection.fields import Scan
 from deid.detection.lexicon import Lexicon, classes_of
@@ -44,6 +45,7 @@ class Scene:
     """Small words of the language."""
     letters: frozenset[str] = field(default=frozenset(), repr=False)
     """Abbreviations of two or three letters that are no initials of persons."""
+    _capitals: list[int] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.classes)
@@ -66,20 +68,22 @@ class Scene:
 
     def of_class(self, bits: int) -> list[int]:
         """Return the words that have one of some classes."""
-        return [index for index, classes in enumerate(self.classes) if classes & bits]
+        return list(compress(range(len(self.classes)), map(bits.__and__, self.classes)))
 
     def of_phrase(self, bits: int) -> list[int]:
         """Return, in order, the words that have one of some classes or begin a phrase of the lists."""
         return sorted({*self.of_class(bits), *self.phrases})
 
-    def written(self, words: Container[str]) -> list[int]:
+    def written(self, words: Collection[str]) -> list[int]:
         """Return the places of some words, all folded."""
-        return [index for index, word in enumerate(self.view.folded) if word in words]
+        return list(compress(range(len(self.classes)), map(words.__contains__, self.view.folded)))
 
     def capitals(self) -> list[int]:
         """Return the words for which `capital` holds."""
-        kinds = _LETTERS if self.quiet else _CAPITALS
-        return [found.start() for found in kinds.finditer(self.view.kinds)]
+        if self._capitals is None:
+            kinds = _LETTERS if self.quiet else _CAPITALS
+            self._capitals = [found.start() for found in kinds.finditer(self.view.kinds)]
+        return self._capitals
 
     def blind(self, index: int) -> bool:
         """Tell whether the case of a word says nothing: lines of capitals, texts in lower case."""
