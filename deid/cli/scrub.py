@@ -270,6 +270,14 @@ def _tag(
     rules: Rules = None,
     bias: Bias = None,
     doubt: Doubt = 0.0,
+    span_probability: Annotated[
+        float,
+        typer.Option(
+            metavar="P",
+            help="Choose the model's spans by their own probability, each above P, not by the best labels: 0.4 finds "
+            "most spans exactly.",
+        ),
+    ] = 0.0,
     threshold: Annotated[
         float | None, typer.Option(metavar="P", help="Leave out what the model is less sure of than P (0 to 1).")
     ] = None,
@@ -325,6 +333,7 @@ def _tag(
         site=site,
         transformer=transformer,
         doubt=doubt,
+        span_probability=span_probability,
     )
     labels = recognizer.categories
     if format is None:

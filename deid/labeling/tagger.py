@@ -20,6 +20,7 @@ from deid.labeling import model_folder as folders
 from deid.labeling.decoder import Decoder
 from deid.labeling.learners import LEARNERS
 from deid.labeling.schemes import labels_to_spans
+from deid.labeling.span_decoding import probable_spans
 from deid.labeling.training import TrainingData, TrainingOptions, corpus_checksum, prepare
 from deid.labeling.warm_start import rename_labels
 from deid.labeling.weights import Weights
@@ -56,6 +57,10 @@ class Tagger:
     doubt: float = 0.0
     """A token that got the label O is flagged all the same where the probability of O is at most this, with the most
     probable other label: fewer leaks for more false alarms, at a better rate than `bias` gives (twice the time)."""
+
+    span_probability: float = 0.0
+    """Above 0: choose spans by their own probability instead of the best path of labels, each more probable than this
+    (`deid.labeling.span_decoding`); .4 finds most spans exactly. Wins over `doubt`. Twice the time."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -104,6 +109,8 @@ class Tagger:
 
     def find(self, document: Document) -> list[Span]:
         """Return the spans found in the document's text, in order; its annotations are ignored."""
+        if self.span_probability:
+            return self._probable(document.text)
         best, starts, ends, sure = self._decode(document.text)
         names = self.labels
         matters = best != (names.index("O") if "O" in names else -1)
@@ -121,6 +128,19 @@ class Tagger:
             if not document.text[span.start : span.end].isspace():
                 found.append(Span(span.start, span.end, span.category, source=f"model:{self.name}", score=score))
         return found
+
+    def _probable(self, text: str) -> list[Span]:
+        if any(label[:2] in ("E-", "S-") for label in self.labels) or "O" not in self.labels:
+            raise ConfigError("spans are chosen by probability with BIO labels only", "train with --scheme BIO")
+        emissions, starts, ends = self.decoder.scores(text, self.bias)
+        transition = self.decoder.weights.transition
+        return [
+            Span(int(starts[first]), int(ends[stop - 1]), category, source=f"model:{self.name}", score=probability)
+            for first, stop, category, probability in probable_spans(
+                emissions, transition, self.labels, self.span_probability
+            )
+            if not text[starts[first] : ends[stop - 1]].isspace()
+        ]
 
     def save(self, folder: Path) -> None:
         """Write the model folder; it appears complete or not at all.

@@ -47,6 +47,7 @@ def build_recognizer(
     site: SiteLists | None = None,
     transformer: Path | None = None,
     doubt: float = 0.0,
+    span_probability: float = 0.0,
 ) -> LazyRecognizer:
     """Return the recognizer for what a user asks for.
 
@@ -71,6 +72,9 @@ def build_recognizer(
         Folder of a token-classification model (`deid.detection.transformer`) that works beside the others.
     doubt : float
         Flag a word too where the model's probability that it is no PHI is at most this (`Tagger.doubt`); 0 to 1.
+    span_probability : float
+        Choose the model's spans by their own probability, above this (`Tagger.span_probability`); 0 to below 1, 0 takes
+        the best path of labels.
 
     Raises
     ------
@@ -80,7 +84,12 @@ def build_recognizer(
     """
     if not 0 <= doubt <= 1:
         raise ConfigError("the doubt must be 0 to 1", "it is a probability")
-    if model == RULES_ALONE and (rules is False or bias is not None or threshold is not None or doubt):
+    if not 0 <= span_probability < 1:
+        raise ConfigError("the probability of a span must be 0 to below 1", "0.4 finds most spans exactly")
+    if doubt and span_probability:
+        raise ConfigError("doubt and the probability of spans exclude each other", "give one of them")
+    dials = (rules is False, bias is not None, threshold is not None, doubt, span_probability)
+    if model == RULES_ALONE and any(dials):
         raise ConfigError("without a model there are no dials, and rules are needed", "name a model")
     if threshold is not None and not 0 <= threshold <= 1:
         raise ConfigError("the threshold must be 0 to 1", "it is a probability")
@@ -88,7 +97,7 @@ def build_recognizer(
         raise ConfigError(f"there are no rules for the language {language!r}", f"languages: {', '.join(languages())}")
     dial = bias if bias is None or isinstance(bias, Dial) else parse_dial(str(bias))
     return LazyRecognizer(
-        _Wish(model, rules, dial, threshold, language, known, site or SiteLists(), transformer, doubt)
+        _Wish(model, rules, dial, threshold, language, known, site or SiteLists(), transformer, doubt, span_probability)
     )
 
 
@@ -105,6 +114,7 @@ class _Wish:
     site: SiteLists
     transformer: Path | None
     doubt: float
+    span_probability: float
 
     def languages(self, tagger: Tagger | None) -> tuple[str, ...]:
         """Return the languages of the rules to use."""
@@ -137,6 +147,7 @@ class LazyRecognizer:
             bias=tagger.bias if dial is None else dial.for_model(tagger),
             scores=tagger.scores or wish.threshold is not None,
             doubt=wish.doubt,
+            span_probability=wish.span_probability,
         )
 
     @cached_property

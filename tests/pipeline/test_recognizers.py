@@ -121,3 +121,24 @@ def test_labels_of_the_users_own_are_written(tmp_path: Path) -> None:
     )
     assert result.exit_code == 0, result.output
     assert "[OTHER]" in (tmp_path / "clean.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"span_probability": 1.0}, "probability of a span"),
+        ({"span_probability": 0.4, "doubt": 0.9}, "exclude each other"),
+        ({"span_probability": 0.4, "model": "none"}, "without a model"),
+    ],
+)
+def test_probability_of_spans_that_cannot_be_used(options, message):
+    with pytest.raises(ConfigError, match=message):
+        build_recognizer(**options)
+
+
+def test_probability_of_spans_reaches_the_model():
+    document = Document("n", "Mr. Eduardo Villanueva was seen on 03/04/2021 in Springfield.")
+    recognizer = build_recognizer(rules=False, span_probability=0.4)
+    spans = recognizer.find(document)
+    assert spans
+    assert all(span.score is not None and span.score > 0.4 for span in spans)
