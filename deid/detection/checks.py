@@ -20,6 +20,7 @@ __all__ = ["CHECKS"]
 _VIN_VALUES = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", [*range(1, 9), *range(1, 6), 7, 9, *range(2, 10)], strict=True))
 _VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
 _NUMBER = regex.compile(r"\d+")
+_PLAIN_PHONE = regex.compile(r"(?:\([2-9][0-9]{2}\) ?|[2-9][0-9]{2}[-. ])[0-9]{3}[-. ][0-9]{4}")
 _SEPARATED = regex.compile(r"[-/]")
 
 
@@ -128,6 +129,8 @@ def ip(text: str) -> bool:
 
 def phone(text: str) -> bool:
     """A telephone number that libphonenumber thinks possible in North America, Great Britain or internationally."""
+    if _PLAIN_PHONE.fullmatch(text):
+        return True  # what the library says of these too
     import phonenumbers
 
     bare = regex.split(r"(?i)\s*(?:,|;)?\s*(?:ext|x|#)", text, maxsplit=1)[0]

@@ -110,8 +110,9 @@ def _misspelt(scene: Scene, seeds: _Seeds, taken: bytearray) -> Iterator[Span]:
                 names.setdefault(soundex(word), []).append((word, seed))
     if not names:
         return
-    for index, word in enumerate(view.folded):
-        if len(word) < _LEAST_FUZZY or scene.classes[index] or view.kinds[index] not in (TITLE, UPPER, MIXED):
+    for index in scene.capitals():
+        word = view.folded[index]
+        if scene.classes[index] or len(word) < _LEAST_FUZZY or view.kinds[index] not in (TITLE, UPPER, MIXED):
             continue
         if word in seeds.words or all(taken[view.starts[index] : view.ends[index]]) or not word.isalpha():
             continue

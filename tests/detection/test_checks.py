@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import phonenumbers
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deid.detection.checks import CHECKS
 
@@ -33,3 +36,14 @@ from deid.detection.checks import CHECKS
 def test_check(check: str, good: list[str], bad: list[str]) -> None:
     assert [t for t in good if not CHECKS[check](t)] == []
     assert [t for t in bad if CHECKS[check](t)] == []
+
+
+@given(
+    st.from_regex(
+        r"(\\([2-9][0-9]{2}\\) ?|[2-9][0-9]{2}[-. ])[0-9]{3}[-. ][0-9]{4}", fullmatch=True, alphabet="0123456789-. ()"
+    )
+)
+def test_numbers_in_plain_form_are_possible_as_the_library_says_too(number: str) -> None:
+    assert CHECKS["phone"](number)
+    parsed = [phonenumbers.parse(number, region) for region in ("US", "GB")]
+    assert any(map(phonenumbers.is_possible_number, parsed))
