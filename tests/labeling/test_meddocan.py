@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pycrfsuite
 import pytest
 
 from deid import io
+from deid.dictionaries import available
 from deid.document import Document
 from deid.evaluation import Settings, evaluate
 from deid.features import FeatureSet
@@ -64,3 +66,9 @@ def test_stochastic_gradient(parts: tuple[list[Document], list[Document]]) -> No
     tagger = train(training, FeatureSet("default", "rac"))
     assert strict_f1(tagger, development) >= 0.960
     assert_crfsuite_agrees(tagger, development)
+
+
+def test_spanish_lists_and_spans_by_probability(parts: tuple[list[Document], list[Document]]) -> None:
+    training, development = parts
+    tagger = train(training, FeatureSet("default", "racd", available("es")))
+    assert strict_f1(dataclasses.replace(tagger, span_probability=0.4), development) >= 0.963
