@@ -210,7 +210,7 @@ def _remove_originals(page: _Page, found: Sequence[tuple[str, str]], out: list[s
                 (
                     t
                     for t in tries
-                    if t and text.casefold() not in t.casefold() and not any(o in t.casefold() for o in originals)
+                    if t and text.casefold() not in (folded := t.casefold()) and not any(o in folded for o in originals)
                 ),
                 tag(category, text),
             )
