@@ -4,6 +4,7 @@
     python scripts/bench/bench_scrub.py --texts ../shared/data/english/txt --size 200            # as long as 200 MB
     python scripts/bench/bench_scrub.py --texts ../shared/data/english/txt --presidio-python ENV/bin/python
     python scripts/bench/bench_scrub.py --growth          # cost a token from 1 KB to 1 MB, memory as the archive grows
+    python scripts/bench/bench_scrub.py --stages          # ms a MB of each stage on its own
 
 CPU seconds of one process. The notes are repeated until `--size` MB, each under an id of its own; nothing that depends
 on a whole note is kept between notes. `--profile` prints where the time goes.
@@ -21,13 +22,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from deid import read
 from deid.compiled import BACKEND
+from deid.detection.ensemble import readings
+from deid.detection.institutions import find_institutions
+from deid.detection.names import find_names
+from deid.detection.normalize import normalize
+from deid.detection.places import find_places
+from deid.detection.professions import find_professions
+from deid.detection.rules import RuleRecognizer
+from deid.detection.scene import scene_of
+from deid.detection.view import view_of
 from deid.document import Document
 from deid.keys import Key
+from deid.labeling.tagger import load_model
 from deid.pipeline import Pipeline, build_recognizer
 from deid.replacement.policy import load_policy
 
@@ -108,6 +119,47 @@ def growth(pipeline: Pipeline, documents: list[Document]) -> None:
         print(f"{4 * step:>6} MB{memory():>9.0f} MB")
 
 
+def stages(pipeline: Pipeline, documents: list[Document], model: str | None) -> None:
+    """Print what each stage costs on its own, the fastest of three; together they run slower, for want of cache."""
+    rules = RuleRecognizer.load("en")
+    lexicon, labels, catalogue = rules.lexicon, rules.labels, rules.catalogue
+    recognizer = pipeline.recognizer or rules
+    texts = [normalize(d.text).text for d in documents]
+    views = [view_of(t) for t in texts]
+    scans = [labels.find(v) for v in views]
+    scenes = [scene_of(v, lexicon, s) for v, s in zip(views, scans, strict=True)]
+    spans = [recognizer.find(d) for d in documents]
+    seen = list(zip(documents, spans, strict=True))
+    runs: dict[str, Callable[[], object]] = {
+        "second readings": lambda: [readings(t, lexicon) for t in texts],
+        "patterns": lambda: [list(found) for t in texts for _, found in catalogue.search(t)],
+        "words": lambda: [view_of(t) for t in texts],
+        "labels and cues": lambda: [labels.find(v) for v in views],
+        "classes": lambda: [scene_of(v, lexicon, s) for v, s in zip(views, scans, strict=True)],
+        "names": lambda: [find_names(c, s.labels) for c, s in zip(scenes, scans, strict=True)],
+        "institutions": lambda: [find_institutions(c) for c in scenes],
+        "places": lambda: [find_places(c) for c in scenes],
+        "occupations": lambda: [find_professions(c, lexicon) for c in scenes],
+        "all rules": lambda: [rules.analyse(t) for t in texts],
+        "all that finds": lambda: [recognizer.find(d) for d in documents],
+        "replacing": lambda: [pipeline.replace(d, s) for d, s in seen],
+        "whole": lambda: [pipeline(d) for d in documents],
+    }
+    if model != "none":
+        tagger = load_model(model)
+        runs["tagger"] = lambda: [tagger.find(Document("", t)) for t in texts]
+    size = sum(len(d.text.encode("utf-8", "surrogatepass")) for d in documents)
+    best = dict.fromkeys(runs, float("inf"))
+    for _ in range(4):  # the first one loads what is loaded on first use
+        for name, run in runs.items():
+            start = time.process_time()
+            run()
+            best[name] = min(best[name], time.process_time() - start)
+    print(f"{'stage':<18}{'ms/MB':>7}")
+    for name, seconds in best.items():
+        print(f"{name:<18}{1e9 * seconds / size:>7.0f}")
+
+
 def presidio(python: str, documents: list[Document]) -> float | None:
     """Return the CPU seconds of Presidio without NER, None when it cannot be imported."""
     with tempfile.TemporaryDirectory() as folder:
@@ -132,6 +184,7 @@ def main() -> None:
     parser.add_argument("--model", help="model, or none for rules alone")
     parser.add_argument("--presidio-python", default=sys.executable)
     parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--stages", action="store_true")
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
     if BACKEND != "native":
@@ -143,6 +196,9 @@ def main() -> None:
     print(f"loaded in {time.process_time() - start:.2f} CPU s, {memory():.0f} MB resident")
     if options.growth:
         growth(pipeline, documents)
+        return
+    if options.stages:
+        stages(pipeline, documents, options.model)
         return
     first, size, _ = scrub(pipeline, iter(documents))
     print(f"first pass over {len(documents)} notes: {size / first / 1e6:.2f} MB/s")
