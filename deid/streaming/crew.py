@@ -72,6 +72,7 @@ class Crew:
             raise ConfigError("this recipe cannot be sent to another process", "it must be picklable") from None
         self.jobs = jobs
         self.restarts = 0
+        self._false_starts = 0
         self.notes: list[str] = []
         """What whoever releases the output must know, once a worker has loaded the policy."""
         self._workers: list[_Worker] = []
@@ -113,9 +114,8 @@ class Crew:
         DeidError
             When one could not.
         """
-        for worker in self._workers:
-            if not worker.ready:
-                self._receive(worker)
+        while waiting := [worker for worker in self._workers if not worker.ready]:
+            self._receive(waiting[0])
 
     def room(self) -> int:
         """Return how many stretches the least busy worker could still take: 0 none, 2 it has nothing to do."""
@@ -164,13 +164,16 @@ class Crew:
     def _renew(self, worker: _Worker) -> Died:
         _end(worker)
         if not worker.ready:
-            raise DetectionError(
-                "a worker process died while it loaded model and rules", "it may lack memory: use fewer jobs"
-            )
+            self._false_starts += 1
+            if self._false_starts > self.jobs:  # once each can be bad luck
+                raise DetectionError(
+                    "worker processes die while they load model and rules", "they may lack memory: use fewer jobs"
+                )
         self.restarts += 1
         self._workers[self._workers.index(worker)] = self._start()
-        during = worker.requests[0] if worker.requests else None
-        return Died(during, tuple(worker.requests[1:]), worker.process.returncode == -signal.SIGALRM)
+        begun = 1 if worker.ready and worker.requests else 0
+        during = worker.requests[0] if begun else None
+        return Died(during, tuple(worker.requests[begun:]), worker.process.returncode == -signal.SIGALRM)
 
 
 def _end(worker: _Worker) -> None:

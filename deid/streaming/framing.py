@@ -86,8 +86,8 @@ class Delimited:
             yield start, len(data), len(data)
 
     def too_long(self, buffer: bytearray, limit: int) -> tuple[int, Skip] | None:
-        """Skip to the delimiter when the buffer exceeds the limit without one."""
-        return (0, _ToDelimiter(self)) if len(buffer) > limit else None
+        """Skip to the delimiter when the buffer exceeds the limit without one; its end may be the start of one."""
+        return (0, _ToDelimiter(self)) if len(buffer) > limit + self.width - 1 else None
 
     def wrap(self, content: bytes, tail: bytes) -> bytes:
         """Return content and delimiter.
