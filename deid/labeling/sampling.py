@@ -1,4 +1,4 @@
-"""Sampling of training tokens (ALGORITHMS 2.3): features see the whole document, then tokens are dropped."""
+"""Sampling of training tokens: features see the whole document, then tokens are dropped."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def labels_to_spans(labels: Sequence[str], starts: np.ndarray, ends: np.ndarray)
     """Turn labels of either scheme into spans; the characters between the tokens of a span belong to it.
 
     ``B-`` and ``S-`` open a span, ``I-`` and ``E-`` continue the open span of their category and open one where there
-    is none (the repair rule of ALGORITHMS section 2.1), ``O`` closes.
+    is none (the usual repair), ``O`` closes.
     """
     spans: list[Span] = []
     first: int | None = None

@@ -1,8 +1,8 @@
-"""Scrubbing whole notes: model, rules and surrogates, in MB/s of one core; against Presidio without its NER.
+"""Scrubbing whole notes: model, rules and surrogates, in MB/s of one core; against other tools.
 
     python scripts/bench/bench_scrub.py --texts ../shared/data/english/txt
     python scripts/bench/bench_scrub.py --texts ../shared/data/english/txt --size 200            # as long as 200 MB
-    python scripts/bench/bench_scrub.py --texts ../shared/data/english/txt --presidio-python ENV/bin/python
+    python scripts/bench/bench_scrub.py --texts ../shared/data/english/txt --peers-python ENV/bin/python
     python scripts/bench/bench_scrub.py --growth          # cost a token from 1 KB to 1 MB, memory as the archive grows
     python scripts/bench/bench_scrub.py --stages          # ms a MB of each stage on its own
 
@@ -42,40 +42,9 @@ from deid.labeling.tagger import load_model
 from deid.pipeline import Pipeline, build_recognizer
 from deid.replacement.policy import load_policy
 
-PRESIDIO = """
-import json, sys, time
-from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
-from presidio_analyzer.nlp_engine import NlpArtifacts, NlpEngine
-from presidio_anonymizer import AnonymizerEngine
-import spacy
-class Blank(NlpEngine):
-    engine_name, is_available = "blank", True
-    def __init__(self): self.nlp = None
-    def load(self): self.nlp = spacy.blank("en")
-    def is_loaded(self): return self.nlp is not None
-    def process_text(self, text, language):
-        doc = self.nlp(text)
-        return NlpArtifacts([], doc, [t.idx for t in doc], [t.lower_ for t in doc], self, language)
-    def process_batch(self, texts, language, **options):
-        for text in texts: yield text, self.process_text(text, language)
-    def is_stopword(self, word, language): return self.nlp.vocab[word].is_stop
-    def is_punct(self, word, language): return self.nlp.vocab[word].is_punct
-    def get_supported_entities(self): return []
-    def get_supported_languages(self): return ["en"]
-engine = Blank(); engine.load()
-registry = RecognizerRegistry(); registry.load_predefined_recognizers(languages=["en"])
-for recognizer in list(registry.recognizers):
-    if "Spacy" in recognizer.name or "Stanza" in recognizer.name or "Transformers" in recognizer.name:
-        registry.remove_recognizer(recognizer.name)
-analyzer = AnalyzerEngine(registry=registry, nlp_engine=engine, supported_languages=["en"])
-anonymizer = AnonymizerEngine()
-texts = json.load(open(sys.argv[1], encoding="utf-8"))
-def run(text): return anonymizer.anonymize(text, analyzer.analyze(text, language="en"))
-run(texts[0])
-start = time.process_time()
-for text in texts: run(text)
-print(json.dumps(time.process_time() - start))
-"""
+PEERS = ("presidio", "scrubadub", "philter")
+SAMPLE = 60
+"""Notes that a peer is timed on; the slowest takes minutes for all."""
 
 
 def repeated(documents: list[Document], size: float) -> Iterator[Document]:
@@ -160,19 +129,21 @@ def stages(pipeline: Pipeline, documents: list[Document], model: str | None) -> 
         print(f"{name:<18}{1e9 * seconds / size:>7.0f}")
 
 
-def presidio(python: str, documents: list[Document]) -> float | None:
-    """Return the CPU seconds of Presidio without NER, None when it cannot be imported."""
+def peer(python: str, name: str, documents: list[Document]) -> float | None:
+    """Return the bytes a CPU second of another tool (`peers.py`), None when it cannot be imported."""
+    texts = [d.text for d in documents]
     with tempfile.TemporaryDirectory() as folder:
-        texts = Path(folder) / "texts.json"
-        texts.write_text(json.dumps([d.text for d in documents]), encoding="utf-8")
-        script = Path(folder) / "presidio_without_ner.py"
-        script.write_text(PRESIDIO, encoding="utf-8")
-        done = subprocess.run([python, str(script), str(texts)], capture_output=True, text=True, check=False)
+        file = Path(folder) / "texts.json"
+        file.write_text(json.dumps(texts), encoding="utf-8")
+        script = Path(__file__).with_name("peers.py")
+        command = [python, str(script), name, str(file)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or ["no message"]
-        print(f"Presidio: skipped ({last[0]}); name a Python that has presidio-analyzer and presidio-anonymizer")
+        print(f"{name}: skipped ({last[0]}); name a Python that has it installed")
         return None
-    return float(json.loads(done.stdout.strip().splitlines()[-1]))
+    seconds = float(json.loads(done.stdout.strip().splitlines()[-1]))
+    return sum(len(t.encode("utf-8", "surrogatepass")) for t in texts) / seconds
 
 
 def main() -> None:
@@ -182,7 +153,7 @@ def main() -> None:
     parser.add_argument("--size", type=float, default=4.0, help="MB")
     parser.add_argument("--policy", default="surrogate")
     parser.add_argument("--model", help="model, or none for rules alone")
-    parser.add_argument("--presidio-python", default=sys.executable)
+    parser.add_argument("--peers-python", help="a Python that has the tools of peers.py installed")
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--stages", action="store_true")
     parser.add_argument("--profile", action="store_true")
@@ -209,11 +180,12 @@ def main() -> None:
         return
     seconds, size, _ = scrub(pipeline, repeated(documents, options.size * 1e6))
     print(f"deid: {size / seconds / 1e6:.2f} MB/s over {size / 1e6:.0f} MB, {memory():.0f} MB resident")
-    theirs = presidio(options.presidio_python, documents)
-    if theirs:
-        once = sum(len(d.text.encode("utf-8", "surrogatepass")) for d in documents)
-        print(f"Presidio without NER: {once / theirs / 1e6:.3f} MB/s")
-        print(f"{size / seconds / (once / theirs):.1f} times Presidio's throughput")
+    if options.peers_python:
+        spread = documents[:: max(1, len(documents) // SAMPLE)]
+        for name in PEERS:
+            theirs = peer(options.peers_python, name, spread)
+            if theirs:
+                print(f"{name}: {theirs / 1e6:.3f} MB/s; deid has {size / seconds / theirs:.1f} times its throughput")
 
 
 if __name__ == "__main__":
