@@ -91,5 +91,6 @@ int labeller_add_list(Labeller *self, Py_ssize_t list, PyObject *items, int exce
 void labeller_forget(Labeller *self);
 
 extern PyType_Spec labeller_spec, sieve_spec, viewer_spec;
+PyObject *py_phrases(PyObject *unused, PyObject *args), *py_abbreviating(PyObject *unused, PyObject *args);
 
 #endif

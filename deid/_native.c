@@ -442,6 +442,10 @@ static PyMethodDef methods[] = {
     {"epoch", py_epoch, METH_VARARGS,
      "epoch(begin, attribute, value, label, stretch, order, state, state_square, move, move_square, old_state, old_move, "
      "margin, l, rate, pull, drop, random) -> loss"},
+    {"phrases", py_phrases, METH_VARARGS,
+     "phrases(heads, lists, words, joined, passed, longest_first, sets) -> (matches, marks before words, marks at words)"},
+    {"abbreviating", py_abbreviating, METH_VARARGS,
+     "abbreviating(folded, starts, ends, longest) -> a byte a word: 1 for full stops right behind a short word"},
     {NULL, NULL, 0, NULL},
 };
 

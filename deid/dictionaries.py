@@ -27,13 +27,13 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from deid.cache import cached
+from deid.compiled import native
 from deid.errors import ConfigError
 from deid.resources import resource_folder
 from deid.safe_names import safe_name
@@ -298,14 +298,9 @@ def load_catalogues(kind: str, language: str, folders: Sequence[Path] = ()) -> I
             yield path, _read_toml(path)
 
 
-class _Node:
-    """A node of the phrase trie below the first word."""
-
-    __slots__ = ("children", "ends")
-
-    def __init__(self) -> None:
-        self.children: dict[str, _Node] = {}
-        self.ends: tuple[int, ...] = ()
+_Ends: TypeAlias = tuple[int, ...]
+_Level: TypeAlias = dict[str | None, Any]
+"""Word -> the lists that end with it, or the level of what may follow it; None -> the lists that end before that."""
 
 
 class PhraseMatcher:
@@ -327,37 +322,34 @@ class PhraseMatcher:
     def __init__(self, dictionaries: Iterable[Dictionary], tokenize: Callable[[str], Sequence[str]]) -> None:
         self.dictionaries = tuple(dictionaries)
         self.names = tuple(d.name for d in self.dictionaries)
-        self._single: dict[str, tuple[int, ...]] = {}
-        self._deep: dict[str, _Node] = {}
-        shared: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self._heads: _Level = {}
+        shared: dict[_Ends, _Ends] = {}
         for number, dictionary in enumerate(self.dictionaries):
             # identifier 2n stands for an item of list n, 2n + 1 for an exception of it
             for phrases, end in ((dictionary.phrases, 2 * number), (dictionary.exceptions, 2 * number + 1)):
                 for phrase in phrases:
                     self._add(phrase, end, tokenize, shared)
-        self._heads = self._single.keys() | self._deep.keys()
 
-    def _add(
-        self,
-        phrase: str,
-        end: int,
-        tokenize: Callable[[str], Sequence[str]],
-        shared: dict[tuple[int, ...], tuple[int, ...]],
-    ) -> None:
+    def _add(self, phrase: str, end: int, tokenize: Callable[[str], Sequence[str]], shared: dict[_Ends, _Ends]) -> None:
         tokens = phrase.split(" ")
         if not all(map(str.isalpha, tokens)):
             tokens = [fold(t) for t in tokenize(phrase) if not t.isspace()]
         if not tokens:
             return
-        if len(tokens) == 1:
-            ends = (*self._single.get(tokens[0], ()), end)
-            self._single[tokens[0]] = shared.setdefault(ends, ends)
-            return
-        node = self._deep.setdefault(tokens[0], _Node())
-        for token in tokens[1:]:
-            node = node.children.setdefault(token, _Node())
-        if end not in node.ends:
-            node.ends = (*node.ends, end)
+        *others, last = tokens
+        level = self._heads
+        for token in others:
+            entry = level.get(token)
+            if not isinstance(entry, dict):
+                entry = level[token] = {} if entry is None else {None: entry}
+            level = entry
+        known: Any = level.get(last, ())
+        key: str | None = last
+        if isinstance(known, dict):
+            level, key, known = known, None, known.get(None, ())
+        if end not in known:
+            ends = (*known, end)
+            level[key] = shared.setdefault(ends, ends)
 
     def match(self, tokens: Sequence[str]) -> list[tuple[int, int, str]]:
         """Find the phrases.
@@ -373,7 +365,7 @@ class PhraseMatcher:
             First token, one past the last token, name of the list; sorted.
         """
         words, places, joined = _content(tokens)
-        found = sorted(self._matches(words, joined))
+        found, _, _ = self.scan(words, joined)
         return [(places[start], places[end - 1] + 1, self.names[number]) for start, end, number in found]
 
     def match_words(self, words: Sequence[str], joined: Sequence[int]) -> list[tuple[int, int, str]]:
@@ -391,36 +383,71 @@ class PhraseMatcher:
         list of (int, int, str)
             First word, one past the last word, name of the list; sorted.
         """
-        return [(start, end, self.names[number]) for start, end, number in sorted(self._matches(words, joined))]
+        found, _, _ = self.scan(list(words), bytes(joined))
+        return [(start, end, self.names[number]) for start, end, number in found]
 
-    def _matches(self, words: Sequence[str], joined: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    def scan(
+        self,
+        words: list[str],
+        joined: bytes,
+        *,
+        passed: bytes | None = None,
+        longest_first: bool = False,
+        marks: tuple[frozenset[str], ...] = (),
+    ) -> tuple[list[tuple[int, int, int]], dict[int, Set[str]], dict[int, Set[str]]]:
+        """Find the phrases among words that are folded already, by the numbers of their lists.
+
+        Parameters
+        ----------
+        words : list of str
+            Words in the form of `fold`.
+        joined : bytes
+            Whether each word may continue a phrase that the word before belongs to.
+        passed : bytes, optional
+            Whether each word is passed over as if it were not there.
+        longest_first : bool
+            Whether of the matches that start at one word the longest comes first, not the shortest.
+        marks : tuple of frozenset
+            For the last of the lists a set each: what a match of it says about the words around it.
+
+        Returns
+        -------
+        list of (int, int, int)
+            First word, one past the last word, number of the list, of all lists without marks; sorted.
+        dict of int to set
+            Word -> the marks of the matches that end right before it, joined, in the order of the matches.
+        dict of int to set
+            Word -> the marks of the matches that start with it, joined.
+        """
+        if native is not None:
+            return native.phrases(self._heads, len(self.names), words, joined, passed, longest_first, marks)
+        plain = len(self.names) - len(marks)
+        found: list[tuple[int, int, int]] = []
+        before: dict[int, Set[str]] = {}
+        at: dict[int, Set[str]] = {}
+        turn = -1 if longest_first else 1
+        for start, end, number in sorted(self._matches(words, joined, passed), key=lambda m: (m[0], turn * m[1], m[2])):
+            if number < plain:
+                found.append((start, end, number))
+            else:
+                before[end] = before.get(end, frozenset()) | marks[number - plain]
+                at[start] = at.get(start, frozenset()) | marks[number - plain]
+        return found, before, at
+
+    def _matches(self, words: list[str], joined: bytes, passed: bytes | None) -> Iterator[tuple[int, int, int]]:
         free = [0] * len(self.names)  # first word that a further match of the list may start at
         shadow = [0] * len(self.names)  # end of the exceptions of the list seen so far
-        single, deep, count = self._single, self._deep, len(words)
-        # most words begin no phrase, and behind most that do the phrase does not go on
-        for first in compress(range(count), map(self._heads.__contains__, words)):
-            word, last = words[first], first + 1
-            ends = single.get(word)
-            node = deep.get(word)
-            if node is not None:
-                node = node.children.get(words[last]) if last < count and joined[last] else None
-            if node is None:
-                if ends is None:
-                    continue
-                if len(ends) == 1:  # one word of one list, as nearly always
-                    number = ends[0] >> 1
-                    if ends[0] & 1:
-                        shadow[number] = max(shadow[number], last)
-                    elif first >= free[number] and last > shadow[number]:
-                        free[number] = last
-                        yield first, last, number
-                    continue
-            longest = dict.fromkeys(ends, first + 1) if ends else {}
-            while node is not None:
-                last += 1
-                for end in node.ends:
-                    longest[end] = last
-                node = node.children.get(words[last]) if last < count and joined[last] else None
+        places = [i for i in range(len(words)) if not (passed and passed[i])]
+        for depth, first in enumerate(places):
+            longest: dict[int, int] = {}
+            entry = self._heads.get(words[first])
+            while entry is not None:
+                level = entry if isinstance(entry, dict) else {None: entry}
+                longest |= dict.fromkeys(level.get(None, ()), places[depth] + 1)
+                depth += 1
+                if depth == len(places) or not joined[places[depth]]:
+                    break
+                entry = level.get(words[places[depth]])
             for end, stop in longest.items():
                 if end & 1:
                     shadow[end >> 1] = max(shadow[end >> 1], stop)
@@ -431,11 +458,11 @@ class PhraseMatcher:
                     yield first, stop, number
 
 
-def _content(tokens: Sequence[str]) -> tuple[list[str], list[int], list[bool]]:
+def _content(tokens: Sequence[str]) -> tuple[list[str], list[int], bytes]:
     """Return folded words, their token numbers, and whether each may continue the phrase before it."""
     words: list[str] = []
     places: list[int] = []
-    joined: list[bool] = []
+    joined = bytearray()
     breaks = 0
     for place, token in enumerate(tokens):
         if token.isspace():
@@ -445,4 +472,4 @@ def _content(tokens: Sequence[str]) -> tuple[list[str], list[int], list[bool]]:
         places.append(place)
         joined.append(breaks < 2)
         breaks = 0
-    return words, places, joined
+    return words, places, bytes(joined)

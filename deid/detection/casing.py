@@ -133,9 +133,10 @@ def _written(view: View, classes: list[int], proper: bytearray, index: int, word
 def _proper(view: View, classes: list[int], lexicon: Lexicon) -> bytearray:
     """Mark the words of listed places and institutions, those before the head of one, and those of an address."""
     marked = bytearray(len(view))
-    for start, end, bits in lexicon.of(view).phrases:
-        if bits & _PHRASES:
-            marked[start:end] = b"\1" * (end - start)
+    for start, held in lexicon.of(view).phrases.items():
+        for end, bits in held:
+            if bits & _PHRASES:
+                marked[start:end] = b"\1" * (end - start)
     for index, bits in enumerate(classes):
         if not bits & _HEADS or not index:
             continue

@@ -180,7 +180,7 @@ class Ensemble:
                 else:
                     spans = recognizer.find(read)
                 posts += [(rank, span) for span in spans]
-        return posts, scene or scene_of(view_of(document.text), lexicon, Scan([], [], []))
+        return posts, scene or scene_of(view_of(document.text), lexicon, Scan([], [], {}, {}))
 
 
 def readings(text: str, lexicon: Lexicon) -> tuple[str, ...]:

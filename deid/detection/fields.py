@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
-from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import regex
 
+from deid.compiled import native
 from deid.detection.checks import CHECKS
 from deid.detection.patterns import Context, compiled_of, value_of
 from deid.detection.view import View, words_of
@@ -20,6 +20,8 @@ __all__ = ["CUES", "Cue", "Field", "LabelFinder", "ListRule", "PersonField", "Pe
 
 _STRICT = regex.compile(r"[:#=|\t^]")
 _SECONDS = 20.0
+_ABBREVIATION = 5
+"""Letters of the longest abbreviation that a full stop belongs to."""
 
 CUES = [
     *("naming", "greeting", "closing", "contact", "doctor", "signer", "lives", "where", "hospital_at", "work_at"),
@@ -130,8 +132,10 @@ class Scan:
     """Labelled values and items of lists."""
     labels: list[PersonLabel]
     """Labels of persons, in order."""
-    cues: list[tuple[int, int, str]]
-    """Cues: first word, one past the last, name."""
+    cues_before: dict[int, Set[str]]
+    """Word -> names of the cues that end right before it."""
+    cues_at: dict[int, Set[str]]
+    """Word -> names of the cues that start with it."""
 
 
 class LabelFinder:
@@ -157,37 +161,30 @@ class LabelFinder:
         folders: Sequence[Path] = (),
     ) -> None:
         labelled: list[Field | PersonField] = [*fields, *persons]
-        self._rules: dict[str, Field | ListRule | PersonField | Cue] = {r.name: r for r in labelled}
-        self._rules.update((r.name, r) for r in lists)
-        self._rules.update((c.name, c) for c in cues)
+        # of the rules that end at one place the first by name counts, so they are numbered in that order
+        self._rules: list[Field | ListRule | PersonField] = sorted([*labelled, *lists], key=lambda r: r.name)
         self._separator = regex.compile(separator, flags=regex.IGNORECASE)
-        phrases = [Dictionary(r.name, tuple(fold(label) for label in r.labels)) for r in labelled]
-        for rule in lists:
-            loaded = [load_dictionary(name, folders) for name in rule.lists]
-            items = tuple(item for d in loaded for item in d.phrases)
-            phrases.append(Dictionary(rule.name, items, tuple(e for d in loaded for e in d.exceptions)))
         self.by_label: dict[str, Field | PersonField] = {fold(label): r for r in labelled for label in r.labels}
         """Folded label -> its field, for the columns of tables."""
-        phrases += [Dictionary(c.name, tuple(fold(w) for w in c.words)) for c in cues]
+        phrases = [_phrases_of(rule, folders) for rule in self._rules]
+        self._marks = tuple(frozenset((c.name,)) for c in cues)
+        phrases += [Dictionary(c.name, tuple(map(fold, c.words))) for c in cues]
         self._matcher = PhraseMatcher(phrases, _undotted_words)
 
     def find(self, view: View) -> Scan:
         """Scan a text."""
-        scan = Scan([], [], [])
+        matches, before, at = self._matcher.scan(
+            view.folded, view.joined(), passed=_abbreviating(view), longest_first=True, marks=self._marks
+        )
+        scan = Scan([], [], before, at)
+        text, starts, ends = view.text, view.starts, view.ends
         covered = 0
-        places, words, joined = _undotted(view)
-        matches = self._matcher.match_words(words, joined)
-        for first, stop, name in sorted(matches, key=lambda m: (m[0], -m[1], m[2])):
-            start, end = places[first], places[stop - 1] + 1
-            rule = self._rules[name]
-            if isinstance(rule, Cue):
-                scan.cues.append((start, end, name))
-                continue
-            extent = (view.starts[start], view.ends[end - 1])
+        for start, end, number in matches:
+            rule = self._rules[number]
             if end == start + 1 and start and view.strings[start - 1] == "/" and not view.gap(start):
                 continue  # "mg/dL"
             if isinstance(rule, ListRule):
-                span = rule.judge(view.text, *extent)
+                span = rule.judge(text, starts[start], ends[end - 1])
             elif end < covered:
                 continue  # "id" inside of "patient id" is no label of its own
             else:
@@ -195,29 +192,32 @@ class LabelFinder:
                 if isinstance(rule, PersonField):
                     scan.labels.append(PersonLabel(rule, start, end))
                     continue
-                span = rule.value(view.text, extent, self._separator)
+                span = rule.value(text, (starts[start], ends[end - 1]), self._separator)
             if span is not None:
                 scan.spans.append(span)
         return scan
+
+
+def _phrases_of(rule: Field | ListRule | PersonField, folders: Sequence[Path]) -> Dictionary:
+    """Return what a rule looks for."""
+    if not isinstance(rule, ListRule):
+        return Dictionary(rule.name, tuple(map(fold, rule.labels)))
+    loaded = [load_dictionary(name, folders) for name in rule.lists]
+    items = tuple(item for d in loaded for item in d.phrases)
+    return Dictionary(rule.name, items, tuple(e for d in loaded for e in d.exceptions))
 
 
 def _undotted_words(phrase: str) -> list[str]:
     return [w for w in words_of(phrase) if w != "."]
 
 
-def _undotted(view: View) -> tuple[Sequence[int], list[str], bytes]:
-    """Return the words without the full stops of abbreviations (*Med. Rec. No.* is *med rec no*).
-
-    Returns
-    -------
-    (sequence of int, list of str, bytes)
-        The places of the words, the words, and whether each may continue a phrase.
-    """
-    starts, ends, strings, folded = view.starts, view.ends, view.strings, view.folded
-    kept = bytearray(b"\1") * len(view)
-    index = -1
-    for _ in range(folded.count(".")):
-        index = folded.index(".", index + 1)
-        kept[index] = not (index and starts[index] == ends[index - 1] and len(strings[index - 1]) < 6)
-    joined = bytes(compress(view.joined(), kept))
-    return list(compress(range(len(view)), kept)), list(compress(folded, kept)), joined
+def _abbreviating(view: View) -> bytes:
+    """Mark the full stops of abbreviations, which are passed over (*Med. Rec. No.* is *med rec no*)."""
+    folded, starts, ends = view.folded, view.starts, view.ends
+    if native is not None:
+        return native.abbreviating(folded, starts, ends, _ABBREVIATION)
+    marked = bytearray(len(view))
+    for index in range(1, len(view)):
+        short = ends[index - 1] - starts[index - 1] <= _ABBREVIATION
+        marked[index] = folded[index] == "." and short and starts[index] == ends[index - 1]
+    return bytes(marked)

@@ -54,8 +54,8 @@ class Marks:
 
     words: list[int] = field(repr=False)
     """Classes of each word."""
-    phrases: list[tuple[int, int, int]] = field(repr=False)
-    """Phrases: first word, one past the last, class; sorted."""
+    phrases: dict[int, list[tuple[int, int]]] = field(repr=False)
+    """First word -> phrases that start there: one past the last word, class; sorted."""
 
 
 class Classes(dict[str, int]):
@@ -81,8 +81,8 @@ class Lexicon:
     """Single word -> classes."""
     phrases: PhraseMatcher = field(repr=False)
     """Items of more than one word, and exceptions."""
-    phrase_classes: dict[str, int] = field(repr=False)
-    """List -> class, for the matches of ``phrases``."""
+    phrase_classes: tuple[int, ...] = field(repr=False)
+    """Class of each list of ``phrases``."""
     vocabulary: Vocabulary = field(repr=False)
     """Small words, by what they do."""
     letters: frozenset[str] = field(default=frozenset(), repr=False)
@@ -118,12 +118,13 @@ class Lexicon:
             found = native.Viewer.classes(view.folded, view.kinds, table)
         else:
             found = [table[w] if kind > NUMBER else 0 for w, kind in zip(view.folded, view.kinds, strict=True)]
-        phrases = []
-        for start, end, name in self.phrases.match_words(view.folded, view.joined()):
+        phrases: dict[int, list[tuple[int, int]]] = {}
+        matches, _, _ = self.phrases.scan(view.folded, view.joined())
+        for start, end, number in matches:
             if end == start + 1:
-                found[start] |= self.phrase_classes[name]
+                found[start] |= self.phrase_classes[number]
             else:
-                phrases.append((start, end, self.phrase_classes[name]))
+                phrases.setdefault(start, []).append((end, self.phrase_classes[number]))
         return Marks(found, phrases)
 
 
@@ -142,7 +143,7 @@ def load_lexicon(language: str, folders: Sequence[Path] = ()) -> Lexicon:
 def _load(language: str, folders: tuple[Path, ...]) -> Lexicon:
     words: dict[str, int] = {}
     phrases: list[Dictionary] = []
-    phrase_classes: dict[str, int] = {}
+    phrase_classes: list[int] = []
     for name in available(language, folders):
         dictionary = load_dictionary(name, folders)
         label = dictionary.source.get("class")
@@ -167,7 +168,7 @@ def _load(language: str, folders: tuple[Path, ...]) -> Lexicon:
         words.update(single)
         if matched:
             phrases.append(Dictionary(name, tuple(matched), dictionary.exceptions, dictionary.source))
-            phrase_classes[name] = bit
+            phrase_classes.append(bit)
     vocabulary = load_vocabulary(language, folders)
     letters = frozenset(w for w, c in words.items() if len(w) < 4 and c & _LETTERS)
-    return Lexicon(language, words, PhraseMatcher(phrases, words_of), phrase_classes, vocabulary, letters)
+    return Lexicon(language, words, PhraseMatcher(phrases, words_of), tuple(phrase_classes), vocabulary, letters)

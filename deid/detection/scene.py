@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from dataclasses import dataclass, field
 from itertools import compress
 
@@ -33,9 +33,9 @@ class Scene:
     """Classes of each word (bits of `deid.detection.lexicon.CLASSES`)."""
     phrases: dict[int, list[tuple[int, int]]] = field(repr=False)
     """First word -> phrases of the lists that start there: one past the last word, class."""
-    cues_before: dict[int, set[str]] = field(repr=False)
+    cues_before: dict[int, Set[str]] = field(repr=False)
     """Word -> names of the cues that end right before it."""
-    cues_at: dict[int, set[str]] = field(repr=False)
+    cues_at: dict[int, Set[str]] = field(repr=False)
     """Word -> names of the cues that start with it."""
     protected: bytearray = field(repr=False)
     """1 for each word inside a clinical phrase of several words."""
@@ -122,27 +122,24 @@ class Scene:
 def scene_of(view: View, lexicon: Lexicon, scan: Scan) -> Scene:
     """Join what the lexicon and the scan of labels say."""
     marks = lexicon.of(view)
-    phrases: dict[int, list[tuple[int, int]]] = {}
     protected = bytearray(len(view))
-    for start, end, classes in marks.phrases:
-        phrases.setdefault(start, []).append((end, classes))
-        if classes & _CLINICAL_PHRASE:
-            protected[start:end] = b"\1" * (end - start)
-    before: dict[int, set[str]] = {}
-    at: dict[int, set[str]] = {}
-    for start, end, name in scan.cues:
-        # nearly always the only one there
-        if end in before:
-            before[end].add(name)
-        else:
-            before[end] = {name}
-        if start in at:
-            at[start].add(name)
-        else:
-            at[start] = {name}
+    for start, held in marks.phrases.items():
+        for end, classes in held:
+            if classes & _CLINICAL_PHRASE:
+                protected[start:end] = b"\1" * (end - start)
     letters = len(view) - view.kinds.count(SIGN) - view.kinds.count(NUMBER)
     capitals = letters - view.kinds.count(LOWER)
     if letters and capitals >= _QUIET_SHARE * letters:  # unless they are single letters
         capitals = sum(1 for k, s in zip(view.kinds, view.strings, strict=True) if k > LOWER and len(s) > 1)
     quiet = letters > 0 and capitals < _QUIET_SHARE * letters
-    return Scene(view, marks.words, phrases, before, at, protected, quiet, lexicon.vocabulary, lexicon.letters)
+    return Scene(
+        view,
+        marks.words,
+        marks.phrases,
+        scan.cues_before,
+        scan.cues_at,
+        protected,
+        quiet,
+        lexicon.vocabulary,
+        lexicon.letters,
+    )
