@@ -446,6 +446,7 @@ static PyMethodDef methods[] = {
      "phrases(heads, lists, words, joined, passed, longest_first, sets) -> (matches, marks before words, marks at words)"},
     {"abbreviating", py_abbreviating, METH_VARARGS,
      "abbreviating(folded, starts, ends, longest) -> a byte a word: 1 for full stops right behind a short word"},
+    {"quicken", quicken, METH_VARARGS, "quicken(class, fields, values): make objects of a data class without its initializer"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -455,12 +456,14 @@ static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "deid._native", "Hot 
 PyMODINIT_FUNC PyInit__native(void)
 {
     PyObject *made = PyModule_Create(&module), *labeller = PyType_FromSpec(&labeller_spec),
-             *sieve = PyType_FromSpec(&sieve_spec), *viewer = PyType_FromSpec(&viewer_spec);
-    if (made && (!labeller || !sieve || !viewer || PyModule_AddObjectRef(made, "Labeller", labeller) ||
+             *sieve = PyType_FromSpec(&sieve_spec), *viewer = PyType_FromSpec(&viewer_spec),
+             *reader = PyType_FromSpec(&reader_spec);
+    if (made && (!labeller || !sieve || !viewer || !reader || PyModule_AddObjectRef(made, "Reader", reader) || PyModule_AddObjectRef(made, "Labeller", labeller) ||
                  PyModule_AddObjectRef(made, "Sieve", sieve) || PyModule_AddObjectRef(made, "Viewer", viewer)))
         Py_CLEAR(made);
     Py_XDECREF(labeller);
     Py_XDECREF(sieve);
     Py_XDECREF(viewer);
+    Py_XDECREF(reader);
     return made;
 }

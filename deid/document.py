@@ -11,12 +11,14 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
+from deid.compiled import quick
 from deid.errors import OffsetError
 from deid.safe_names import safe_name
 
 __all__ = ["Document", "Edit", "Failure", "Span", "apply_edits", "by_position", "check_spans", "resolve_overlaps"]
 
 
+@quick
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
     """A stretch of a document's text that is (or is said to be) PHI.
@@ -111,6 +113,7 @@ class Failure:
     """Real path or id, which may carry PHI: only for files that the user asked for, never for messages."""
 
 
+@quick
 @dataclass(frozen=True, slots=True, order=True)
 class Edit:
     """One replacement: where it was, where it is now. Holds offsets and category, no text."""

@@ -8,8 +8,7 @@ no list has get a capital where the document is in capitals. Every character sta
 
 from __future__ import annotations
 
-import string
-
+from deid.compiled import native
 from deid.detection.lexicon import Lexicon, classes_of
 from deid.detection.view import NUMBER, SIGN, View, view_of
 
@@ -19,7 +18,6 @@ _MOST_LOWER, _LEAST_LETTERS = 0.25, 20
 """Share of small letters up to which a document counts as written in capitals; letters that a document needs."""
 _MOST_CAPITAL_WORDS = 0.03
 _SAMPLE = 1000
-_SMALL, _CAPITAL = string.ascii_lowercase.encode(), string.ascii_uppercase.encode()
 _NAME = classes_of("given", "last")
 _GIVEN, _CLINICAL, _WORD = classes_of("given"), classes_of("clinical"), classes_of("word", "function")
 _SURE_NAME = classes_of("mostly_name")
@@ -79,11 +77,11 @@ def recase(text: str, lexicon: Lexicon) -> str:
 def silent(text: str) -> str:
     """Tell whether a document is in ``capitals`` or in ``small`` letters; empty for ordinary case."""
     if text.islower():
-        return "small" if sum(map(str.isalpha, text)) >= _LEAST_LETTERS else ""
-    letters, lower, upper = _letters(text[:_SAMPLE])
+        return "small" if _letters(text, len(text))[0] >= _LEAST_LETTERS else ""
+    letters, lower, upper = _letters(text, _SAMPLE)
     if _MOST_LOWER * letters < lower and upper > 0.04 * letters:
         return ""  # most documents: told by their beginning
-    _, lower, upper = _letters(text)
+    _, lower, upper = _letters(text, len(text))
     if upper + lower < _LEAST_LETTERS:
         return ""
     if lower <= _MOST_LOWER * (upper + lower):
@@ -95,14 +93,13 @@ def silent(text: str) -> str:
     return "small" if begun <= _MOST_CAPITAL_WORDS * len(words) else ""
 
 
-def _letters(text: str) -> tuple[int, int, int]:
-    """Count letters, small letters and capitals."""
-    if not text.isascii():
-        return sum(map(str.isalpha, text)), sum(map(str.islower, text)), sum(map(str.isupper, text))
-    plain = text.encode("ascii")
-    lower = len(plain) - len(plain.translate(None, _SMALL))
-    upper = len(plain) - len(plain.translate(None, _CAPITAL))
-    return lower + upper, lower, upper
+def _letters(text: str, stop: int) -> tuple[int, int, int]:
+    """Count letters, small letters and capitals among the first characters."""
+    if native is not None:
+        counts: tuple[int, int, int] = native.Reader.letters(text, stop)
+        return counts
+    text = text[:stop]
+    return sum(map(str.isalpha, text)), sum(map(str.islower, text)), sum(map(str.isupper, text))
 
 
 def _written(view: View, classes: list[int], proper: bytearray, index: int, word: str, capitals: bool) -> str:

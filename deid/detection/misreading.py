@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import functools
 import re
+from typing import Any
 
 import regex
 
+from deid.compiled import native
 from deid.detection.lexicon import Lexicon, classes_of
 
 __all__ = ["decipher"]
@@ -30,19 +32,18 @@ _WITH_DIGIT = regex.compile(r"(?<!\S)[^\s0-9]*+[0-9]\S*+")
 _FLANKED = regex.compile(r"[0-9][^0-9/.()-]+[0-9]")
 _YEAR = regex.compile(r"(?<![A-Za-z0-9./-])(?=[A-Za-z]{0,2}[0-9])(?:[1lI][9gq]|[2Z][0OQ])[0-9OlISBg]{2}(?![A-Za-z0-9])")
 _GROUP = regex.compile(rf"(?<=[0-9)][ .-])[0-9{_LIKE_DIGIT}]{{3,4}}(?=[ .-][0-9]{{3}})")
-# whatever `_GROUP` would change is found by this; there is nearly never anything
+# whatever `_GROUP` would change lies in a stretch with this, and in a text with that; there is nearly never anything
+_MAYBE_GROUP = re.compile(rf"(?:^|[.-])(?=[0-9]*[{_LIKE_DIGIT}])[0-9{_LIKE_DIGIT}]{{3,4}}(?:$|[.-])")
 _MIXED_GROUP = re.compile(rf"[0-9)][ .-](?=[0-9]*[{_LIKE_DIGIT}])[0-9{_LIKE_DIGIT}]{{3,4}}[ .-][0-9]{{3}}")
 _LETTER, _DIGIT = re.compile(r"[^\W\d_]"), re.compile("[0-9]")
-_RARE_BLANK = re.compile("[\x1c-\x1f]")
-"""What `str.split` takes for white space and the expressions do not."""
+_PIECE = regex.compile(r"\S+")
 _REMEMBERED = 20_000
 _LEAST_LONG, _LEAST_DIGITS, _LEAST_DATED, _MOST_LETTERS = 6, 0.6, 0.4, 4
 _INSIDE = regex.compile(r"(?<=\p{L})[0158](?=\p{Ll})")
 _WORD = regex.compile(r"(?<![\p{L}0-9])\p{L}[\p{Ll}0158]{3,20}+(?![\p{L}0-9])")
 _LEAST_LETTERS = 0.7
-_SPELT = regex.compile(r"(?<![\p{L}0-9'\u2019-])[A-Za-z][a-z]{3,20}+(?![\p{L}0-9'\u2019-])")
-_SPELT_ASCII = re.compile(r"(?<![A-Za-z0-9'-])[A-Za-z][a-z]{3,20}+(?![A-Za-z0-9'-])")
-"""The same for texts in ASCII."""
+_SPELT = re.compile(r"(?<![A-Za-z0-9'\u2019-])[A-Za-z][a-z]{3,20}(?![A-Za-z0-9'\u2019-])")
+"""Words of ASCII letters; those that another letter touches are parts of words."""
 _TAKEN_FOR = {
     **{"c": "e", "e": "c", "o": "ao", "a": "o", "u": "n", "n": "urh", "b": "h", "h": "b", "f": "t", "t": "f", "l": "i"},
     **{"i": "l", "v": "y", "y": "v", "q": "g", "g": "q", "N": "M", "F": "E", "E": "F", "P": "R", "B": "R", "r": "n"},
@@ -72,10 +73,38 @@ def decipher(text: str, lexicon: Lexicon) -> str:
     'Dr. Johnson, DOB 03/14/2019, B12 low, L5-S1'
     """
     read = text
-    if _MIXED_GROUP.search(text) or _RARE_BLANK.search(text) or any(map(_misread, set(text.split()))):
-        read = _GROUP.sub(_digits, _numbers(read))
-        read = _words(read)
-    return _respell(read, lexicon)
+    small, mixed = _suspects(text, lexicon)
+    if any(map(_changes, mixed)) or (any(map(_MAYBE_GROUP.search, mixed)) and _MIXED_GROUP.search(text)):
+        read = _words(_GROUP.sub(_digits, _numbers(text)))
+        small, _ = _suspects(read, lexicon)
+    noisy = small >= _FEWEST and small >= _NOISY * text.count(" ")
+    return _respell(read, lexicon) if noisy else read
+
+
+def _suspects(text: str, lexicon: Lexicon) -> tuple[int, list[str]]:
+    """Count the misread words in small letters, and return the stretches without white space of digits and letters."""
+    if native is not None:
+        found: tuple[int, list[str]] = _reader(lexicon).read(text)
+        return found
+    spelt = _spelt(text)
+    misspelt = {w for w in {w for w, _ in spelt} if w[0].islower() and _spelling(w, lexicon)}
+    mixed = [piece for piece in _PIECE.findall(text) if _DIGIT.search(piece) and _LETTER.search(piece)]
+    return sum(w in misspelt for w, _ in spelt), mixed
+
+
+@functools.lru_cache(maxsize=8)
+def _reader(lexicon: Lexicon) -> Any:
+    return native.Reader(lambda word: _spelling(word, lexicon) != "")
+
+
+def _spelt(text: str) -> list[tuple[str, int]]:
+    """Return the words that may be misread, and where they are."""
+    beside = f" {text} "
+    return [
+        (found[0], found.start())
+        for found in _SPELT.finditer(text)
+        if not beside[found.start()].isalpha() and not beside[found.end() + 1].isalpha()
+    ]
 
 
 def _numbers(text: str) -> str:
@@ -88,16 +117,9 @@ def _words(text: str) -> str:
     return _WITH_DIGIT.sub(lambda piece: _WORD.sub(_word, piece[0]), text)
 
 
-def _misread(piece: str) -> bool:
-    """Tell whether a stretch without white space looks misread."""
-    # a letter and a digit is what all have; most pieces are words
-    return not piece.isalpha() and _changes(piece)
-
-
 @functools.lru_cache(maxsize=_REMEMBERED)
 def _changes(piece: str) -> bool:
-    if not _DIGIT.search(piece) or not _LETTER.search(piece):
-        return False
+    """Tell whether a stretch without white space looks misread."""
     return _numbers(piece) != piece or _words(piece) != piece
 
 
@@ -107,26 +129,21 @@ def _digits(found: regex.Match[str]) -> str:
 
 
 def _respell(text: str, lexicon: Lexicon) -> str:
-    """Read misread words as words of the lists, in a document that has many of them."""
-    known = lexicon.words
-    words = (_SPELT_ASCII if text.isascii() else _SPELT).findall(text)
-    # a word at a time, for most occur often; those that no list has are few
-    spelt = {w: s for w in set(words) if w.lower() not in known and (s := _spelling(w, lexicon))}
-    misspelt = {w for w, s in spelt.items() if s[0].islower()}
-    small = sum(map(misspelt.__contains__, words)) if misspelt else 0
-    if small < _FEWEST or small < _NOISY * text.count(" "):
-        return text
+    """Read misread words as words of the lists."""
     pieces = list(text)
-    for found in _SPELT.finditer(text):
-        if found[0] in spelt:
-            pieces[found.start() : found.end()] = spelt[found[0]]
+    for word, start in _spelt(text):
+        spelling = _spelling(word, lexicon)
+        if spelling:
+            pieces[start : start + len(word)] = spelling
     return "".join(pieces)
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
 def _spelling(word: str, lexicon: Lexicon) -> str:
-    """Return the word of the lists that one misread letter makes of a word; empty when there is none."""
+    """Return the word of the lists that one misread letter makes of a word that no list has; empty: none."""
     known = lexicon.words
+    if word.lower() in known:
+        return ""
     for index, letter in enumerate(word):
         for other in _TAKEN_FOR.get(letter, ""):
             spelt = word[:index] + other + word[index + 1 :]

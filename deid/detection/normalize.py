@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import regex
 
+from deid.compiled import native
 from deid.document import Span
 
 __all__ = ["Normalized", "normalize"]
@@ -50,6 +51,8 @@ _LATIN = regex.compile(r"\p{Latin}")
 _LATER = "\u2013\u2014\u2020\u2021\u2022\u2026\u20ac\u2122\u2190\u2191\u2192\u2193\u2260\u2264\u2265"
 _ORDINARY = frozenset(c for c in (*map(chr, range(0x250)), *_LATER) if ord(c) not in _PLAIN and not _INVISIBLE.match(c))
 """Characters that stay as they are; most texts have no others."""
+_TABLE = bytes(chr(code) in _ORDINARY for code in range(max(map(ord, _ORDINARY)) + 1))
+"""The same, a byte for each character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +73,19 @@ class Normalized:
 
 def normalize(text: str) -> Normalized:
     """Return the text without invisible characters and look-alikes; ASCII texts are returned as they are."""
-    if text.isascii() or _ORDINARY.issuperset(text):
+    odd = "" if text.isascii() else _odd(text)
+    if not odd:
         return Normalized(text)
-    plain = _fold_width(text)
-    for odd in set(plain):
-        if ord(odd) in _PLAIN:  # `str.translate` asks for every character
-            plain = plain.replace(odd, _PLAIN[ord(odd)])
-    if _FOREIGN.search(plain):
+    plain = text
+    if _OTHER_WIDTH.search(odd):
+        plain = _fold_width(text)
+        odd = _odd(plain)
+    for character in odd:
+        if ord(character) in _PLAIN:  # `str.translate` asks for every character
+            plain = plain.replace(character, _PLAIN[ord(character)])
+    if _FOREIGN.search(odd):
         plain = _MIXED_WORD.sub(_latin, plain)
-    if not _INVISIBLE.search(plain):
+    if not _INVISIBLE.search(odd):
         return Normalized(plain)
     origin, last = array("q"), 0
     for found in _INVISIBLE.finditer(plain):
@@ -88,10 +95,16 @@ def normalize(text: str) -> Normalized:
     return Normalized(_INVISIBLE.sub("", plain), origin)
 
 
+def _odd(text: str) -> str:
+    """Return the characters that are not ordinary, each once."""
+    if native is not None:
+        found: str = native.Reader.odd(text, _TABLE)
+        return found
+    return "".join(set(text) - _ORDINARY)
+
+
 def _fold_width(text: str) -> str:
     """Replace full-width letters, digits and signs, and odd blanks, by ordinary ones, character by character."""
-    if not _OTHER_WIDTH.search(text):
-        return text
     return "".join(
         unicodedata.normalize("NFKC", c) if "\uff01" <= c <= "\uff5e" or "\U0001d400" <= c <= "\U0001d7ff" else c
         for c in text

@@ -1,0 +1,112 @@
+/* Objects of frozen data classes, made without their Python initializer; see deid.compiled.quick.
+ *
+ * The class stays what it is: only the call of it is answered here, by writing the arguments into the slots. A call that
+ * does not fit (an argument missing, unknown or given twice) goes the ordinary way, which says what is wrong.
+ */
+#include "_text.h"
+
+#include <structmember.h>
+
+enum { MOST_CLASSES = 32, MOST_FIELDS = 16 };
+
+typedef struct {
+    PyTypeObject *type;
+    Py_ssize_t fields;
+    PyObject *name[MOST_FIELDS], *value[MOST_FIELDS]; /* value: where none is given, NULL when one must be */
+    Py_ssize_t offset[MOST_FIELDS];
+} Maker;
+
+static Maker makers[MOST_CLASSES];
+static int made;
+
+static PyObject *make_ordinarily(PyObject *type, PyObject *const *given, Py_ssize_t count, PyObject *names)
+{
+    PyObject *arguments = PyTuple_New(count), *named = names ? PyDict_New() : NULL, *result = NULL;
+    int ok = arguments && (!names || named);
+    for (Py_ssize_t i = 0; ok && i < count; i++)
+        PyTuple_SET_ITEM(arguments, i, Py_NewRef(given[i]));
+    for (Py_ssize_t i = 0; ok && names && i < PyTuple_GET_SIZE(names); i++)
+        ok = !PyDict_SetItem(named, PyTuple_GET_ITEM(names, i), given[count + i]);
+    if (ok)
+        result = PyType_Type.tp_call(type, arguments, named);
+    Py_XDECREF(arguments);
+    Py_XDECREF(named);
+    return result;
+}
+
+static Py_ssize_t field_of(const Maker *maker, PyObject *name)
+{
+    for (Py_ssize_t i = 0; i < maker->fields; i++)
+        if (maker->name[i] == name) /* both are interned, as names in code are */
+            return i;
+    return -1;
+}
+
+static PyObject *make(PyObject *type, PyObject *const *given, size_t flags, PyObject *names)
+{
+    const Py_ssize_t count = PyVectorcall_NARGS(flags);
+    const Maker *maker = makers;
+    while (maker < makers + made && (PyObject *)maker->type != type)
+        maker++;
+    if (maker == makers + made || count > maker->fields)
+        return make_ordinarily(type, given, count, names);
+    PyObject *value[MOST_FIELDS] = {NULL};
+    for (Py_ssize_t i = 0; i < count; i++)
+        value[i] = given[i];
+    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++) {
+        const Py_ssize_t field = field_of(maker, PyTuple_GET_ITEM(names, i));
+        if (field < 0 || value[field])
+            return make_ordinarily(type, given, count, names);
+        value[field] = given[count + i];
+    }
+    for (Py_ssize_t i = 0; i < maker->fields; i++) {
+        if (!value[i])
+            value[i] = maker->value[i];
+        if (!value[i])
+            return make_ordinarily(type, given, count, names);
+    }
+    PyObject *object = maker->type->tp_alloc(maker->type, 0);
+    for (Py_ssize_t i = 0; object && i < maker->fields; i++)
+        *(PyObject **)((char *)object + maker->offset[i]) = Py_NewRef(value[i]);
+    return object;
+}
+
+/* quicken(class, fields, values): calls of the class write into its slots; values has those of fields that need not be
+ * given */
+PyObject *quicken(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyTypeObject *type;
+    PyObject *fields, *values;
+    if (!PyArg_ParseTuple(args, "O!O!O!", &PyType_Type, &type, &PyTuple_Type, &fields, &PyDict_Type, &values))
+        return NULL;
+    Maker maker = {.type = type, .fields = PyTuple_GET_SIZE(fields)};
+    int ok = made < MOST_CLASSES && maker.fields <= MOST_FIELDS && type->tp_itemsize == 0 &&
+             type->tp_new == PyBaseObject_Type.tp_new;
+    for (Py_ssize_t i = 0; ok && i < maker.fields; i++) {
+        PyObject *name = PyTuple_GET_ITEM(fields, i);
+        PyObject *slot = PyUnicode_CheckExact(name) ? PyObject_GetAttr((PyObject *)type, name) : NULL;
+        ok = slot && Py_IS_TYPE(slot, &PyMemberDescr_Type) && PyDescr_TYPE(slot) == type &&
+             ((PyMemberDescrObject *)slot)->d_member->type == T_OBJECT_EX;
+        if (ok) {
+            maker.offset[i] = ((PyMemberDescrObject *)slot)->d_member->offset;
+            maker.value[i] = Py_XNewRef(PyDict_GetItemWithError(values, name));
+            maker.name[i] = Py_NewRef(name);
+            PyUnicode_InternInPlace(&maker.name[i]);
+        }
+        Py_XDECREF(slot);
+    }
+    if (!ok || PyErr_Occurred()) {
+        PyErr_Clear();
+        for (Py_ssize_t i = 0; i < MOST_FIELDS; i++) {
+            Py_XDECREF(maker.name[i]);
+            Py_XDECREF(maker.value[i]);
+        }
+        PyErr_SetString(PyExc_TypeError, "a class whose fields are all slots of its own is wanted");
+        return NULL;
+    }
+    Py_INCREF(type); /* a maker lives as long as the process */
+    makers[made++] = maker;
+    type->tp_vectorcall = make;
+    Py_RETURN_NONE;
+}

@@ -1,0 +1,75 @@
+"""The compiled routes that tell whether a text is read a second time equal the Python ones."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deid.compiled import native
+from deid.detection import casing, misreading, normalize
+from deid.detection.lexicon import load_lexicon
+
+pytestmark = pytest.mark.skipif(native is None, reason="the compiled module is not there")
+
+LEXICON = load_lexicon("en")
+PIECES = ("Tbe", "aftcr", "Septcmber", "wcll", "hcr", "paticnt", "sbe", "O3/l4/2Ol9", "J0hnson", "B12", "1g91", "12")
+SIGNS = ("617-S55-0l23", "555 O12 3456", "500mg", "antidisestablishmentarian", "\u2019", "'", "-", "\x1c", "\x85", "é")
+SPACES = (" ", " ", " ", "\n", "\u00a0", "\u3000", "\u200b", "\U0001d400", "\uff21", "\u0430", "\u00bd", "\ud800")
+TEXTS = st.lists(st.sampled_from([*PIECES, *SIGNS, *SPACES]) | st.text(max_size=4), max_size=40).map("".join)
+
+
+def by_python(patch: pytest.MonkeyPatch) -> None:
+    for module in (casing, misreading, normalize):
+        patch.setattr(module, "native", None)
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS)
+def test_what_may_be_misread(text):
+    small, mixed = misreading._suspects(text, LEXICON)
+    read = misreading.decipher(text, LEXICON)
+    with pytest.MonkeyPatch.context() as patch:
+        by_python(patch)
+        assert misreading._suspects(text, LEXICON) == (small, mixed)
+        assert misreading.decipher(text, LEXICON) == read
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXTS, st.integers(-3, 90))
+def test_letters(text, stop):
+    stop = max(stop, 0)
+    found, how = casing._letters(text, stop), casing.silent(text)
+    with pytest.MonkeyPatch.context() as patch:
+        by_python(patch)
+        assert casing._letters(text, stop) == found
+        assert casing.silent(text) == how
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS)
+def test_normalizing(text):
+    odd, normal = normalize._odd(text), normalize.normalize(text)
+    with pytest.MonkeyPatch.context() as patch:
+        by_python(patch)
+        assert sorted(normalize._odd(text)) == sorted(odd)
+        assert normalize.normalize(text) == normal
+
+
+def test_a_reader_is_asked_once_a_word_and_passes_errors_on():
+    asked = []
+
+    def misread(word):
+        asked.append(word)
+        return word == "aftcr"
+
+    reader = native.Reader(misread)
+    assert reader.read("aftcr aftcr Words x-ray it's aftcrs") == (2, [])
+    assert reader.read("aftcr, 1a") == (1, ["1a"])
+    assert asked == ["aftcr", "Words", "aftcrs"]
+    with pytest.raises(ZeroDivisionError):
+        native.Reader(lambda word: 1 / 0).read("paticnt")
+    with pytest.raises(TypeError):
+        reader.read(b"bytes")
+    with pytest.raises(RuntimeError):
+        reader.__init__(misread)
