@@ -131,18 +131,24 @@ static int search(Search *s)
     return 0;
 }
 
-/* Add a mark to those of a word, a set that may be shared. */
-static int mark(PyObject *marks, Py_ssize_t index, PyObject *set)
+/* Return a set for each mark, empty. */
+static PyObject *sets_of(PyObject *marks)
 {
-    PyObject *key = PyLong_FromSsize_t(index), *held = key ? PyDict_GetItemWithError(marks, key) : NULL;
-    int failed = !key || (!held && PyErr_Occurred());
-    if (!failed && !held)
-        failed = PyDict_SetItem(marks, key, set);
-    else if (!failed && held != set) {
-        PyObject *both = PyNumber_Or(held, set);
-        failed = !both || PyDict_SetItem(marks, key, both);
-        Py_XDECREF(both);
+    PyObject *sets = PyDict_New();
+    for (Py_ssize_t i = 0; sets && i < PyTuple_GET_SIZE(marks); i++) {
+        PyObject *name = PyTuple_GET_ITEM(marks, i);
+        PyObject *set = PyUnicode_CheckExact(name) ? PySet_New(NULL) : wrong("marks are texts");
+        if (!set || PyDict_SetItem(sets, name, set))
+            Py_CLEAR(sets);
+        Py_XDECREF(set);
     }
+    return sets;
+}
+
+static int mark(PyObject *sets, PyObject *name, Py_ssize_t index)
+{
+    PyObject *key = PyLong_FromSsize_t(index);
+    const int failed = !key || PySet_Add(PyDict_GetItem(sets, name), key);
     Py_XDECREF(key);
     return failed ? -1 : 0;
 }
@@ -161,16 +167,16 @@ static PyObject *triple(const Match *match)
     return made;
 }
 
-/* Return the matches, and the marks before and at words of the lists from `plain` on, for which there are sets. */
-static PyObject *told(const Search *s, PyObject *sets)
+/* Return the matches, and the words before and at which the lists from `plain` on were found, by their marks. */
+static PyObject *told(const Search *s, PyObject *marks)
 {
-    const Py_ssize_t plain = s->lists - PyTuple_GET_SIZE(sets);
-    PyObject *found = PyList_New(0), *behind = PyDict_New(), *at = PyDict_New(), *result = NULL;
+    const Py_ssize_t plain = s->lists - PyTuple_GET_SIZE(marks);
+    PyObject *found = PyList_New(0), *behind = sets_of(marks), *at = sets_of(marks), *result = NULL;
     int failed = !found || !behind || !at;
     for (const Match *match = s->match; !failed && match < s->match + s->matches; match++) {
         if (match->number >= plain) {
-            PyObject *set = PyTuple_GET_ITEM(sets, match->number - plain);
-            failed = mark(behind, match->stop, set) || mark(at, match->first, set);
+            PyObject *name = PyTuple_GET_ITEM(marks, match->number - plain);
+            failed = mark(behind, name, match->stop) || mark(at, name, match->first);
             continue;
         }
         PyObject *made = triple(match);
@@ -189,15 +195,15 @@ PyObject *py_phrases(PyObject *unused, PyObject *args)
 {
     (void)unused;
     Search s = {0};
-    PyObject *sets, *result = NULL;
+    PyObject *marks, *result = NULL;
     Py_ssize_t joined, passed;
     if (!PyArg_ParseTuple(args, "O!nO!y#z#pO!", &PyDict_Type, &s.heads, &s.lists, &PyList_Type, &s.words, &s.joined,
-                          &joined, &s.passed, &passed, &s.longest_first, &PyTuple_Type, &sets))
+                          &joined, &s.passed, &passed, &s.longest_first, &PyTuple_Type, &marks))
         return NULL;
     s.count = PyList_GET_SIZE(s.words);
-    if (joined != s.count || (s.passed && passed != s.count) || s.lists < 0 || s.lists < PyTuple_GET_SIZE(sets) ||
+    if (joined != s.count || (s.passed && passed != s.count) || s.lists < 0 || s.lists < PyTuple_GET_SIZE(marks) ||
         s.lists > PY_SSIZE_T_MAX / 64) {
-        PyErr_SetString(PyExc_ValueError, "one byte a word is wanted, and no more sets than lists");
+        PyErr_SetString(PyExc_ValueError, "one byte a word is wanted, and no more marks than lists");
         return NULL;
     }
     s.longest = calloc((size_t)(6 * s.lists + 1), sizeof *s.longest);
@@ -205,7 +211,7 @@ PyObject *py_phrases(PyObject *unused, PyObject *args)
         s.touched = s.longest + 2 * s.lists;
         s.free = s.longest + 4 * s.lists;
         s.shadow = s.longest + 5 * s.lists;
-        result = search(&s) ? NULL : told(&s, sets);
+        result = search(&s) ? NULL : told(&s, marks);
     } else
         PyErr_NoMemory();
     free(s.longest);

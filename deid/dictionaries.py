@@ -27,7 +27,7 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -393,8 +393,8 @@ class PhraseMatcher:
         *,
         passed: bytes | None = None,
         longest_first: bool = False,
-        marks: tuple[frozenset[str], ...] = (),
-    ) -> tuple[list[tuple[int, int, int]], dict[int, Set[str]], dict[int, Set[str]]]:
+        marks: tuple[str, ...] = (),
+    ) -> tuple[list[tuple[int, int, int]], dict[str, set[int]], dict[str, set[int]]]:
         """Find the phrases among words that are folded already, by the numbers of their lists.
 
         Parameters
@@ -407,31 +407,31 @@ class PhraseMatcher:
             Whether each word is passed over as if it were not there.
         longest_first : bool
             Whether of the matches that start at one word the longest comes first, not the shortest.
-        marks : tuple of frozenset
-            For the last of the lists a set each: what a match of it says about the words around it.
+        marks : tuple of str
+            Names of the last of the lists, of which it is only told where they begin and end.
 
         Returns
         -------
         list of (int, int, int)
             First word, one past the last word, number of the list, of all lists without marks; sorted.
-        dict of int to set
-            Word -> the marks of the matches that end right before it, joined, in the order of the matches.
-        dict of int to set
-            Word -> the marks of the matches that start with it, joined.
+        dict of str to set
+            Mark -> the words that its matches end right before.
+        dict of str to set
+            Mark -> the words that its matches start with.
         """
         if native is not None:
             return native.phrases(self._heads, len(self.names), words, joined, passed, longest_first, marks)
         plain = len(self.names) - len(marks)
         found: list[tuple[int, int, int]] = []
-        before: dict[int, Set[str]] = {}
-        at: dict[int, Set[str]] = {}
+        before: dict[str, set[int]] = {mark: set() for mark in marks}
+        at: dict[str, set[int]] = {mark: set() for mark in marks}
         turn = -1 if longest_first else 1
         for start, end, number in sorted(self._matches(words, joined, passed), key=lambda m: (m[0], turn * m[1], m[2])):
             if number < plain:
                 found.append((start, end, number))
             else:
-                before[end] = before.get(end, frozenset()) | marks[number - plain]
-                at[start] = at.get(start, frozenset()) | marks[number - plain]
+                before[marks[number - plain]].add(end)
+                at[marks[number - plain]].add(start)
         return found, before, at
 
     def _matches(self, words: list[str], joined: bytes, passed: bytes | None) -> Iterator[tuple[int, int, int]]:

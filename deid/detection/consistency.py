@@ -249,8 +249,6 @@ def _weigh(scene: Scene, index: int, end: int, seed: Span) -> float:
     behind = end
     if scene.word(behind) in ("'", "\u2019"):
         behind += 2
-    if scene.has(behind, "eponym_head", "hospital_head", "street_suffix") or "article" in scene.cues_before.get(
-        index, ()
-    ):
+    if scene.has(behind, "eponym_head", "hospital_head", "street_suffix") or scene.cued(index, "article"):
         return 0.0
     return 0.62

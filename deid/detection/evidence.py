@@ -138,7 +138,6 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
     direct = before == run.first - 1
     line_end = run.first > 0 and scene.view.breaks[run.first] == 1
     near = scene.same_line(run.first) or (line_end and not scene.view.loud[run.first])
-    cues = scene.cues_before.get(run.first, set()) | scene.cues_before.get(before + 1, set()) if near else set()
     if credential_follows(scene, run.end):
         found.append((0.93, "name.credential"))
     if near and scene.has(before, "relation") and (scene.view.kinds[before] == LOWER or scene.same_line(run.first)):
@@ -147,7 +146,7 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
     if near and scene.has(before, "role"):
         found.append((0.6 if direct else 0.4, "name.role"))
     for cue, value in (("naming", 0.75), ("greeting", 0.45), ("doctor", 0.4), ("contact", 0.25)):
-        if cue in cues:
+        if near and (scene.cued(run.first, cue) or scene.cued(before + 1, cue)):
             found.append((value, f"name.{cue}"))
     if _closes(scene, run):
         found.append((0.75, "name.signature"))
@@ -183,7 +182,7 @@ def person_verb_follows(scene: Scene, index: int) -> bool:
 def _aged_follows(scene: Scene, index: int) -> bool:
     """Tell whether *is a 45* or *, a 45-year-old* stands behind a name."""
     at = index + 1 if scene.word(index) == "," else index
-    if "aged" in scene.cues_at.get(at, ()):
+    if at in scene.cues_at["aged"]:
         at += 1
     elif at == index:
         return False
@@ -203,7 +202,7 @@ def _closes(scene: Scene, run: Run) -> bool:
     at = run.first
     while at > 0 and run.first - at < 3 and scene.word(at - 1) in (",", ".", "-", "_"):
         at -= 1
-    return "closing" in scene.cues_before.get(at, ())
+    return scene.cued(at, "closing")
 
 
 def eponym_follows(scene: Scene, run: Run) -> bool:
@@ -238,16 +237,15 @@ def _against(scene: Scene, run: Run) -> float:
             factor *= 0.15
         elif scene.view.kinds[behind] == TITLE and len(run.names) == 1 and scene.classes[behind] & _ORDINARY:
             factor *= 0.6  # a word of a heading or of a title in capitals
-    cues = scene.cues_before.get(run.first, ())
-    if "article" in cues and len(run.names) == 1:
+    if len(run.names) == 1 and scene.cued(run.first, "article"):
         factor *= 0.35
     if _among_eponyms(scene, run):
         factor *= 0.3
     exact = any(end == run.end and classes & _PLACES for end, classes in scene.phrases.get(run.first, ()))
     place = exact or all(scene.classes[i] & _PLACES for i in run.names)
-    if place and "lives" in cues:
+    if place and scene.cued(run.first, "lives"):
         factor *= 0.2
-    elif (place and "where" in cues) or exact:
+    elif exact or (place and scene.cued(run.first, "where")):
         factor *= 0.5
     if place and scene.word(run.end) == "," and scene.has(run.end + 1, "state", "state_code", "country"):
         factor *= 0.2
@@ -277,7 +275,7 @@ def category_of(scene: Scene, run: Run) -> str:
         before -= 1
     if _closes(scene, run) or credential_follows(scene, run.end) or scene.has(before, "role"):
         return "DOCTOR"
-    if "doctor" in scene.cues_before.get(run.first, ()):
+    if scene.cued(run.first, "doctor"):
         return "DOCTOR"
     upper = scene.view.kinds[run.first] == UPPER and scene.view.loud[run.first]
     return "DOCTOR" if upper and scene.has(before, "title_doctor") else "PATIENT"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -132,10 +132,10 @@ class Scan:
     """Labelled values and items of lists."""
     labels: list[PersonLabel]
     """Labels of persons, in order."""
-    cues_before: dict[int, Set[str]]
-    """Word -> names of the cues that end right before it."""
-    cues_at: dict[int, Set[str]]
-    """Word -> names of the cues that start with it."""
+    cues_before: dict[str, set[int]]
+    """Name of each cue -> the words that it ends right before; one past the last word too."""
+    cues_at: dict[str, set[int]]
+    """Name of each cue -> the words that it starts with."""
 
 
 class LabelFinder:
@@ -167,8 +167,10 @@ class LabelFinder:
         self.by_label: dict[str, Field | PersonField] = {fold(label): r for r in labelled for label in r.labels}
         """Folded label -> its field, for the columns of tables."""
         phrases = [_phrases_of(rule, folders) for rule in self._rules]
-        self._marks = tuple(frozenset((c.name,)) for c in cues)
         phrases += [Dictionary(c.name, tuple(map(fold, c.words))) for c in cues]
+        # cues that the language lacks are asked for too, and found nowhere
+        phrases += [Dictionary(name, ()) for name in CUES if name not in {c.name for c in cues}]
+        self._marks = tuple(d.name for d in phrases[len(self._rules) :])
         self._matcher = PhraseMatcher(phrases, _undotted_words)
 
     def find(self, view: View) -> Scan:

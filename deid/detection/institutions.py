@@ -36,7 +36,7 @@ _UNPLACED = classes_of(
     *("weekday", "device", "eponym", "institution", "generic", "nationality", "season", "holiday", "occupation"),
 )
 _PROPER_TOO = PERSON | _CITY | _STATE | _MODIFIER | CLASSES["country"]
-_BEFORE_NAMES = frozenset(("hospital_at", "hospital_verb", "work_at", "where", "lives"))
+_BEFORE_NAMES = ("hospital_at", "hospital_verb", "work_at", "where", "lives")
 _APOSTROPHES = ("'", "\u2019")
 _MAX_NAME_WORDS, _MAX_HEADS = 5, 4
 
@@ -45,8 +45,8 @@ def find_institutions(scene: Scene) -> list[Span]:
     """Find hospitals and organizations; candidates with their certainty, which may overlap."""
     spans = list(_institutions(scene))
     spans += _known(scene)
-    spans += _acronyms(scene)
     if not scene.quiet:
+        spans += _acronyms(scene)
         spans += _work_places(scene)
         spans += _behind_cues(scene)
         spans += _saints(scene)
@@ -90,7 +90,7 @@ def _institution(scene: Scene, first: int, end: int, classes: int) -> Span | Non
     hospital = classes & _HOSPITAL or any(scene.classes[i] & (_HOSPITAL | _INSTITUTION) for i in inside)
     score = 0.86 if specific > 1 or behind > end else 0.72
     score -= 0.15 if scene.blind(first) else 0.2 * (kind == LOWER)
-    if scene.cues_before.get(start, set()) & {"hospital_at", "work_at"}:
+    if scene.cued(start, "hospital_at", "work_at"):
         score = 1.0 - (1.0 - score) * 0.6
     elif start > 0 and scene.view.breaks[start] and not scene.blind(start) and specific == 1:
         score -= 0.1
@@ -153,7 +153,7 @@ def _specific(scene: Scene, start: int, head: int, kind: int) -> int:
     """Count the words before a head that make it the name of one institution."""
     count = 0
     # where case is silent, ordinary words are a name only between a preposition, or the line's start, and the head
-    bounded = head - start < 4 and bool(scene.view.breaks[start] or scene.cues_before.get(start, set()) & _BEFORE_NAMES)
+    bounded = head - start < 4 and bool(scene.view.breaks[start] or scene.cued(start, *_BEFORE_NAMES))
     for i in range(start, head):
         classes = scene.classes[i]
         if not scene.is_word(i) or scene.says(i, "institution_joiner") or len(scene.word(i)) < 2:
@@ -225,7 +225,7 @@ def _clinical_inside(scene: Scene, start: int, end: int) -> bool:
     if any(not scene.classes[i] or scene.classes[i] & (PERSON | _CITY | _STATE) for i in letters):
         return False
     before = start - scene.says(start - 1, "definite")
-    cued = bool(scene.cues_before.get(before, set()) & {"hospital_at", "work_at"})
+    cued = scene.cued(before, "hospital_at", "work_at")
     return scene.blind(start) or not (cued or (scene.view.breaks[before] and _ends_line(scene, end + 1)))
 
 
@@ -240,23 +240,20 @@ def _known(scene: Scene) -> Iterator[Span]:
         for stop, classes in (single, *scene.phrases.get(index, ())):
             if not classes & (_HOSPITAL_NAME | _EMPLOYER) or not scene.capital(index):
                 continue
-            cues = scene.cues_before.get(index, set())
             if classes & _HOSPITAL_NAME:
                 acronym = stop == index + 1 and scene.view.kinds[index] != UPPER
                 sure = 0.3 if acronym else 0.88
                 yield scene.span(index, stop, "HOSPITAL", "place.hospital", sure - 0.3 * scene.quiet)
             else:
                 ambiguous = stop == index + 1 and scene.classes[index] & _AMBIGUOUS
-                sure = 0.85 if "work_at" in cues else 0.3 if ambiguous else 0.6
+                sure = 0.85 if scene.cued(index, "work_at") else 0.3 if ambiguous else 0.6
                 sure -= 0.1 * scene.blind(index)
                 yield scene.span(index, stop, "ORGANIZATION", "place.employer", sure)
 
 
 def _work_places(scene: Scene) -> Iterator[Span]:
     """Proper names behind *works at*, *employed by*, *attends*."""
-    for index in sorted(scene.cues_before):
-        if "work_at" not in scene.cues_before[index] or index >= len(scene):
-            continue
+    for index in sorted(scene.cues_before["work_at"]):
         start = index + (scene.says(index, "definite") or scene.says(index, "indefinite"))
         end = start
         while end < len(scene) and end - start < 6 and (end == start or scene.same_line(end)):
@@ -293,29 +290,30 @@ def proper_run(scene: Scene, index: int) -> int:
 
 def _behind_cues(scene: Scene) -> Iterator[Span]:
     """Unlisted proper names behind *admitted to*, *Facility:*."""
-    for index, cues in scene.cues_before.items():
-        field = "hospital_field" in cues and scene.word(index) == ":"
-        if not (field or "hospital_verb" in cues):
+    fields, verbs = scene.cues_before["hospital_field"], scene.cues_before["hospital_verb"]
+    for index in sorted(fields | verbs):
+        field = index in fields and scene.word(index) == ":"
+        if not (field or index in verbs):
             continue
         start = index + 1 if field else index + scene.says(index, "definite")
         if start >= len(scene) or scene.blind(start) or not scene.same_line(start):
             continue
         end = proper_run(scene, start)
         named = any(not scene.classes[i] & _WORD or scene.classes[i] & PERSON for i in range(start, end))
-        unit = "hospital_unit" in scene.cues_at.get(end, ())
+        unit = end in scene.cues_at["hospital_unit"]
         if end > start and (named or field) and (field or unit or not scene.classes[start] & PERSON):
             yield scene.span(start, end, "HOSPITAL", "place.cue", 0.72 if field or unit else 0.6)
 
 
 def _saints(scene: Scene) -> Iterator[Span]:
     """*St. Vincent's*, *Mount Carmel*, *Mercy* where a hospital is meant."""
-    saints, classes, words = scene.vocabulary.words["saint"], scene.classes, scene.view.folded
-    for index in scene.capitals():
-        saint = words[index] in saints
-        if not (saint or classes[index] & _MODIFIER) or scene.blind(index) or index + 1 == len(scene):
+    saints = set(scene.written(scene.vocabulary.words["saint"]))
+    behind_cues = scene.cues_before["hospital_verb"] | scene.cues_before["hospital_at"]
+    for index in sorted(saints.union(behind_cues.intersection(scene.of_class(_MODIFIER)))):
+        if not scene.capital(index) or scene.blind(index) or index + 1 == len(scene):
             continue
-        cued = bool(scene.cues_before.get(index, set()) & {"hospital_verb", "hospital_at"})
-        if saint:
+        cued = index in behind_cues
+        if index in saints:
             name = index + 1 + (scene.word(index + 1) == ".")
             if name >= len(scene) or not scene.same_line(name) or scene.view.kinds[name] not in (TITLE, MIXED):
                 continue
@@ -324,19 +322,20 @@ def _saints(scene: Scene) -> Iterator[Span]:
             end += 2 * owned
             if (cued or owned) and not scene.protected[name]:
                 yield scene.span(index, end, "HOSPITAL", "place.saint", 0.75 if cued else 0.55)
-        elif cued and not scene.has(index, "generic", "street_direction"):
+        elif not scene.has(index, "generic", "street_direction"):
             yield scene.span(index, proper_run(scene, index) or index + 1, "HOSPITAL", "place.modifier", 0.6)
 
 
 def _acronyms(scene: Scene) -> Iterator[Span]:
     """Acronyms of hospitals behind *transferred from*, *seen at*: *MCMC*, *KBH*."""
     endings = tuple(scene.vocabulary.words["hospital_acronym_ending"])
-    for index, cues in scene.cues_before.items():
-        if "hospital_at" not in cues or index >= len(scene):
+    kinds, words, definite = scene.view.kinds, scene.view.folded, scene.vocabulary.words["definite"]
+    for index in sorted(scene.cues_before["hospital_at"]):
+        if index >= len(kinds):
             continue
-        at = index + scene.says(index, "definite")
-        if at >= len(scene) or scene.view.kinds[at] != UPPER or scene.blind(at):
+        at = index + (words[index] in definite)
+        if at >= len(kinds) or kinds[at] != UPPER or scene.blind(at):
             continue
-        word = scene.word(at)
+        word = words[at]
         if 3 <= len(word) <= 6 and not scene.classes[at] & ~PERSON and word.endswith(endings):
             yield scene.span(at, at + 1, "HOSPITAL", "place.acronym", 0.65)

@@ -29,7 +29,6 @@ PARTS: dict[str, tuple[str, ...]] = {
 
 _SEGMENT = regex.compile(r"(?m)^[ \t\x0b]*([A-Za-z][A-Za-z0-9]{2})\|[^\r\n]*")
 _NAME_CATEGORIES = frozenset(("PATIENT", "DOCTOR"))
-_ROW = regex.compile(r"(?m)^[^\r\n]*[\t|][^\r\n]*$")
 _CELL = regex.compile(r"[^\t|]+")
 _MAX_HEADER_CELL = 40
 
@@ -107,19 +106,37 @@ def find_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -> Itera
     """
     columns: list[Field | PersonField | None] = []
     last_end = -2
-    for row in _ROW.finditer(scene.view.text):
-        cells = [(m.start() + row.start(), m[0]) for m in _CELL.finditer(row[0]) if m[0].strip(" -+:")]
-        adjacent = not scene.view.text[last_end : row.start()].strip("\r\n") and row.start() - last_end <= 2
-        if not adjacent:
+    text = scene.view.text
+    for start, end in _rows(text):
+        if columns and (start - last_end > 2 or text[last_end:start].strip("\r\n")):
             columns = []
-        last_end = row.end()
+        last_end = end
+        row = text[start:end]
+        if not columns and row.count("\t") + row.count("|") < 2:
+            continue  # too few for the head of a table
+        cells = [(m.start() + start, m[0]) for m in _CELL.finditer(row) if m[0].strip(" -+:")]
         heads = [rules.get(fold(c.strip(" :*"))) if len(c) < _MAX_HEADER_CELL else None for _, c in cells]
         if sum(h is not None for h in heads) > 1 and len(heads) > 2:
             columns = heads
         elif columns and len(cells) <= len(columns):
-            for rule, (start, cell) in zip(columns, cells, strict=False):
+            for rule, (at, cell) in zip(columns, cells, strict=False):
                 if rule is not None:
-                    yield from _cell(scene, rule, start, cell)
+                    yield from _cell(scene, rule, at, cell)
+
+
+def _rows(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the lines with tabs or bars lie; a carriage return inside makes a line none."""
+    at, tab, bar = 0, text.find("\t"), text.find("|")
+    while tab >= 0 or bar >= 0:
+        first = min(tab, bar) if tab >= 0 and bar >= 0 else max(tab, bar)
+        start, end = text.rfind("\n", at, first) + 1, text.find("\n", first)
+        end = len(text) if end < 0 else end
+        if text.find("\r", start, end) < 0:
+            yield start, end
+        at = end
+        # each sign is looked for only when its last place lies behind
+        tab = text.find("\t", end) if 0 <= tab < end else tab
+        bar = text.find("|", end) if 0 <= bar < end else bar
 
 
 def _cell(scene: Scene, rule: Field | PersonField, start: int, cell: str) -> Iterator[Span]:

@@ -357,7 +357,7 @@ def _weigh_initials(scene: Scene, index: int, end: int, dotted: bool) -> tuple[f
         return (0.0, "") if scene.known_letters(letters) else (0.6, "DOCTOR")
     if near and scene.has(index - 1, "role", "credential"):
         return 0.62, "DOCTOR"
-    if near and "signer" in scene.cues_before.get(index, ()):
+    if near and scene.cued(index, "signer"):
         return 0.62, "DOCTOR"
     last = end >= len(scene) or bool(scene.view.breaks[end])
     signed = before in ("-", "/", "\u2013", "\u2014", "~") and bool(scene.view.gap(index - 1))

@@ -6,6 +6,7 @@ unlisted ones behind *lives in*, before a state, a ZIP code or a postcode.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from deid.detection.institutions import proper_run
@@ -22,7 +23,8 @@ _CITY_AMBIG = classes_of("city_ambig")
 _BIG = classes_of("city_big")
 _ANY_CITY = _CITY | _CITY_AMBIG | _BIG
 _STATE, _CODE, _COUNTRY, _REGION = (CLASSES[n] for n in ("state", "state_code", "country", "region"))
-_COUNTY = CLASSES["county"]
+_COUNTY, _OLD_CODE = CLASSES["county"], CLASSES["state_old"]
+_BEHIND_COMMA = _STATE | _CODE | _COUNTRY | _OLD_CODE
 _LISTED = _ANY_CITY | _STATE | _COUNTRY | _REGION | _COUNTY
 _SETTLEMENT = classes_of("settlement", "place_head")
 _AMBIGUOUS = classes_of("word", "name_word", "clinical", "given", "last", "eponym", "device", "function", "section")
@@ -30,14 +32,23 @@ _GENERIC = classes_of(
     "generic", "function", "section", "institution", "occupation", "role", "nationality", "credential"
 )
 _CLINICAL = classes_of("clinical")
+# what a postcode looks like to `re`: a word in capitals behind one that begins with a capital, a number behind it
+_POSTCODE = re.compile(b"(?<=[%b])%b(?=%b)" % (bytes((TITLE, MIXED)), bytes((UPPER,)), bytes((NUMBER,))))
 _NO_CITY_BLIND = classes_of("word", "clinical", "eponym", "device", "function", "given", "section")
 _FOLLOWERS = classes_of("state", "state_code", "state_old", "country", "function", "month", "weekday")
 
 
-def find_places(scene: Scene) -> list[Span]:
-    """Find places; candidates with their certainty, which may overlap."""
+def find_places(scene: Scene, least: float = 0.0) -> list[Span]:
+    """Find places; candidates with their certainty, which may overlap.
+
+    Parameters
+    ----------
+    scene : Scene
+    least : float
+        Certainty below which a listed place is of no use to the caller.
+    """
     spans = list(_city_and_state(scene))
-    spans += _listed(scene)
+    spans += _listed(scene, least)
     spans += _before_codes(scene)
     spans += _lives(scene)
     return spans
@@ -45,11 +56,13 @@ def find_places(scene: Scene) -> list[Span]:
 
 def _city_and_state(scene: Scene) -> Iterator[Span]:
     """*Springfield, OH*; *St. Paul, Minnesota*; unknown places too when the state is beyond doubt."""
-    for comma in scene.written((",",)):
-        if not 0 < comma < len(scene) - 1 or not scene.same_line(comma + 1):
+    words = scene.view.folded
+    for state in scene.of_phrase(_BEHIND_COMMA):
+        comma = state - 1
+        if comma < 1 or words[comma] != "," or not scene.same_line(state):
             continue
-        end, sure = _state_at(scene, comma + 1)
-        if end == comma + 1:
+        end, sure = _state_at(scene, state)
+        if end == state:
             continue
         start, listed = _city_before(scene, comma)
         if start == comma:
@@ -58,15 +71,15 @@ def _city_and_state(scene: Scene) -> Iterator[Span]:
         person = all(scene.classes[i] & PERSON for i in range(start, comma) if scene.is_word(i))
         if not zipped and sure < 0.9 and not listed:
             continue
-        if not listed and not zipped and (person or scene.blind(start) or (end - comma == 2 and sure < 0.95)):
+        if not listed and not zipped and (person or scene.blind(start) or (end - state == 1 and sure < 0.95)):
             continue
-        if sure < 0.9 and not zipped and person and "lives" not in scene.cues_before.get(start, ()):
+        if sure < 0.9 and not zipped and person and not scene.cued(start, "lives"):
             continue  # "Tyler, MD"
         if scene.quiet and not zipped and not listed:
             continue
-        country = scene.classes[comma + 1] & _COUNTRY and not scene.classes[comma + 1] & (_STATE | _CODE)
+        country = scene.classes[state] & _COUNTRY and not scene.classes[state] & (_STATE | _CODE)
         yield scene.span(start, comma, "CITY", "place.city_state", 0.95 if listed or zipped else 0.8)
-        yield scene.span(comma + 1, end, "COUNTRY" if country else "STATE", "place.city_state", 0.95)
+        yield scene.span(state, end, "COUNTRY" if country else "STATE", "place.city_state", 0.95)
 
 
 def _city_before(scene: Scene, comma: int) -> tuple[int, bool]:
@@ -113,7 +126,7 @@ def _state_at(scene: Scene, index: int) -> tuple[int, float]:
         return index + 1, 0.95
     if classes & _CODE and (scene.view.kinds[index] == UPPER or scene.quiet):
         return index + 1, 0.8 if scene.says(index, "state_code_word") else 0.95
-    if classes & CLASSES["state_old"] and scene.view.kinds[index] == TITLE:
+    if classes & _OLD_CODE and scene.view.kinds[index] == TITLE:
         return index + 1, 0.85
     return index, 0.0
 
@@ -121,12 +134,14 @@ def _state_at(scene: Scene, index: int) -> tuple[int, float]:
 def _before_codes(scene: Scene) -> Iterator[Span]:
     """Unlisted places right before a postcode: *Todmorden OL14 5PX*."""
     view = scene.view
-    for index in range(1, len(scene) - 3):
-        # a British postcode is letters, number, (letter,) number, letters: "OL14 5PX"
-        if view.kinds[index] != UPPER or len(view.strings[index]) > 2 or not scene.same_line(index):
+    if scene.quiet:
+        return
+    for found in _POSTCODE.finditer(view.kinds, 0, max(0, len(scene) - 2)):
+        index = found.start()
+        if len(view.strings[index]) > 2 or not scene.same_line(index):
             continue
         match = scene.vocabulary.expressions["postcode"].match(view.text, view.starts[index])
-        if match is None or not scene.capital(index - 1) or scene.blind(index - 1) or scene.word(index - 1) == ",":
+        if match is None or scene.blind(index - 1):
             continue
         start = index
         while start > 0 and index - start < 3 and view.kinds[start - 1] in (TITLE, MIXED) and scene.same_line(start):
@@ -135,29 +150,33 @@ def _before_codes(scene: Scene) -> Iterator[Span]:
             yield scene.span(start, index, "CITY", "place.postcode", 0.85)
 
 
-def _listed(scene: Scene) -> Iterator[Span]:
+def _listed(scene: Scene, least: float) -> Iterator[Span]:
     """Listed cities, states, countries, regions and counties, weighed by their cues."""
     last = 0
-    classes, phrases = scene.classes, scene.phrases
-    for index in scene.capitals():
-        if not (classes[index] & _LISTED or index in phrases) or index < last or _silent(scene, index):
+    for index in scene.of_phrase(_LISTED):
+        if index < last or not scene.capital(index) or _silent(scene, index):
             continue
-        span, stop = _best_listed(scene, index)
-        if span is not None:
-            yield span
-            code = stop + (scene.word(stop) == ",")
-            if span.category == "CITY" and _is_zip(scene, code):
-                yield scene.span(index, stop, "CITY", "place.city", 0.9)
-                yield scene.span(code, code + 1, "ZIP", "place.zip", 0.85)
-        last = max(stop, index + 1)
+        best = _best_listed(scene, index)
+        if best is None:
+            continue
+        score, last, category, source = best
+        # most listed words are no places, and not worth a span
+        if round(score, 4) >= least:
+            yield scene.span(index, last, category, source, score)
+        code = last + (scene.word(last) == ",")
+        if category == "CITY" and _is_zip(scene, code):
+            yield scene.span(index, last, "CITY", "place.city", 0.9)
+            yield scene.span(code, code + 1, "ZIP", "place.zip", 0.85)
 
 
 def _silent(scene: Scene, index: int) -> bool:
     """Tell whether nothing speaks for a place where case does not: no cue, no phrase, no word that is only a place."""
-    if not scene.blind(index) or scene.phrases.get(index) or scene.cues_before.get(index):
+    if not scene.blind(index) or index in scene.phrases:
         return False
     classes = scene.classes[index]
-    return not classes & (_STATE | _COUNTRY | _BIG) or bool(classes & _AMBIGUOUS)
+    if classes & (_STATE | _COUNTRY | _BIG) and not classes & _AMBIGUOUS:
+        return False
+    return not any(index in cues for cues in scene.cues_before.values())
 
 
 def _is_zip(scene: Scene, index: int) -> bool:
@@ -167,10 +186,10 @@ def _is_zip(scene: Scene, index: int) -> bool:
     return scene.vocabulary.expressions["zip"].match(scene.view.text, scene.view.starts[index]) is not None
 
 
-def _best_listed(scene: Scene, index: int) -> tuple[Span | None, int]:
-    cues = scene.cues_before.get(index, set())
-    lives = "lives" in cues
-    where = lives or "where" in cues
+def _best_listed(scene: Scene, index: int) -> tuple[float, int, str, str] | None:
+    """Return the likeliest place that starts at a word: certainty, one past its last word, category, source."""
+    lives = index in scene.cues_before["lives"]
+    where = lives or index in scene.cues_before["where"]
     options: list[tuple[float, int, str, str]] = []
     for stop, classes in [(index + 1, scene.classes[index]), *scene.phrases.get(index, ())]:
         several = stop > index + 1
@@ -189,7 +208,7 @@ def _best_listed(scene: Scene, index: int) -> tuple[Span | None, int]:
         if classes & _ANY_CITY:
             options.append((_city_score(scene, index, classes, several, lives, where), stop, "CITY", "place.city"))
     if not options:
-        return None, index
+        return None
     score, stop, category, source = max(options)
     behind = stop < len(scene) and scene.same_line(stop) and scene.capital(stop) and not scene.blind(index)
     if behind and scene.has(stop, "hospital_head", "org_head", "street_suffix", "eponym_head"):
@@ -198,9 +217,7 @@ def _best_listed(scene: Scene, index: int) -> tuple[Span | None, int]:
         score *= 0.65  # "Green Bay Packers"
     if scene.protected[index]:
         score *= 0.3
-    if score < 0.2:
-        return None, index
-    return scene.span(index, stop, category, source, score), stop
+    return (score, stop, category, source) if score >= 0.2 else None
 
 
 def _city_score(scene: Scene, index: int, classes: int, several: bool, lives: bool, where: bool) -> float:
@@ -227,8 +244,15 @@ def _city_score(scene: Scene, index: int, classes: int, several: bool, lives: bo
 
 def _lives(scene: Scene) -> Iterator[Span]:
     """Unlisted places behind *lives in*, *moved to*, *in*, *from*."""
-    for index, cues in scene.cues_before.items():
-        if not cues & {"lives", "where"} or index >= len(scene) or scene.blind(index) or not scene.same_line(index):
+    if scene.quiet:
+        return
+    lives, kinds, words = scene.cues_before["lives"], scene.view.kinds, scene.view.folded
+    leads = scene.vocabulary.words["place_in"]
+    for index in sorted(lives | scene.cues_before["where"]):
+        if index >= len(kinds) or kinds[index] not in (TITLE, MIXED):
+            continue
+        cued = index in lives
+        if not (cued or words[index - 1] in leads) or scene.blind(index) or not scene.same_line(index):
             continue
         end = proper_run(scene, index)
         if end == index:
@@ -236,8 +260,8 @@ def _lives(scene: Scene) -> Iterator[Span]:
         last = scene.classes[end - 1]
         unlisted = not any(scene.classes[i] for i in range(index, end)) and len(scene.view.strings[end - 1]) > 3
         settlement = end - index > 1 and bool(last & _SETTLEMENT)
-        if "lives" in cues:
+        if cued:
             named = not last & CLASSES["word"] or last & PERSON or settlement
             yield scene.span(index, end, "CITY", "place.lives", 0.66 if named else 0.4)
-        elif scene.says(index - 1, "place_in") and (unlisted or settlement):
+        elif unlisted or settlement:
             yield scene.span(index, end, "CITY", "place.in", 0.56 if settlement else 0.46)

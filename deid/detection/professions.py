@@ -23,21 +23,21 @@ _STOP = classes_of("function", "relation", "credential", "month", "weekday", "cl
 def find_professions(scene: Scene, lexicon: Lexicon) -> list[Span]:
     """Find occupations; candidates with their certainty, which may overlap."""
     spans: list[Span] = []
-    for index in sorted(scene.cues_before):
-        cues = scene.cues_before[index]
-        if index >= len(scene):
-            continue
-        if "works_as" in cues:
+    cues = scene.cues_before
+    works_as, certain, labelled = cues["works_as"], cues["works_in"] | cues["retired"], cues["occupation"]
+    for index in sorted(works_as | certain | cues["is_a"] | labelled):
+        if index in works_as:
             spans += _behind(scene, lexicon, index, 0.85, known_only=False)
-        elif "works_in" in cues or "retired" in cues:
+        elif index in certain:
             spans += _behind(scene, lexicon, index, 0.75, known_only=True)
-        elif "is_a" in cues:
+        elif index in cues["is_a"]:
             spans += _behind(scene, lexicon, index, 0.68, known_only=True)
-        elif "occupation" in cues and scene.word(index) in (":", "-", "="):
+        elif scene.word(index) in (":", "-", "="):
             spans += _behind(scene, lexicon, index + 1, 0.9, known_only=False)
     spans += _before_cue(scene)
-    spans += _at_work_place(scene)
-    spans += _apposed(scene)
+    listed = [(index, end) for index in scene.of_phrase(_OCCUPATION) if (end := _occupation_at(scene, index)) > index]
+    spans += _at_work_place(scene, listed)
+    spans += _apposed(scene, listed)
     return spans
 
 
@@ -90,9 +90,7 @@ def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only
 
 def _before_cue(scene: Scene) -> Iterator[Span]:
     """*a carpenter by trade*."""
-    for index, cues in scene.cues_at.items():
-        if "by_trade" not in cues:
-            continue
+    for index in sorted(scene.cues_at["by_trade"]):
         for back in (4, 3, 2, 1):
             start = index - back
             if start >= 0 and _occupation_at(scene, start) == index:
@@ -100,17 +98,18 @@ def _before_cue(scene: Scene) -> Iterator[Span]:
                 break
 
 
-def _at_work_place(scene: Scene) -> Iterator[Span]:
+def _at_work_place(scene: Scene, listed: list[tuple[int, int]]) -> Iterator[Span]:
     """*welder at Torrance Shipyards*: the occupation, and the place when it is written with a capital."""
     if scene.quiet:
         return
-    for index in scene.written(scene.vocabulary.words["occupation_at"]):
-        if not 0 < index < len(scene) - 1 or scene.view.loud[index] or not scene.same_line(index + 1):
+    longest: dict[int, int] = {}
+    for start, end in listed:
+        if end - start < 5 and scene.says(end, "occupation_at"):
+            longest.setdefault(end, start)
+    for index, start in sorted(longest.items()):
+        if index >= len(scene) - 1 or scene.view.loud[index] or not scene.same_line(index + 1):
             continue
-        start = next(
-            (index - b for b in (4, 3, 2, 1) if index >= b and _occupation_at(scene, index - b) == index), index
-        )
-        if start == index or scene.has(start, "role", "relation") or scene.has(index - 1, "role", "clinical"):
+        if scene.has(start, "role", "relation") or scene.has(index - 1, "role", "clinical"):
             continue
         end = index + 1
         while (
@@ -122,17 +121,11 @@ def _at_work_place(scene: Scene) -> Iterator[Span]:
             yield scene.span(index + 1, end, "ORGANIZATION", "place.work", 0.62)
 
 
-def _apposed(scene: Scene) -> Iterator[Span]:
+def _apposed(scene: Scene, listed: list[tuple[int, int]]) -> Iterator[Span]:
     """*Matthew, a kennel worker,*; *(line cook)*; *two jobs: welder*; *property manager* in a sentence."""
     last = 0
-    for index in scene.of_phrase(_OCCUPATION):
-        end = _occupation_at(scene, index)
-        if (
-            index < last
-            or end == index
-            or scene.has(end - 1, "role", "relation")
-            or scene.has(index, "role", "function", "clinical")
-        ):
+    for index, end in listed:
+        if index < last or scene.has(end - 1, "role", "relation") or scene.has(index, "role", "function", "clinical"):
             continue
         start, score = _apposition(scene, index, end)
         if score:
@@ -152,8 +145,8 @@ def _apposition(scene: Scene, index: int, end: int) -> tuple[int, float]:
         return (start, 0.7) if lead in (",", "(", "\u2013", "-", ";") or person else (index, 0.0)
     if before == "(" and (scene.word(end) in (")", ",", ";") or scene.says(end, "occupation_at")):
         return start, 0.64
-    cues = scene.cues_before.get(start, set()) | (scene.cues_before.get(start - 1, set()) if before == ":" else set())
-    if cues & {"occupation", "works_in", "retired"}:
+    cues = ("occupation", "works_in", "retired")
+    if scene.cued(start, *cues) or (before == ":" and scene.cued(start - 1, *cues)):
         return start, 0.66
     return (index, 0.48) if end - index > 1 and scene.view.kinds[index] == LOWER and not scene.quiet else (index, 0.0)
 

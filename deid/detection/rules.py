@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ _ABSORBED = (
     *("rule:name.full", "rule:name.word", "rule:name.line", "rule:name.contact", "rule:name.verb"),
 )
 _HOLDS, _SURE_NAME, _OLDEST = 0.6, 0.7, 111
+_SHORTEST_LOGIN = 6
 _GRAMMAR_CATEGORIES = frozenset(
     ["PATIENT", "DOCTOR", "PROFESSION", "HOSPITAL", "ORGANIZATION", "CITY", "STATE", "COUNTRY", "LOCATION-OTHER"]
 )
@@ -132,7 +134,7 @@ class RuleRecognizer:
         spans += find_tables(scene, self.labels.by_label)
         spans += find_names(scene, scan.labels)
         spans += find_institutions(scene)
-        spans += find_places(scene)
+        spans += find_places(scene, self.threshold)
         spans += find_professions(scene, self.lexicon)
         spans += _logins(scene, self.lexicon)
         spans += _ages_behind_names(scene, spans)
@@ -156,12 +158,19 @@ def _edition(scene: Scene, span: Span) -> bool:
     return unknown and not scene.classes[before]
 
 
-def _absorb(spans: Sequence[Span]) -> list[Span]:
+@functools.cache
+def _is_absorbed(source: str) -> bool:
+    return source.startswith(_ABSORBED)
+
+
+def _absorb(spans: list[Span]) -> list[Span]:
     """Drop cities and free names inside the name of an institution or a street: *Kettle Falls Community Hospital*."""
     holders = sorted((s.start, s.end) for s in spans if s.source in _HOLDERS and (s.score or 0.0) >= _HOLDS)
+    if not holders:
+        return spans
     kept = []
     for span in spans:
-        if span.source.startswith(_ABSORBED):
+        if _is_absorbed(span.source):
             at = bisect_right(holders, (span.start, len(span) + span.end))
             inside = any(
                 start <= span.start and span.end <= end and end - start > len(span)
@@ -177,12 +186,13 @@ def _logins(scene: Scene, lexicon: Lexicon) -> list[Span]:
     """Find logins made of an initial and a frequent family name: *kpatel*."""
     if scene.quiet:
         return []
-    words, view = lexicon.words, scene.view
+    words, folded = lexicon.words, scene.view.folded
     return [
         scene.span(i, i + 1, "USERNAME", "username.name", 0.6)
-        for i, word in enumerate(view.folded)
-        if not scene.classes[i] and len(word) > 5 and view.kinds[i] == LOWER
-        if words.get(word[1:], 0) & _LAST_POPULAR == _LAST_POPULAR and word.isalpha()
+        for i in scene.unlisted(LOWER)
+        if len(word := folded[i]) >= _SHORTEST_LOGIN
+        and words.get(word[1:], 0) & _LAST_POPULAR == _LAST_POPULAR
+        and word.isalpha()
     ]
 
 

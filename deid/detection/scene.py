@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Set
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import compress
 
@@ -33,10 +33,10 @@ class Scene:
     """Classes of each word (bits of `deid.detection.lexicon.CLASSES`)."""
     phrases: dict[int, list[tuple[int, int]]] = field(repr=False)
     """First word -> phrases of the lists that start there: one past the last word, class."""
-    cues_before: dict[int, Set[str]] = field(repr=False)
-    """Word -> names of the cues that end right before it."""
-    cues_at: dict[int, Set[str]] = field(repr=False)
-    """Word -> names of the cues that start with it."""
+    cues_before: dict[str, set[int]] = field(repr=False)
+    """Name of a cue -> the words that it ends right before; one past the last word too."""
+    cues_at: dict[str, set[int]] = field(repr=False)
+    """Name of a cue -> the words that it starts with."""
     protected: bytearray = field(repr=False)
     """1 for each word inside a clinical phrase of several words."""
     quiet: bool
@@ -62,6 +62,10 @@ class Scene:
         """Tell whether a word does what a list of the vocabulary is named for: *definite*, *and*; False outside."""
         return self.word(index) in self.vocabulary.words[name]
 
+    def cued(self, index: int, *names: str) -> bool:
+        """Tell whether one of some cues ends right before a word."""
+        return any(index in self.cues_before[name] for name in names)
+
     def possessive(self, index: int) -> bool:
         """Tell whether an apostrophe and *s* stand at a word."""
         return self.word(index) in _APOSTROPHES and self.says(index + 1, "possessive")
@@ -71,8 +75,14 @@ class Scene:
         return list(compress(range(len(self.classes)), map(bits.__and__, self.classes)))
 
     def of_phrase(self, bits: int) -> list[int]:
-        """Return, in order, the words that have one of some classes or begin a phrase of the lists."""
-        return sorted({*self.of_class(bits), *self.phrases})
+        """Return, in order, the words that have one of some classes or begin a phrase that has one."""
+        single = self.of_class(bits)
+        several = [first for first, phrases in self.phrases.items() for _, classes in phrases if classes & bits]
+        return sorted({*single, *several}) if several else single
+
+    def unlisted(self, kind: int) -> list[int]:
+        """Return the words of a kind that no list has."""
+        return [i for i, classes in enumerate(self.classes) if not classes and self.view.kinds[i] == kind]
 
     def written(self, words: Collection[str]) -> list[int]:
         """Return the places of some words, all folded."""
