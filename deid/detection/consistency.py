@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from deid.detection.known import one_apart, soundex
 from deid.detection.lexicon import classes_of
@@ -33,18 +34,38 @@ _LABELLED = 0.7
 """Certainty from which a name behind a label is looked for everywhere, as the HMS Scrubber does with header fields."""
 _HEADER_FIELDS = ("name.patient_field", "name.provider_field")
 _NOT_AGAIN = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFESSION", "OTHER"))
+_RANK = attrgetter("rank")
+
+
+@dataclass(frozen=True, slots=True)
+class _Seed:
+    """A sequence of words to look for."""
+
+    rank: int
+    words: tuple[str, ...]
+    span: Span
+    """Where it comes from."""
 
 
 @dataclass(slots=True)
 class _Seeds:
-    """What to look for: first word -> word sequences, with category and why."""
+    """What to look for: first word -> second word, empty where there is none -> seeds."""
 
-    words: dict[str, list[tuple[tuple[str, ...], Span]]] = field(default_factory=dict)
+    words: dict[str, dict[str, list[_Seed]]] = field(default_factory=dict)
+    _known: set[tuple[str, ...]] = field(default_factory=set)
 
     def add(self, sequence: tuple[str, ...], span: Span) -> None:
-        held = self.words.setdefault(sequence[0], [])
-        if all(known != sequence for known, _ in held):
-            held.append((sequence, span))
+        if sequence not in self._known:
+            second = sequence[1] if len(sequence) > 1 else ""
+            seed = _Seed(len(self._known), sequence, span)
+            self._known.add(sequence)
+            self.words.setdefault(sequence[0], {}).setdefault(second, []).append(seed)
+
+    def at(self, first: str, second: str) -> list[_Seed]:
+        """Return what may stand at two words, in the order of adding; a frequent initial begins many."""
+        held = self.words[first]
+        alone, several = held.get("", []), held.get(second, []) if second else []
+        return sorted(alone + several, key=_RANK) if alone and several else alone or several
 
 
 def find_again(scene: Scene, spans: Iterable[Span], certain: float) -> list[Span]:
@@ -75,22 +96,19 @@ def find_again(scene: Scene, spans: Iterable[Span], certain: float) -> list[Span
             taken[span.start : span.end] = b"\1" * len(span)
     found = list(_misspelt(scene, seeds, taken))
     for index in scene.written(seeds.words):
-        for sequence, seed in seeds.words[scene.view.folded[index]]:
-            end = index + len(sequence)
-            if tuple(scene.view.folded[index:end]) != sequence or any(
+        for seed in seeds.at(scene.view.folded[index], scene.word(index + 1)):
+            span, end = seed.span, index + len(seed.words)
+            if tuple(scene.view.folded[index:end]) != seed.words or any(
                 scene.view.breaks[i] > 1 for i in range(index + 1, end)
             ):
                 continue
             start = scene.view.starts[index]
             if all(taken[start : scene.view.ends[end - 1]]):
                 continue
-            score = _weigh(scene, index, end, seed)
+            score = _weigh(scene, index, end, span)
             if score:
-                found.append(
-                    Span(
-                        start, scene.view.ends[end - 1], seed.category, source=f"consistency:{seed.source}", score=score
-                    )
-                )
+                source = f"consistency:{span.source}"
+                found.append(Span(start, scene.view.ends[end - 1], span.category, source=source, score=score))
     return found
 
 
@@ -105,9 +123,9 @@ def _misspelt(scene: Scene, seeds: _Seeds, taken: bytearray) -> Iterator[Span]:
     view = scene.view
     names: dict[str, list[tuple[str, Span]]] = {}
     for word, held in seeds.words.items():
-        for sequence, seed in held:
-            if len(sequence) == 1 and len(word) >= _LEAST_FUZZY and group(seed.category) == "NAME" and word.isalpha():
-                names.setdefault(soundex(word), []).append((word, seed))
+        for seed in held.get("", ()):
+            if len(word) >= _LEAST_FUZZY and group(seed.span.category) == "NAME" and word.isalpha():
+                names.setdefault(soundex(word), []).append((word, seed.span))
     if not names:
         return
     for index in scene.capitals():
@@ -116,10 +134,10 @@ def _misspelt(scene: Scene, seeds: _Seeds, taken: bytearray) -> Iterator[Span]:
             continue
         if word in seeds.words or all(taken[view.starts[index] : view.ends[index]]) or not word.isalpha():
             continue
-        for name, seed in names.get(soundex(word), ()):
+        for name, span in names.get(soundex(word), ()):
             if one_apart(word, name):
-                source = f"consistency:soundex:{seed.source}"
-                yield Span(view.starts[index], view.ends[index], seed.category, source=source, score=0.7)
+                source = f"consistency:soundex:{span.source}"
+                yield Span(view.starts[index], view.ends[index], span.category, source=source, score=0.7)
                 break
 
 
