@@ -323,7 +323,7 @@ def _saints(scene: Scene) -> Iterator[Span]:
             if (cued or owned) and not scene.protected[name]:
                 yield scene.span(index, end, "HOSPITAL", "place.saint", 0.75 if cued else 0.55)
         elif not scene.has(index, "generic", "street_direction"):
-            yield scene.span(index, proper_run(scene, index) or index + 1, "HOSPITAL", "place.modifier", 0.6)
+            yield scene.span(index, max(proper_run(scene, index), index + 1), "HOSPITAL", "place.modifier", 0.6)
 
 
 def _acronyms(scene: Scene) -> Iterator[Span]:

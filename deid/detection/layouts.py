@@ -7,7 +7,7 @@ that stand before values elsewhere (*MRN*, *Provider*).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import regex
@@ -43,12 +43,13 @@ class Segment:
     """Number of a field -> category, or a key of `PARTS`."""
 
 
-def find_segments(text: str, segments: Mapping[str, Segment]) -> Iterator[Span]:
+def find_segments(text: str, segments: Iterable[Segment]) -> Iterator[Span]:
     """Find the values of HL7 segments."""
     if "|" not in text:
         return
+    by_name = {segment.name: segment for segment in segments}
     for line in _SEGMENT.finditer(text):
-        segment = segments.get(line[1].upper())
+        segment = by_name.get(line[1].upper())
         if segment is None:
             continue
         # MSH-1 is the separator itself, so its fields count from one more
@@ -130,13 +131,12 @@ def _rows(text: str) -> Iterator[tuple[int, int]]:
     while tab >= 0 or bar >= 0:
         first = min(tab, bar) if tab >= 0 and bar >= 0 else max(tab, bar)
         start, end = text.rfind("\n", at, first) + 1, text.find("\n", first)
-        end = len(text) if end < 0 else end
+        at = end = len(text) if end < 0 else end
         if text.find("\r", start, end) < 0:
             yield start, end
-        at = end
         # each sign is looked for only when its last place lies behind
-        tab = text.find("\t", end) if 0 <= tab < end else tab
-        bar = text.find("|", end) if 0 <= bar < end else bar
+        tab = text.find("\t", at) if 0 <= tab < at else tab
+        bar = text.find("|", at) if 0 <= bar < at else bar
 
 
 def _cell(scene: Scene, rule: Field | PersonField, start: int, cell: str) -> Iterator[Span]:

@@ -17,7 +17,7 @@ from deid.detection.names import find_names
 from deid.detection.places import find_places
 from deid.detection.professions import find_professions
 from deid.detection.scene import Scene, scene_of
-from deid.detection.view import LOWER, UPPER, view_of
+from deid.detection.view import LOWER, NUMBER, UPPER, view_of
 from deid.dictionaries import fold
 from deid.document import Document, Span, by_position
 
@@ -130,7 +130,7 @@ class RuleRecognizer:
         scan = self.labels.find(view)
         scene = scene_of(view, self.lexicon, scan)
         spans += scan.spans
-        spans += find_segments(text, {s.name: s for s in self.catalogue.segments})
+        spans += find_segments(text, self.catalogue.segments)
         spans += find_tables(scene, self.labels.by_label)
         spans += find_names(scene, scan.labels)
         spans += find_institutions(scene)
@@ -199,16 +199,19 @@ def _logins(scene: Scene, lexicon: Lexicon) -> list[Span]:
 def _ages_behind_names(scene: Scene, spans: Sequence[Span]) -> list[Span]:
     """Find the ages in *her children Otis, 6, and Zadie (9)*, *Carl Carpenter 53 ankle*, *Mr. Romano is 71*."""
     found = []
-    view, age_end = scene.view, scene.vocabulary.expressions["age_end"]
+    view, age_end, copulas = scene.view, scene.vocabulary.expressions["age_end"], scene.vocabulary.words["copula"]
+    kinds, words, count = view.kinds, view.folded, len(view)
     for span in spans:
         if span.category not in ("PATIENT", "DOCTOR") or (span.score or 0.0) < _SURE_NAME:
             continue
         at = view.at(span.end)
-        listed = scene.word(at) in (",", "(")
-        if not listed and scene.says(at, "copula"):
+        listed = at < count and words[at] in (",", "(")
+        if not listed and at < count and words[at] in copulas:
             at += 1
         number = at + listed
-        if number >= len(view) or view.breaks[number] or view.breaks[at] or not view.strings[number].isdecimal():
+        if number >= count or kinds[number] != NUMBER or view.breaks[number] or view.breaks[at]:
+            continue
+        if not view.strings[number].isdecimal():
             continue
         value = int(view.strings[number]) if len(view.strings[number]) < 4 else 0
         if (
