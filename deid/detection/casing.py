@@ -8,6 +8,8 @@ no list has get a capital where the document is in capitals. Every character sta
 
 from __future__ import annotations
 
+import functools
+
 from deid.compiled import native
 from deid.detection.lexicon import Lexicon, classes_of
 from deid.detection.view import NUMBER, SIGN, View, view_of
@@ -18,6 +20,7 @@ _MOST_LOWER, _LEAST_LETTERS = 0.25, 20
 """Share of small letters up to which a document counts as written in capitals; letters that a document needs."""
 _MOST_CAPITAL_WORDS = 0.03
 _SAMPLE = 1000
+_REMEMBERED = 20_000
 _NAME = classes_of("given", "last")
 _GIVEN, _CLINICAL, _WORD = classes_of("given"), classes_of("clinical"), classes_of("word", "function")
 _SURE_NAME = classes_of("mostly_name")
@@ -57,21 +60,27 @@ def recase(text: str, lexicon: Lexicon) -> str:
     how = silent(text)
     if not how:
         return text
-    view = view_of(text)
-    classes = [
-        lexicon.classes(w) if k not in (SIGN, NUMBER) else 0 for w, k in zip(view.folded, view.kinds, strict=True)
-    ]
+    view, table, capitals = view_of(text), lexicon.table, how == "capitals"
+    classes = [table[w] if k > NUMBER else 0 for w, k in zip(view.folded, view.kinds, strict=True)]
     proper = _proper(view, classes, lexicon)
     pieces: list[str] = []
     last = 0
-    for index, word in enumerate(view.strings):
-        start, end = view.starts[index], view.ends[index]
-        pieces.append(text[last:start])
-        pieces.append(_written(view, classes, proper, index, word, how == "capitals"))
-        last = end
+    for index, (word, kind, bits) in enumerate(zip(view.strings, view.kinds, classes, strict=True)):
+        if kind <= NUMBER:
+            continue
+        ways = _ways(word, bits, capitals)
+        if ways is None:
+            written = _written(view, classes, proper, index, capitals)
+        elif proper[index]:
+            written = ways[0]
+        else:
+            written = ways[1] if ways[1] == ways[2] or view.starts_sentence(index) else ways[2]
+        if written != word:
+            pieces += text[last : view.starts[index]], written
+            last = view.ends[index]
     pieces.append(text[last:])
-    written = "".join(pieces)
-    return written if len(written) == len(text) else text
+    read = "".join(pieces)
+    return read if len(read) == len(text) else text
 
 
 def silent(text: str) -> str:
@@ -102,11 +111,36 @@ def _letters(text: str, stop: int) -> tuple[int, int, int]:
     return sum(map(str.isalpha, text)), sum(map(str.islower, text)), sum(map(str.isupper, text))
 
 
-def _written(view: View, classes: list[int], proper: bytearray, index: int, word: str, capitals: bool) -> str:
-    """Return a word in ordinary case."""
-    kind, bits = view.kinds[index], classes[index]
-    if kind in (SIGN, NUMBER):
-        return word
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _ways(word: str, bits: int, capitals: bool) -> tuple[str, str, str] | None:
+    """Return how a word is written as a part of a listed name, at the start of a sentence, and else.
+
+    None where its neighbours decide: for single letters, for codes, and for words that may be names.
+    """
+    code, name = bits & _CODE and len(word) < 5, bits & _NAME and not bits & _NEVER
+    sure = name and (bits & _SURE_NAME or not bits & _ORDINARY)
+    if len(word) == 1 or code or (not sure and (name or (bits & _CALENDAR and bits & _WORD))):
+        return None
+    title = _title(word)
+    if sure or bits & (_TITLE | _CALENDAR) or (bits & _PLACES and not bits & _ORDINARY):
+        return title, title, title
+    return title, _common(word, bits, True, capitals), _common(word, bits, False, capitals)
+
+
+def _common(word: str, bits: int, starts: bool, capitals: bool) -> str:
+    """Return a word that is no name in ordinary case."""
+    if len(word) < 5 and bits & _CLINICAL and not bits & _WORD:
+        return word.upper()
+    if bits & _ORDINARY:
+        return _title(word) if starts else word.lower()
+    if not bits and len(word) < 5:
+        return word.upper() if capitals else word
+    return _title(word)
+
+
+def _written(view: View, classes: list[int], proper: bytearray, index: int, capitals: bool) -> str:
+    """Return a word in ordinary case by its neighbours."""
+    word, bits = view.strings[index], classes[index]
     if len(word) == 1:
         dotted = index + 1 < len(view) and view.strings[index + 1] == "."
         if bits & _FUNCTION:
@@ -114,17 +148,9 @@ def _written(view: View, classes: list[int], proper: bytearray, index: int, word
         return word.upper() if dotted else word
     if bits & _CODE and len(word) < 5 and _behind_comma(view, index):
         return word.upper()
-    if proper[index] or _is_name(view, classes, index) or _is_proper(view, classes, index):
+    if proper[index] or _is_name(view, classes, index) or _is_proper(view, classes, index) or bits & _TITLE:
         return _title(word)
-    if bits & _TITLE:
-        return _title(word)
-    if len(word) < 5 and bits & _CLINICAL and not bits & _WORD:
-        return word.upper()
-    if bits & _ORDINARY:
-        return _title(word) if view.starts_sentence(index) else word.lower()
-    if not bits and len(word) < 5:
-        return word.upper() if capitals else word
-    return _title(word)
+    return _common(word, bits, view.starts_sentence(index), capitals)
 
 
 def _proper(view: View, classes: list[int], lexicon: Lexicon) -> bytearray:
@@ -134,9 +160,8 @@ def _proper(view: View, classes: list[int], lexicon: Lexicon) -> bytearray:
         for end, bits in held:
             if bits & _PHRASES:
                 marked[start:end] = b"\1" * (end - start)
-    for index, bits in enumerate(classes):
-        if not bits & _HEADS or not index:
-            continue
+    for index in [i for i, bits in enumerate(classes) if bits & _HEADS]:
+        bits = classes[index]
         start = index
         while start and index - start < _LONGEST and view.breaks[start] == 0:
             before = classes[start - 1]

@@ -18,12 +18,14 @@ In this order:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 
 import regex
 
+from deid.compiled import quick
 from deid.detection.casing import recase
 from deid.detection.consistency import find_again, settle_categories
 from deid.detection.fields import Scan
@@ -44,6 +46,7 @@ _GRAMMATICAL = frozenset(("NAME", "LOCATION", "PROFESSION"))
 _CLINICAL = classes_of("clinical", "section", "eponym", "device", "function")
 _EVIDENCE = 0.2
 """Least certainty of a rule's candidate that may be raised by another recognizer."""
+_START = attrgetter("start")
 _JOINS = {
     "NAME": regex.compile(r"[ \u00a0]{1,2}|-"),
     "DATE": regex.compile(r",?[ \u00a0]{1,2}"),
@@ -53,6 +56,7 @@ _JOINS = {
 }
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Post:
     """What one recognizer posted, and what became of it."""
@@ -99,6 +103,13 @@ class Ensemble:
     """Whether categories are translated to the canonical ones of `deid.phi`."""
     folders: tuple[Path, ...] = field(default=())
     """Dictionary folders of the user's own."""
+    _asked: tuple[Recognizer, ...] = field(init=False, repr=False, compare=False)
+    """The recognizers as they are asked: rules for weak candidates too, which another recognizer may raise."""
+
+    def __post_init__(self) -> None:
+        least = min(_EVIDENCE, self.threshold)
+        asked = (replace(r, threshold=least) if isinstance(r, RuleRecognizer) else r for r in self.recognizers)
+        object.__setattr__(self, "_asked", tuple(asked))
 
     @property
     def name(self) -> str:
@@ -124,8 +135,11 @@ class Ensemble:
         DetectionError
             When a recognizer could not finish.
         """
-        trace = self.trace(document)
-        return [trace.normal.back(s) for s in trace.spans]
+        normal = normalize(document.text)
+        if not normal.text:
+            return []
+        spans, _ = self._find(_seen(document, normal))
+        return spans if normal.origin is None else [normal.back(s) for s in spans]
 
     def trace(self, document: Document) -> Trace:
         """Find PHI, and keep what every recognizer posted and what became of it.
@@ -138,31 +152,35 @@ class Ensemble:
         normal = normalize(document.text)
         if not normal.text:
             return Trace(normal, None, (), ())
-        seen = document if normal.text is document.text else replace(document, text=normal.text, spans=())
-        posted, scene = self._post(seen)
-        posted.sort(key=lambda p: (p[1].start, p[1].end, p[0]))
         posts: list[Post] = []
-        accepted: list[Span] = []
-        for (rank, span), raised in zip(posted, _raise(posted), strict=True):
-            fate = self._fate(scene, raised)
-            if fate == "accepted":
-                accepted.append(raised)
-            posts.append(Post(rank, self.recognizers[rank].name, span, _score(raised), fate))
-        if self.consistency:
-            for again in find_again(scene, accepted, self.strong):
-                fate = "accepted" if _score(again) >= self.threshold else "weak"
-                if fate == "accepted":
-                    accepted.append(again)
-                posts.append(Post(len(self.recognizers), "consistency", again, _score(again), fate))
+        spans, scene = self._find(_seen(document, normal), posts)
+        return Trace(normal, scene, tuple(posts), tuple(spans))
+
+    def _find(self, document: Document, posts: list[Post] | None = None) -> tuple[list[Span], Scene]:
+        """Find PHI in a normalized document; what was posted is added to the posts, where they are wanted."""
+        posted, scene = self._post(document)
+        posted.sort(key=lambda p: (p[1].start, p[1].end, p[0]))
+        raised = _raise(posted)
+        fates = [self._fate(scene, span) for span in raised]
+        accepted = [span for span, fate in zip(raised, fates, strict=True) if fate == "accepted"]
+        again = list(find_again(scene, accepted, self.strong)) if self.consistency else []
+        accepted += (span for span in again if _score(span) >= self.threshold)
         spans = _join(scene, _decide(settle_categories(scene, accepted)))
         if self.to_canonical:
             spans = [s.named(canonical(s.category)) for s in spans]
-        return Trace(normal, scene, tuple(posts), tuple(spans))
+        if posts is not None:
+            for (rank, span), weighed, fate in zip(posted, raised, fates, strict=True):
+                posts.append(Post(rank, self.recognizers[rank].name, span, _score(weighed), fate))
+            for span in again:
+                fate = "accepted" if _score(span) >= self.threshold else "weak"
+                posts.append(Post(len(self.recognizers), "consistency", span, _score(span), fate))
+        return spans, scene
 
     def _fate(self, scene: Scene, span: Span) -> str:
-        if _score(span) < self.strong and _is_clinical(scene, span):
+        score = 1.0 if span.score is None else span.score
+        if score < self.strong and _is_clinical(scene, span):
             return "vetoed"
-        return "accepted" if _score(span) >= self.threshold else "weak"
+        return "accepted" if score >= self.threshold else "weak"
 
     def _post(self, document: Document) -> tuple[list[tuple[int, Span]], Scene]:
         """Ask every recognizer; returns spans with the precedence of their recognizer."""
@@ -171,16 +189,18 @@ class Ensemble:
         lexicon = load_lexicon(self.language, self.folders)
         for text in readings(document.text, lexicon):
             read = document if text is document.text else replace(document, text=text, spans=())
-            for rank, recognizer in enumerate(self.recognizers):
+            for rank, recognizer in enumerate(self._asked):
                 if isinstance(recognizer, RuleRecognizer):
-                    # weak candidates too: another recognizer may raise them
-                    weak = replace(recognizer, threshold=min(_EVIDENCE, self.threshold))
-                    spans, seen = weak.analyse(text)
+                    spans, seen = recognizer.analyse(text)
                     scene = scene or seen
                 else:
                     spans = recognizer.find(read)
                 posts += [(rank, span) for span in spans]
         return posts, scene or scene_of(view_of(document.text), lexicon, Scan([], [], {}, {}))
+
+
+def _seen(document: Document, normal: Normalized) -> Document:
+    return document if normal.text is document.text else replace(document, text=normal.text, spans=())
 
 
 def readings(text: str, lexicon: Lexicon) -> tuple[str, ...]:
@@ -194,31 +214,57 @@ def _score(span: Span) -> float:
     return 1.0 if span.score is None else span.score
 
 
+def _weight(span: Span) -> tuple[float, int]:
+    """Return what decides between spans: the certainty, then the length."""
+    return (1.0 if span.score is None else span.score), span.end - span.start
+
+
 def _raise(posts: Sequence[tuple[int, Span]]) -> list[Span]:
     """Let overlapping spans of different recognizers in the same group raise each other; posts sorted by position."""
+    result = [span for _, span in posts]
     if len({rank for rank, _ in posts}) < 2:
-        return [span for _, span in posts]
-    result = []
-    open_: list[tuple[int, int, Span]] = []
-    reach = 0
-    partners: dict[int, dict[int, float]] = {}
-    for number, (rank, span) in enumerate(posts):
-        open_ = [held for held in open_ if held[2].end > span.start] if reach > span.start else []
-        reach = max(reach, span.end)
-        for other_number, other_rank, other in open_:
-            if other_rank != rank and group(other.category) == group(span.category):
-                for a, b_rank, b in ((number, other_rank, other), (other_number, rank, span)):
-                    held = partners.setdefault(a, {})
-                    held[b_rank] = max(held.get(b_rank, 0.0), _score(b))
-        open_.append((number, rank, span))
-    for number, (_, span) in enumerate(posts):
-        if number in partners:
-            rest = 1.0 - _score(span)
-            for score in partners[number].values():
+        return result
+    for first, stop in _clusters(result):
+        if stop - first < 2:
+            continue
+        partners: dict[int, dict[int, float]] = {}
+        for a in range(first, stop - 1):
+            rank, span = posts[a]
+            end, category, score = span.end, span.category, 1.0 if span.score is None else span.score
+            for b in range(a + 1, stop):
+                other_rank, other = posts[b]
+                if other.start >= end:
+                    break
+                if other_rank == rank or not (other.category == category or group(other.category) == group(category)):
+                    continue
+                for number, beside, raising in ((a, other_rank, _score(other)), (b, rank, score)):
+                    held = partners.get(number)
+                    if held is None:
+                        partners[number] = {beside: raising}
+                    elif raising > held.get(beside, 0.0):
+                        held[beside] = raising
+        for number, held in partners.items():
+            span = result[number]
+            rest = 1.0 - (1.0 if span.score is None else span.score)
+            for score in held.values():
                 rest *= 1.0 - score
-            span = span.scored(round(1.0 - rest, 4))
-        result.append(span)
+            raised = round(1.0 - rest, 4) if rest else 1.0
+            if raised != span.score:
+                result[number] = span.scored(raised)
     return result
+
+
+def _clusters(spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
+    """Yield first and one past the last of spans that hang together; spans sorted by their start."""
+    first = reach = 0
+    for number, span in enumerate(spans):
+        if span.start >= reach and number > first:
+            yield first, number
+            first = number
+        if span.end > reach:
+            reach = span.end
+    if spans:
+        yield first, len(spans)
 
 
 def _is_clinical(scene: Scene, span: Span) -> bool:
@@ -245,30 +291,25 @@ def _clinical(scene: Scene, index: int) -> bool:
 
 def _decide(spans: Sequence[Span]) -> list[Span]:
     """Resolve overlaps; the union of all spans stays covered."""
+    ordered = sorted(spans, key=_START)  # stable: equal starts stay in order of precedence
     kept: list[Span] = []
-    cluster: list[Span] = []
-    reach = 0
-    for span in sorted(spans, key=lambda s: s.start):  # stable: equal starts stay in order of precedence
-        if cluster and span.start >= reach:
-            kept += _decide_cluster(cluster)
-            cluster = []
-        cluster.append(span)
-        reach = max(reach, span.end)
-    return kept + _decide_cluster(cluster)
+    for first, stop in _clusters(ordered):
+        if stop - first == 1:
+            kept.append(ordered[first])
+        else:
+            kept += _decide_cluster(ordered[first:stop])
+    return kept
 
 
 def _decide_cluster(spans: Sequence[Span]) -> list[Span]:
-    """Resolve the overlaps of spans that hang together."""
-    if len(spans) < 2:
-        return list(spans)
-    order = sorted(enumerate(spans), key=lambda p: (-_score(p[1]), -len(p[1]), p[0]))
-    first, last = min(s.start for s in spans), max(s.end for s in spans)
-    best = order[0][1]
+    """Resolve the overlaps of spans that hang together, sorted by their start."""
+    first, last = spans[0].start, max(s.end for s in spans)
+    best = max(spans, key=_weight)  # the first of equals
     if best.start == first and best.end == last:
         return [best]  # as nearly always
     taken = bytearray(last - first)
     kept = []
-    for _, span in order:
+    for span in sorted(spans, key=_weight, reverse=True):  # stable: equals stay in order
         at = span.start
         while at < span.end:
             end = at
