@@ -8,9 +8,12 @@ or misread by a scanner.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import Any
 
 from deid.detection.known import one_apart, soundex
 from deid.detection.lexicon import classes_of
@@ -27,7 +30,9 @@ _ORDINARY = classes_of(
 )
 _NEVER = classes_of("function", "title", "title_doctor", "credential", "particle", "suffix")
 _PHRASES = frozenset(("HOSPITAL", "ORGANIZATION", "STREET", "CITY", "LOCATION-OTHER", "DEPARTMENT"))
+_ABBREVIATED = frozenset(("HOSPITAL", "ORGANIZATION"))
 _NUMBERS = frozenset(("ID", "CONTACT"))
+_GAPS = re.compile(b"\\0+")
 _LEAST_FUZZY = 5
 """Letters that a name must have for a misspelling of it to count."""
 _LABELLED = 0.7
@@ -84,55 +89,109 @@ def find_again(scene: Scene, spans: Iterable[Span], certain: float) -> list[Span
     list of Span
         Further spans; their source names the one that they repeat.
     """
-    seeds = _Seeds()
-    for span in sorted(spans, key=lambda s: (-(s.score or 0.0), by_position(s))):
-        if _certain(span, certain) and span.category not in _NOT_AGAIN:
-            _sow(scene, span, seeds)
-    if not seeds.words:
+    view = scene.view
+    taken = bytearray(len(view.text))
+    sure = _sure(spans, certain, taken)
+    if not sure:
         return []
-    taken = bytearray(len(scene.view.text))
-    for span in spans:
-        if _certain(span, certain):
-            taken[span.start : span.end] = b"\1" * len(span)
-    found = list(_misspelt(scene, seeds, taken))
-    for index in scene.written(seeds.words):
-        for seed in seeds.at(scene.view.folded[index], scene.word(index + 1)):
+    seeds = _Seeds()
+    odd = _odd_words(scene, taken)
+    for span, words in _recurring(scene, sure, taken, {view.folded[i] for i in odd}):
+        _sow(scene, span, words, seeds)
+    found = list(_misspelt(scene, seeds, odd))
+    for index in scene.written(seeds.words) if seeds.words else ():
+        for seed in seeds.at(view.folded[index], scene.word(index + 1)):
             span, end = seed.span, index + len(seed.words)
-            if tuple(scene.view.folded[index:end]) != seed.words or any(
-                scene.view.breaks[i] > 1 for i in range(index + 1, end)
-            ):
+            if tuple(view.folded[index:end]) != seed.words or any(view.breaks[i] > 1 for i in range(index + 1, end)):
                 continue
-            start = scene.view.starts[index]
-            if all(taken[start : scene.view.ends[end - 1]]):
+            start = view.starts[index]
+            if all(taken[start : view.ends[end - 1]]):
                 continue
             score = _weigh(scene, index, end, span)
             if score:
                 source = f"consistency:{span.source}"
-                found.append(Span(start, scene.view.ends[end - 1], span.category, source=source, score=score))
+                found.append(Span(start, view.ends[end - 1], span.category, source=source, score=score))
     return found
 
 
-def _certain(span: Span, certain: float) -> bool:
-    """Tell whether a span is looked for elsewhere: a certain one, or several words behind a label of the header."""
-    score = span.score if span.score is not None else 1.0
-    return score >= certain or (score >= _LABELLED and span.source.endswith(_HEADER_FIELDS))
+def _sure(spans: Iterable[Span], certain: float, taken: bytearray) -> list[Span]:
+    """Return the spans that are looked for elsewhere, the surest first, one of those of a category at a place.
+
+    A certain one is, and several words behind a label of the header. What the certain ones cover is marked as taken.
+    """
+    best: dict[tuple[int, int, str], Span] = {}
+    for span in spans:
+        score = 1.0 if span.score is None else span.score
+        if score < certain and (score < _LABELLED or not span.source.endswith(_HEADER_FIELDS)):
+            continue
+        key = (span.start, span.end, span.category)
+        held = best.setdefault(key, span)
+        if held is not span and _by_certainty(span) < _by_certainty(held):
+            best[key] = span
+    for start, end, _ in best:
+        taken[start:end] = b"\1" * (end - start)
+    return sorted((s for s in best.values() if s.category not in _NOT_AGAIN), key=_by_certainty)
 
 
-def _misspelt(scene: Scene, seeds: _Seeds, taken: bytearray) -> Iterator[Span]:
-    """Find words that no list has and that differ by one letter from a name that was found."""
+def _by_certainty(span: Span) -> Any:
+    return -(span.score or 0.0), by_position(span)
+
+
+def _recurring(
+    scene: Scene, spans: Iterable[Span], taken: bytearray, odd: set[str]
+) -> Iterator[tuple[Span, tuple[int, int]]]:
+    """Yield the spans of which a part may stand elsewhere, or misspelt as one of the odd words, with their words."""
     view = scene.view
+    free: set[str] = set()  # words outside of what is taken, and words behind a gap in it
+    for gap in _GAPS.finditer(taken):
+        first, last = view.at(gap.start()), bisect_left(view.starts, gap.end())
+        free.update(view.folded[first : max(last, first + 1)])
+    letters = {word for word in set(view.folded) if len(word) == 1}
+    sounds = {soundex(word) for word in odd}
+    firsts = {sound[:1].lower() for sound in sounds}
+    for span in spans:
+        first = view.at(span.start)
+        last = bisect_left(view.starts, span.end)
+        words = view.folded[first:last]
+        if (
+            not free.isdisjoint(words)
+            # initials of the words may stand elsewhere
+            or span.category in _ABBREVIATED
+            or (len(words) > 1 and any(w[:1] in letters for w in words))
+            or (odd and any(_resembles(w, sounds, firsts) for w in words))
+        ):
+            yield span, (first, last)
+
+
+def _resembles(word: str, sounds: set[str], firsts: set[str]) -> bool:
+    """Tell whether a word may be a name of which one of some words, given by their codes, is a misspelling."""
+    return len(word) >= _LEAST_FUZZY and (word[0] in firsts or not word.isascii()) and soundex(word) in sounds
+
+
+def _odd_words(scene: Scene, taken: bytearray) -> list[int]:
+    """Return the words outside of what is taken that no list has and that might be names."""
+    view, classes = scene.view, scene.classes
+    return [
+        i
+        for i in scene.capitals()
+        if not classes[i] and len(view.folded[i]) >= _LEAST_FUZZY and view.kinds[i] in (TITLE, UPPER, MIXED)
+        if view.folded[i].isalpha() and not all(taken[view.starts[i] : view.ends[i]])
+    ]
+
+
+def _misspelt(scene: Scene, seeds: _Seeds, odd: list[int]) -> Iterator[Span]:
+    """Find odd words that differ by one letter from a name that was found, and sound like it."""
+    view = scene.view
+    if not odd:
+        return
     names: dict[str, list[tuple[str, Span]]] = {}
     for word, held in seeds.words.items():
         for seed in held.get("", ()):
             if len(word) >= _LEAST_FUZZY and group(seed.span.category) == "NAME" and word.isalpha():
                 names.setdefault(soundex(word), []).append((word, seed.span))
-    if not names:
-        return
-    for index in scene.capitals():
+    for index in odd:
         word = view.folded[index]
-        if scene.classes[index] or len(word) < _LEAST_FUZZY or view.kinds[index] not in (TITLE, UPPER, MIXED):
-            continue
-        if word in seeds.words or all(taken[view.starts[index] : view.ends[index]]) or not word.isalpha():
+        if word in seeds.words:
             continue
         for name, span in names.get(soundex(word), ()):
             if one_apart(word, name):
@@ -141,15 +200,14 @@ def _misspelt(scene: Scene, seeds: _Seeds, taken: bytearray) -> Iterator[Span]:
                 break
 
 
-def _sow(scene: Scene, span: Span, seeds: _Seeds) -> None:
+def _sow(scene: Scene, span: Span, place: tuple[int, int], seeds: _Seeds) -> None:
     """Add the sequences of a span that are worth looking for."""
     view = scene.view
-    first, last = view.at(span.start), view.at(span.end - 1)
-    words = [i for i in range(first, min(last + 1, len(view))) if view.starts[i] < span.end]
+    words = range(*place)
     if not words:
         return
     kind = group(span.category)
-    whole = tuple(view.folded[i] for i in words)
+    whole = tuple(view.folded[words.start : words.stop])
     if kind in _NUMBERS or span.category == "USERNAME":
         if sum(c.isdigit() for w in whole for c in w) >= 4 or span.category in ("USERNAME", "EMAIL"):
             seeds.add(whole, span)
@@ -157,7 +215,7 @@ def _sow(scene: Scene, span: Span, seeds: _Seeds) -> None:
     if span.category in _PHRASES:
         if len(whole) > 1 or not scene.classes[words[0]] & (_ORDINARY | _NEVER):
             seeds.add(whole, span)
-        if span.category in ("HOSPITAL", "ORGANIZATION"):
+        if span.category in _ABBREVIATED:
             for acronym in _acronyms(scene, words):
                 seeds.add((acronym,), span)
         return
@@ -235,7 +293,7 @@ def _function(scene: Scene, index: int) -> bool:
     return bool(scene.classes[index] & classes_of("function", "title", "title_doctor"))
 
 
-def _acronyms(scene: Scene, words: list[int]) -> Iterator[str]:
+def _acronyms(scene: Scene, words: Sequence[int]) -> Iterator[str]:
     """Initials of an institution's name, with and without small words."""
     letters = [scene.view.folded[i][0] for i in words if scene.is_word(i) and scene.view.kinds[i] != LOWER]
     if 3 <= len(letters) <= 6:
@@ -254,7 +312,7 @@ def _weigh(scene: Scene, index: int, end: int, seed: Span) -> float:
     if several:
         return 0.85 if kind != LOWER or scene.quiet else 0.6
     classes = scene.classes[index]
-    if seed.category in ("HOSPITAL", "ORGANIZATION") and len(seed) > 2 * len(scene.view.strings[index]):
+    if seed.category in _ABBREVIATED and len(seed) > 2 * len(scene.view.strings[index]):
         return 0.75 if kind == UPPER and not blind and not classes & _ORDINARY else 0.0  # an acronym
     if clear(scene, index) or not classes:
         if kind in (TITLE, MIXED) or (kind == UPPER and len(scene.view.strings[index]) > 2):
