@@ -6,6 +6,7 @@
  * on how wide the machine's vectors are.
  */
 #include "_labeller.h"
+#include "_scene.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -455,15 +456,17 @@ static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "deid._native", "Hot 
 
 PyMODINIT_FUNC PyInit__native(void)
 {
-    PyObject *made = PyModule_Create(&module), *labeller = PyType_FromSpec(&labeller_spec),
-             *sieve = PyType_FromSpec(&sieve_spec), *viewer = PyType_FromSpec(&viewer_spec),
-             *reader = PyType_FromSpec(&reader_spec);
-    if (made && (!labeller || !sieve || !viewer || !reader || PyModule_AddObjectRef(made, "Reader", reader) || PyModule_AddObjectRef(made, "Labeller", labeller) ||
-                 PyModule_AddObjectRef(made, "Sieve", sieve) || PyModule_AddObjectRef(made, "Viewer", viewer)))
-        Py_CLEAR(made);
-    Py_XDECREF(labeller);
-    Py_XDECREF(sieve);
-    Py_XDECREF(viewer);
-    Py_XDECREF(reader);
+    static const struct {
+        const char *name;
+        PyType_Spec *spec;
+    } types[] = {{"Labeller", &labeller_spec}, {"Reader", &reader_spec}, {"Scene", &scene_spec},
+                 {"Sieve", &sieve_spec}, {"Viewer", &viewer_spec}};
+    PyObject *made = scene_ready() ? NULL : PyModule_Create(&module);
+    for (size_t i = 0; made && i < sizeof types / sizeof *types; i++) {
+        PyObject *type = PyType_FromSpec(types[i].spec);
+        if (!type || PyModule_AddObjectRef(made, types[i].name, type))
+            Py_CLEAR(made);
+        Py_XDECREF(type);
+    }
     return made;
 }

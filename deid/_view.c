@@ -3,12 +3,13 @@
  * Strings, folded strings and kinds are made once for each distinct word and shared by all its places. Python says what
  * they are, so that both routes agree.
  */
+#include "_scene.h"
 #include "_text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIGN, NUMBER, LOWER, TITLE, UPPER, MIXED, LONG_LINE = 58, MOST_WORDS = 60000, MOST_BREAKS = 255 };
+enum { LONG_LINE = 58, MOST_WORDS = 60000, MOST_BREAKS = 255 };
 
 typedef struct {
     PyObject *string, *folded;
