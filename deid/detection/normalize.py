@@ -8,7 +8,7 @@ offsets are mapped back afterwards.
 from __future__ import annotations
 
 import unicodedata
-from array import array
+from bisect import bisect_right
 from dataclasses import dataclass, field
 
 import regex
@@ -60,14 +60,15 @@ class Normalized:
     """A text for recognizers, and where its characters come from."""
 
     text: str = field(repr=False)
-    origin: array[int] | None = field(default=None, repr=False)
-    """Offset of each character in the original text, and of its end; None when nothing moved."""
+    removed: tuple[int, ...] = field(default=(), repr=False)
+    """Offsets in this text before which characters were taken out, one for each; sorted."""
 
     def back(self, span: Span) -> Span:
         """Return a span in the original text; characters that were taken out of its inside belong to it."""
-        if self.origin is None:
+        if not self.removed:
             return span
-        start, end = self.origin[span.start], self.origin[span.end - 1] + 1
+        start = span.start + bisect_right(self.removed, span.start)
+        end = span.end + bisect_right(self.removed, span.end - 1)
         return Span(start, end, span.category, span.id, span.source, span.score, span.attributes)
 
 
@@ -84,15 +85,18 @@ def normalize(text: str) -> Normalized:
         if ord(character) in _PLAIN:  # `str.translate` asks for every character
             plain = plain.replace(character, _PLAIN[ord(character)])
     if _FOREIGN.search(odd):
-        plain = _MIXED_WORD.sub(_latin, plain)
-    if not _INVISIBLE.search(odd):
+        pieces = plain.split(" ")  # few have such letters
+        plain = " ".join(piece if piece.isascii() else _MIXED_WORD.sub(_latin, piece) for piece in pieces)
+    places: list[int] = []
+    for character in filter(_INVISIBLE.match, odd):
+        at = plain.find(character)
+        while at >= 0:
+            places.append(at)
+            at = plain.find(character, at + 1)
+    if not places:
         return Normalized(plain)
-    origin, last = array("q"), 0
-    for found in _INVISIBLE.finditer(plain):
-        origin.extend(range(last, found.start()))
-        last = found.end()
-    origin.extend(range(last, len(plain)))
-    return Normalized(_INVISIBLE.sub("", plain), origin)
+    places.sort()
+    return Normalized(_INVISIBLE.sub("", plain), tuple(place - before for before, place in enumerate(places)))
 
 
 def _odd(text: str) -> str:
