@@ -9,7 +9,7 @@ and none holds another original of the document as a word.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
@@ -195,7 +195,15 @@ def _remove_originals(page: _Page, found: Sequence[tuple[str, str]], out: list[s
     for i, new in enumerate(out):
         for word in _RUN.findall(new.casefold()):
             places.setdefault(word, set()).add(i)
-    for original in sorted(original for original in originals if original in joined):
+    present = sorted(
+        o
+        for o in originals
+        if o in places or (not o.isalnum() and places.keys() >= set(_RUN.findall(o)) and o in joined)
+    )
+    starts: dict[str, list[str]] = {}
+    for original in originals if present else ():
+        starts.setdefault(original[:_LONG], []).append(original)
+    for original in present:
         whole = re.compile(rf"(?<!\w){re.escape(original)}(?!\w)", re.IGNORECASE)
         words = _RUN.findall(original)
         held = min((places.get(word, set()) for word in words), key=len) if words else range(len(out))
@@ -210,12 +218,18 @@ def _remove_originals(page: _Page, found: Sequence[tuple[str, str]], out: list[s
                 (
                     t
                     for t in tries
-                    if t and text.casefold() not in (folded := t.casefold()) and not any(o in folded for o in originals)
+                    if t and text.casefold() not in (folded := t.casefold()) and not _holds_one(folded, starts)
                 ),
                 tag(category, text),
             )
             for word in _RUN.findall(out[i].casefold()):
                 places.setdefault(word, set()).add(i)
+
+
+def _holds_one(text: str, starts: Mapping[str, Sequence[str]]) -> bool:
+    """Tell whether a text holds one of many others, which are given by their first characters."""
+    ways = ((at, other) for at in range(len(text)) for other in starts.get(text[at : at + _LONG], ()))
+    return any(text.startswith(other, at) for at, other in ways)
 
 
 def surrogate_operator(
