@@ -139,7 +139,7 @@ class Ensemble:
         if not normal.text:
             return []
         spans, _ = self._find(_seen(document, normal))
-        return spans if normal.origin is None else [normal.back(s) for s in spans]
+        return [normal.back(s) for s in spans] if normal.removed else spans
 
     def trace(self, document: Document) -> Trace:
         """Find PHI, and keep what every recognizer posted and what became of it.
