@@ -1,16 +1,17 @@
 /* Places where a match of each of many patterns may begin; the sets come from deid.detection.sieve. */
-#include "_text.h"
+#include "_programs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { SYMBOLS = 131, OTHER = 128, OUTSIDE = 129, WILD = 130, MOST_WORDS = 64 };
+enum { SYMBOLS = 131, OTHER = 128, OUTSIDE = 129, WILD = 130, BLOCK = 4, MOST_WORDS = 64 };
 
 typedef struct {
     PyObject_HEAD
-    uint64_t *allowed; /* per offset and symbol `words` words, one bit a pattern */
+    uint64_t *allowed; /* per offset and symbol `words` words, whole blocks, one bit a pattern */
     uint64_t *ways;    /* per pattern, offset and symbol one bit for each way in which its matches begin */
     int32_t *digit;    /* per pattern: a digit stands within so many characters; 0: need not */
+    Programs programs;
     Py_ssize_t words, patterns, before, after;
 } Sieve;
 
@@ -27,12 +28,13 @@ static void *copied(const Py_buffer *view)
 static int sieve_init(PyObject *object, PyObject *args, PyObject *named)
 {
     Sieve *self = (Sieve *)object;
-    Py_buffer rows, ways, digit;
+    Py_buffer rows, ways, digit, code, start, set;
     Py_ssize_t before, after;
-    static char *names[] = {"rows", "ways", "digits", "before", "after", NULL};
-    if (!PyArg_ParseTupleAndKeywords(args, named, "y*y*y*nn", names, &rows, &ways, &digit, &before, &after))
+    static char *names[] = {"rows", "ways", "digits", "code", "starts", "sets", "before", "after", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, named, "y*y*y*y*y*y*nn", names, &rows, &ways, &digit, &code, &start, &set,
+                                     &before, &after))
         return -1;
-    const Py_ssize_t patterns = digit.len / 4, words = (patterns + 63) / 64;
+    const Py_ssize_t patterns = digit.len / 4, words = (patterns + 64 * BLOCK - 1) / (64 * BLOCK) * BLOCK;
     int ok = 0;
     if (self->allowed || self->ways || self->digit)
         PyErr_SetString(PyExc_RuntimeError, "made already");
@@ -41,7 +43,8 @@ static int sieve_init(PyObject *object, PyObject *args, PyObject *named)
              rows.len != (before + after) * SYMBOLS * words * 8)
         PyErr_SetString(PyExc_ValueError, "the table does not have the size announced");
     else
-        ok = (self->allowed = copied(&rows)) && (self->ways = copied(&ways)) && (self->digit = copied(&digit));
+        ok = (self->allowed = copied(&rows)) && (self->ways = copied(&ways)) && (self->digit = copied(&digit)) &&
+             !programs_load(&self->programs, &code, &start, &set, patterns);
     if (ok) {
         self->words = words;
         self->patterns = patterns;
@@ -51,6 +54,9 @@ static int sieve_init(PyObject *object, PyObject *args, PyObject *named)
     PyBuffer_Release(&rows);
     PyBuffer_Release(&ways);
     PyBuffer_Release(&digit);
+    PyBuffer_Release(&code);
+    PyBuffer_Release(&start);
+    PyBuffer_Release(&set);
     return ok ? 0 : -1;
 }
 
@@ -81,46 +87,58 @@ static void read_symbols(const Sieve *self, PyObject *text, uint8_t *symbol, int
     }
 }
 
-WIDE static Py_ssize_t sift(const Sieve *self, const uint64_t *wanted, const uint8_t *symbol, const int32_t *next_digit, Py_ssize_t at,
-                            Py_ssize_t size, Found *found, Py_ssize_t room, Py_ssize_t *stopped)
+/* Tell which patterns of a block may match at a place, as far as the sets know; 0 when none. */
+static inline uint64_t through(const Sieve *self, const uint64_t *wanted, const uint8_t *here, Py_ssize_t block,
+                               uint64_t left[BLOCK])
 {
-    const Py_ssize_t words = self->words, before = self->before;
-    Py_ssize_t count = 0;
-    for (; at < size && count + self->patterns <= room; at++) {
-        uint64_t left[MOST_WORDS], any = 0;
-        const uint8_t *here = symbol + at;
-        /* the place itself and its neighbours settle most */
-        const uint64_t *first = self->allowed + (before * SYMBOLS + here[before]) * words;
-        const uint64_t *last = self->allowed + ((before - 1) * SYMBOLS + here[before - 1]) * words;
-        const uint64_t *next = self->allowed + ((before + 1) * SYMBOLS + here[before + 1]) * words;
-        for (Py_ssize_t w = 0; w < words; w++)
-            any |= left[w] = wanted[w] & first[w] & last[w] & next[w];
-        for (Py_ssize_t o = before + 2; any && o < before + self->after; o++) {
-            const uint64_t *row = self->allowed + (o * SYMBOLS + here[o]) * words;
-            any = 0;
-            for (Py_ssize_t w = 0; w < words; w++)
-                any |= left[w] &= row[w];
-        }
-        for (Py_ssize_t o = before - 2; any && o >= 0; o--) {
-            const uint64_t *row = self->allowed + (o * SYMBOLS + here[o]) * words;
-            any = 0;
-            for (Py_ssize_t w = 0; w < words; w++)
-                any |= left[w] &= row[w];
-        }
-        for (Py_ssize_t w = 0; any && w < words; w++)
-            for (uint64_t rest = left[w]; rest; rest &= rest - 1) {
-                const Py_ssize_t pattern = 64 * w + __builtin_ctzll(rest);
-                if (pattern >= self->patterns ||
-                    (self->digit[pattern] && next_digit[at] - (int32_t)at >= self->digit[pattern]))
-                    continue;
-                const uint64_t *way = self->ways + pattern * (before + self->after) * SYMBOLS;
-                uint64_t ways = way[here[0]];
-                for (Py_ssize_t o = 1; ways && o < before + self->after; o++)
-                    ways &= way[o * SYMBOLS + here[o]];
-                if (ways)
-                    found[count++] = (Found){(int32_t)pattern, (int32_t)at};
-            }
+    const Py_ssize_t words = self->words, before = self->before, width = before + self->after;
+    const uint64_t *allowed = self->allowed + block;
+    /* the place itself and its neighbours settle most */
+    const uint64_t *first = allowed + (before * SYMBOLS + here[before]) * words;
+    const uint64_t *last = allowed + ((before - 1) * SYMBOLS + here[before - 1]) * words;
+    const uint64_t *next = allowed + ((before + 1) * SYMBOLS + here[before + 1]) * words;
+    uint64_t any = 0;
+    for (int w = 0; w < BLOCK; w++)
+        any |= left[w] = wanted[block + w] & first[w] & last[w] & next[w];
+    for (Py_ssize_t o = before + 2; any && o < width; o++) {
+        const uint64_t *row = allowed + (o * SYMBOLS + here[o]) * words;
+        any = 0;
+        for (int w = 0; w < BLOCK; w++)
+            any |= left[w] &= row[w];
     }
+    for (Py_ssize_t o = before - 2; any && o >= 0; o--) {
+        const uint64_t *row = allowed + (o * SYMBOLS + here[o]) * words;
+        any = 0;
+        for (int w = 0; w < BLOCK; w++)
+            any |= left[w] &= row[w];
+    }
+    return any;
+}
+
+WIDE static Py_ssize_t sift(const Sieve *self, const uint64_t *wanted, const uint8_t *symbol, const int32_t *next_digit,
+                            Py_ssize_t at, Py_ssize_t size, Found *found, Py_ssize_t room, Py_ssize_t *stopped)
+{
+    const Py_ssize_t width = self->before + self->after;
+    Py_ssize_t count = 0;
+    for (; at < size && count + self->patterns <= room; at++)
+        for (Py_ssize_t block = 0; block < self->words; block += BLOCK) {
+            uint64_t left[BLOCK];
+            const uint8_t *here = symbol + at;
+            if (!through(self, wanted, here, block, left))
+                continue;
+            for (int w = 0; w < BLOCK; w++)
+                for (uint64_t rest = left[w]; rest; rest &= rest - 1) {
+                    const Py_ssize_t pattern = 64 * (block + w) + __builtin_ctzll(rest);
+                    if (self->digit[pattern] && next_digit[at] - (int32_t)at >= self->digit[pattern])
+                        continue;
+                    const uint64_t *way = self->ways + pattern * width * SYMBOLS;
+                    uint64_t ways = way[here[0]];
+                    for (Py_ssize_t o = 1; ways && o < width; o++)
+                        ways &= way[o * SYMBOLS + here[o]];
+                    if (ways && programs_accept(&self->programs, pattern, symbol + self->before, (int32_t)at))
+                        found[count++] = (Found){(int32_t)pattern, (int32_t)at};
+                }
+        }
     *stopped = at;
     return count;
 }
@@ -180,6 +198,7 @@ static void sieve_dealloc(PyObject *object)
     free(((Sieve *)object)->allowed);
     free(((Sieve *)object)->ways);
     free(((Sieve *)object)->digit);
+    programs_free(&((Sieve *)object)->programs);
     PyObject_Free(object);
     Py_DECREF(type);
 }

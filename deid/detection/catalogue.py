@@ -47,12 +47,12 @@ import regex
 
 from deid.cache import cached
 from deid.compiled import native
-from deid.detection import expressions, sieve
+from deid.detection import expressions, programs, sieve
 from deid.detection.checks import CHECKS
 from deid.detection.fields import CUES, Cue, Field, LabelFinder, ListRule, PersonField
 from deid.detection.layouts import PARTS, Segment
 from deid.detection.patterns import ANCHORS, Context, Haystack, Needs, Pattern
-from deid.detection.sieve import AFTER, BEFORE, places_table, starts_of
+from deid.detection.sieve import AFTER, BEFORE, sieve_tables
 from deid.detection.view import view_of
 from deid.detection.vocabulary import TABLES
 from deid.dictionaries import load_catalogues, load_dictionary
@@ -64,7 +64,7 @@ __all__ = ["Catalogue", "check_golden", "load_catalogue"]
 
 _CATEGORIES = frozenset(name for known in ("i2b2-2014", "meddocan") for name in LABEL_SETS[known].names())
 _PLACEHOLDER = regex.compile(r"\{\{([\w:/ -]+)\}\}")
-_SIEVE_CODE = (expressions, sieve)
+_SIEVE_CODE = (expressions, programs, sieve)
 """What computes the sieve's tables: tables of other code are not used."""
 _MARK = regex.compile(r"\[\[(.*?)\]\]", flags=regex.DOTALL)
 
@@ -109,7 +109,7 @@ def _sieve(patterns: Sequence[Pattern], *, keep: bool) -> Any:
         return None
 
     def make() -> tuple[bytes, ...]:
-        return places_table([starts_of(p.whole, ignore_case=not p.case) for p in patterns])
+        return sieve_tables([(p.whole, not p.case) for p in patterns])
 
     texts = "\0".join(f"{p.case:d}{p.whole}" for p in patterns).encode()
     code = (Path(str(room.__file__)).read_bytes() for room in _SIEVE_CODE)

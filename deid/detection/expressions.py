@@ -6,38 +6,44 @@ a set of characters holds all that may stand at a place, and perhaps more.
 
 from __future__ import annotations
 
+import enum
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["AFTER", "ALL", "BEFORE", "BEYOND", "OTHER", "SYMBOLS", "WILD", "WORD", "Node", "Sets", "Unknown"]
-__all__ += ["behind_of", "boundary", "digit_of", "parse", "whole"]
+__all__ = ["AFTER", "ALL", "BEFORE", "BEYOND", "OTHER", "OUTSIDE", "SYMBOLS", "WILD", "WORD", "Node", "Sets", "Unknown"]
+__all__ += ["At", "Group", "Look", "One", "Piece", "Repeat", "behind_of", "digit_of", "parse", "whole"]
 
 BEFORE, AFTER = 6, 10
 """Characters looked at before the start of a match, and from it on."""
 _ASCII = (1 << 128) - 1
-OTHER, _OUTSIDE, WILD = 1 << 128, 1 << 129, 1 << 130
+OTHER, OUTSIDE, WILD = 1 << 128, 1 << 129, 1 << 130
 SYMBOLS = 131
 """128 ASCII characters, any other, outside the text, and what case makes ASCII of (the Kelvin sign, the long s, the
 Turkish i), which passes everywhere."""
 _ANY = _ASCII | OTHER
-ALL = _ANY | _OUTSIDE
+ALL = _ANY | OUTSIDE
+
+
+_ODD = "\u017f\u212a\u0130\u0131"
 
 
 def _bits(characters: str) -> int:
     found = 0
     for c in characters:
-        found |= 1 << ord(c) if ord(c) < 128 else OTHER
+        found |= 1 << ord(c) if ord(c) < 128 else OTHER | WILD if c in _ODD else OTHER
     return found
 
 
 def _range(first: str, last: str) -> int:
-    found = 0
+    found = _bits("".join(c for c in _ODD if first <= c <= last))
     for number in range(ord(first), min(ord(last), 127) + 1):
         found |= 1 << number
     return found | (OTHER if ord(last) > 127 else 0)
 
 
+_ALIKE = _bits("kKsSiI")
+"""What `_ODD` are without case: in a set that names one of those these may be too, or be left out."""
 _UPPER, _LOWER, _DIGIT = _range("A", "Z"), _range("a", "z"), _range("0", "9")
 WORD = _UPPER | _LOWER | _DIGIT | _bits("_") | OTHER
 _BLANK = _bits("\t\n\x0b\x0c\r ") | _range("\x1c", "\x1f") | OTHER
@@ -47,6 +53,8 @@ _ESCAPES = {
     **{"D": (_ASCII & ~_DIGIT) | OTHER, "W": (_ASCII & ~WORD) | OTHER, "S": (_ASCII & ~_SURELY_BLANK) | OTHER},
     **{"n": _bits("\n"), "t": _bits("\t"), "r": _bits("\r"), "f": _bits("\f"), "v": _bits("\v")},
 }
+_SURE = _ASCII & ~_range("\x1c", "\x1f")
+"""Characters of which is known whether they are in a set; of some blanks it is not."""
 _PROPERTIES = {"L": _UPPER | _LOWER, "Lu": _UPPER, "Ll": _LOWER, "N": _DIGIT, "Nd": _DIGIT, "M": 0}
 
 # An expression as a tree. A piece is walked from the places where it may begin to the places where it may end, and
@@ -59,6 +67,57 @@ _ENDLESS = 1 << 20
 
 class Unknown(Exception):
     """The expression uses what is not understood here."""
+
+
+@dataclass(frozen=True, slots=True)
+class One:
+    """One character."""
+
+    may: int
+    """What it can be."""
+    surely: int
+    """What of this it is for certain: ASCII characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Alternatives."""
+
+    branches: tuple[tuple[Node, ...], ...]
+    atomic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A piece some times."""
+
+    node: Node
+    least: int
+    most: int | None
+    possessive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """An assertion of what follows or stands before."""
+
+    branches: tuple[tuple[Node, ...], ...]
+    behind: bool = False
+    negated: bool = False
+
+
+class At(enum.Enum):
+    """A place, or what is like one."""
+
+    HERE = "any place"
+    WORD_EDGE = "between a word's character and another"
+    LINE_START = "start of the text, perhaps of a line"
+    LINE_END = "end of the text, perhaps of a line"
+    END = "end of the text"
+    UNREAD = "anything may follow"
+
+
+Piece = One | Group | Repeat | Look | At
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +141,8 @@ class Node:
     """For an assertion of what follows: each alternative of it."""
     behind: tuple[tuple[Node, ...], ...] = ()
     """For an assertion of what stands before: each alternative of it."""
+    piece: Piece = At.UNREAD
+    """The same as data."""
 
 
 def stay(places: int, sets: Sets) -> int:
@@ -95,7 +156,9 @@ def _anything(places: int, sets: Sets) -> int:
     return 2 * BEYOND - first if places else 0
 
 
-def _one(allowed: int) -> Node:
+def _one(allowed: int, surely: int = _SURE) -> Node:
+    surely &= ~_ALIKE if allowed & WILD else ALL
+
     def walk(places: int, sets: Sets) -> int:
         left = places & (BEYOND - 1)
         while left:
@@ -103,11 +166,11 @@ def _one(allowed: int) -> Node:
             left &= left - 1
         return ((places << 1) & (2 * BEYOND - 1)) | (places & BEYOND)
 
-    return Node(walk, walk, 1, 0 if allowed & ~_DIGIT else 1, reads=allowed)
+    return Node(walk, walk, 1, 0 if allowed & ~_DIGIT else 1, reads=allowed, piece=One(allowed, allowed & surely))
 
 
-def _assertion(around: Callable[[], Sets], digit: int = 0) -> Node:
-    return Node(stay, stay, digit=digit, around=around)
+def _assertion(around: Callable[[], Sets], piece: Piece) -> Node:
+    return Node(stay, stay, around=around, piece=piece)
 
 
 def _chain(parts: Sequence[Walk]) -> Walk:
@@ -145,13 +208,14 @@ def _repeated(part: Walk, least: int, most: int | None) -> Walk:
     return walk
 
 
-def _repeat(node: Node, least: int, most: int | None) -> Node:
+def _repeat(node: Node, least: int, most: int | None, *, possessive: bool) -> Node:
     longest = _ENDLESS if most is None else min(_ENDLESS, node.longest * most)
     branches: tuple[tuple[Node, ...], ...] = ()
     if most is not None and most < 5:
         branches = tuple((node,) * count for count in range(least, most + 1))
     walks = (_repeated(node.walk, least, most), _repeated(node.turned, least, most))
-    return Node(*walks, longest, node.digit if least else 0, branches=branches)
+    piece = Repeat(node, least, most, possessive)
+    return Node(*walks, longest, node.digit if least else 0, branches=branches, piece=piece)
 
 
 def digit_of(nodes: Sequence[Node]) -> int:
@@ -164,7 +228,7 @@ def digit_of(nodes: Sequence[Node]) -> int:
     return least if least < _ENDLESS else 0
 
 
-def whole(branches: Sequence[Sequence[Node]]) -> Node:
+def whole(branches: Sequence[Sequence[Node]], *, atomic: bool = False) -> Node:
     """Return the group of some alternatives."""
     digits = [digit_of(b) for b in branches]
     return Node(
@@ -174,31 +238,44 @@ def whole(branches: Sequence[Sequence[Node]]) -> Node:
         max(digits) if all(digits) else 0,
         reads=branches[0][0].reads if len(branches) == 1 and len(branches[0]) == 1 else None,
         branches=tuple(map(tuple, branches)),
+        piece=Group(tuple(map(tuple, branches)), atomic),
     )
 
 
+def _atomic(branches: Sequence[Sequence[Node]]) -> Node:
+    return whole(branches, atomic=True)
+
+
+def _look(branches: Sequence[Sequence[Node]], *, behind: bool = False, negated: bool = False) -> Look:
+    return Look(tuple(map(tuple, branches)), behind, negated)
+
+
 def _ahead(branches: Sequence[Sequence[Node]]) -> Node:
-    return Node(stay, stay, digit=whole(branches).digit, ahead=tuple(map(tuple, branches)))
+    piece = _look(branches)
+    return Node(stay, stay, digit=whole(branches).digit, ahead=piece.branches, piece=piece)
 
 
 def _not_ahead(branches: Sequence[Sequence[Node]]) -> Node:
     single = _single(branches)
-    return _assertion(lambda: _around() if single is None else _around(after=_without(single)))
+    around = _around if single is None else lambda: _around(after=_without(single))
+    return _assertion(around, _look(branches, negated=True))
 
 
 def behind_of(branches: Sequence[Sequence[Node]]) -> Node:
     """An assertion of what stands before; `_limits` reads it."""
-    return Node(stay, stay, behind=tuple(map(tuple, branches)))
+    piece = _look(branches, behind=True)
+    return Node(stay, stay, behind=piece.branches, piece=piece)
 
 
 def _not_behind(branches: Sequence[Sequence[Node]]) -> Node:
     single = _single(branches)
-    return _assertion(lambda: _around() if single is None else _around(before=_without(single)))
+    around = _around if single is None else lambda: _around(before=_without(single))
+    return _assertion(around, _look(branches, behind=True, negated=True))
 
 
 _HEADS: tuple[tuple[str, Callable[[Sequence[Sequence[Node]]], Node]], ...] = (
     (":", whole),
-    (">", whole),
+    (">", _atomic),
     ("=", _ahead),
     ("!", _not_ahead),
     ("<=", behind_of),
@@ -208,11 +285,6 @@ _HEADS: tuple[tuple[str, Callable[[Sequence[Sequence[Node]]], Node]], ...] = (
 
 def _around(before: int = ALL, after: int = ALL) -> Sets:
     return [ALL] * (BEFORE - 1) + [before, after] + [ALL] * (AFTER - 1)
-
-
-def boundary() -> Sets:
-    """What a word boundary allows is known together with what stands behind it; see `_limits`."""
-    return _around()
 
 
 def _single(branches: Sequence[Sequence[Node]]) -> int | None:
@@ -227,7 +299,8 @@ def _single(branches: Sequence[Sequence[Node]]) -> int | None:
 
 def _without(found: int) -> int:
     """Return the complement; what is not surely in a class stays: other characters, and blanks that few call so."""
-    return (ALL & ~found) | OTHER | _range("\x1c", "\x1f")
+    unsure = WILD | _ALIKE if found & WILD else 0
+    return (ALL & ~found) | OTHER | _range("\x1c", "\x1f") | unsure
 
 
 class _Parser:
@@ -285,8 +358,8 @@ class _Parser:
             most = int(found[3]) if found[3] else None if found[2] else least
         else:
             raise Unknown
-        _ = self._take("?") or self._take("+")
-        return _repeat(node, least, most)
+        possessive = not self._take("?") and self._take("+")
+        return _repeat(node, least, most, possessive=possessive)
 
     def _atom(self) -> Node:
         c = self._next()
@@ -295,11 +368,11 @@ class _Parser:
         if c == "[":
             return _one(self._set())
         if c == ".":
-            return _one(_ANY)
+            return _one(_ANY, _SURE & ~_bits("\n"))
         if c == "^":
-            return _assertion(lambda: _around(before=_OUTSIDE | _bits("\n")))
+            return _assertion(lambda: _around(before=OUTSIDE | _bits("\n")), At.LINE_START)
         if c == "$":
-            return _assertion(_around)
+            return _assertion(_around, At.LINE_END)
         if c == "\\":
             return self._escape()
         if c in "*+?{":
@@ -308,9 +381,9 @@ class _Parser:
 
     def _escape(self) -> Node:
         if self._take("b"):
-            return _assertion(boundary)
+            return _assertion(_around, At.WORD_EDGE)
         if self._take("Z"):
-            return _assertion(_around)
+            return _assertion(_around, At.END)
         if self._found("[1-9]"):  # what a group matched
             return Node(_anything, _anything, _ENDLESS)
         if self._found("[BAmMKGRX0]"):
@@ -345,7 +418,7 @@ class _Parser:
             escape = self._peek("\\")
             c = self._next()
             low = self._escaped() if escape else _bits(c)
-            if self._peek("-") and not self._peek("-]") and low.bit_count() == 1:
+            if self._peek("-") and not self._peek("-]") and (low & ~WILD).bit_count() == 1:
                 self.at += 1
                 start = c if not escape else chr(low.bit_length() - 1)
                 last = self._next()
@@ -358,12 +431,12 @@ class _Parser:
             found |= low
         self.at += 1
         found = self._cased(found)
-        return _without(found) & _ANY if negated else found
+        return _without(found) & (_ANY | WILD) if negated else found
 
     def _cased(self, found: int) -> int:
         if self.ignore_case:
             lower, upper = found & _LOWER, found & _UPPER
-            found |= lower >> 32 | upper << 32
+            found |= lower >> 32 | upper << 32 | (_ALIKE if found & WILD else 0)
         return found
 
     def _group(self) -> Node:
@@ -380,7 +453,7 @@ class _Parser:
         before = self.ignore_case
         self.ignore_case = ("i" in flags[1] or before) and "i" not in (flags[2] or "")
         if flags[3] == ")":
-            return _assertion(_around)
+            return _assertion(_around, At.HERE)
         node = self._body(whole)
         self.ignore_case = before
         return node

@@ -26,18 +26,21 @@ from deid.detection.expressions import (
     SYMBOLS,
     WILD,
     WORD,
+    At,
     Node,
     Sets,
     Unknown,
     behind_of,
-    boundary,
     digit_of,
     parse,
     whole,
 )
+from deid.detection.programs import Programs
 
-__all__ = ["AFTER", "BEFORE", "SYMBOLS", "Start", "places_table", "starts_of"]
+__all__ = ["AFTER", "BEFORE", "SYMBOLS", "sieve_tables"]
 
+_BLOCK = 4
+"""Words of bits that the compiled loop takes at once."""
 _MOST_WAYS, _MOST_BEHIND = 32, 16
 """Ways to begin that are told apart."""
 
@@ -82,7 +85,7 @@ def _limits(nodes: Sequence[Node]) -> Sets:
     for node in nodes:
         if node.around is not None and places == 1:
             limits = [a & b for a, b in zip(limits, node.around(), strict=True)]
-            bounded |= node.around is boundary
+            bounded |= node.piece is At.WORD_EDGE
         if node.ahead and places == 1:
             limits = [a & b for a, b in zip(limits, _union([_limits(b) for b in node.ahead]), strict=True)]
         if node.behind and places:
@@ -137,31 +140,19 @@ class Start:
 _ANYWHERE = Start((ALL,) * (BEFORE + AFTER))
 
 
-def starts_of(expression: str, *, ignore_case: bool) -> list[Start]:
-    """Return what may stand around the start of a match.
+def starts_of(branches: Sequence[Sequence[Node]]) -> list[Start]:
+    """Return what may stand around the start of a match of a parsed expression: it begins in one of these ways."""
+    ways = _spread(list(map(tuple, branches)), _MOST_WAYS)
+    return [Start(tuple(_limits(way)), digit_of(way)) for way in ways]
+
+
+def sieve_tables(expressions: Sequence[tuple[str, bool]]) -> tuple[bytes, ...]:
+    """Return the tables of many expressions as ``deid._native.Sieve`` reads them.
 
     Parameters
     ----------
-    expression : str
-        An expression of the ``regex`` module.
-    ignore_case : bool
-        Whether it is compiled so.
-
-    Returns
-    -------
-    list of Start
-        A match begins in one of these ways; anywhere, when the expression is not understood.
-    """
-    try:
-        branches = parse(expression, ignore_case=ignore_case)
-        ways = _spread(list(map(tuple, branches)), _MOST_WAYS)
-        return [Start(tuple(_limits(way)), digit_of(way)) for way in ways]
-    except (Unknown, ValueError, RecursionError):
-        return [_ANYWHERE]
-
-
-def places_table(patterns: Sequence[Sequence[Start]]) -> tuple[bytes, bytes, bytes]:
-    """Return the starts of many patterns as ``deid._native.Sieve`` reads them.
+    expressions : sequence of (str, bool)
+        Expressions of the ``regex`` module, and whether each is compiled without regard to case.
 
     Returns
     -------
@@ -171,12 +162,23 @@ def places_table(patterns: Sequence[Sequence[Start]]) -> tuple[bytes, bytes, byt
         For each pattern, offset and symbol a 64-bit word with a bit for each of its starts.
     digits : bytes
         For each pattern within how many characters a digit stands, a 32-bit integer; 0 when that need not be.
+    code, starts, sets : bytes
+        See `Programs.tables`.
     """
+    patterns, programs = [], Programs()
+    for expression, ignore_case in expressions:
+        try:
+            branches = parse(expression, ignore_case=ignore_case)
+            patterns.append(starts_of(branches))
+        except (Unknown, ValueError, RecursionError):
+            branches = None
+            patterns.append([_ANYWHERE])
+        programs.add(branches)
     joined = [_union([list(s.sets) for s in starts]) for starts in patterns]
-    rows = _columns(joined, (len(patterns) + 63) // 64)
+    rows = _columns(joined, -(-len(patterns) // (64 * _BLOCK)) * _BLOCK)
     ways = b"".join(_columns([s.sets for s in starts], 1) for starts in patterns)
     digits = [max(s.digit for s in starts) if all(s.digit for s in starts) else 0 for starts in patterns]
-    return rows, ways, np.array(digits, dtype=np.int32).tobytes()
+    return rows, ways, np.array(digits, dtype=np.int32).tobytes(), *programs.tables()
 
 
 def _columns(lines: Sequence[Sequence[int]], words: int) -> bytes:

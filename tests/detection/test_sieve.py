@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import regex
 from hypothesis import given, settings
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 from deid.compiled import native
 from deid.detection.catalogue import load_catalogue
 from deid.detection.patterns import Haystack
-from deid.detection.sieve import AFTER, BEFORE, places_table, starts_of
+from deid.detection.programs import Do
+from deid.detection.sieve import AFTER, BEFORE, sieve_tables
 
 needs_native = pytest.mark.skipif(native is None, reason="the compiled module is not there")
 
@@ -58,7 +60,7 @@ ALPHABET = st.text(alphabet="abcdjnxyzqukvsi KSage019-.@\n\t\x1c\u017f\u212a\u01
 @settings(max_examples=60, deadline=None)
 @given(text=ALPHABET)
 def test_every_match_starts_at_a_place_that_passes(expression, ignore_case, text):
-    sieve = native.Sieve(*places_table([starts_of(expression, ignore_case=ignore_case)]), BEFORE, AFTER)
+    sieve = native.Sieve(*sieve_tables([(expression, ignore_case)]), BEFORE, AFTER)
     places = set(sieve.places(text, b"\1").get(0, ()))
     flags = regex.IGNORECASE if ignore_case else 0
     starts = {m.start() for m in regex.finditer(expression, text, flags=flags, overlapped=True) if m.end() > m.start()}
@@ -76,7 +78,7 @@ def test_the_sieve_spares_nearly_all_places():
 
 @needs_native
 def test_what_is_not_understood_passes_everywhere():
-    sieve = native.Sieve(*places_table([starts_of(r"(?(1)a|b)", ignore_case=False)]), BEFORE, AFTER)
+    sieve = native.Sieve(*sieve_tables([(r"(?(1)a|b)", False)]), BEFORE, AFTER)
     assert sieve.places("xyz", b"\1") == {0: [0, 1, 2]}
     assert sieve.places("xyz", b"\0") == {}
     assert sieve.places("", b"\1") == {}
@@ -84,9 +86,98 @@ def test_what_is_not_understood_passes_everywhere():
 
 @needs_native
 def test_tables_of_another_size_are_refused():
-    rows, ways, digits = places_table([starts_of("a", ignore_case=False)])
-    for wrong in ((rows[:-8], ways, digits), (rows, ways[:-8], digits), (rows, ways, digits[:-1]), (b"", b"", b"")):
-        with pytest.raises(ValueError, match="size"):
+    good = sieve_tables([("a", False)])
+    for number, table in enumerate(good):
+        wrong = (*good[:number], table[:-1], *good[number + 1 :])
+        with pytest.raises(ValueError, match=r"size|programs"):
             native.Sieve(*wrong, BEFORE, AFTER)
     with pytest.raises(ValueError, match="one byte a pattern"):
-        native.Sieve(rows, ways, digits, BEFORE, AFTER).places("abc", b"")
+        native.Sieve(*good, BEFORE, AFTER).places("abc", b"")
+
+
+@needs_native
+@pytest.mark.parametrize(
+    "code",
+    [
+        [Do.FORTH, 0],  # no end
+        [Do.FORTH, 1, Do.ACCEPT],  # a set that is not there
+        [Do.FORTH, -1, Do.ACCEPT],
+        [Do.RUN, 0, 1],  # cut off
+        [Do.JUMP, 1, Do.ACCEPT],  # into an instruction
+        [Do.SPLIT, 9, Do.ACCEPT],
+        [Do.HOLDS, -1, Do.ACCEPT],
+        [99, Do.ACCEPT],
+    ],
+)
+def test_programs_that_would_run_astray_are_refused(code):
+    rows, ways, digits, _, _, sets = sieve_tables([("a", False)])
+    starts = np.array([0, len(code)], np.int32).tobytes()
+    with pytest.raises(ValueError, match="programs"):
+        native.Sieve(rows, ways, digits, np.array(code, np.int32).tobytes(), starts, sets, BEFORE, AFTER)
+    everything = b"\xff" * len(sets)
+    code = [Do.FORTH, 0, Do.ACCEPT]
+    with pytest.raises(ValueError, match="programs"):  # it would read beyond the end
+        native.Sieve(rows, ways, digits, np.array(code, np.int32).tobytes(), starts, everything, BEFORE, AFTER)
+
+
+@needs_native
+@pytest.mark.parametrize(
+    ("expression", "text", "places"),
+    [
+        (r"[a-z]{1,9}@[a-z]{1,9}", "nobody@home, nobody at home", [0, 1, 2, 3, 4, 5]),
+        (r"(?<![a-z])[a-z]{1,20}@[a-z]", "nobody@home, nobody at home", [0]),
+        (r"\b(?:one|two)[ ]days?\b(?![ ]ago|[ ]later)", "one day, two days ago, two days hence, one daylight", [0, 23]),
+        (r"[0-9]{2}(?<=\b(?:age|aged)[ ][0-9]{2})(?![0-9])", "age 44, page 55, aged 666, aged 77", [4, 32]),
+        (r"(?:ab){2,3}c(?=[^x]*z)", "ababc z ababababc z", [0, 10, 12]),
+        (r"(?m)^x$", "x\nyx\nx", [0, 5]),
+    ],
+)
+def test_programs_tell_failing_places_at_once(expression, text, places):
+    sieve = native.Sieve(*sieve_tables([(expression, False)]), BEFORE, AFTER)
+    assert sieve.places(text, b"\1").get(0, []) == places
+
+
+PARTS = st.recursive(
+    st.sampled_from(
+        [
+            "a",
+            "b",
+            "[ab]",
+            "[^a]",
+            "\\w",
+            "\\s",
+            "\\d",
+            "[^\\W\\d]",
+            ".",
+            "k",
+            "\u212a",
+            "é",
+            "^",
+            "$",
+            "\\b",
+            "\\Z",
+            "\\n",
+        ]
+    ),
+    lambda part: st.one_of(
+        st.lists(part, min_size=1, max_size=3).map("".join),
+        st.lists(part, min_size=1, max_size=3).map(lambda parts: f"(?:{'|'.join(parts)})"),
+        st.tuples(part, st.sampled_from(["?", "*", "+", "{1,2}", "{2}", "{2,}", "??", "*?", "?+", "*+", "{1,2}+"])).map(
+            lambda both: f"(?:{both[0]}){both[1]}"
+        ),
+        st.tuples(st.sampled_from(["=", "!", "<=", "<!", ">", "i:"]), part).map(lambda both: f"(?{both[0]}{both[1]})"),
+    ),
+    max_leaves=8,
+)
+
+
+@needs_native
+@settings(max_examples=300, deadline=None)
+@given(PARTS, st.booleans(), st.text(alphabet="abkAK1 \n\x1cé\u212a", max_size=12))
+def test_no_program_fails_where_its_expression_matches(expression, ignore_case, text):
+    compiled = regex.compile(expression, regex.IGNORECASE if ignore_case else 0)
+    sieve = native.Sieve(*sieve_tables([(expression, ignore_case)]), BEFORE, AFTER)
+    places = set(sieve.places(text, b"\1").get(0, ()))
+    for place in range(len(text)):
+        found = compiled.match(text, place)
+        assert place in places or found is None or found.end() == place

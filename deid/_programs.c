@@ -1,0 +1,176 @@
+/* Runs the programs of deid.detection.programs, which says what they mean. */
+#include "_programs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ACCEPT, FAIL, FORTH, BACK, NEXT, LAST, RUN, RUN_BACK, SPLIT, JUMP, HOLDS, HOLDS_NOT, INSTRUCTIONS };
+enum { OUTSIDE = 129, MOST_STEPS = 4096, MOST_WAITING = 256, UNDECIDED = 2 };
+
+static const int SIZE[INSTRUCTIONS] = {1, 1, 2, 2, 2, 2, 4, 4, 2, 2, 2, 2};
+
+/* Where to go on when this way does not end well: at `at`, then a character nearer to `stop`. */
+typedef struct {
+    const int32_t *pc;
+    int32_t at, stop;
+} Waiting;
+
+static inline int in(const uint64_t set[3], uint8_t symbol)
+{
+    return (int)(set[symbol >> 6] >> (symbol & 63) & 1);
+}
+
+/* Run a program at a place: 0 it fails, 1 it accepts, UNDECIDED it takes too long. */
+static int run(const Programs *self, const int32_t *pc, const uint8_t *symbol, int32_t at, Waiting *waiting, int room,
+               int *steps)
+{
+    int count = 0;
+    for (;;) {
+        const uint64_t *set = pc[0] >= FORTH && pc[0] <= RUN_BACK ? self->set[pc[1]] : NULL;
+        int good = 1;
+        if (--*steps < 0)
+            return UNDECIDED;
+        switch (pc[0]) {
+        case ACCEPT:
+            return 1;
+        case FORTH:
+            good = in(set, symbol[at++]);
+            break;
+        case BACK:
+            good = in(set, symbol[--at]);
+            break;
+        case NEXT:
+            good = in(set, symbol[at]);
+            break;
+        case LAST:
+            good = in(set, symbol[at - 1]);
+            break;
+        case RUN:
+        case RUN_BACK: {
+            const int32_t way = pc[0] == RUN ? 1 : -1, next = pc[0] == RUN ? 0 : -1;
+            int32_t read = 0;
+            while (read != pc[3] && in(set, symbol[at + next])) {
+                at += way;
+                read++;
+            }
+            good = read >= pc[2];
+            *steps -= read >> 4;
+            if (read > pc[2]) {
+                if (count == room)
+                    return UNDECIDED;
+                waiting[count++] = (Waiting){pc + 4, at - way, at - way * (read - pc[2])};
+            }
+            break;
+        }
+        case SPLIT:
+            if (count == room)
+                return UNDECIDED;
+            waiting[count++] = (Waiting){pc + pc[1], at, at};
+            break;
+        case JUMP:
+            pc += pc[1];
+            continue;
+        case HOLDS:
+        case HOLDS_NOT: {
+            const int held = run(self, pc + 2, symbol, at, waiting + count, room - count, steps);
+            if (held == UNDECIDED)
+                return UNDECIDED;
+            if (held == (pc[0] == HOLDS)) {
+                pc += pc[1];
+                continue;
+            }
+            good = 0;
+            break;
+        }
+        default:
+            good = 0;
+        }
+        if (good) {
+            pc += SIZE[pc[0]];
+        } else {
+            if (!count)
+                return 0;
+            Waiting *last = waiting + count - 1;
+            pc = last->pc;
+            at = last->at;
+            if (last->at == last->stop)
+                count--;
+            else
+                last->at += last->stop > last->at ? 1 : -1;
+        }
+    }
+}
+
+int programs_accept(const Programs *self, Py_ssize_t program, const uint8_t *symbol, int32_t place)
+{
+    Waiting waiting[MOST_WAITING];
+    int steps = MOST_STEPS;
+    return run(self, self->code + self->start[program], symbol, place, waiting, MOST_WAITING, &steps) != 0;
+}
+
+/* Tell whether the instructions from `begin` to `end` are whole ones that stay among themselves. */
+static int sound(const Programs *self, int32_t begin, int32_t end, char *first)
+{
+    int32_t at = begin;
+    memset(first + begin, 0, (size_t)(end - begin));
+    while (at < end) {
+        const int32_t does = self->code[at];
+        if (does < 0 || does >= INSTRUCTIONS || end - at < SIZE[does])
+            return 0;
+        if (does >= FORTH && does <= RUN_BACK) {
+            if (self->code[at + 1] < 0 || self->code[at + 1] >= self->sets)
+                return 0;
+            /* what reads stops at the margin */
+            if (does != NEXT && does != LAST && in(self->set[self->code[at + 1]], OUTSIDE))
+                return 0;
+        }
+        first[at] = 1;
+        at += SIZE[does];
+    }
+    if (end == begin || self->code[end - 1] != ACCEPT || !first[end - 1])
+        return 0;
+    for (at = begin; at < end; at += SIZE[self->code[at]])
+        if (self->code[at] >= SPLIT) {
+            const int64_t to = (int64_t)at + self->code[at + 1];
+            if (to < begin || to >= end || !first[to])
+                return 0;
+        }
+    return 1;
+}
+
+int programs_load(Programs *self, const Py_buffer *code, const Py_buffer *start, const Py_buffer *set, Py_ssize_t count)
+{
+    const Py_ssize_t size = code->len / 4;
+    char *first = malloc((size_t)size + 1);
+    int good = start->len == (count + 1) * 4 && code->len % 4 == 0 && size < INT32_MAX && set->len % 24 == 0;
+    self->code = malloc((size_t)code->len + 1);
+    self->start = malloc((size_t)start->len + 1);
+    self->set = malloc((size_t)set->len + 1);
+    if (!first || !self->code || !self->start || !self->set) {
+        free(first);
+        PyErr_NoMemory();
+        return -1;
+    }
+    memcpy(self->code, code->buf, (size_t)code->len);
+    memcpy(self->start, start->buf, (size_t)start->len);
+    memcpy(self->set, set->buf, (size_t)set->len);
+    self->programs = count;
+    self->sets = set->len / 24;
+    for (Py_ssize_t p = 0; good && p < count; p++)
+        good = self->start[p] >= 0 && self->start[p] < self->start[p + 1] && self->start[p + 1] <= size &&
+               sound(self, self->start[p], self->start[p + 1], first);
+    free(first);
+    if (!good) {
+        PyErr_SetString(PyExc_ValueError, "these are no programs");
+        return -1;
+    }
+    return 0;
+}
+
+void programs_free(Programs *self)
+{
+    free(self->code);
+    free(self->start);
+    free(self->set);
+    memset(self, 0, sizeof *self);
+}

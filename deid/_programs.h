@@ -1,0 +1,22 @@
+/* The machine that tells where an expression cannot match; see deid/detection/programs.py. */
+#ifndef DEID_PROGRAMS_H
+#define DEID_PROGRAMS_H
+
+#include "_text.h"
+
+typedef struct {
+    int32_t *code;
+    int32_t *start;     /* of each program, and the end of the last */
+    uint64_t (*set)[3]; /* a bit for each symbol */
+    Py_ssize_t programs, sets;
+} Programs;
+
+/* Copy programs and check them; -1 with an exception when that fails. */
+int programs_load(Programs *self, const Py_buffer *code, const Py_buffer *start, const Py_buffer *set, Py_ssize_t count);
+void programs_free(Programs *self);
+
+/* Tell whether an expression may match at a place of a text of symbols, around which there is one at least that no
+ * instruction reads. */
+int programs_accept(const Programs *self, Py_ssize_t program, const uint8_t *symbol, int32_t place);
+
+#endif
