@@ -15,7 +15,8 @@ void labeller_forget(Labeller *self)
     names_clear(&self->types);
     names_clear(&self->row_names);
     self->row_count = 0;
-    self->generation++;
+    if (self->brief)
+        memset(self->brief, 0, sizeof(Short) << BRIEF_BITS);
 }
 
 /* Return the number of a token's type, -1 with an exception. Type 0, of the empty text, is beyond the document. */
@@ -26,10 +27,12 @@ int32_t labeller_type(Labeller *self, const uint32_t *text, Py_ssize_t size)
     if (number < before)
         return number;
     if (grow(&self->type, &self->type_room, number + 1, sizeof(Type)) ||
+        grow(&self->seen, &self->seen_room, number + 1, sizeof(int32_t)) ||
         grow(&self->row, &self->row_ids_room, ((Py_ssize_t)number + 1) * self->offsets, sizeof(int32_t)))
         return -1;
     Type *type = self->type + number;
     *type = (Type){.blank = size > 0, .word = -1, .start = -1};
+    self->seen[number] = 0;
     for (int k = 0; k < self->offsets; k++)
         self->row[(Py_ssize_t)number * self->offsets + k] = NOT_BUILT;
     int spoken = 0;
@@ -54,22 +57,22 @@ int32_t labeller_type(Labeller *self, const uint32_t *text, Py_ssize_t size)
 
 /* ---- rows of scores ------------------------------------------------------------------------------------------ */
 
-static void add_weights(const Labeller *self, double *sum, int32_t attribute)
+void labeller_add_weights(const Labeller *self, double *sum, int32_t attribute, double value)
 {
     for (int32_t k = self->weight_begin[attribute]; k < self->weight_begin[attribute + 1]; k++)
-        sum[self->weight_label[k]] += self->weight[k];
+        sum[self->weight_label[k]] += value * self->weight[k];
 }
 
 /* One attribute without its prefix; collected in `body`, ends in `cut`. */
 typedef struct {
     Bytes *body;
-    Py_ssize_t cut[40];
+    Py_ssize_t cut[MOST_BODIES + 1];
     int count;
 } Bodies;
 
 static int end_body(Bodies *bodies)
 {
-    if (bodies->count < 39)
+    if (bodies->count < MOST_BODIES)
         bodies->cut[++bodies->count] = bodies->body->used;
     return 0;
 }
@@ -220,55 +223,48 @@ static int note(Labeller *self, int32_t attribute)
            put(&self->row_name, (const char *)&attribute, sizeof attribute);
 }
 
-/* Give a type the row of the attributes that were noted; one without attributes takes no room. */
-static int store(Labeller *self, int32_t type, int k)
+/* Add a row, of the attributes that were noted; returns its number, -1 with an exception. */
+static int32_t add_row(Labeller *self)
 {
-    int32_t *number = self->row + (Py_ssize_t)type * self->offsets + k;
-    *number = NO_SCORES;
-    if (!self->row_name.used)
-        return 0;
-    const int32_t shared = names_add(&self->row_names, self->row_name.at, self->row_name.used);
-    if (shared < 0)
-        return -1;
-    if (shared < self->row_count) {
-        *number = shared;
-        return 0;
-    }
     memset(self->sum, 0, (size_t)self->stride * sizeof(double));
     for (Py_ssize_t i = 0; i < self->row_name.used; i += (Py_ssize_t)sizeof(int32_t)) {
         int32_t attribute;
         memcpy(&attribute, self->row_name.at + i, sizeof attribute);
-        add_weights(self, self->sum, attribute);
+        labeller_add_weights(self, self->sum, attribute, 1.0);
     }
     const Py_ssize_t size = self->stride, at = self->row_count * size;
-    if (self->exact ? grow(&self->exact_rows, &self->rows_room, at + size, sizeof(double))
-                    : grow(&self->rows, &self->rows_room, at + size, sizeof(float)))
+    if (self->exact ? lined_grow(&self->exact_rows, at, at + size, sizeof(double))
+                    : lined_grow(&self->rows, at, at + size, sizeof(int32_t)))
         return -1;
-    for (Py_ssize_t j = 0; j < size; j++)
-        if (self->exact)
-            self->exact_rows[at + j] = self->sum[j];
-        else
-            self->rows[at + j] = (float)self->sum[j];
-    *number = (int32_t)self->row_count++;
+    if (self->exact)
+        memcpy((double *)self->exact_rows.at + at, self->sum, (size_t)size * sizeof(double));
+    else
+        labeller_round(self, self->sum, (int32_t *)self->rows.at + at);
+    return (int32_t)self->row_count++;
+}
+
+/* Give a type the row of the attributes that were noted, which those with the same attributes share. */
+static int store(Labeller *self, int32_t type, int k)
+{
+    const int32_t shared = names_add(&self->row_names, self->row_name.at, self->row_name.used);
+    if (shared < 0 || (shared == self->row_count && add_row(self) < 0))
+        return -1;
+    self->row[(Py_ssize_t)type * self->offsets + k] = shared;
     return 0;
 }
 
-static int forget_rows(Labeller *self)
+void labeller_forget_rows(Labeller *self)
 {
     const Py_ssize_t all = (Py_ssize_t)self->types.count * self->offsets;
     for (Py_ssize_t i = 0; i < all; i++)
         self->row[i] = NOT_BUILT;
     names_clear(&self->row_names);
     self->row_count = 0;
-    self->generation++;
-    return 0;
 }
 
 /* Build the rows of a type, at all offsets; t is its text, n is 0 for what is beyond the document. */
 int labeller_build(Labeller *self, int32_t type, const uint32_t *t, Py_ssize_t n)
 {
-    if (self->row_count + self->offsets > self->most_rows)
-        forget_rows(self);
     Bodies bodies[FAMILIES + 2];
     self->body.used = 0;
     for (Py_ssize_t f = 0; n && f < self->families; f++) {

@@ -1,20 +1,45 @@
 /* The labeller: tokens, features, scores and the best path of a document in one call.
  *
- * Its oracle is the NumPy route of deid.labeling.decoder. Rows of scores are kept per token type and offset, in single
- * precision, built when a type is first met and dropped when there are too many; sums run in double precision.
+ * Its oracle is the NumPy route of deid.labeling.decoder. Rows of scores are kept per token type and offset, in whole
+ * numbers for the best path (_walk.c) or in double precision for scores; they are built when a type is first met and
+ * dropped when there are too many.
  */
 #include "_labeller.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- a document ---------------------------------------------------------------------------------------------- */
 
+/* Return the number of the type of a token; those of short ones are found without comparing texts. */
+static int32_t type_of(Labeller *self, const uint32_t *text, Py_ssize_t size)
+{
+    uint64_t letters = 0;
+    uint32_t all = 0;
+    if (size > 8)
+        return labeller_type(self, text, size);
+    for (Py_ssize_t i = 0; i < size; i++) {
+        letters = letters << 8 | text[i];
+        all |= text[i];
+    }
+    if (all > 0xFF)
+        return labeller_type(self, text, size);
+    Short *brief = self->brief + ((letters ^ (uint64_t)size) * 0x9E3779B97F4A7C15u >> (64 - BRIEF_BITS));
+    if (brief->letters != letters || brief->size != size) {
+        const int32_t type = labeller_type(self, text, size);
+        if (type < 0)
+            return -1;
+        *brief = (Short){letters, type, (int32_t)size};
+    }
+    return brief->type;
+}
+
 static int read_tokens(Labeller *self, const uint32_t *text, Py_ssize_t size)
 {
     for (Py_ssize_t t = 0; t < self->tokens; t++) /* of the document before */
-        self->type[self->type_of[t]].seen = 0;
+        self->seen[self->type_of[t]] = 0;
     self->tokens = self->items = self->words_count = 0;
     if (self->types.count > self->most_types)
         labeller_forget(self);
@@ -25,56 +50,44 @@ static int read_tokens(Labeller *self, const uint32_t *text, Py_ssize_t size)
         if (grow(&self->type_of, &self->tokens_room, token + 1, sizeof(int32_t)) ||
             grow(&self->start, &self->starts_room, token + 2, sizeof(int64_t)))
             return -1;
-        const int32_t type = labeller_type(self, text + at, end - at);
+        const int32_t type = type_of(self, text + at, end - at);
         if (type < 0)
             return -1;
         self->type_of[token] = type;
         self->start[token] = at;
         self->start[token + 1] = end;
-        self->type[type].seen++;
+        self->seen[type]++;
         self->tokens++;
         at = end;
     }
-    for (Py_ssize_t token = 0; token < self->tokens; token++) {
+    const Py_ssize_t reach = self->reach;
+    if (grow(&self->item, &self->items_room, self->tokens + 1, sizeof(int32_t)) ||
+        grow(&self->rank, &self->rank_room, self->tokens + 1, sizeof(int32_t)) ||
+        grow(&self->counted, &self->words_room, self->tokens + 1, sizeof(int32_t)) ||
+        grow(&self->near, &self->near_room, self->tokens + 2 * reach + 1, sizeof(int32_t)))
+        return -1;
+    int32_t *near = self->near;
+    for (Py_ssize_t i = 0; i < reach; i++)
+        *near++ = 0;
+    Py_ssize_t items = 0, words = 0;
+    for (Py_ssize_t token = 0; token < self->tokens; token++) { /* written always, kept when it counts */
         const Type *type = self->type + self->type_of[token];
-        if (self->spaces || !type->blank) {
-            if (grow(&self->item, &self->items_room, self->items + 1, sizeof(int32_t)) ||
-                grow(&self->rank, &self->rank_room, self->items + 1, sizeof(int32_t)))
-                return -1;
-            self->rank[self->items] = (int32_t)self->words_count;
-            self->item[self->items++] = (int32_t)token;
-        }
-        if (type->counted) {
-            if (grow(&self->counted, &self->words_room, self->words_count + 1, sizeof(int32_t)))
-                return -1;
-            self->counted[self->words_count++] = (int32_t)token;
-        }
+        self->rank[items] = (int32_t)words;
+        self->item[items] = self->counted[words] = (int32_t)token;
+        near[words] = self->type_of[token];
+        items += self->spaces || !type->blank;
+        words += type->counted;
     }
+    for (Py_ssize_t i = 0; i < reach; i++)
+        near[words + i] = 0;
+    self->items = items;
+    self->words_count = words;
     return 0;
 }
 
-enum { LANES = 8, MOST_KEPT = 1 << 24 };
-
-/* score = prior + rows, a block of labels after the other so that sums stay in registers. */
-WIDE static void add_rows(double *restrict score, const double *restrict prior, const float *restrict rows,
+/* score = prior + rows. */
+WIDE static void add_rows(double *restrict score, const double *restrict prior, const double *restrict rows,
                           const int32_t *number, int count, Py_ssize_t stride)
-{
-    for (Py_ssize_t j = 0; j < stride; j += 2 * LANES) {
-        double sum[2 * LANES];
-        for (int k = 0; k < 2 * LANES; k++)
-            sum[k] = prior[j + k];
-        for (int c = 0; c < count; c++) {
-            const float *row = rows + number[c] * stride + j;
-            for (int k = 0; k < 2 * LANES; k++)
-                sum[k] += (double)row[k];
-        }
-        for (int k = 0; k < 2 * LANES; k++)
-            score[j + k] = sum[k];
-    }
-}
-
-WIDE static void add_exact_rows(double *restrict score, const double *restrict prior, const double *restrict rows,
-                                const int32_t *number, int count, Py_ssize_t stride)
 {
     for (Py_ssize_t j = 0; j < stride; j++) {
         double sum = prior[j];
@@ -84,180 +97,36 @@ WIDE static void add_exact_rows(double *restrict score, const double *restrict p
     }
 }
 
-static void add_attribute(const Labeller *self, double *score, int32_t attribute, double value)
-{
-    for (int32_t k = self->weight_begin[attribute]; k < self->weight_begin[attribute + 1]; k++)
-        score[self->weight_label[k]] += value * self->weight[k];
-}
-
-/* Write the label scores of an item; 0, or -1 with an exception. */
-static int score_item(Labeller *self, const uint32_t *text, Py_ssize_t item, double *score)
+/* Write the label scores of an item in double precision. */
+static void score_item(const Labeller *self, Py_ssize_t item, double *score)
 {
     int32_t number[MAX_OFFSETS];
-    int count;
-    const int32_t token = self->item[item];
-    long generation;
-    do { /* again when building a row made room by dropping others */
-        generation = self->generation;
-        count = 0;
-        for (int k = 0; k < self->offsets; k++) {
-            int32_t near = token;
-            if (self->offset[k]) {
-                Py_ssize_t at = self->rank[item] + self->offset[k];
-                if (self->offset[k] > 0)
-                    at += self->type[self->type_of[token]].counted - 1;
-                near = at < 0 || at >= self->words_count ? -1 : self->counted[at];
-            }
-            const int32_t type = near < 0 ? 0 : self->type_of[near];
-            const int32_t *row = self->row + (Py_ssize_t)type * self->offsets + k;
-            if (*row == NOT_BUILT) {
-                const Py_ssize_t start = near < 0 ? 0 : self->start[near];
-                if (labeller_build(self, type, text + start, near < 0 ? 0 : self->start[near + 1] - start))
-                    return -1;
-                row = self->row + (Py_ssize_t)type * self->offsets + k;
-            }
-            if (*row >= 0)
-                number[count++] = *row;
-        }
-    } while (generation != self->generation);
-    if (self->exact)
-        add_exact_rows(score, self->prior, self->exact_rows, number, count, self->stride);
-    else
-        add_rows(score, self->prior, self->rows, number, count, self->stride);
+    const int32_t type = self->type_of[self->item[item]];
+    for (int k = 0; k < self->offsets; k++) {
+        const int offset = self->offset[k];
+        const Py_ssize_t at = self->rank[item] + self->reach + offset - (offset > 0 && !self->type[type].counted);
+        number[k] = self->row[(Py_ssize_t)(offset ? self->near[at] : type) * self->offsets + k];
+    }
+    add_rows(score, self->prior, self->exact_rows.at, number, self->offsets, self->stride);
     if (self->position == OCCURRENCE && self->occurrence >= 0)
-        add_attribute(self, score, self->occurrence,
-                      (double)self->type[self->type_of[token]].seen / (double)self->tokens);
+        labeller_add_weights(self, score, self->occurrence, (double)self->seen[type] / (double)self->tokens);
     if (self->position == PLACE)
         for (int p = 0; p < PLACES; p++)
             if (self->place[item * PLACES + p] >= 0)
-                add_attribute(self, score, self->place[item * PLACES + p], 1.0);
+                labeller_add_weights(self, score, self->place[item * PLACES + p], 1.0);
     for (int32_t f = self->lists ? self->fired_head[item] : -1; f >= 0; f = self->fired_next[f])
-        add_attribute(self, score, self->fired_attribute[f], 1.0);
-    return 0;
+        labeller_add_weights(self, score, self->fired_attribute[f], 1.0);
 }
 
-/* ---- the best path ------------------------------------------------------------------------------------------- */
-
-/* One step of Viterbi. A label whose score lies so far below the best one that no move from it can win is passed over:
- * lag[x][y] is the least by which y may lie above x for that (less than the best move of y over that of x, for any
- * target), and the margin holds all rounding. Most labels are. Ties go to the lower label, as in CRFsuite. Arrays are
- * padded to blocks of LANES; what pads is never the best. Returns the best label when all moves come from it, else -1,
- * and `from` tells. */
-WIDE static Py_ssize_t advance(const double *now, double *next, double *from, const double *emission,
-                               const double *transition, const double *lag, double slack, Py_ssize_t l,
-                               Py_ssize_t stride)
+static PyObject *best_path(Labeller *self, int outside, double bias)
 {
-    double lane[LANES];
-    for (int k = 0; k < LANES; k++)
-        lane[k] = now[k];
-    for (Py_ssize_t j = LANES; j < stride; j += LANES)
-        for (int k = 0; k < LANES; k++)
-            lane[k] = now[j + k] > lane[k] ? now[j + k] : lane[k];
-    double lead = lane[0];
-    for (int k = 1; k < LANES; k++)
-        lead = lane[k] > lead ? lane[k] : lead;
-    Py_ssize_t best = 0;
-    while (best < l - 1 && now[best] != lead)
-        best++;
-    lead = now[best];
-    const double *row = transition + best * stride;
-    for (Py_ssize_t j = 0; j < stride; j++)
-        next[j] = lead + row[j];
-    const double bar = lead - slack - 1e-9 * fabs(lead);
-    int others = 0;
-    lag += best * stride;
-    for (Py_ssize_t block = 0; block < stride; block += LANES) {
-        int any = 0;
-        for (int k = 0; k < LANES; k++)
-            any += !(now[block + k] - bar < lag[block + k]);
-        if (any == 0)
-            continue;
-        for (Py_ssize_t i = block; i < block + LANES && i < l; i++) {
-            if (i == best || now[i] - bar < lag[i])
-                continue;
-            if (!others++)
-                for (Py_ssize_t j = 0; j < stride; j++)
-                    from[j] = (double)best;
-            const double at = now[i], other = (double)i;
-            row = transition + i * stride;
-            for (Py_ssize_t j = 0; j < stride; j++) {
-                const double through = at + row[j];
-                const int better = (through > next[j]) | ((through == next[j]) & (other < from[j]));
-                next[j] = better ? through : next[j];
-                from[j] = better ? other : from[j];
-            }
-        }
-    }
-    for (Py_ssize_t j = 0; j < stride; j++)
-        next[j] += emission[j];
-    return others ? -1 : best;
-}
-
-/* lag[x][y] = min over targets z of transition[x][z] - transition[y][z]; infinite for y = x, which is no other label. */
-static void measure_lags(const double *transition, double *lag, Py_ssize_t l, Py_ssize_t stride)
-{
-    for (Py_ssize_t x = 0; x < l; x++)
-        for (Py_ssize_t y = 0; y < stride; y++) {
-            double least = INFINITY;
-            for (Py_ssize_t z = 0; y < l && y != x && z < l; z++) {
-                const double apart = transition[x * stride + z] - transition[y * stride + z];
-                if (!(apart >= least))
-                    least = apart;
-            }
-            lag[x * stride + y] = least;
-        }
-}
-
-static PyObject *best_path(Labeller *self, const uint32_t *text, int outside, double bias)
-{
-    const Py_ssize_t n = self->items, l = self->labels, stride = self->stride;
-    PyObject *path = PyBytes_FromStringAndSize(NULL, n);
-    const int ready = n < PY_SSIZE_T_MAX / l / 2 && !grow(&self->back, &self->back_room, n * l + 1, 1);
-    uint8_t *back = self->back;
-    double *scratch = malloc((size_t)(4 * stride) * sizeof(double)), *now = scratch, *next = now ? now + stride : NULL,
-           *emission = now ? next + stride : NULL, *from = now ? emission + stride : NULL;
-    int failed = !path || !ready || !scratch;
-    if (failed && !PyErr_Occurred())
-        PyErr_NoMemory();
-    for (Py_ssize_t t = 0; !failed && t < n; t++) {
-        failed = score_item(self, text, t, t ? emission : now);
-        if (outside >= 0)
-            (t ? emission : now)[outside] -= bias;
-        if (failed || t == 0)
-            continue;
-        const Py_ssize_t only = advance(now, next, from, emission, self->transition, self->lag, self->slack, l, stride);
-        uint8_t *b = back + t * l;
-        if (only >= 0)
-            memset(b, (int)only, (size_t)l);
-        for (Py_ssize_t j = 0; only < 0 && j < l; j++)
-            b[j] = (uint8_t)from[j];
-        double *swap = now;
-        now = next;
-        next = swap;
-    }
-    if (!failed && n) {
-        Py_ssize_t best = 0;
-        for (Py_ssize_t j = 1; j < l; j++)
-            if (now[j] > now[best])
-                best = j;
-        uint8_t *p = (uint8_t *)PyBytes_AS_STRING(path);
-        for (Py_ssize_t t = n - 1; t >= 0; t--) {
-            p[t] = (uint8_t)best;
-            best = t ? back[t * l + best] : 0;
-        }
-    }
-    if (self->back_room > MOST_KEPT) {
-        free(self->back);
-        self->back = NULL;
-        self->back_room = 0;
-    }
-    free(scratch);
-    if (failed)
+    PyObject *path = PyBytes_FromStringAndSize(NULL, self->items);
+    if (path && labeller_best(self, (uint8_t *)PyBytes_AS_STRING(path), outside, bias))
         Py_CLEAR(path);
     return path;
 }
 
-static PyObject *all_scores(Labeller *self, const uint32_t *text, int outside, double bias)
+static PyObject *all_scores(Labeller *self, int outside, double bias)
 {
     const Py_ssize_t n = self->items, l = self->labels;
     if (n > PY_SSIZE_T_MAX / l / 8)
@@ -268,11 +137,12 @@ static PyObject *all_scores(Labeller *self, const uint32_t *text, int outside, d
     if (failed && !PyErr_Occurred())
         PyErr_NoMemory();
     for (Py_ssize_t t = 0; !failed && t < n; t++) {
-        failed = score_item(self, text, t, score);
+        if (t % AT_ONCE == 0 && (failed = labeller_ready(self, t, t + AT_ONCE < n ? t + AT_ONCE : n)))
+            break;
+        score_item(self, t, score);
         if (outside >= 0)
             score[outside] -= bias;
-        if (!failed)
-            memcpy(PyBytes_AS_STRING(scores) + t * l * (Py_ssize_t)sizeof(double), score, (size_t)l * sizeof(double));
+        memcpy(PyBytes_AS_STRING(scores) + t * l * (Py_ssize_t)sizeof(double), score, (size_t)l * sizeof(double));
     }
     free(score);
     if (failed)
@@ -289,7 +159,7 @@ static PyObject *borders(const Labeller *self, int side)
     return made;
 }
 
-typedef PyObject *(*Route)(Labeller *, const uint32_t *, int, double);
+typedef PyObject *(*Route)(Labeller *, int, double);
 
 static PyObject *work(Labeller *self, PyObject *args, Route route)
 {
@@ -307,15 +177,15 @@ static PyObject *work(Labeller *self, PyObject *args, Route route)
         PyErr_SetString(PyExc_RuntimeError, "the labeller is not ready");
         return NULL;
     }
-    uint32_t *text = PyUnicode_AsUCS4Copy(string);
     PyObject *found = NULL, *starts = NULL, *ends = NULL, *result = NULL;
-    if (!text)
+    if (grow(&self->text, &self->text_room, size + 1, sizeof(uint32_t)) ||
+        !PyUnicode_AsUCS4(string, self->text, size + 1, 1))
         return NULL;
-    if (alphabet_cover(&self->alphabet, text, size) || read_tokens(self, text, size) ||
-        (self->position == PLACE && labeller_places(self, text)) || (self->lists && labeller_phrases(self)))
+    if (alphabet_cover(&self->alphabet, self->text, size) || read_tokens(self, self->text, size) ||
+        (self->position == PLACE && labeller_places(self, self->text)) || (self->lists && labeller_phrases(self)))
         labeller_forget(self); /* whatever is half built */
-    else
-        found = route(self, text, outside, bias);
+    else if (!(found = route(self, outside, bias)))
+        labeller_forget(self);
     starts = found ? borders(self, 0) : NULL;
     ends = starts ? borders(self, 1) : NULL;
     if (ends)
@@ -323,7 +193,6 @@ static PyObject *work(Labeller *self, PyObject *args, Route route)
     Py_XDECREF(found);
     Py_XDECREF(starts);
     Py_XDECREF(ends);
-    PyMem_Free(text);
     return result;
 }
 
@@ -383,6 +252,93 @@ static int read_attributes(Labeller *self, PyObject *list)
     return 0;
 }
 
+/* How many attributes an item can have at most. */
+static Py_ssize_t most_attributes(const Labeller *self)
+{
+    Py_ssize_t count = PLACES + self->lists + self->offsets;
+    for (Py_ssize_t f = 0; f < self->families; f++) {
+        const Family *family = self->family + f;
+        const Py_ssize_t each[FAMILIES] = {MOST_PATTERNS, 2, 2 * (family->arguments[0] - family->arguments[1] + 1), 1,
+                                           1, self->lists};
+        for (int k = 0; k < self->offsets; k++)
+            count += family->seen[k] && each[family->family] > 0 ? each[family->family] : 0;
+    }
+    return count;
+}
+
+/* Choose the power of two by which scores are multiplied before they are rounded to whole numbers: as large as can be
+ * when the largest weights, as many as an item has attributes, stay below 2^29 together, and transitions below 2^27.
+ * Differences of labels then stay below 2^31. */
+static int measure_scale(Labeller *self, const double *moves)
+{
+    enum { LEAST = -60, EXPONENTS = DBL_MAX_EXP - LEAST + 1 };
+    const Py_ssize_t cells = self->weight_begin[self->attributes.count];
+    Py_ssize_t most = most_attributes(self);
+    Py_ssize_t *count = calloc(EXPONENTS, sizeof(Py_ssize_t)); /* of weights, by the power of two above them */
+    if (!count) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    int bits;
+    for (Py_ssize_t k = 0; k < cells; k++)
+        if (fabs(self->weight[k]) <= DBL_MAX) {
+            frexp(self->weight[k], &bits);
+            count[bits < LEAST ? 0 : bits - LEAST]++;
+        }
+    double widest = 1.0, move = 1.0;
+    for (Py_ssize_t j = 0; j < self->labels; j++)
+        if (fabs(self->prior[j]) <= DBL_MAX && fabs(self->prior[j]) > widest)
+            widest = fabs(self->prior[j]);
+    for (int e = EXPONENTS - 1; e >= 0 && most > 0; e--) {
+        const Py_ssize_t taken = count[e] < most ? count[e] : most;
+        widest += (double)taken * ldexp(1.0, e + LEAST < DBL_MAX_EXP ? e + LEAST : DBL_MAX_EXP - 1);
+        most -= taken;
+    }
+    free(count);
+    for (Py_ssize_t k = 0; k < self->labels * self->labels; k++)
+        if (fabs(moves[k]) <= DBL_MAX && fabs(moves[k]) > move)
+            move = fabs(moves[k]);
+    frexp(widest <= DBL_MAX ? widest : DBL_MAX, &bits);
+    self->scale = ldexp(1.0, 29 - bits);
+    frexp(move, &bits);
+    if (ldexp(1.0, 27 - bits) < self->scale)
+        self->scale = ldexp(1.0, 27 - bits);
+    return 0;
+}
+
+/* Round a score to a whole number, `most` at most; this is also what no number becomes. */
+int32_t labeller_whole(const Labeller *self, double score, int32_t most)
+{
+    score *= self->scale;
+    score = score < most ? score : most;
+    score = score > -most ? score : -most;
+    return (int32_t)(score + (score < 0.0 ? -0.5 : 0.5));
+}
+
+WIDE void labeller_round(const Labeller *self, const double *restrict score, int32_t *restrict out)
+{
+    const double scale = self->scale, most = 1 << 29;
+    for (Py_ssize_t j = 0; j < self->stride; j++) {
+        double x = score[j] * scale; /* what is not below the bound comes of weights that are not finite */
+        x = fabs(x) <= most ? x : 0.0;
+        out[j] = (int32_t)(x + (x < 0.0 ? -0.5 : 0.5));
+    }
+}
+
+/* lag[x][y] = min over targets z of transition[x][z] - transition[y][z]; what pads never stays. */
+static void measure_lags(const int32_t *transition, int32_t *lag, Py_ssize_t l, Py_ssize_t stride)
+{
+    for (Py_ssize_t x = 0; x < l; x++)
+        for (Py_ssize_t y = 0; y < stride; y++) {
+            int32_t least = 1 << 30;
+            for (Py_ssize_t z = 0; y < l && z < l; z++) {
+                const int32_t apart = transition[x * stride + z] - transition[y * stride + z];
+                least = apart < least ? apart : least;
+            }
+            lag[x * stride + y] = least;
+        }
+}
+
 static int read_weights(Labeller *self, PyObject *begin, PyObject *label, PyObject *weight, PyObject *transition,
                         PyObject *prior)
 {
@@ -403,25 +359,27 @@ static int read_weights(Labeller *self, PyObject *begin, PyObject *label, PyObje
         PyErr_SetString(PyExc_ValueError, "an index lies outside its array");
         return -1;
     }
-    self->slack = 1e-9;
     double *moves = copied(transition, l * l, sizeof(double)), *start = copied(prior, l, sizeof(double));
-    self->transition = malloc((size_t)(l * stride) * sizeof(double));
-    self->lag = malloc((size_t)(l * stride) * sizeof(double));
-    self->prior = malloc((size_t)stride * sizeof(double));
+    self->prior = calloc((size_t)stride, sizeof(double));
     self->sum = malloc((size_t)stride * sizeof(double));
-    ok = moves && start && self->transition && self->lag && self->prior && self->sum;
-    for (Py_ssize_t i = 0; ok && i < l; i++) {
-        for (Py_ssize_t j = 0; j < stride; j++) { /* what pads repeats label 0, and is never left */
-            const double weight_of = moves[i * l + (j < l ? j : 0)];
-            self->transition[i * stride + j] = weight_of;
-            if (!(fabs(weight_of) * 1e-9 <= self->slack))
-                self->slack = fabs(weight_of) * 1e-9;
-        }
+    self->single_row = malloc((size_t)(rows + 1) * sizeof(int32_t));
+    self->brief = calloc((size_t)1 << BRIEF_BITS, sizeof(Short));
+    ok = moves && start && self->prior && self->sum && self->single_row && self->brief &&
+         !lined_grow(&self->walk, 0, 5 * stride, sizeof(int32_t)) &&
+         !lined_grow(&self->transition, 0, l * stride, sizeof(int32_t)) &&
+         !lined_grow(&self->lag, 0, l * stride, sizeof(int32_t));
+    if (ok) {
+        memcpy(self->prior, start, (size_t)l * sizeof(double));
+        ok = measure_scale(self, moves) == 0;
     }
-    for (Py_ssize_t j = 0; ok && j < stride; j++)
-        self->prior[j] = j < l ? start[j] : -INFINITY;
+    for (Py_ssize_t i = 0; ok && i < l; i++)
+        for (Py_ssize_t j = 0; j < stride; j++) /* what pads repeats label 0, and is never left */
+            ((int32_t *)self->transition.at)[i * stride + j] =
+                labeller_whole(self, moves[i * l + (j < l ? j : 0)], 1 << 27);
+    for (Py_ssize_t i = 0; ok && i < rows; i++)
+        self->single_row[i] = NOT_BUILT;
     if (ok)
-        measure_lags(self->transition, self->lag, l, stride);
+        measure_lags(self->transition.at, self->lag.at, l, stride);
     free(moves);
     free(start);
     if (!ok && !PyErr_Occurred())
@@ -470,18 +428,25 @@ static int read_features(Labeller *self, PyObject *offsets, PyObject *families, 
         return -1;
     }
     self->offsets = (int)count;
-    int zero = 0;
+    int zero = 0, sorted = 1;
     for (Py_ssize_t k = 0; k < count; k++) {
         self->offset[k] = (int)PyLong_AsLong(PyTuple_GET_ITEM(offsets, k));
-        zero |= self->offset[k] == 0;
+        if (self->offset[k] == 0) {
+            zero = 1;
+            self->zero = (int)k;
+        }
+        sorted &= k == 0 || self->offset[k - 1] < self->offset[k];
+        const int away = self->offset[k] < 0 ? -self->offset[k] : self->offset[k];
+        sorted &= self->offset[k] > -FARTHEST && self->offset[k] < FARTHEST;
+        self->reach = away > self->reach ? away : self->reach;
         const char *edge = PyUnicode_AsUTF8(PyTuple_GET_ITEM(edges, k));
         if (!edge || PyErr_Occurred())
             return -1;
         self->edge[k] = *edge ? known(self, edge) : -1;
     }
     self->family = calloc((size_t)self->families + 1, sizeof(Family));
-    if (!zero || !self->family) {
-        PyErr_SetString(PyExc_ValueError, "offset 0 is missing");
+    if (!zero || !sorted || !self->family) {
+        PyErr_SetString(PyExc_ValueError, "offset 0 is missing, or offsets are not in order");
         return -1;
     }
     for (Py_ssize_t f = 0; f < self->families; f++)
@@ -548,19 +513,25 @@ static int labeller_init(PyObject *object, PyObject *args, PyObject *named)
         return -1;
     if (labels < 1 || labels > LARGEST_LABELS || self->scheme < DEFAULT_TOKENS || self->scheme > HIDE_TOKENS ||
         self->position < NO_POSITION || self->position > PLACE || self->most_types < 1 ||
-        self->most_rows < 4 * MAX_OFFSETS * MAX_OFFSETS || self->alphabet.describe) {
+        self->alphabet.describe) {
         PyErr_SetString(PyExc_ValueError, "a number is outside its range");
         return -1;
     }
     self->alphabet.describe = Py_NewRef(describe);
     self->alphabet.fold = Py_NewRef(fold);
-    self->stride = (labels + 2 * LANES - 1) / (2 * LANES) * 2 * LANES;
+    self->stride = (labels + BLOCK - 1) / BLOCK * BLOCK;
     self->labels = labels;
     const uint32_t blank = ' ';
-    if (alphabet_cover(&self->alphabet, &blank, 1) || read_attributes(self, attributes) ||
-        read_weights(self, begin, label, weight, transition, prior) ||
-        read_features(self, offsets, families, edges) || read_lists(self, lists)) {
+    if (alphabet_cover(&self->alphabet, &blank, 1) || bytes_room(&self->row_name, 1) ||
+        read_attributes(self, attributes) ||
+        read_features(self, offsets, families, edges) || read_lists(self, lists) ||
+        read_weights(self, begin, label, weight, transition, prior)) {
         self->labels = 0; /* not ready */
+        return -1;
+    }
+    if (self->most_rows < labeller_rows_at_once(self)) {
+        PyErr_SetString(PyExc_ValueError, "a number is outside its range");
+        self->labels = 0;
         return -1;
     }
     return 0;
@@ -576,13 +547,18 @@ static void labeller_dealloc(PyObject *object)
     names_free(&self->types);
     names_free(&self->row_names);
     trie_free(&self->phrases);
-    void *owned[] = {self->weight_begin, self->weight_label, self->weight, self->transition, self->lag, self->prior,
-                     self->family, self->single, self->list_attribute, self->type, self->row, self->rows,
-                     self->exact_rows, self->sum, self->scratch.at, self->body.at, self->type_of, self->start,
-                     self->row_name.at, self->back, self->item, self->counted, self->place, self->fired_head, self->fired_next,
-                     self->fired_attribute, self->rank};
+    void *owned[] = {self->weight_begin, self->weight_label, self->weight, self->prior,
+                     self->family, self->single, self->list_attribute, self->type, self->row, self->sum,
+                     self->scratch.at, self->body.at, self->type_of, self->start,
+                     self->row_name.at, self->item, self->counted, self->place, self->fired_head, self->fired_next,
+                     self->fired_attribute, self->rank, self->brief, self->seen, self->single_row, self->text,
+                     self->near, self->often, self->alive, self->alive_from};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
+    Lined *lined[] = {&self->rows, &self->exact_rows, &self->single_rows, &self->often_rows, &self->walk,
+                       &self->transition, &self->lag};
+    for (size_t i = 0; i < sizeof lined / sizeof *lined; i++)
+        lined_free(lined[i]);
     PyObject_Free(object);
     Py_DECREF(type);
 }

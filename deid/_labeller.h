@@ -5,6 +5,7 @@
 #include "_text.h"
 
 enum { MAX_OFFSETS = 16, MAX_PREFIX = 16, LARGEST_LABELS = 256, PLACES = 6 };
+enum { BLOCK = 16, AT_ONCE = 32, BRIEF_BITS = 13, MOST_BODIES = 39, MOST_PATTERNS = 24, FARTHEST = 1000 };
 
 /* Families of type features; the arguments are those of the functions of deid.features. */
 enum { PATTERN = 0, SHAPE = 1, AFFIX = 2, TOKEN = 3, LOWERED = 4, LISTED = 5, FAMILIES = 6 };
@@ -24,20 +25,31 @@ typedef struct {
     int32_t newlines;
     int32_t word;  /* number in `words`, -1 when no list knows it */
     int32_t start; /* trie node of the phrases that start with it, -1: none */
-    int32_t seen;  /* how often in the present document */
 } Type;
+
+/* A token of up to eight Latin-1 characters and its type; size 0 when free. */
+typedef struct {
+    uint64_t letters;
+    int32_t type, size;
+} Short;
+
+/* A label that may lie on the best path, and by how much its score lies below the best one. */
+typedef struct {
+    int32_t label, below;
+} Alive;
 
 typedef struct {
     PyObject_HEAD
     Alphabet alphabet;
     int scheme, spaces, skip_signs, position, exact;
     Py_ssize_t labels, stride; /* stride: labels rounded up, so that loops have no rest */
+    double scale;              /* of what is added in whole numbers; see `measure_scale` */
     Names attributes;
     int32_t *weight_begin, *weight_label; /* sparse rows of weights, one an attribute */
     double *weight;
-    double *transition, *lag, slack; /* from x to, padded; see `advance` */
+    Lined transition, lag; /* from x to, padded, in whole numbers; see _walk.c */
     double *prior;
-    int offsets, offset[MAX_OFFSETS];
+    int offsets, offset[MAX_OFFSETS], zero, reach; /* which offset is 0; the largest one to either side */
     Family *family;
     Py_ssize_t families;
     int32_t edge[MAX_OFFSETS]; /* attribute of the edge of the document */
@@ -52,37 +64,60 @@ typedef struct {
     int32_t occurrence, line_place[5], line_end, chunk_place[4];
     /* types that were met, and their rows of scores */
     Names types;
+    Short *brief;
     Type *type;
-    int32_t *row; /* per type and offset: number of the row, NO_SCORES or NOT_BUILT */
-    Py_ssize_t type_room, row_ids_room, most_types;
-    float *rows;
-    double *exact_rows;
-    Py_ssize_t row_count, rows_room, most_rows;
-    long generation;
+    int32_t *row; /* per type and offset: number of the row, or NOT_BUILT */
+    int32_t *seen; /* per type: how often in the present document */
+    Py_ssize_t type_room, seen_room, row_ids_room, most_types;
+    Lined rows, exact_rows;
+    Py_ssize_t row_count, most_rows;
     double *sum; /* of the row that is being built */
     Names row_names; /* attributes of each row: types with the same attributes share it */
     Bytes row_name;
-    uint8_t *back; /* Viterbi's pointers; kept between documents while small */
-    Py_ssize_t back_room;
+    int32_t *single_row; /* per attribute: row of it alone, for position attributes, or NOT_BUILT */
+    Lined single_rows;
+    Py_ssize_t single_count;
+    Lined walk; /* vectors of the walk */
     Bytes scratch, body;
     /* the present document */
-    Py_ssize_t tokens, items, tokens_room, starts_room, items_room, words_room, place_room, fired_room;
+    uint32_t *text;
+    Py_ssize_t text_room, tokens, items, tokens_room, starts_room, items_room, words_room, near_room, place_room,
+        fired_room;
     int32_t *type_of;
     int64_t *start;
     int32_t *item, *counted; /* tokens that are labelled; tokens that count as neighbours */
+    int32_t *near;           /* types of the latter, `reach` times the edge before and after them */
     int32_t *place;          /* PLACES attributes an item, -1: none */
     int32_t *fired_head, *fired_next, *fired_attribute; /* attributes of phrases, a list an item */
     Py_ssize_t fired, fired_list_room, fired_next_room;
     int32_t *rank; /* per item: counted tokens before it */
     Py_ssize_t rank_room, words_count;
+    int32_t *often; /* per number of times that a type stands in the document: row of its share, + 1 */
+    Lined often_rows;
+    Py_ssize_t often_room, often_count;
+    Alive *alive;
+    Py_ssize_t alive_count, alive_room, alive_from_room;
+    int64_t *alive_from; /* per item: where its labels begin in `alive` */
 } Labeller;
 
-enum { NO_SCORES = -1, NOT_BUILT = -2 };
+enum { NOT_BUILT = -1 };
 
 /* _features.c */
 int32_t labeller_type(Labeller *self, const uint32_t *text, Py_ssize_t size);
 int labeller_build(Labeller *self, int32_t type, const uint32_t *edge_or_text, Py_ssize_t size);
 int put_shape(Bytes *out, const Alphabet *alphabet, const uint32_t *text, Py_ssize_t size, int longest, int brief);
+
+void labeller_forget_rows(Labeller *self);
+void labeller_add_weights(const Labeller *self, double *sum, int32_t attribute, double value);
+
+/* _labeller.c */
+int32_t labeller_whole(const Labeller *self, double score, int32_t most);
+void labeller_round(const Labeller *self, const double *score, int32_t *out);
+
+/* _walk.c */
+Py_ssize_t labeller_rows_at_once(const Labeller *self);
+int labeller_ready(Labeller *self, Py_ssize_t first, Py_ssize_t last);
+int labeller_best(Labeller *self, uint8_t *path, int outside, double bias);
 
 /* _context.c */
 int labeller_places(Labeller *self, const uint32_t *text);

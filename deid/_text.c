@@ -26,6 +26,34 @@ int grow(void *pointer, Py_ssize_t *room, Py_ssize_t count, size_t size)
     return 0;
 }
 
+enum { LINE = 64 };
+
+int lined_grow(Lined *lined, Py_ssize_t used, Py_ssize_t count, size_t size)
+{
+    if (count <= lined->room)
+        return 0;
+    Py_ssize_t wanted = lined->room + lined->room / 2;
+    if (wanted < count)
+        wanted = count;
+    char *block = (size_t)wanted > ((size_t)PY_SSIZE_T_MAX - LINE) / size ? NULL : malloc((size_t)wanted * size + LINE);
+    if (!block) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    char *at = block + (LINE - (uintptr_t)block % LINE) % LINE;
+    if (used)
+        memcpy(at, lined->at, (size_t)used * size);
+    free(lined->block);
+    *lined = (Lined){at, block, wanted};
+    return 0;
+}
+
+void lined_free(Lined *lined)
+{
+    free(lined->block);
+    *lined = (Lined){0};
+}
+
 /* ---- characters ---------------------------------------------------------------------------------------------- */
 
 static int load_page(Alphabet *alphabet, uint32_t number)

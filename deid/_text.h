@@ -13,6 +13,19 @@
 #define WIDE
 #endif
 
+/* For loops that are compiled into several functions with WIDE. */
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline))
+#else
+#define INLINE static inline
+#endif
+
+#if defined(__GNUC__)
+#define FETCH(address) __builtin_prefetch(address)
+#else
+#define FETCH(address) ((void)(address))
+#endif
+
 /* What deid.alphabet says of a character. */
 enum {
     LETTER = 1,   /* \p{L}, \p{M} */
@@ -108,6 +121,16 @@ enum { GIVEN_TOKENS = 0, DEFAULT_TOKENS = 1, HIDE_TOKENS = 2 };
 
 /* Return where the token that starts at `start` ends. */
 Py_ssize_t token_end(const Alphabet *alphabet, int scheme, const uint32_t *text, Py_ssize_t start, Py_ssize_t size);
+
+/* Arrays whose first entry lies at the start of a cache line. */
+typedef struct {
+    void *at, *block;
+    Py_ssize_t room;
+} Lined;
+
+/* Make room for `count` entries of which `used` are kept; -1 with MemoryError. */
+int lined_grow(Lined *lined, Py_ssize_t used, Py_ssize_t count, size_t size);
+void lined_free(Lined *lined);
 
 /* Make room for `count` entries of `size` bytes; -1 with MemoryError. */
 int grow(void *pointer, Py_ssize_t *room, Py_ssize_t count, size_t size);

@@ -2,8 +2,8 @@
 
 Each distinct token type gets one row of label scores per offset, the sum of the weights of its attributes; the
 emission scores of a document are sums of gathered rows plus its position attributes. The compiled
-route does all of it, from the text to the labels, in one call (``deid/_labeller.c``); the NumPy route below is its
-oracle, and what runs where nothing was compiled.
+route does all of it, from the text to the labels, in one call (``deid/_labeller.c``, ``deid/_walk.c``); the NumPy route
+below is its oracle, and what runs where nothing was compiled.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Decoder:
 
     @cached_property
     def _labeller(self) -> Any:
-        """The compiled route with rows in single precision; None where it cannot be had."""
+        """The compiled route with rows of whole numbers; None where it cannot be had."""
         return self._compiled(exact=False)
 
     @cached_property

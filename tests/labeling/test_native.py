@@ -89,7 +89,7 @@ def check(decoder: Decoder, text: str, bias: float = 0.0) -> None:
             moves = decoder.weights.transition[path[:-1], path[1:]].sum()
             return float(expected[places, path.astype(int)].sum() + moves)
 
-        # rows are kept in single precision: another path may be as good
+        # scores are rounded: another path may be as good
         assert labels.tolist() == best.tolist() or total(labels) == pytest.approx(total(best), abs=1e-3)
 
 
@@ -123,7 +123,7 @@ def test_rows_that_are_dropped_are_built_again(monkeypatch):
         assert decoder._labeller.kept()[1] <= 1024
 
 
-def test_single_precision_rows_give_the_labels_of_double_precision():
+def test_rows_of_whole_numbers_give_the_labels_of_double_precision():
     random = np.random.default_rng(5)
     words = ["Smith", "the", "saw", "Dr", ".", "12", "of", "Boston", "clinic", ":"]
     texts = [" ".join(random.choice(words, 400)) for _ in range(5)]
@@ -131,6 +131,23 @@ def test_single_precision_rows_give_the_labels_of_double_precision():
     for text in texts:
         expected = reference.viterbi(decoder.emissions(decoder.features.encode(text)), decoder.weights.transition)
         assert decoder.decode(text)[0].tolist() == expected.tolist()
+
+
+def test_a_large_bias_leaves_no_outside_or_nothing_else():
+    decoder = decoder_for(SETS["default"], ["a b c"], 3, 5, 1.0)
+    for bias, outside in ((1e9, False), (-1e9, True)):
+        labels = decoder.decode("a b c " * 50, bias)[0]
+        assert set((labels == 0).tolist()) == {outside}
+
+
+def test_ties_go_to_the_lower_label_however_long_the_text():
+    decoder = decoder_for(SETS["hide"], ["a b"], 1, 9, 1.0)
+    decoder.weights.state[:] = 0
+    decoder.weights.transition[:] = np.arange(9) % 2
+    decoder.weights.prior[:] = 0
+    text = "a b " * 20_000
+    expected = reference.viterbi(np.zeros((80_000, 9)), decoder.weights.transition)
+    assert decoder.decode(text)[0].tolist() == expected.tolist()
 
 
 def test_extreme_weights_end_in_some_labels():
@@ -180,6 +197,8 @@ def test_a_labeller_made_by_hand_labels():
         {"weight": np.ones(2)},
         {"attributes": ["a", "a"]},
         {"offsets": (1,)},
+        {"offsets": (1, 0), "edges": ("", "")},
+        {"offsets": (0, 10**6), "edges": ("", "")},
         {"offsets": tuple(range(17)), "edges": ("",) * 17},
         {"edges": ()},
         {"families": ((9, (0, 0, 0), {0: ""}),)},

@@ -1,4 +1,4 @@
-"""The shipped model labels as CRFsuite does with the same weights, though rows are kept in single precision."""
+"""The shipped model labels as CRFsuite does with the same weights, though its scores are rounded."""
 
 from __future__ import annotations
 
