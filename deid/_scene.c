@@ -197,12 +197,18 @@ static uint32_t only_sign(PyObject *words)
     return word && PyUnicode_CheckExact(word) && PyUnicode_GET_LENGTH(word) == 1 ? PyUnicode_READ_CHAR(word, 0) : 0;
 }
 
-static PyObject *py_written(PyObject *object, PyObject *words)
+static PyObject *py_written(PyObject *object, PyObject *args)
 {
     const Scene *s = (Scene *)object;
+    PyObject *words;
+    int capital = 0;
+    if (!PyArg_ParseTuple(args, "O|p", &words, &capital))
+        return NULL;
     const uint32_t sign = only_sign(words);
     PyObject *found = PyList_New(0);
     for (Py_ssize_t i = 0; found && i < s->count; i++) {
+        if (capital && !scene_capital(s, i))
+            continue; /* told before the word itself is looked at, which lies somewhere else */
         PyObject *word = scene_word(s, i);
         const int is = sign ? scene_sign(s, i) == sign : word && contains(words, word);
         if (PyErr_Occurred() || (is && add(found, i)))
@@ -427,7 +433,7 @@ static PyMethodDef methods[] = {
     {"of_class", py_of_class, METH_O, "of_class(bits): the words that have one of some classes"},
     {"of_phrase", py_of_phrase, METH_O, "of_phrase(bits): those and the words with which a phrase begins that has one"},
     {"unlisted", py_unlisted, METH_O, "unlisted(kind): the words of a kind that no list has"},
-    {"written", py_written, METH_O, "written(words): the places of some words"},
+    {"written", py_written, METH_VARARGS, "written(words, capital=False): the places of some words"},
     {"capitals", py_capitals, METH_NOARGS, "capitals(): the words for which `capital` holds"},
     {NULL, NULL, 0, NULL}};
 

@@ -79,7 +79,9 @@ def _institution(scene: Scene, first: int, end: int, classes: int) -> Span | Non
     if classes & PERSON and end == first + 1 and (_title_before(scene, first) or credential_follows(scene, end)):
         return None  # "Dr. Church", "Ann Temple, RN"
     start = _name_before(scene, first)
-    specific = _specific(scene, start, first, kind)
+    if start == first and kind == LOWER:
+        return None
+    specific = _specific(scene, start, first, kind) if start < first else 0
     end = _grow(scene, end, kind)
     behind = _name_behind(scene, end) if kind != LOWER else end
     if not specific and behind > end and scene.has(first - 1, "institution") and scene.same_line(first):
@@ -307,13 +309,13 @@ def _behind_cues(scene: Scene) -> Iterator[Span]:
 
 def _saints(scene: Scene) -> Iterator[Span]:
     """*St. Vincent's*, *Mount Carmel*, *Mercy* where a hospital is meant."""
-    saints = set(scene.written(scene.vocabulary.words["saint"]))
-    behind_cues = scene.cues_before["hospital_verb"] | scene.cues_before["hospital_at"]
-    for index in sorted(saints.union(behind_cues.intersection(scene.of_class(_MODIFIER)))):
+    saints = set(scene.written(scene.vocabulary.words["saint"], True))
+    meant = [index for index in scene.of_class(_MODIFIER) if scene.cued(index, "hospital_verb", "hospital_at")]
+    for index in sorted(saints.union(meant)):
         if not scene.capital(index) or scene.blind(index) or index + 1 == len(scene):
             continue
-        cued = index in behind_cues
         if index in saints:
+            cued = scene.cued(index, "hospital_verb", "hospital_at")
             name = index + 1 + (scene.word(index + 1) == ".")
             if name >= len(scene) or not scene.same_line(name) or scene.view.kinds[name] not in (TITLE, MIXED):
                 continue
@@ -330,11 +332,12 @@ def _acronyms(scene: Scene) -> Iterator[Span]:
     """Acronyms of hospitals behind *transferred from*, *seen at*: *MCMC*, *KBH*."""
     endings = tuple(scene.vocabulary.words["hospital_acronym_ending"])
     kinds, words, definite = scene.view.kinds, scene.view.folded, scene.vocabulary.words["definite"]
+    count = len(kinds)
     for index in sorted(scene.cues_before["hospital_at"]):
-        if index >= len(kinds):
+        if index >= count or not (kinds[index] == UPPER or words[index] in definite):
             continue
         at = index + (words[index] in definite)
-        if at >= len(kinds) or kinds[at] != UPPER or scene.blind(at):
+        if at >= count or kinds[at] != UPPER or scene.blind(at):
             continue
         word = words[at]
         if 3 <= len(word) <= 6 and not scene.classes[at] & ~PERSON and word.endswith(endings):

@@ -32,9 +32,11 @@ _GENERIC = classes_of(
     "generic", "function", "section", "institution", "occupation", "role", "nationality", "credential"
 )
 _CLINICAL = classes_of("clinical")
-# what a postcode looks like to `re`: a word in capitals behind one that begins with a capital, a number behind it
-_POSTCODE = re.compile(b"(?<=[%b])%b(?=%b)" % (bytes((TITLE, MIXED)), bytes((UPPER,)), bytes((NUMBER,))))
+# the kinds of words around a postcode; what stands before it is looked at last, since `re` is quick at finding bytes
+_POSTCODE = re.compile(b"%b%b(?<=[%b]..)" % (bytes((UPPER,)), bytes((NUMBER,)), bytes((TITLE, MIXED))), re.DOTALL)
 _NO_CITY_BLIND = classes_of("word", "clinical", "eponym", "device", "function", "given", "section")
+_NO_AMBIGUOUS_CITY = classes_of("clinical", "eponym", "device", "function")
+_NAMED_AFTER = classes_of("hospital_head", "org_head", "street_suffix", "eponym_head")
 _FOLLOWERS = classes_of("state", "state_code", "state_old", "country", "function", "month", "weekday")
 
 
@@ -191,7 +193,9 @@ def _best_listed(scene: Scene, index: int) -> tuple[float, int, str, str] | None
     lives = index in scene.cues_before["lives"]
     where = lives or index in scene.cues_before["where"]
     options: list[tuple[float, int, str, str]] = []
-    for stop, classes in [(index + 1, scene.classes[index]), *scene.phrases.get(index, ())]:
+    for stop, classes in ((index + 1, scene.classes[index]), *scene.phrases.get(index, ())):
+        if not classes & _LISTED:
+            continue
         several = stop > index + 1
         ambiguous = bool(classes & _AMBIGUOUS) and not several
         if classes & _STATE:
@@ -209,9 +213,9 @@ def _best_listed(scene: Scene, index: int) -> tuple[float, int, str, str] | None
             options.append((_city_score(scene, index, classes, several, lives, where), stop, "CITY", "place.city"))
     if not options:
         return None
-    score, stop, category, source = max(options)
+    score, stop, category, source = max(options) if len(options) > 1 else options[0]
     behind = stop < len(scene) and scene.same_line(stop) and scene.capital(stop) and not scene.blind(index)
-    if behind and scene.has(stop, "hospital_head", "org_head", "street_suffix", "eponym_head"):
+    if behind and scene.classes[stop] & _NAMED_AFTER:
         score *= 0.4
     elif behind and category == "CITY" and scene.view.kinds[stop] == TITLE and not scene.classes[stop] & _FOLLOWERS:
         score *= 0.65  # "Green Bay Packers"
@@ -228,7 +232,7 @@ def _city_score(scene: Scene, index: int, classes: int, several: bool, lives: bo
     if blind and lives and not several and not scene.classes[index] & _NO_CITY_BLIND:
         return 0.7
     if classes & _CITY_AMBIG and not several:
-        if scene.classes[index] & classes_of("clinical", "eponym", "device", "function") and not classes & _BIG:
+        if scene.classes[index] & _NO_AMBIGUOUS_CITY and not classes & _BIG:
             return 0.55 if lives and not blind else 0.1
         return (0.85 if classes & _BIG else 0.78) if lives and not blind else 0.5 if where and classes & _BIG else 0.2
     if classes & _CITY_AMBIG:
@@ -248,9 +252,8 @@ def _lives(scene: Scene) -> Iterator[Span]:
         return
     lives, kinds, words = scene.cues_before["lives"], scene.view.kinds, scene.view.folded
     leads = scene.vocabulary.words["place_in"]
-    for index in sorted(lives | scene.cues_before["where"]):
-        if index >= len(kinds) or kinds[index] not in (TITLE, MIXED):
-            continue
+    count, behind = len(kinds), lives | scene.cues_before["where"]
+    for index in sorted(i for i in behind if i < count and kinds[i] in (TITLE, MIXED)):
         cued = index in lives
         if not (cued or words[index - 1] in leads) or scene.blind(index) or not scene.same_line(index):
             continue

@@ -6,6 +6,7 @@ A listed occupation alone is no evidence (*nurse*, *driver*): it counts behind *
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from deid.detection.lexicon import CLASSES, Lexicon, classes_of
@@ -18,24 +19,28 @@ __all__ = ["find_professions"]
 _OCCUPATION = CLASSES["occupation"]
 _ENDING = CLASSES["occupation_ending"]
 _STOP = classes_of("function", "relation", "credential", "month", "weekday", "clinical", "person_verb")
+_MOST_QUALIFIERS, _MOST_WORDS = 6, 5
+"""Words before an occupation behind a cue, and its own."""
 
 
 def find_professions(scene: Scene, lexicon: Lexicon) -> list[Span]:
     """Find occupations; candidates with their certainty, which may overlap."""
     spans: list[Span] = []
+    listed = [(index, end) for index in scene.of_phrase(_OCCUPATION) if (end := _occupation_at(scene, index)) > index]
+    starts = [index for index, _ in listed]
     cues = scene.cues_before
     works_as, certain, labelled = cues["works_as"], cues["works_in"] | cues["retired"], cues["occupation"]
     for index in sorted(works_as | certain | cues["is_a"] | labelled):
         if index in works_as:
             spans += _behind(scene, lexicon, index, 0.85, known_only=False)
-        elif index in certain:
-            spans += _behind(scene, lexicon, index, 0.75, known_only=True)
-        elif index in cues["is_a"]:
-            spans += _behind(scene, lexicon, index, 0.68, known_only=True)
+        elif index in certain or index in cues["is_a"]:
+            # only a listed one counts
+            at = bisect_left(starts, index)
+            if at < len(starts) and starts[at] < index + _MOST_QUALIFIERS + _MOST_WORDS:
+                spans += _behind(scene, lexicon, index, 0.75 if index in certain else 0.68, known_only=True)
         elif scene.word(index) in (":", "-", "="):
             spans += _behind(scene, lexicon, index + 1, 0.9, known_only=False)
     spans += _before_cue(scene)
-    listed = [(index, end) for index in scene.of_phrase(_OCCUPATION) if (end := _occupation_at(scene, index)) > index]
     spans += _at_work_place(scene, listed)
     spans += _apposed(scene, listed)
     return spans
@@ -55,7 +60,7 @@ def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only
     start = index
     while (
         start < len(scene)
-        and start - index < 6
+        and start - index < _MOST_QUALIFIERS
         and (scene.has(start, "occupation_qualifier") or scene.word(start) == "-")
     ):
         start += 1
@@ -63,7 +68,7 @@ def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only
         return
     end = start
     known = start
-    while end < len(scene) and end - start < 5:
+    while end < len(scene) and end - start < _MOST_WORDS:
         if end > start and scene.view.breaks[end]:
             break
         stop = _occupation_at(scene, end)

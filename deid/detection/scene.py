@@ -112,9 +112,10 @@ class PlainScene:
         """Return the words of a kind that no list has."""
         return [i for i, classes in enumerate(self.classes) if not classes and self.view.kinds[i] == kind]
 
-    def written(self, words: Collection[str]) -> list[int]:
-        """Return the places of some words, all folded."""
-        return list(compress(range(len(self)), map(words.__contains__, self.view.folded)))
+    def written(self, words: Collection[str], capital: bool = False) -> list[int]:
+        """Return the places of some words, all folded; ``capital`` for those alone for which `capital` holds."""
+        found = list(compress(range(len(self)), map(words.__contains__, self.view.folded)))
+        return [index for index in found if self.capital(index)] if capital else found
 
     def capitals(self) -> list[int]:
         """Return the words for which `capital` holds."""

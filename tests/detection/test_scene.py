@@ -27,6 +27,7 @@ def questions(scene):
     yield [scene.cued(i, *CUES) for i in words]
     yield scene.of_class(PERSON), scene.of_phrase(PERSON), scene.unlisted(LOWER)
     yield scene.written((",",)), scene.written(frozenset(("john", "."))), scene.written({"mary": 1})
+    yield scene.written((",",), True), scene.written(frozenset(("john", "mary", ".")), True)
 
 
 @compiled_only
