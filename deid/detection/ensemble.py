@@ -4,7 +4,8 @@ In this order:
 
 1. Invisible and look-alike characters are taken out of the text (`deid.detection.normalize`). A document in capitals or
    in small letters, or with numbers and words that a scanner misread, is read a second time as it would ordinarily be
-   written (`deid.detection.casing`, `deid.detection.misreading`); offsets stay the same.
+   written (`deid.detection.casing`, `deid.detection.misreading`); offsets stay the same. Where few lines differ, only
+   passages are read again (`deid.detection.passages`).
 2. Every recognizer posts its spans with a certainty. Spans of different recognizers that overlap in the same group
    (both names, both dates) raise each other: 1 - (1 - a)(1 - b).
 3. Weak evidence (below ``strong``) for a name, a place or an occupation is vetoed where all its words are clinical
@@ -32,6 +33,7 @@ from deid.detection.fields import Scan
 from deid.detection.lexicon import Lexicon, classes_of, load_lexicon
 from deid.detection.misreading import decipher
 from deid.detection.normalize import Normalized, normalize
+from deid.detection.passages import passages
 from deid.detection.person_words import PERSON
 from deid.detection.recognizer import Recognizer
 from deid.detection.rules import RuleRecognizer
@@ -182,20 +184,27 @@ class Ensemble:
             return "vetoed"
         return "accepted" if score >= self.threshold else "weak"
 
-    def _post(self, document: Document) -> tuple[list[tuple[int, Span]], Scene]:
-        """Ask every recognizer; returns spans with the precedence of their recognizer."""
+    def _read(self, document: Document) -> tuple[list[tuple[int, Span]], Scene | None]:
+        """Ask every recognizer about one reading."""
         posts: list[tuple[int, Span]] = []
         scene: Scene | None = None
-        lexicon = load_lexicon(self.language, self.folders)
-        for text in readings(document.text, lexicon):
-            read = document if text is document.text else replace(document, text=text, spans=())
-            for rank, recognizer in enumerate(self._asked):
-                if isinstance(recognizer, RuleRecognizer):
-                    spans, seen = recognizer.analyse(text)
-                    scene = scene or seen
-                else:
-                    spans = recognizer.find(read)
-                posts += [(rank, span) for span in spans]
+        for rank, recognizer in enumerate(self._asked):
+            if isinstance(recognizer, RuleRecognizer):
+                spans, seen = recognizer.analyse(document.text)
+                scene = scene or seen
+            else:
+                spans = recognizer.find(document)
+            posts += [(rank, span) for span in spans]
+        return posts, scene
+
+    def _post(self, document: Document) -> tuple[list[tuple[int, Span]], Scene]:
+        """Ask every recognizer; returns spans with the precedence of their recognizer."""
+        text, lexicon = document.text, load_lexicon(self.language, self.folders)
+        posts, scene = self._read(document)
+        for other in readings(text, lexicon)[1:]:
+            for passage in passages(text, other):
+                found, _ = self._read(replace(document, text=other[passage.start : passage.end], spans=()))
+                posts += ((rank, back) for rank, span in found if (back := passage.back(span)) is not None)
         return posts, scene or scene_of(view_of(document.text), lexicon, Scan([], [], {}, {}))
 
 
