@@ -44,9 +44,11 @@ _SIGNATURES = (
     (b"\xfd7zXZ\x00", "xz"),
     (b"\x28\xb5\x2f\xfd", "Zstandard"),
 )
+_BEGINNINGS = tuple(signature for signature, _ in _SIGNATURES)
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 _CONTROL_BYTES = re.compile(b"[\x00-\x08\x0e-\x1f\x7f]")
 _C1 = re.compile("[\x80-\x84\x86-\x9f]")
+_CONTROL_CODES = bytes((*range(9), *range(0x0E, 0x20), 0x7F))
 _FEW = 8  # a handful of control characters is never called binary, however short the text
 _CANDIDATES = ("utf-8", "utf-16", "utf-32", "cp1252", "latin-1", "iso8859-15")
 _NOT_FOR_NOTES = frozenset({"unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined", "utf-7"})
@@ -98,6 +100,8 @@ def decode(data: bytes, encoding: str, *, whole: bool = True) -> str:
         raise misfit(data, encoding, f"byte {error.start}") from None
     except UnicodeError:
         raise misfit(data, encoding, "byte 0") from None
+    if whole and encoding == "utf-8" and len(data.translate(None, _CONTROL_CODES)) == len(data):
+        return text  # without control characters, as nearly always
     if whole and (found := _CONTROL.findall(text)) and _mostly_control(len(found), len(text)):
         if _wide(data):
             raise misfit(data, encoding, "byte 0")
@@ -148,7 +152,9 @@ def encode(text: str, encoding: str, *, whole: bool = True) -> bytes:
 
 def is_binary(data: bytes) -> str:
     """Return the kind of file that the first bytes are a signature of, else an empty string."""
-    return next((kind for signature, kind in _SIGNATURES if data.startswith(signature)), "")
+    if not data.startswith(_BEGINNINGS):
+        return ""
+    return next(kind for signature, kind in _SIGNATURES if data.startswith(signature))
 
 
 def looks_textual(head: bytes) -> bool:

@@ -126,5 +126,9 @@ class TableFields:
 
 
 def _find(names: Iterable[str], usual: Sequence[str]) -> str:
-    by_lower = {name.lower(): name for name in reversed(list(names))}
-    return next((by_lower[name] for name in usual if name in by_lower), "")
+    written = list(names)
+    lower = [name.lower() for name in written]
+    for name in usual:
+        if name in lower:
+            return written[lower.index(name)]
+    return ""

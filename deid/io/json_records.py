@@ -17,6 +17,7 @@ _ESCAPED = re.compile("[\ud800-\udfff\u0085\u2028\u2029]")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _CHUNK = 1 << 16
 _SPACE = " \t\r\n"
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 def records(stream: BinaryIO, encoding: str) -> Iterator[tuple[str, dict[str, Any] | DeidError]]:
@@ -74,7 +75,9 @@ def dump(record: dict[str, Any], *, ascii_only: bool = False) -> str:
         character.
     """
     try:
-        text = json.dumps(record, ensure_ascii=False, allow_nan=False)
+        text = _ENCODER.encode(record)
+        if text.isascii():
+            return text + "\n"
         if _PAIR.search(text):
             raise OutputError(
                 "two lone surrogates stand side by side, which JSON would join into one character", "repair the text"
@@ -97,7 +100,7 @@ def parse_record(text: str, position: str) -> dict[str, Any] | DeidError:
         Where the line stands, for the message.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_constant)
+        value = _DECODER.decode(text)
     except FormatError as error:
         return FormatError(error.what, error.hint, position=position)
     except (ValueError, RecursionError) as error:
@@ -119,6 +122,9 @@ def _constant(_: str) -> None:
     raise FormatError("NaN or Infinity, which JSON does not have", "write null or a number")
 
 
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_constant)
+
+
 def _array(stream: BinaryIO, encoding: str) -> Iterator[tuple[str, dict[str, Any] | DeidError]]:
     """Read the elements of one array without holding the whole file."""
     with text_view(stream, encoding, "") as text:
@@ -129,7 +135,6 @@ def _array(stream: BinaryIO, encoding: str) -> Iterator[tuple[str, dict[str, Any
 
 
 def _elements(stream: TextIOWrapper) -> Iterator[tuple[str, dict[str, Any] | DeidError]]:
-    decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_constant)
     buffer = strip_mark(stream.read(_CHUNK)).lstrip(_SPACE)[1:]
     number, wanted, ended = 0, _CHUNK, False
     while True:
@@ -138,7 +143,7 @@ def _elements(stream: TextIOWrapper) -> Iterator[tuple[str, dict[str, Any] | Dei
         try:
             if buffer.startswith("]"):
                 return
-            value, end = decoder.raw_decode(buffer)
+            value, end = _DECODER.raw_decode(buffer)
             rest = buffer[end:].lstrip(_SPACE)
             if not rest.startswith((",", "]")):
                 raise ValueError

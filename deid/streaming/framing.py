@@ -98,8 +98,12 @@ class Delimited:
             When the content holds the delimiter, so that it would be read as two records.
         """
         record = content + tail
-        found = self.pattern.search(record)
-        if found is not None and found.start() < len(content):
+        if self.byte:
+            inside = self.byte in content
+        else:
+            found = self.pattern.search(record)
+            inside = found is not None and found.start() < len(content)
+        if inside:
             raise OutputError("a replacement holds the delimiter", "choose a delimiter that no note can hold")
         return record
 

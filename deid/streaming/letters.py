@@ -6,6 +6,7 @@ can find the record again, nobody else learns anything.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 import json
@@ -54,4 +55,9 @@ class DeadLetter:
 
 def record_mac(key: Key) -> hmac.HMAC:
     """Return what the bytes of a record are fed to, for `DeadLetter.mac`."""
+    return _begun(key).copy()
+
+
+@functools.lru_cache(maxsize=4)
+def _begun(key: Key) -> hmac.HMAC:
     return hmac.new(key.derive("dead-letter").secret, digestmod=hashlib.sha256)

@@ -57,15 +57,17 @@ def _scrub_json(content: bytes, offset: int, pipeline: Pipeline, fields: Fields)
     text_field = fields.text or find_text(record)
     id_field = fields.id or find_id(record)
     paths = _Paths((text_field, id_field, *fields.named), record)
-    values = dict(paths.values(record))
+    values = paths.values(record)
     text = values.pop(text_field, None)
     if not isinstance(text, str):
         raise FormatError("the record has no text", "name its field with --text-field", position=position)
     identifier = field_value(values.pop(id_field, None), position)
-    # ids that are written tell equal records of one stream from each other
-    name = _name(content, pipeline) + (f"-{offset}" if fields.add_id else "")
-    scrubbed = pipeline(Document(identifier or name, text, metadata=values))
-    written = {**scrubbed.document.metadata, text_field: scrubbed.document.text}
+    name = identifier or _name(content, pipeline)
+    if not identifier and fields.add_id:
+        name += f"-{offset}"  # ids that are written tell equal records of one stream from each other
+    scrubbed = pipeline(Document(name, text, metadata=values))
+    written = dict(scrubbed.document.metadata)
+    written[text_field] = scrubbed.document.text
     if identifier:
         written[id_field] = scrubbed.document.id
     result = paths.rebuilt(record, written)
@@ -93,15 +95,22 @@ class _Paths:
         inner = [path.split(".") for path in named if "." in path and path not in record]
         self.opened = {".".join(parts[:n]) for parts in inner for n in range(1, len(parts))} - set(named)
 
-    def values(self, record: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    def values(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields by their paths."""
+        return dict(self._opened(record)) if self.opened else dict(record)
+
+    def _opened(self, record: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
         for name, value in record.items():
             path = prefix + name
             if path in self.opened and isinstance(value, dict):
-                yield from self.values(value, path + ".")
+                yield from self._opened(value, path + ".")
             else:
                 yield path, value
 
     def rebuilt(self, record: Mapping[str, Any], written: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+        """Return the record with what is to be written in place of its fields."""
+        if not self.opened:
+            return {name: written.get(name) for name in record}
         result: dict[str, Any] = {}
         for name, value in record.items():
             path = prefix + name
