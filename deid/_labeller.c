@@ -159,6 +159,29 @@ static PyObject *borders(const Labeller *self, int side)
     return made;
 }
 
+/* Read a text; 0, or -1 with an exception. */
+static int read_text(Labeller *self, PyObject *string, int outside)
+{
+    const Py_ssize_t size = PyUnicode_GET_LENGTH(string);
+    if (outside >= self->labels || size >= INT32_MAX) {
+        PyErr_SetString(PyExc_ValueError, "no such label, or the text is too long");
+        return -1;
+    }
+    if (!self->labels) {
+        PyErr_SetString(PyExc_RuntimeError, "the labeller is not ready");
+        return -1;
+    }
+    if (grow(&self->text, &self->text_room, size + 1, sizeof(uint32_t)) ||
+        !PyUnicode_AsUCS4(string, self->text, size + 1, 1))
+        return -1;
+    if (alphabet_cover(&self->alphabet, self->text, size) || read_tokens(self, self->text, size) ||
+        (self->position == PLACE && labeller_places(self, self->text)) || (self->lists && labeller_phrases(self))) {
+        labeller_forget(self); /* whatever is half built */
+        return -1;
+    }
+    return 0;
+}
+
 typedef PyObject *(*Route)(Labeller *, int, double);
 
 static PyObject *work(Labeller *self, PyObject *args, Route route)
@@ -166,25 +189,10 @@ static PyObject *work(Labeller *self, PyObject *args, Route route)
     PyObject *string;
     int outside;
     double bias;
-    if (!PyArg_ParseTuple(args, "Uid", &string, &outside, &bias))
+    if (!PyArg_ParseTuple(args, "Uid", &string, &outside, &bias) || read_text(self, string, outside))
         return NULL;
-    const Py_ssize_t size = PyUnicode_GET_LENGTH(string);
-    if (outside >= self->labels || size >= INT32_MAX) {
-        PyErr_SetString(PyExc_ValueError, "no such label, or the text is too long");
-        return NULL;
-    }
-    if (!self->labels) {
-        PyErr_SetString(PyExc_RuntimeError, "the labeller is not ready");
-        return NULL;
-    }
-    PyObject *found = NULL, *starts = NULL, *ends = NULL, *result = NULL;
-    if (grow(&self->text, &self->text_room, size + 1, sizeof(uint32_t)) ||
-        !PyUnicode_AsUCS4(string, self->text, size + 1, 1))
-        return NULL;
-    if (alphabet_cover(&self->alphabet, self->text, size) || read_tokens(self, self->text, size) ||
-        (self->position == PLACE && labeller_places(self, self->text)) || (self->lists && labeller_phrases(self)))
-        labeller_forget(self); /* whatever is half built */
-    else if (!(found = route(self, outside, bias)))
+    PyObject *found = route(self, outside, bias), *starts = NULL, *ends = NULL, *result = NULL;
+    if (!found)
         labeller_forget(self);
     starts = found ? borders(self, 0) : NULL;
     ends = starts ? borders(self, 1) : NULL;
@@ -194,6 +202,71 @@ static PyObject *work(Labeller *self, PyObject *args, Route route)
     Py_XDECREF(starts);
     Py_XDECREF(ends);
     return result;
+}
+
+enum { OPENS = 1, CONTINUES = 2, CLOSES = 4 };
+
+/* Append the span of the items first..stop, unless it is white space; 0, or -1 with an exception. */
+static int add_span(const Labeller *self, PyObject *found, Py_ssize_t first, Py_ssize_t stop, int group)
+{
+    const int64_t start = self->start[self->item[first]], end = self->start[self->item[stop - 1] + 1];
+    int64_t at = start;
+    while (at < end && look(&self->alphabet, self->text[at])->bits & BLANK)
+        at++;
+    if (at == end)
+        return 0;
+    PyObject *span = Py_BuildValue("LLi", (long long)start, (long long)end, group);
+    const int failed = !span || PyList_Append(found, span);
+    Py_XDECREF(span);
+    return failed ? -1 : 0;
+}
+
+/* Join labels to spans as deid.labeling.schemes.labels_to_spans does. */
+static int add_spans(const Labeller *self, PyObject *found, const uint8_t *path, const uint8_t *kind,
+                     const uint8_t *group)
+{
+    Py_ssize_t open = -1;
+    for (Py_ssize_t i = 0; i < self->items; i++) {
+        const int is = kind[path[i]];
+        if (open >= 0 && (!is || is & OPENS || group[path[i]] != group[path[open]])) {
+            if (add_span(self, found, open, i, group[path[open]]))
+                return -1;
+            open = -1;
+        }
+        if (is && open < 0)
+            open = i;
+        if (is & CLOSES) {
+            if (add_span(self, found, open, i + 1, group[path[open]]))
+                return -1;
+            open = -1;
+        }
+    }
+    return open >= 0 ? add_span(self, found, open, self->items, group[path[open]]) : 0;
+}
+
+static PyObject *labeller_spans(PyObject *object, PyObject *args)
+{
+    Labeller *self = (Labeller *)object;
+    PyObject *string, *found = NULL;
+    int outside;
+    double bias;
+    Py_buffer kind, group;
+    if (!PyArg_ParseTuple(args, "Uidy*y*", &string, &outside, &bias, &kind, &group))
+        return NULL;
+    if (kind.len != self->labels || group.len != self->labels)
+        PyErr_SetString(PyExc_ValueError, "each label needs a kind and a group");
+    else if (!read_text(self, string, outside)) {
+        found = PyList_New(0);
+        if (!found || grow(&self->path, &self->path_room, self->items + 1, 1) ||
+            labeller_best(self, self->path, outside, bias)) {
+            Py_CLEAR(found);
+            labeller_forget(self);
+        } else if (add_spans(self, found, self->path, kind.buf, group.buf))
+            Py_CLEAR(found);
+    }
+    PyBuffer_Release(&kind);
+    PyBuffer_Release(&group);
+    return found;
 }
 
 static PyObject *labeller_path(PyObject *self, PyObject *args)
@@ -552,7 +625,7 @@ static void labeller_dealloc(PyObject *object)
                      self->scratch.at, self->body.at, self->type_of, self->start,
                      self->row_name.at, self->item, self->counted, self->place, self->fired_head, self->fired_next,
                      self->fired_attribute, self->rank, self->brief, self->seen, self->single_row, self->text,
-                     self->near, self->often, self->alive, self->alive_from};
+                     self->near, self->often, self->path, self->alive, self->alive_from};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     Lined *lined[] = {&self->rows, &self->exact_rows, &self->single_rows, &self->often_rows, &self->walk,
@@ -568,6 +641,9 @@ static PyMethodDef methods[] = {
      "path(text, outside, bias) -> (labels, starts, ends): the best label ids of the items, one byte each, and where "
      "the items lie (64-bit integers)"},
     {"scores", labeller_scores, METH_VARARGS, "scores(text, outside, bias) -> (doubles, starts, ends): label scores"},
+    {"spans", labeller_spans, METH_VARARGS,
+     "spans(text, outside, bias, kinds, groups) -> [(start, end, group)]: what the best labels say is marked; kinds, a "
+     "byte a label: 1 opens, 2 continues, 4 closes, 0 is outside"},
     {"kept", labeller_kept, METH_NOARGS, "kept() -> (types, rows): what is held between documents"},
     {NULL, NULL, 0, NULL}};
 

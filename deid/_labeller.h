@@ -95,6 +95,8 @@ typedef struct {
     int32_t *often; /* per number of times that a type stands in the document: row of its share, + 1 */
     Lined often_rows;
     Py_ssize_t often_room, often_count;
+    uint8_t *path; /* best labels of the items */
+    Py_ssize_t path_room;
     Alive *alive;
     Py_ssize_t alive_count, alive_room, alive_from_room;
     int64_t *alive_from; /* per item: where its labels begin in `alive` */

@@ -71,6 +71,25 @@ class Decoder:
         path, starts, ends = self._labeller.path(text, self._outside, bias)
         return np.frombuffer(path, np.uint8), np.frombuffer(starts, np.int64), np.frombuffer(ends, np.int64), None
 
+    def marked(self, text: str, bias: float = 0.0) -> list[tuple[int, int, str]] | None:
+        """Return start, end and category of what the best labels mark, but for white space.
+
+        What `labels_to_spans` makes of them, in one compiled call; None where there is none.
+        """
+        if self._labeller is None:
+            return None
+        kinds, groups, names = self._kinds
+        found = self._labeller.spans(text, self._outside, bias, kinds, groups)
+        return [(start, end, names[group]) for start, end, group in found]
+
+    @cached_property
+    def _kinds(self) -> tuple[bytes, bytes, list[str]]:
+        """What each label does to a span (1 opens, 2 continues, 4 closes), its category's number, and the categories."""
+        parts = [label.partition("-")[::2] for label in self.weights.labels]
+        names = sorted({name for _, name in parts})
+        kinds = bytes(0 if kind == "O" else (1 if kind in "BS" else 2) | 4 * (kind in "ES") for kind, _ in parts)
+        return kinds, bytes(names.index(name) for _, name in parts), names
+
     def _decode_scores(
         self, text: str, bias: float, *, sure: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:

@@ -112,15 +112,19 @@ class Tagger:
         """Return the spans found in the document's text, in order; its annotations are ignored."""
         if self.span_probability:
             return self._probable(document.text)
+        marked = None if self.scores or self.doubt else self.decoder.marked(document.text, self.bias)
+        if marked is not None:
+            source = f"model:{self.name}"
+            return [Span(start, end, category, source=source) for start, end, category in marked]
         best, starts, ends, sure = self._decode(document.text)
         names = self.labels
         matters = best != (names.index("O") if "O" in names else -1)
         # of the items outside spans only one behind each run matters, to close it
         matters[1:] |= matters[:-1]
-        marked = np.flatnonzero(matters)
-        labels = [names[i] for i in best[marked].tolist()]
+        told = np.flatnonzero(matters)
+        labels = [names[i] for i in best[told].tolist()]
         found = []
-        for span in labels_to_spans(labels, starts[marked], ends[marked]):
+        for span in labels_to_spans(labels, starts[told], ends[told]):
             score = None
             if sure is not None:
                 first, last = np.searchsorted(starts, span.start), np.searchsorted(ends, span.end)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +16,7 @@ from deid.features import FeatureSet
 from deid.labeling import decoder as decoding
 from deid.labeling import reference
 from deid.labeling.decoder import Decoder
+from deid.labeling.schemes import labels_to_spans
 from deid.labeling.weights import Weights
 
 pytestmark = pytest.mark.skipif(native is None, reason="the compiled module is not there")
@@ -107,6 +110,18 @@ def test_any_text_and_weights(preset, texts, seed, labels, share):
         check(decoder, text, bias=seed % 3)
 
 
+@settings(max_examples=60, deadline=None)
+@given(TEXTS, st.integers(0, 99), st.sampled_from(["BIO", "BIOES"]), st.sampled_from(["hide", "default"]))
+def test_spans_are_what_the_labels_say(text, seed, scheme, preset):
+    tags = ("O", *(f"{kind}-{name}" for name in ("NAME", "DATE") for kind in scheme if kind != "O"))
+    decoder = decoder_for(SETS[preset], [text], seed, len(tags), 0.5)
+    decoder = Decoder(replace(decoder.weights, labels=tags), decoder.features)
+    labels, starts, ends, _ = decoder.decode(text, bias=1.0)
+    spans = labels_to_spans([tags[i] for i in labels.tolist()], starts, ends)
+    expected = [(s.start, s.end, s.category) for s in spans if not text[s.start : s.end].isspace()]
+    assert decoder.marked(text, bias=1.0) == expected
+
+
 @pytest.mark.parametrize("preset", sorted(SETS))
 @pytest.mark.parametrize("text", ["", "a", " ", "\n", "\0", "\ud800", "x" * 30_000, "- " * 3000, "\n" * 20_000])
 def test_lengths_none_one_and_huge(preset, text):
@@ -131,6 +146,14 @@ def test_rows_of_whole_numbers_give_the_labels_of_double_precision():
     for text in texts:
         expected = reference.viterbi(decoder.emissions(decoder.features.encode(text)), decoder.weights.transition)
         assert decoder.decode(text)[0].tolist() == expected.tolist()
+
+
+def test_a_kind_and_a_group_for_each_label():
+    labeller = native.Labeller(**parts())
+    assert labeller.spans("a b a a", 0, 0.0, b"\0\1", b"\0\1") == [(0, 1, 1), (4, 5, 1), (6, 7, 1)]
+    assert labeller.spans("a b a a", 0, 0.0, b"\0\2", b"\0\1") == [(0, 1, 1), (4, 7, 1)]
+    with pytest.raises(ValueError, match="group"):
+        labeller.spans("a", 0, 0.0, b"\0", b"\0\1")
 
 
 def test_a_large_bias_leaves_no_outside_or_nothing_else():
