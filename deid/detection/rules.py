@@ -31,6 +31,7 @@ _ABSORBED = (
     *("rule:place.city", "rule:place.state", "rule:place.country", "rule:place.employer", "rule:department"),
     *("rule:name.full", "rule:name.word", "rule:name.line", "rule:name.contact", "rule:name.verb"),
 )
+_YEAR = "rule:date.year_alone"
 _HOLDS, _SURE_NAME, _OLDEST = 0.6, 0.7, 111
 _SHORTEST_LOGIN = 6
 _GRAMMAR_CATEGORIES = frozenset(
@@ -138,9 +139,7 @@ class RuleRecognizer:
         spans += find_professions(scene, self.lexicon)
         spans += _logins(scene, self.lexicon)
         spans += _ages_behind_names(scene, spans)
-        spans = [s for s in spans if s.source != "rule:date.year_alone" or not _edition(scene, s)]
-        kept = [s for s in _absorb(spans) if (s.score or 0.0) >= self.threshold]
-        return sorted(kept, key=by_position), scene
+        return sorted(_standing(scene, spans, self.threshold), key=by_position), scene
 
 
 def _edition(scene: Scene, span: Span) -> bool:
@@ -159,27 +158,31 @@ def _edition(scene: Scene, span: Span) -> bool:
 
 
 @functools.cache
-def _is_absorbed(source: str) -> bool:
-    return source.startswith(_ABSORBED)
+def _is_doubtful(source: str) -> bool:
+    return source == _YEAR or source.startswith(_ABSORBED)
 
 
-def _absorb(spans: list[Span]) -> list[Span]:
-    """Drop cities and free names inside the name of an institution or a street: *Kettle Falls Community Hospital*."""
+def _standing(scene: Scene, spans: list[Span], least: float) -> list[Span]:
+    """Drop what is not certain enough, years of editions, and what is a part of a longer name.
+
+    Such parts are cities and free names inside the name of an institution or a street: *Kettle Falls Hospital*.
+    """
     holders = sorted((s.start, s.end) for s in spans if s.source in _HOLDERS and (s.score or 0.0) >= _HOLDS)
-    if not holders:
-        return spans
-    kept = []
-    for span in spans:
-        if _is_absorbed(span.source):
-            at = bisect_right(holders, (span.start, len(span) + span.end))
-            inside = any(
-                start <= span.start and span.end <= end and end - start > len(span)
-                for start, end in holders[max(0, at - 3) : at]
-            )
-            if inside:
-                continue
-        kept.append(span)
-    return kept
+
+    def stands(span: Span) -> bool:
+        return not (_edition(scene, span) if span.source == _YEAR else _inside(holders, span))
+
+    # of most spans only their source is asked
+    return [s for s in spans if (s.score or 0.0) >= least and (not _is_doubtful(s.source) or stands(s))]
+
+
+def _inside(holders: list[tuple[int, int]], span: Span) -> bool:
+    """Tell whether a span is a part of one of some stretches, given in order, and not all of it."""
+    start, end = span.start, span.end
+    at = bisect_right(holders, (start, end - start + end))
+    return any(
+        first <= start and end <= last and last - first > end - start for first, last in holders[max(0, at - 3) : at]
+    )
 
 
 def _logins(scene: Scene, lexicon: Lexicon) -> list[Span]:
