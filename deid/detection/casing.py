@@ -13,6 +13,7 @@ import functools
 from deid.compiled import native
 from deid.detection.lexicon import Lexicon, classes_of
 from deid.detection.view import NUMBER, SIGN, View, view_of
+from deid.dictionaries import fold
 
 __all__ = ["recase", "silent"]
 
@@ -60,21 +61,24 @@ def recase(text: str, lexicon: Lexicon) -> str:
     how = silent(text)
     if not how:
         return text
-    view, table, capitals = view_of(text), lexicon.table, how == "capitals"
-    classes = [table[w] if k > NUMBER else 0 for w, k in zip(view.folded, view.kinds, strict=True)]
+    view, capitals = view_of(text), how == "capitals"
+    classes, breaks, ways_of = lexicon.singly(view), view.breaks, _ways_of(lexicon, capitals)
     proper = _proper(view, classes, lexicon)
     pieces: list[str] = []
-    last = 0
-    for index, (word, kind, bits) in enumerate(zip(view.strings, view.kinds, classes, strict=True)):
+    last, inside = 0, False  # inside a sentence: behind a word of the same line
+    for index, (word, kind) in enumerate(zip(view.strings, view.kinds, strict=True)):
         if kind <= NUMBER:
+            inside = False
             continue
-        ways = _ways(word, bits, capitals)
+        ways = ways_of[word]
         if ways is None:
             written = _written(view, classes, proper, index, capitals)
         elif proper[index]:
             written = ways[0]
         else:
-            written = ways[1] if ways[1] == ways[2] or view.starts_sentence(index) else ways[2]
+            inner = (inside and not breaks[index]) or not view.starts_sentence(index)
+            written = ways[2] if inner else ways[1]
+        inside = True
         if written != word:
             pieces += text[last : view.starts[index]], written
             last = view.ends[index]
@@ -111,15 +115,32 @@ def _letters(text: str, stop: int) -> tuple[int, int, int]:
     return sum(map(str.isalpha, text)), sum(map(str.islower, text)), sum(map(str.isupper, text))
 
 
-@functools.lru_cache(maxsize=_REMEMBERED)
-def _ways(word: str, bits: int, capitals: bool) -> tuple[str, str, str] | None:
-    """Return how a word is written as a part of a listed name, at the start of a sentence, and else.
+class _Ways(dict[str, tuple[str, str, str] | None]):
+    """Word -> how it is written as a part of a listed name, at the start of a sentence, and else.
 
-    None where its neighbours decide: for single letters, for codes, and for words that may be names.
+    None where its neighbours decide: for single letters, for codes, and for words that may be names. Words are
+    remembered when they are met; of so many that memory stays bounded.
     """
+
+    def __init__(self, lexicon: Lexicon, capitals: bool) -> None:
+        super().__init__()
+        self._lexicon, self._capitals = lexicon, capitals
+
+    def __missing__(self, word: str) -> tuple[str, str, str] | None:
+        if len(self) > _REMEMBERED:
+            self.clear()
+        found = self[word] = _ways(word, self._lexicon.classes(fold(word)), self._capitals)
+        return found
+
+
+_ways_of = functools.lru_cache(maxsize=8)(_Ways)
+
+
+def _ways(word: str, bits: int, capitals: bool) -> tuple[str, str, str] | None:
     code, name = bits & _CODE and len(word) < 5, bits & _NAME and not bits & _NEVER
     sure = name and (bits & _SURE_NAME or not bits & _ORDINARY)
-    if len(word) == 1 or code or (not sure and (name or (bits & _CALENDAR and bits & _WORD))):
+    perhaps = (name and not bits & _FUNCTION) or (bits & _CALENDAR and bits & _WORD)
+    if len(word) == 1 or code or (perhaps and not sure):
         return None
     title = _title(word)
     if sure or bits & (_TITLE | _CALENDAR) or (bits & _PLACES and not bits & _ORDINARY):
@@ -197,6 +218,8 @@ def _is_name(view: View, classes: list[int], index: int) -> bool:
         return False
     if bits & _SURE_NAME or not bits & _ORDINARY:
         return True
+    if bits & _FUNCTION:
+        return False
     near = (index - 1, index + 1, index - 2 if index > 1 and view.strings[index - 1] in (".", ",", ":") else -1)
     for other in near:
         if 0 <= other < len(classes) and not view.breaks[max(index, other)]:
@@ -206,7 +229,7 @@ def _is_name(view: View, classes: list[int], index: int) -> bool:
                 or beside & _TITLE
                 or (beside & _NAME and (beside & _SURE_NAME or not beside & _ORDINARY))
             ):
-                return not bits & _FUNCTION
+                return True
     return False
 
 

@@ -111,13 +111,17 @@ class Lexicon:
             common &= classes
         return common & _INHERITED
 
-    def of(self, view: View) -> Marks:
-        """Look up the words and phrases of a view."""
+    def singly(self, view: View) -> list[int]:
+        """Return the classes of the words of a view, each by itself."""
         table = self.table
         if native is not None:
-            found = native.Viewer.classes(view.folded, view.kinds, table)
-        else:
-            found = [table[w] if kind > NUMBER else 0 for w, kind in zip(view.folded, view.kinds, strict=True)]
+            found: list[int] = native.Viewer.classes(view.folded, view.kinds, table)
+            return found
+        return [table[w] if kind > NUMBER else 0 for w, kind in zip(view.folded, view.kinds, strict=True)]
+
+    def of(self, view: View) -> Marks:
+        """Look up the words and phrases of a view."""
+        found = self.singly(view)
         phrases: dict[int, list[tuple[int, int]]] = {}
         matches, _, _ = self.phrases.scan(view.folded, view.joined())
         for start, end, number in matches:
