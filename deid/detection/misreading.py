@@ -74,8 +74,12 @@ def decipher(text: str, lexicon: Lexicon) -> str:
     """
     read = text
     small, mixed = _suspects(text, lexicon)
-    if any(map(_changes, mixed)) or (any(map(_MAYBE_GROUP.search, mixed)) and _MIXED_GROUP.search(text)):
-        read = _words(_GROUP.sub(_digits, _numbers(text)))
+    changed = set(filter(_changes, mixed))
+    groups = set(filter(_MAYBE_GROUP.search, mixed))
+    if changed or (groups and _MIXED_GROUP.search(text)):
+        odd = changed | groups
+        lines = text.split("\n")  # nothing goes over a line's end, and few lines hold what is odd
+        read = "\n".join(line if odd.isdisjoint(_PIECE.findall(line)) else _plain(line) for line in lines)
         small, _ = _suspects(read, lexicon)
     noisy = small >= _FEWEST and small >= _NOISY * text.count(" ")
     return _respell(read, lexicon) if noisy else read
@@ -105,6 +109,10 @@ def _spelt(text: str) -> list[tuple[str, int]]:
         for found in _SPELT.finditer(text)
         if not beside[found.start()].isalpha() and not beside[found.end() + 1].isalpha()
     ]
+
+
+def _plain(text: str) -> str:
+    return _words(_GROUP.sub(_digits, _numbers(text)))
 
 
 def _numbers(text: str) -> str:

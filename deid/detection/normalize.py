@@ -85,8 +85,8 @@ def normalize(text: str) -> Normalized:
         if ord(character) in _PLAIN:  # `str.translate` asks for every character
             plain = plain.replace(character, _PLAIN[ord(character)])
     if _FOREIGN.search(odd):
-        pieces = plain.split(" ")  # few have such letters
-        plain = " ".join(piece if piece.isascii() else _MIXED_WORD.sub(_latin, piece) for piece in pieces)
+        lines = plain.split("\n")  # few have such letters
+        plain = "\n".join(line if line.isascii() else _latin_words(line) for line in lines)
     places: list[int] = []
     for character in filter(_INVISIBLE.match, odd):
         at = plain.find(character)
@@ -113,6 +113,10 @@ def _fold_width(text: str) -> str:
         unicodedata.normalize("NFKC", c) if "\uff01" <= c <= "\uff5e" or "\U0001d400" <= c <= "\U0001d7ff" else c
         for c in text
     )
+
+
+def _latin_words(line: str) -> str:
+    return " ".join(piece if piece.isascii() else _MIXED_WORD.sub(_latin, piece) for piece in line.split(" "))
 
 
 def _latin(word: regex.Match[str]) -> str:
