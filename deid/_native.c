@@ -443,8 +443,6 @@ static PyMethodDef methods[] = {
     {"epoch", py_epoch, METH_VARARGS,
      "epoch(begin, attribute, value, label, stretch, order, state, state_square, move, move_square, old_state, old_move, "
      "margin, l, rate, pull, drop, random) -> loss"},
-    {"phrases", py_phrases, METH_VARARGS,
-     "phrases(heads, lists, words, joined, passed, longest_first, sets) -> (matches, marks before words, marks at words)"},
     {"abbreviating", py_abbreviating, METH_VARARGS,
      "abbreviating(folded, starts, ends, longest) -> a byte a word: 1 for full stops right behind a short word"},
     {"quicken", quicken, METH_VARARGS, "quicken(class, fields, values): make objects of a data class without its initializer"},
@@ -459,8 +457,9 @@ PyMODINIT_FUNC PyInit__native(void)
     static const struct {
         const char *name;
         PyType_Spec *spec;
-    } types[] = {{"Labeller", &labeller_spec}, {"Reader", &reader_spec}, {"Scene", &scene_spec},
-                 {"Sieve", &sieve_spec}, {"Viewer", &viewer_spec}};
+    } types[] = {{"Labeller", &labeller_spec}, {"Lookup", &lookup_spec}, {"Phrases", &phrases_spec},
+                 {"Reader", &reader_spec},     {"Scene", &scene_spec},   {"Sieve", &sieve_spec},
+                 {"Viewer", &viewer_spec}};
     PyObject *made = scene_ready() ? NULL : PyModule_Create(&module);
     for (size_t i = 0; made && i < sizeof types / sizeof *types; i++) {
         PyObject *type = PyType_FromSpec(types[i].spec);

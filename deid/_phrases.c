@@ -1,21 +1,102 @@
-/* Phrases among the words of a text; the oracle is the Python route of deid.dictionaries.PhraseMatcher.
+/* Phrases among the words of a text; the oracle is the Python route of deid.phrases.PhraseMatcher.
  *
- * The trie is the matcher's own: a dictionary from a word to the lists that end there (a tuple), or, where phrases go
- * on, to a further dictionary, in which None stands for the lists that end there. So it is loaded once and held once.
+ * The words of phrases are numbered, and the phrases are a trie of these numbers. Which number a word of a text has is
+ * remembered by the number that the viewer gave it, so that a text is matched without a look at its characters.
  */
-#include "_text.h"
+#include "_labeller.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { SHORT = 64 };
+
+typedef struct {
+    PyObject_HEAD
+    Py_ssize_t lists;
+    Names vocabulary; /* words of phrases; number 0 of the trie stands for all others, so they count from 1 */
+    Trie trie;
+    int32_t *root; /* word of the trie -> the node that it leads to, 0: no phrase begins with it */
+    Py_ssize_t root_room;
+    Py_ssize_t longest; /* characters of the longest word */
+    Remembered remembered;
+} Phrases;
+
+static PyObject *wrong(const char *what)
+{
+    PyErr_SetString(PyExc_TypeError, what);
+    return NULL;
+}
+
+/* Look up a word, or add it; its number in the trie, 0 for none, -1 with an exception. */
+static int32_t word_number(Phrases *self, PyObject *word, int add)
+{
+    if (!PyUnicode_Check(word) || PyUnicode_READY(word)) {
+        wrong("words are texts");
+        return -1;
+    }
+    const Py_ssize_t size = PyUnicode_GET_LENGTH(word);
+    if (!add && size > self->longest)
+        return 0;
+    Py_UCS4 room[SHORT], *text = size > SHORT ? PyMem_New(Py_UCS4, size) : room;
+    int32_t number = -1;
+    if (!text)
+        PyErr_NoMemory();
+    else if (size == 0 || PyUnicode_AsUCS4(word, text, size, 0)) {
+        const char *bytes = (const char *)text;
+        const Py_ssize_t length = size * (Py_ssize_t)sizeof *text;
+        number = add ? names_add(&self->vocabulary, bytes, length) : names_find(&self->vocabulary, bytes, length);
+        number = add && number < 0 ? -1 : number + 1;
+    }
+    if (text != room)
+        PyMem_Free(text);
+    return number;
+}
+
+/* add(words, end): a phrase; end 2n is an item of list n, 2n + 1 an exception of it */
+static PyObject *phrases_add(PyObject *object, PyObject *args)
+{
+    Phrases *self = (Phrases *)object;
+    PyObject *words;
+    int end;
+    if (!PyArg_ParseTuple(args, "O!i", &PyList_Type, &words, &end))
+        return NULL;
+    if (end < 0 || end >= 2 * self->lists) {
+        PyErr_SetString(PyExc_ValueError, "a phrase of no list");
+        return NULL;
+    }
+    int32_t node = 0;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(words); i++) {
+        PyObject *word = PyList_GET_ITEM(words, i);
+        const int32_t number = word_number(self, word, 1);
+        const Py_ssize_t known = self->root_room;
+        if (number < 0 || grow(&self->root, &self->root_room, number + 1, sizeof *self->root))
+            return NULL;
+        memset(self->root + known, 0, (size_t)(self->root_room - known) * sizeof *self->root);
+        if (PyUnicode_GET_LENGTH(word) > self->longest)
+            self->longest = PyUnicode_GET_LENGTH(word);
+        node = trie_grow(&self->trie, node, number);
+        if (node < 0)
+            return NULL;
+        if (i == 0)
+            self->root[number] = node;
+    }
+    if (node && trie_end(&self->trie, node, end))
+        return NULL;
+    self->remembered.era = 0; /* a word may have become one of a phrase */
+    Py_RETURN_NONE;
+}
+
+/* ---- searching ----------------------------------------------------------------------------------------------- */
 
 typedef struct {
     Py_ssize_t first, stop, number;
 } Match;
 
 typedef struct {
-    PyObject *heads, *words; /* a dictionary and a list */
+    const Phrases *phrases;
     const char *joined, *passed; /* a byte a word; passed may be NULL */
-    Py_ssize_t count, lists;
+    Py_ssize_t count;
+    int32_t *word; /* of the trie */
     int longest_first;
     Py_ssize_t *longest; /* two a list: where its longest item and exception stop, 0 for none */
     Py_ssize_t *touched; /* entries of longest that are not 0 */
@@ -25,59 +106,43 @@ typedef struct {
     Py_ssize_t matches, room;
 } Search;
 
-static PyObject *wrong(const char *what)
+static int number_words(Phrases *self, PyObject *words, const Numbered *numbered, int32_t *number)
 {
-    PyErr_SetString(PyExc_TypeError, what);
-    return NULL;
-}
-
-/* Return what a level of the trie holds for a word, borrowed; NULL for nothing or with an exception. */
-static PyObject *entry_of(PyObject *level, PyObject *word)
-{
-    /* with exact texts as keys no code of Python runs in here, so that nothing changes while it is read */
-    return PyUnicode_CheckExact(word) ? PyDict_GetItemWithError(level, word) : wrong("words are texts");
-}
-
-/* Note the lists that end at a node; return how many entries are touched now, -1 with an exception. */
-static Py_ssize_t note_ends(Search *s, PyObject *node, Py_ssize_t stop, Py_ssize_t touched)
-{
-    PyObject *ends = PyDict_CheckExact(node) ? PyDict_GetItemWithError(node, Py_None) : node;
-    if (!ends)
-        return PyErr_Occurred() ? -1 : touched;
-    if (!PyTuple_CheckExact(ends)) {
-        wrong("no trie of phrases");
+    if (remember(&self->remembered, numbered, sizeof(int32_t)))
         return -1;
-    }
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(ends); i++) {
-        const Py_ssize_t end = PyLong_AsSsize_t(PyTuple_GET_ITEM(ends, i));
-        if (end < 0 || end >= 2 * s->lists) {
-            if (!PyErr_Occurred())
-                PyErr_SetString(PyExc_ValueError, "a phrase of no list");
-            return -1;
+    int32_t *held = self->remembered.value;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(words); i++) {
+        int32_t *known = numbered->number ? held + numbered->number[i] : NULL;
+        if (known && *known) {
+            number[i] = *known - 1;
+            continue;
         }
-        if (!s->longest[end])
-            s->touched[touched++] = end;
-        s->longest[end] = stop;
+        if ((number[i] = word_number(self, PyList_GET_ITEM(words, i), 0)) < 0)
+            return -1;
+        if (known)
+            *known = number[i] + 1;
     }
-    return touched;
+    return 0;
 }
 
-/* Note the lists of the phrases that begin at a word; return how many entries are touched, -1 with an exception. */
-static Py_ssize_t walk(Search *s, PyObject *node, Py_ssize_t first)
+/* Note the lists of the phrases that begin at a word; return how many entries of `longest` are touched. */
+static Py_ssize_t walk(Search *s, int32_t node, Py_ssize_t first)
 {
+    const Trie *trie = &s->phrases->trie;
     Py_ssize_t touched = 0;
-    for (Py_ssize_t at = first; node;) {
-        touched = note_ends(s, node, at + 1, touched);
-        if (touched < 0 || !PyDict_CheckExact(node))
-            return touched;
+    for (Py_ssize_t at = first; node > 0;) {
+        for (int32_t e = trie->first_end[node]; e >= 0; e = trie->next_end[e]) {
+            const int32_t end = trie->end[e];
+            if (!s->longest[end])
+                s->touched[touched++] = end;
+            s->longest[end] = at + 1;
+        }
         do
             at++;
         while (at < s->count && s->passed && s->passed[at]);
-        if (at >= s->count || !s->joined[at])
-            return touched;
-        node = entry_of(node, PyList_GET_ITEM(s->words, at));
+        node = at < s->count && s->joined[at] && s->word[at] ? trie_child(trie, node, s->word[at]) : 0;
     }
-    return PyErr_Occurred() ? -1 : touched;
+    return touched;
 }
 
 static int before(const Search *s, const Match *a, const Match *b)
@@ -116,16 +181,8 @@ static int keep(Search *s, Py_ssize_t first, Py_ssize_t touched)
 static int search(Search *s)
 {
     for (Py_ssize_t first = 0; first < s->count; first++) {
-        if (s->passed && s->passed[first])
-            continue;
-        PyObject *node = entry_of(s->heads, PyList_GET_ITEM(s->words, first));
-        if (!node) {
-            if (PyErr_Occurred())
-                return -1;
-            continue;
-        }
-        const Py_ssize_t touched = walk(s, node, first);
-        if (touched < 0 || keep(s, first, touched))
+        const int32_t node = s->word[first] && !(s->passed && s->passed[first]) ? s->phrases->root[s->word[first]] : 0;
+        if (node && keep(s, first, walk(s, node, first)))
             return -1;
     }
     return 0;
@@ -167,13 +224,14 @@ static PyObject *triple(const Match *match)
     return made;
 }
 
-/* Return the matches, and the words before and at which the lists from `plain` on were found, by their marks. */
+/* Return the matches, and the words before and at which the last lists were found, by their marks. */
 static PyObject *told(const Search *s, PyObject *marks)
 {
-    const Py_ssize_t plain = s->lists - PyTuple_GET_SIZE(marks);
+    const Py_ssize_t plain = s->phrases->lists - PyTuple_GET_SIZE(marks);
     PyObject *found = PyList_New(0), *behind = sets_of(marks), *at = sets_of(marks), *result = NULL;
     int failed = !found || !behind || !at;
-    for (const Match *match = s->match; !failed && match < s->match + s->matches; match++) {
+    for (Py_ssize_t i = 0; !failed && i < s->matches; i++) {
+        const Match *match = s->match + i;
         if (match->number >= plain) {
             PyObject *name = PyTuple_GET_ITEM(marks, match->number - plain);
             failed = mark(behind, name, match->stop) || mark(at, name, match->first);
@@ -191,32 +249,66 @@ static PyObject *told(const Search *s, PyObject *marks)
     return result;
 }
 
-PyObject *py_phrases(PyObject *unused, PyObject *args)
+static PyObject *phrases_scan(PyObject *object, PyObject *args)
 {
-    (void)unused;
-    Search s = {0};
-    PyObject *marks, *result = NULL;
+    Phrases *self = (Phrases *)object;
+    Search s = {.phrases = self};
+    PyObject *words, *ids, *marks, *result = NULL;
     Py_ssize_t joined, passed;
-    if (!PyArg_ParseTuple(args, "O!nO!y#z#pO!", &PyDict_Type, &s.heads, &s.lists, &PyList_Type, &s.words, &s.joined,
-                          &joined, &s.passed, &passed, &s.longest_first, &PyTuple_Type, &marks))
+    Numbered numbered;
+    if (!PyArg_ParseTuple(args, "O!Oy#z#pO!", &PyList_Type, &words, &ids, &s.joined, &joined, &s.passed, &passed,
+                          &s.longest_first, &PyTuple_Type, &marks))
         return NULL;
-    s.count = PyList_GET_SIZE(s.words);
-    if (joined != s.count || (s.passed && passed != s.count) || s.lists < 0 || s.lists < PyTuple_GET_SIZE(marks) ||
-        s.lists > PY_SSIZE_T_MAX / 64) {
+    s.count = PyList_GET_SIZE(words);
+    if (joined != s.count || (s.passed && passed != s.count) || self->lists < PyTuple_GET_SIZE(marks)) {
         PyErr_SetString(PyExc_ValueError, "one byte a word is wanted, and no more marks than lists");
         return NULL;
     }
-    s.longest = calloc((size_t)(6 * s.lists + 1), sizeof *s.longest);
-    if (s.longest) {
-        s.touched = s.longest + 2 * s.lists;
-        s.free = s.longest + 4 * s.lists;
-        s.shadow = s.longest + 5 * s.lists;
-        result = search(&s) ? NULL : told(&s, marks);
+    if (numbered_of(ids, s.count, &numbered))
+        return NULL;
+    const size_t lists = (size_t)self->lists;
+    s.longest = calloc(6 * lists + 1, sizeof *s.longest);
+    s.word = malloc((size_t)(s.count + 1) * sizeof *s.word);
+    if (s.longest && s.word) {
+        s.touched = s.longest + 2 * lists;
+        s.free = s.longest + 4 * lists;
+        s.shadow = s.longest + 5 * lists;
+        result = number_words(self, words, &numbered, s.word) || search(&s) ? NULL : told(&s, marks);
     } else
         PyErr_NoMemory();
+    free(s.word);
     free(s.longest);
     free(s.match);
     return result;
+}
+
+/* ---- Python's side ------------------------------------------------------------------------------------------- */
+
+static int phrases_init(PyObject *object, PyObject *args, PyObject *named)
+{
+    Phrases *self = (Phrases *)object;
+    static char *names[] = {"lists", NULL};
+    Py_ssize_t lists;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "n", names, &lists))
+        return -1;
+    if (self->lists || lists < 0 || lists > INT32_MAX / 2) {
+        PyErr_SetString(PyExc_ValueError, "a number of lists is wanted, once");
+        return -1;
+    }
+    self->lists = lists;
+    return 0;
+}
+
+static void phrases_dealloc(PyObject *object)
+{
+    Phrases *self = (Phrases *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    names_free(&self->vocabulary);
+    trie_free(&self->trie);
+    free(self->root);
+    free(self->remembered.value);
+    PyObject_Free(object);
+    Py_DECREF(type);
 }
 
 /* Mark the full stops right behind words of at most so many characters, as in abbreviations. */
@@ -254,3 +346,18 @@ PyObject *py_abbreviating(PyObject *unused, PyObject *args)
     }
     return result;
 }
+
+static PyMethodDef methods[] = {
+    {"add", phrases_add, METH_VARARGS, "add(words, end): a phrase; end 2n is an item of list n, 2n + 1 an exception"},
+    {"scan", phrases_scan, METH_VARARGS,
+     "scan(words, ids, joined, passed, longest_first, marks) -> (matches, words before which marks end, words at which they start)"},
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot slots[] = {{Py_tp_doc, "Finds phrases; see deid.phrases."},
+                              {Py_tp_new, PyType_GenericNew},
+                              {Py_tp_init, phrases_init},
+                              {Py_tp_dealloc, phrases_dealloc},
+                              {Py_tp_methods, methods},
+                              {0, NULL}};
+
+PyType_Spec phrases_spec = {"deid._native.Phrases", sizeof(Phrases), 0, Py_TPFLAGS_DEFAULT, slots};

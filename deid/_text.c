@@ -373,6 +373,51 @@ void trie_free(Trie *trie)
     memset(trie, 0, sizeof *trie);
 }
 
+/* ---- words by number ----------------------------------------------------------------------------------------- */
+
+int numbered_of(PyObject *ids, Py_ssize_t count, Numbered *numbered)
+{
+    enum { MOST = 1 << 24 };
+    *numbered = (Numbered){0, NULL, -1};
+    if (ids == Py_None)
+        return 0;
+    const char *bytes;
+    Py_ssize_t size;
+    long long era;
+    if (!PyTuple_Check(ids)) {
+        PyErr_SetString(PyExc_TypeError, "an era and numbers are wanted");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(ids, "Ly#", &era, &bytes, &size))
+        return -1;
+    const int32_t *number = (const int32_t *)bytes;
+    int ok = era > 0 && size == count * (Py_ssize_t)sizeof(int32_t);
+    for (Py_ssize_t i = 0; ok && i < count; i++) {
+        ok = number[i] >= 0 && number[i] < MOST;
+        numbered->most = number[i] > numbered->most ? number[i] : numbered->most;
+    }
+    if (!ok) {
+        PyErr_SetString(PyExc_ValueError, "one number a word is wanted");
+        return -1;
+    }
+    numbered->era = era;
+    numbered->number = number;
+    return 0;
+}
+
+int remember(Remembered *remembered, const Numbered *numbered, size_t size)
+{
+    if (!numbered->number)
+        return 0;
+    const Py_ssize_t known = remembered->era == numbered->era ? remembered->room : 0;
+    if (grow(&remembered->value, &remembered->room, numbered->most + 1, size))
+        return -1;
+    if (known < remembered->room)
+        memset((char *)remembered->value + known * (Py_ssize_t)size, 0, (size_t)(remembered->room - known) * size);
+    remembered->era = numbered->era;
+    return 0;
+}
+
 /* ---- tokens -------------------------------------------------------------------------------------------------- */
 
 Py_ssize_t token_end(const Alphabet *alphabet, int scheme, const uint32_t *text, Py_ssize_t start, Py_ssize_t size)

@@ -132,6 +132,26 @@ typedef struct {
 int lined_grow(Lined *lined, Py_ssize_t used, Py_ssize_t count, size_t size);
 void lined_free(Lined *lined);
 
+/* The words of a text by the numbers that the viewer gave them. A number stands for one word throughout an era; number is
+ * NULL where there are none. */
+typedef struct {
+    int64_t era;
+    const int32_t *number;
+    int32_t most;
+} Numbered;
+
+/* Read what a view has as `ids`: None or (era, numbers); -1 with an exception when that is no such thing. */
+int numbered_of(PyObject *ids, Py_ssize_t count, Numbered *numbered);
+
+/* What is known of words, by number: an array of entries that begin as zeros in each era. */
+typedef struct {
+    int64_t era;
+    void *value;
+    Py_ssize_t room;
+} Remembered;
+
+int remember(Remembered *remembered, const Numbered *numbered, size_t size);
+
 /* Make room for `count` entries of `size` bytes; -1 with MemoryError. */
 int grow(void *pointer, Py_ssize_t *room, Py_ssize_t count, size_t size);
 

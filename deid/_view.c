@@ -23,7 +23,10 @@ typedef struct {
     Names names;
     Word *word;
     Py_ssize_t word_room;
+    int64_t era; /* of the numbers of words */
 } Viewer;
+
+static int64_t last_era;
 
 static void forget(Viewer *self)
 {
@@ -32,6 +35,7 @@ static void forget(Viewer *self)
         Py_CLEAR(self->word[i].folded);
     }
     names_clear(&self->names);
+    self->era = ++last_era;
 }
 
 static Py_ssize_t letters_end(const Alphabet *alphabet, const uint32_t *t, Py_ssize_t at, Py_ssize_t size)
@@ -172,7 +176,7 @@ static PyObject *viewer_view(PyObject *object, PyObject *text)
     const Py_ssize_t size = PyUnicode_GET_LENGTH(text);
     uint32_t *t = PyUnicode_AsUCS4Copy(text);
     Place *place = NULL;
-    PyObject *result = NULL, *lists[4] = {NULL}, *marks[4] = {NULL};
+    PyObject *result = NULL, *lists[4] = {NULL}, *marks[4] = {NULL}, *numbers = NULL, *ids = NULL;
     const Word **words = NULL;
     if (self->names.count > MOST_WORDS)
         forget(self);
@@ -187,13 +191,15 @@ static PyObject *viewer_view(PyObject *object, PyObject *text)
         PyErr_NoMemory();
     for (int i = 0; ok && i < 4; i++)
         ok = (lists[i] = PyList_New(count)) && (marks[i] = PyBytes_FromStringAndSize(NULL, count));
-    if (!ok)
+    if (!ok || !(numbers = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(int32_t))))
         goto done;
+    int32_t *number = (int32_t *)PyBytes_AS_STRING(numbers);
     uint8_t *kinds = (uint8_t *)PyBytes_AS_STRING(marks[0]), *breaks = (uint8_t *)PyBytes_AS_STRING(marks[1]),
             *wrapped = (uint8_t *)PyBytes_AS_STRING(marks[2]);
     Py_ssize_t line = 0;
     for (Py_ssize_t i = 0; i < count; i++) {
         words[i] = self->word + place[i].word;
+        number[i] = place[i].word;
         kinds[i] = words[i]->kind;
         if (i)
             mark_gap(t, (Py_ssize_t)place[i - 1].end, (Py_ssize_t)place[i].start, &line, breaks + i, wrapped + i);
@@ -211,8 +217,12 @@ static PyObject *viewer_view(PyObject *object, PyObject *text)
         PyList_SET_ITEM(lists[3], i, Py_NewRef(words[i]->folded));
     }
     mark_loud(words, breaks, count, (uint8_t *)PyBytes_AS_STRING(marks[3]));
-    result = PyTuple_Pack(8, lists[0], lists[1], lists[2], lists[3], marks[0], marks[1], marks[2], marks[3]);
+    ids = Py_BuildValue("(LO)", (long long)self->era, numbers);
+    if (ids)
+        result = PyTuple_Pack(9, lists[0], lists[1], lists[2], lists[3], marks[0], marks[1], marks[2], marks[3], ids);
 done:
+    Py_XDECREF(numbers);
+    Py_XDECREF(ids);
     for (int i = 0; i < 4; i++) {
         Py_XDECREF(lists[i]);
         Py_XDECREF(marks[i]);
@@ -221,32 +231,6 @@ done:
     free(place);
     PyMem_Free(t);
     return result;
-}
-
-/* classes(folded, kinds, table) -> [table[word], 0 for signs and numbers] */
-static PyObject *viewer_classes(PyObject *unused, PyObject *args)
-{
-    (void)unused;
-    PyObject *folded, *table;
-    const char *kinds;
-    Py_ssize_t count;
-    if (!PyArg_ParseTuple(args, "O!y#O", &PyList_Type, &folded, &kinds, &count, &table))
-        return NULL;
-    if (PyList_GET_SIZE(folded) != count) {
-        PyErr_SetString(PyExc_ValueError, "there are not as many kinds as words");
-        return NULL;
-    }
-    PyObject *none = PyLong_FromLong(0), *found = none ? PyList_New(count) : NULL;
-    for (Py_ssize_t i = 0; found && i < count; i++) {
-        PyObject *word = i < PyList_GET_SIZE(folded) ? PyList_GET_ITEM(folded, i) : none;
-        PyObject *classes = kinds[i] > NUMBER ? PyObject_GetItem(table, word) : Py_NewRef(none);
-        if (classes)
-            PyList_SET_ITEM(found, i, classes);
-        else
-            Py_CLEAR(found);
-    }
-    Py_XDECREF(none);
-    return found;
 }
 
 static int viewer_init(PyObject *object, PyObject *args, PyObject *named)
@@ -262,6 +246,7 @@ static int viewer_init(PyObject *object, PyObject *args, PyObject *named)
     }
     self->alphabet.describe = Py_NewRef(page);
     self->describe = Py_NewRef(describe);
+    self->era = ++last_era;
     return 0;
 }
 
@@ -280,8 +265,8 @@ static void viewer_dealloc(PyObject *object)
 
 static PyMethodDef methods[] = {
     {"view", viewer_view, METH_O,
-     "view(text) -> (strings, starts, ends, folded, kinds, breaks, wrapped, loud): four lists and four bytes"},
-    {"classes", viewer_classes, METH_VARARGS | METH_STATIC, "classes(folded, kinds, table) -> [classes of each word]"},
+     "view(text) -> (strings, starts, ends, folded, kinds, breaks, wrapped, loud, ids): four lists, four bytes, and the "
+     "numbers of the words with their era"},
     {NULL, NULL, 0, NULL}};
 
 static PyType_Slot slots[] = {{Py_tp_doc, "Splits texts into words; see deid.detection.view."},
@@ -292,3 +277,124 @@ static PyType_Slot slots[] = {{Py_tp_doc, "Splits texts into words; see deid.det
                               {0, NULL}};
 
 PyType_Spec viewer_spec = {"deid._native.Viewer", sizeof(Viewer), 0, Py_TPFLAGS_DEFAULT, slots};
+
+/* ---- what a table says of the words of a text --------------------------------------------------------------- */
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *table;
+    Remembered remembered; /* of objects */
+} Lookup;
+
+static void lookup_forget(Lookup *self)
+{
+    PyObject **value = self->remembered.value;
+    self->remembered.value = NULL;
+    for (Py_ssize_t i = 0; i < self->remembered.room; i++)
+        Py_XDECREF(value[i]);
+    self->remembered = (Remembered){0, NULL, 0};
+    free(value);
+}
+
+/* of(folded, kinds, ids) -> [table[word], 0 for signs and numbers] */
+static PyObject *lookup_of(PyObject *object, PyObject *args)
+{
+    Lookup *self = (Lookup *)object;
+    PyObject *folded, *ids;
+    const char *kinds;
+    Py_ssize_t count;
+    Numbered numbered;
+    if (!PyArg_ParseTuple(args, "O!y#O", &PyList_Type, &folded, &kinds, &count, &ids))
+        return NULL;
+    if (PyList_GET_SIZE(folded) != count || !self->table) {
+        PyErr_SetString(PyExc_ValueError, "a table and as many kinds as words are wanted");
+        return NULL;
+    }
+    if (numbered_of(ids, count, &numbered))
+        return NULL;
+    if (numbered.number && self->remembered.era != numbered.era)
+        lookup_forget(self);
+    if (remember(&self->remembered, &numbered, sizeof(PyObject *)))
+        return NULL;
+    PyObject *none = PyLong_FromLong(0), *found = none ? PyList_New(count) : NULL;
+    for (Py_ssize_t i = 0; found && i < count; i++) {
+        PyObject **held = self->remembered.value, *classes;
+        if (kinds[i] <= NUMBER)
+            classes = Py_NewRef(none);
+        else if (numbered.number && self->remembered.era == numbered.era && held[numbered.number[i]])
+            classes = Py_NewRef(held[numbered.number[i]]);
+        else {
+            classes = i < PyList_GET_SIZE(folded) ? PyObject_GetItem(self->table, PyList_GET_ITEM(folded, i)) : NULL;
+            /* the table may be code of Python, which could have asked for another text in between */
+            if (classes && numbered.number && self->remembered.era == numbered.era &&
+                numbered.number[i] < self->remembered.room) {
+                held = self->remembered.value;
+                Py_XSETREF(held[numbered.number[i]], Py_NewRef(classes));
+            }
+        }
+        if (classes)
+            PyList_SET_ITEM(found, i, classes);
+        else {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_RuntimeError, "the words have changed");
+            Py_CLEAR(found);
+        }
+    }
+    Py_XDECREF(none);
+    return found;
+}
+
+static int lookup_init(PyObject *object, PyObject *args, PyObject *named)
+{
+    Lookup *self = (Lookup *)object;
+    PyObject *table;
+    static char *names[] = {"table", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O", names, &table))
+        return -1;
+    lookup_forget(self);
+    Py_XSETREF(self->table, Py_NewRef(table));
+    return 0;
+}
+
+static int lookup_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Lookup *self = (Lookup *)object;
+    PyObject **value = self->remembered.value;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->table);
+    for (Py_ssize_t i = 0; value && i < self->remembered.room; i++)
+        Py_VISIT(value[i]);
+    return 0;
+}
+
+static int lookup_clear(PyObject *object)
+{
+    lookup_forget((Lookup *)object);
+    Py_CLEAR(((Lookup *)object)->table);
+    return 0;
+}
+
+static void lookup_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    lookup_clear(object);
+    PyObject_GC_Del(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef lookup_methods[] = {
+    {"of", lookup_of, METH_VARARGS, "of(folded, kinds, ids) -> [table[word], 0 for signs and numbers]"},
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot lookup_slots[] = {{Py_tp_doc, "Looks up the words of texts; see deid.detection.lexicon."},
+                                     {Py_tp_new, PyType_GenericNew},
+                                     {Py_tp_init, lookup_init},
+                                     {Py_tp_dealloc, lookup_dealloc},
+                                     {Py_tp_traverse, lookup_traverse},
+                                     {Py_tp_clear, lookup_clear},
+                                     {Py_tp_methods, lookup_methods},
+                                     {0, NULL}};
+
+PyType_Spec lookup_spec = {"deid._native.Lookup", sizeof(Lookup), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+                           lookup_slots};

@@ -27,18 +27,17 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from deid.cache import cached
-from deid.compiled import native
 from deid.errors import ConfigError
 from deid.resources import resource_folder
 from deid.safe_names import safe_name
 
-__all__ = ["Dictionary", "PhraseMatcher", "available", "fold", "load_catalogues", "load_dictionary"]
+__all__ = ["Dictionary", "available", "fold", "load_catalogues", "load_dictionary"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]")
 _NOT_LISTS = frozenset({"hierarchies", "ontologies", "patterns", "policies", "surrogates"})
@@ -296,180 +295,3 @@ def load_catalogues(kind: str, language: str, folders: Sequence[Path] = ()) -> I
     for folder in found:
         for path in sorted(folder.glob("*.toml")):
             yield path, _read_toml(path)
-
-
-_Ends: TypeAlias = tuple[int, ...]
-_Level: TypeAlias = dict[str | None, Any]
-"""Word -> the lists that end with it, or the level of what may follow it; None -> the lists that end before that."""
-
-
-class PhraseMatcher:
-    """Finds the phrases of many lists in a sequence of tokens, in time linear in its length.
-
-    Matching ignores case and accents. Whitespace tokens between the words of a phrase are skipped, as long as
-    they hold fewer than two line ends: a phrase may wrap to the next line, not reach into the next paragraph.
-    Of the phrases of one list that start at a token the longest counts, and matches of one list do not
-    overlap; matches of different lists may.
-
-    Parameters
-    ----------
-    dictionaries : iterable of Dictionary
-    tokenize : callable
-        Splits a phrase into token strings the way the texts will be split (whitespace tokens are dropped). It
-        is not asked about words of letters only, which are one token in every tokenizer of this project.
-    """
-
-    def __init__(self, dictionaries: Iterable[Dictionary], tokenize: Callable[[str], Sequence[str]]) -> None:
-        self.dictionaries = tuple(dictionaries)
-        self.names = tuple(d.name for d in self.dictionaries)
-        self._heads: _Level = {}
-        shared: dict[_Ends, _Ends] = {}
-        for number, dictionary in enumerate(self.dictionaries):
-            # identifier 2n stands for an item of list n, 2n + 1 for an exception of it
-            for phrases, end in ((dictionary.phrases, 2 * number), (dictionary.exceptions, 2 * number + 1)):
-                for phrase in phrases:
-                    self._add(phrase, end, tokenize, shared)
-
-    def _add(self, phrase: str, end: int, tokenize: Callable[[str], Sequence[str]], shared: dict[_Ends, _Ends]) -> None:
-        tokens = phrase.split(" ")
-        if not all(map(str.isalpha, tokens)):
-            tokens = [fold(t) for t in tokenize(phrase) if not t.isspace()]
-        if not tokens:
-            return
-        *others, last = tokens
-        level = self._heads
-        for token in others:
-            entry = level.get(token)
-            if not isinstance(entry, dict):
-                entry = level[token] = {} if entry is None else {None: entry}
-            level = entry
-        known: Any = level.get(last, ())
-        key: str | None = last
-        if isinstance(known, dict):
-            level, key, known = known, None, known.get(None, ())
-        if end not in known:
-            ends = (*known, end)
-            level[key] = shared.setdefault(ends, ends)
-
-    def match(self, tokens: Sequence[str]) -> list[tuple[int, int, str]]:
-        """Find the phrases.
-
-        Parameters
-        ----------
-        tokens : sequence of str
-            Tokens of a text, whitespace tokens included or not.
-
-        Returns
-        -------
-        list of (int, int, str)
-            First token, one past the last token, name of the list; sorted.
-        """
-        words, places, joined = _content(tokens)
-        found, _, _ = self.scan(words, joined)
-        return [(places[start], places[end - 1] + 1, self.names[number]) for start, end, number in found]
-
-    def match_words(self, words: Sequence[str], joined: Sequence[int]) -> list[tuple[int, int, str]]:
-        """Find the phrases among words that are folded already, without white space between them.
-
-        Parameters
-        ----------
-        words : sequence of str
-            Words in the form of `fold`.
-        joined : sequence of int or bool
-            Whether each word may continue a phrase that the word before belongs to.
-
-        Returns
-        -------
-        list of (int, int, str)
-            First word, one past the last word, name of the list; sorted.
-        """
-        found, _, _ = self.scan(list(words), bytes(joined))
-        return [(start, end, self.names[number]) for start, end, number in found]
-
-    def scan(
-        self,
-        words: list[str],
-        joined: bytes,
-        *,
-        passed: bytes | None = None,
-        longest_first: bool = False,
-        marks: tuple[str, ...] = (),
-    ) -> tuple[list[tuple[int, int, int]], dict[str, set[int]], dict[str, set[int]]]:
-        """Find the phrases among words that are folded already, by the numbers of their lists.
-
-        Parameters
-        ----------
-        words : list of str
-            Words in the form of `fold`.
-        joined : bytes
-            Whether each word may continue a phrase that the word before belongs to.
-        passed : bytes, optional
-            Whether each word is passed over as if it were not there.
-        longest_first : bool
-            Whether of the matches that start at one word the longest comes first, not the shortest.
-        marks : tuple of str
-            Names of the last of the lists, of which it is only told where they begin and end.
-
-        Returns
-        -------
-        list of (int, int, int)
-            First word, one past the last word, number of the list, of all lists without marks; sorted.
-        dict of str to set
-            Mark -> the words that its matches end right before.
-        dict of str to set
-            Mark -> the words that its matches start with.
-        """
-        if native is not None:
-            return native.phrases(self._heads, len(self.names), words, joined, passed, longest_first, marks)
-        plain = len(self.names) - len(marks)
-        found: list[tuple[int, int, int]] = []
-        before: dict[str, set[int]] = {mark: set() for mark in marks}
-        at: dict[str, set[int]] = {mark: set() for mark in marks}
-        turn = -1 if longest_first else 1
-        for start, end, number in sorted(self._matches(words, joined, passed), key=lambda m: (m[0], turn * m[1], m[2])):
-            if number < plain:
-                found.append((start, end, number))
-            else:
-                before[marks[number - plain]].add(end)
-                at[marks[number - plain]].add(start)
-        return found, before, at
-
-    def _matches(self, words: list[str], joined: bytes, passed: bytes | None) -> Iterator[tuple[int, int, int]]:
-        free = [0] * len(self.names)  # first word that a further match of the list may start at
-        shadow = [0] * len(self.names)  # end of the exceptions of the list seen so far
-        places = [i for i in range(len(words)) if not (passed and passed[i])]
-        for depth, first in enumerate(places):
-            longest: dict[int, int] = {}
-            entry = self._heads.get(words[first])
-            while entry is not None:
-                level = entry if isinstance(entry, dict) else {None: entry}
-                longest |= dict.fromkeys(level.get(None, ()), places[depth] + 1)
-                depth += 1
-                if depth == len(places) or not joined[places[depth]]:
-                    break
-                entry = level.get(words[places[depth]])
-            for end, stop in longest.items():
-                if end & 1:
-                    shadow[end >> 1] = max(shadow[end >> 1], stop)
-            for end, stop in longest.items():
-                number = end >> 1
-                if not end & 1 and first >= free[number] and stop > shadow[number]:
-                    free[number] = stop
-                    yield first, stop, number
-
-
-def _content(tokens: Sequence[str]) -> tuple[list[str], list[int], bytes]:
-    """Return folded words, their token numbers, and whether each may continue the phrase before it."""
-    words: list[str] = []
-    places: list[int] = []
-    joined = bytearray()
-    breaks = 0
-    for place, token in enumerate(tokens):
-        if token.isspace():
-            breaks += token.count("\n")
-            continue
-        words.append(fold(token))
-        places.append(place)
-        joined.append(breaks < 2)
-        breaks = 0
-    return words, places, bytes(joined)

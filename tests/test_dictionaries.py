@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid import dictionaries
-from deid.dictionaries import Dictionary, PhraseMatcher, available, fold, load_catalogues, load_dictionary
+from deid.dictionaries import Dictionary, available, fold, load_catalogues, load_dictionary
 from deid.errors import ConfigError
+from deid.phrases import PhraseMatcher
 from deid.resources import resource_folder
 
 SOURCE = 'origin = "written by hand"\nlicence = "Apache-2.0"\ndate = 2024-05-01\n'

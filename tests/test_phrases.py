@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import pickle
+from array import array
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid import dictionaries
+from deid.alphabet import page
 from deid.compiled import native
 from deid.detection import fields
-from deid.detection.view import view_of
-from deid.dictionaries import Dictionary, PhraseMatcher
+from deid.detection.lexicon import load_lexicon
+from deid.detection.view import View, _describe, view_of, words_of
+from deid.dictionaries import Dictionary
+from deid.phrases import PhraseMatcher
 
 needs_native = pytest.mark.skipif(native is None, reason="the compiled module is not there")
 
@@ -29,7 +34,6 @@ def matcher_of(lists: list[tuple[tuple[str, ...], tuple[str, ...]]]) -> PhraseMa
 
 def plainly(call: Any) -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dictionaries, "native", None)
         patch.setattr(fields, "native", None)
         return call()
 
@@ -37,16 +41,45 @@ def plainly(call: Any) -> Any:
 @needs_native
 @given(LISTS, TEXTS, st.booleans(), st.booleans(), st.integers(0, 5))
 def test_both_routes_agree(lists, text, passes, longest_first, marked):
-    matcher = matcher_of(lists)
+    matcher, plain = matcher_of(lists), matcher_of(lists)
+    plain._compiled = None
     words, joined = [word for word, _, _ in text], bytes(j for _, j, _ in text)
     passed = bytes(p for _, _, p in text) if passes else None
     # two lists say the same of the words around them
     marks = tuple(str(n // 2) for n in range(min(marked, len(lists))))
 
-    def scan() -> Any:
-        return matcher.scan(words, joined, passed=passed, longest_first=longest_first, marks=marks)
+    def scan(matcher: PhraseMatcher, ids: Any = None) -> Any:
+        options = {"passed": passed, "longest_first": longest_first, "marks": marks}
+        found, before, at = matcher.scan(words, joined, ids=ids, **options)
+        return found, list(before.items()), list(at.items())  # the order counts too
 
-    assert scan() == plainly(scan)
+    expected = scan(plain)
+    assert scan(matcher) == expected
+    numbers = array("i", map(sorted(set(words)).index, words)).tobytes()
+    for era in (1, 1, 2):  # met for the first time, known, and forgotten
+        assert scan(matcher, (era, numbers)) == expected
+
+
+@needs_native
+def test_numbers_of_words_say_the_same_as_the_words_in_every_era():
+    lexicon, texts = load_lexicon("en"), ["Mr. Smith of New York", "of York New Smith Mr.", "Boston, the 3rd"]
+    for text in texts:
+        view = view_of(text)
+        assert view.ids is not None
+        plain = replace(view, ids=None)
+        assert lexicon.of(view) == lexicon.of(plain)
+    viewers = [native.Viewer(page, _describe) for _ in range(2)]
+    matcher = matcher_of([(("new~york",), ()), (("york",), ())])
+    for viewer in viewers * 2:
+        for text in texts:
+            view = View(text, *viewer.view(text))
+            assert matcher.scan(view.folded, view.joined(), ids=view.ids) == matcher.scan(view.folded, view.joined())
+    assert len({viewer.view("new york")[-1][0] for viewer in viewers}) == 2
+
+
+def test_a_matcher_can_be_sent_to_another_process():
+    matcher = PhraseMatcher([Dictionary("places", ("new york",))], words_of)
+    assert pickle.loads(pickle.dumps(matcher)).match(["New", "York"]) == [(0, 2, "places")]
 
 
 @needs_native
@@ -73,21 +106,33 @@ def test_marks_stand_before_and_at_words():
 
 
 @needs_native
-def test_what_is_no_trie_and_what_are_no_words_is_refused():
-    with pytest.raises(TypeError, match="no trie"):
-        native.phrases({"a": 7}, 1, ["a"], b"\1", None, False, ())
+def test_what_are_no_words_and_no_numbers_of_words_is_refused():
+    phrases = native.Phrases(1)
+    phrases.add(["a"], 0)
     with pytest.raises(TypeError, match="words are texts"):
-        native.phrases({}, 1, [7], b"\1", None, False, ())
-    with pytest.raises(TypeError, match="marks are texts"):
-        native.phrases({}, 1, ["a"], b"\1", None, False, (7,))
-    for heads, lists, words, joined, marks in (
-        ({"a": (2,)}, 1, ["a"], b"\1", ()),
-        ({"a": (-1,)}, 1, ["a"], b"\1", ()),
-        ({}, 1, ["a"], b"", ()),
-        ({}, 0, ["a"], b"\1", ("one",)),
-        ({}, -1, ["a"], b"\1", ()),
-    ):
-        with pytest.raises(ValueError, match=r"wanted|of no list"):
-            native.phrases(heads, lists, words, joined, None, False, marks)
+        phrases.scan([7], None, b"\1", None, False, ())
+    with pytest.raises(TypeError, match="words are texts"):
+        phrases.add(["a", 7], 0)
+    for end in (-1, 2):
+        with pytest.raises(ValueError, match="of no list"):
+            phrases.add(["a"], end)
+    with pytest.raises(ValueError, match="number of lists"):
+        native.Phrases(-1)
+    for joined, marks in ((b"", ()), (b"\1", ("x", "y"))):
+        with pytest.raises(ValueError, match="wanted"):
+            phrases.scan(["a"], None, joined, None, False, marks)
+    number = array("i", [0]).tobytes()
+    for ids in ((0, number), (1, b""), (1, array("i", [-1]).tobytes()), (1, array("i", [1 << 30]).tobytes())):
+        with pytest.raises(ValueError, match="one number a word"):
+            phrases.scan(["a"], ids, b"\1", None, False, ())
+        with pytest.raises(ValueError, match="one number a word"):
+            native.Lookup({}).of(["a"], b"\2", ids)
+    for ids in (7, (1,), ("a", "b")):
+        with pytest.raises(TypeError):
+            phrases.scan(["a"], ids, b"\1", None, False, ())
+    with pytest.raises(KeyError):
+        native.Lookup({}).of(["a"], b"\2", (1, number))
+    with pytest.raises(ValueError, match="as many kinds"):
+        native.Lookup({}).of(["a"], b"", None)
     with pytest.raises(ValueError, match="one length"):
         native.abbreviating(["."], [], [0], 5)

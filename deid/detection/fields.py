@@ -13,8 +13,9 @@ from deid.compiled import native
 from deid.detection.checks import CHECKS
 from deid.detection.patterns import Context, compiled_of, value_of
 from deid.detection.view import View, words_of
-from deid.dictionaries import Dictionary, PhraseMatcher, fold, load_dictionary
+from deid.dictionaries import Dictionary, fold, load_dictionary
 from deid.document import Span
+from deid.phrases import PhraseMatcher
 
 __all__ = ["CUES", "Cue", "Field", "LabelFinder", "ListRule", "PersonField", "PersonLabel", "Scan"]
 
@@ -176,7 +177,12 @@ class LabelFinder:
     def find(self, view: View) -> Scan:
         """Scan a text."""
         matches, before, at = self._matcher.scan(
-            view.folded, view.joined(), passed=_abbreviating(view), longest_first=True, marks=self._marks
+            view.folded,
+            view.joined(),
+            ids=view.ids,
+            passed=_abbreviating(view),
+            longest_first=True,
+            marks=self._marks,
         )
         scan = Scan([], [], before, at)
         text, starts, ends = view.text, view.starts, view.ends

@@ -11,12 +11,14 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from deid.compiled import native
 from deid.detection.view import NUMBER, View, words_of
 from deid.detection.vocabulary import Vocabulary, load_vocabulary
-from deid.dictionaries import Dictionary, PhraseMatcher, available, load_dictionary
+from deid.dictionaries import Dictionary, available, load_dictionary
 from deid.errors import ConfigError
+from deid.phrases import PhraseMatcher
 
 __all__ = ["CLASSES", "Lexicon", "Marks", "classes_of", "load_lexicon"]
 
@@ -90,9 +92,12 @@ class Lexicon:
 
     table: Classes = field(init=False, repr=False)
     """Word -> classes, of words that were met."""
+    _lookup: Any = field(init=False, repr=False)
+    """Remembers what the table says by the numbers of words."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "table", Classes(self))
+        object.__setattr__(self, "_lookup", None if native is None else native.Lookup(self.table))
 
     def classes(self, word: str) -> int:
         """Return the classes of a folded word; a hyphenated word has the classes that all its parts have."""
@@ -113,17 +118,17 @@ class Lexicon:
 
     def singly(self, view: View) -> list[int]:
         """Return the classes of the words of a view, each by itself."""
-        table = self.table
-        if native is not None:
-            found: list[int] = native.Viewer.classes(view.folded, view.kinds, table)
+        if self._lookup is not None:
+            found: list[int] = self._lookup.of(view.folded, view.kinds, view.ids)
             return found
+        table = self.table
         return [table[w] if kind > NUMBER else 0 for w, kind in zip(view.folded, view.kinds, strict=True)]
 
     def of(self, view: View) -> Marks:
         """Look up the words and phrases of a view."""
         found = self.singly(view)
         phrases: dict[int, list[tuple[int, int]]] = {}
-        matches, _, _ = self.phrases.scan(view.folded, view.joined())
+        matches, _, _ = self.phrases.scan(view.folded, view.joined(), ids=view.ids)
         for start, end, number in matches:
             if end == start + 1:
                 found[start] |= self.phrase_classes[number]

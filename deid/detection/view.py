@@ -14,6 +14,7 @@ import regex
 from deid.alphabet import page
 from deid.compiled import native
 from deid.dictionaries import fold
+from deid.phrases import Ids
 
 __all__ = ["LOWER", "MIXED", "NUMBER", "SIGN", "TITLE", "UPPER", "View", "view_of", "words_of"]
 
@@ -45,6 +46,8 @@ class View:
     """Whether the line before a word is so long that the word only stands in the next one for want of room."""
     loud: bytes = field(repr=False)
     """Whether the word stands in a line of capitals, where case says nothing."""
+    ids: Ids = field(default=None, repr=False, compare=False)
+    """By what numbers the compiled module knows the words."""
 
     def __len__(self) -> int:
         return len(self.strings)

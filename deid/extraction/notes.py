@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deid.detection.view import view_of, words_of
-from deid.dictionaries import Dictionary, PhraseMatcher, fold
+from deid.dictionaries import Dictionary, fold
 from deid.document import Document, Span
 from deid.extraction.cues import Cues, load_cues
 from deid.extraction.values import (
@@ -34,6 +34,7 @@ from deid.extraction.values import (
 from deid.hierarchy import read_hierarchy
 from deid.identity import link, parse_name
 from deid.phi import canonical
+from deid.phrases import PhraseMatcher
 from deid.resources import resource_folder
 
 __all__ = ["COLUMNS", "MANY", "PERSONAL", "Fact", "note_facts"]

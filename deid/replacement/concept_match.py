@@ -18,8 +18,9 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from deid.dictionaries import Dictionary, PhraseMatcher, fold, load_dictionary
+from deid.dictionaries import Dictionary, fold, load_dictionary
 from deid.document import Document, Edit, Span, apply_edits
+from deid.phrases import PhraseMatcher
 from deid.replacement.ontology import phrase_key, shown
 from deid.replacement.ontology_files import load_ontology
 from deid.tokenization import tokenize

@@ -18,9 +18,10 @@ import heapq
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from deid.dictionaries import Dictionary, PhraseMatcher
+from deid.dictionaries import Dictionary
 from deid.document import Document, Span
 from deid.errors import ConfigError
+from deid.phrases import PhraseMatcher
 from deid.replacement.ontology import phrase_key
 from deid.tokenization import tokenize
 

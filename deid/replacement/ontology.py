@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 
 import regex
 
-from deid.dictionaries import Dictionary, PhraseMatcher, fold
+from deid.dictionaries import Dictionary, fold
 from deid.document import Document, Span
 from deid.hierarchy import Hierarchy
+from deid.phrases import PhraseMatcher
 from deid.replacement.plausibility_search import Chain
 from deid.tokenization import tokenize
 
