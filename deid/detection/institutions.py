@@ -7,7 +7,6 @@ it, by a list of widely known ones, or by what stands before it (*admitted to*, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from deid.detection.lexicon import CLASSES, classes_of
 from deid.detection.person_words import PERSON, credential_follows
@@ -31,6 +30,7 @@ _GENERIC = classes_of(
     "generic", "function", "section", "institution", "occupation", "role", "nationality", "credential"
 )
 _NO_PART = classes_of("title", "title_doctor", "credential", "section", "weekday", "month")
+_NO_PART_QUIET = _GENERIC | _CLINICAL | classes_of("person_verb", "relation")
 _UNPLACED = classes_of(
     *("clinical", "function", "section", "title", "title_doctor", "credential", "role", "relation", "month"),
     *("weekday", "device", "eponym", "institution", "generic", "nationality", "season", "holiday", "occupation"),
@@ -63,7 +63,7 @@ def _institutions(scene: Scene) -> Iterator[Span]:
         if last is not None and last.overlaps(span):
             # "University of Dunmore" is no name of its own inside "University of Dunmore Medical Center"
             longest = max(last, span, key=len)
-            span = replace(longest, start=min(last.start, span.start), end=max(last.end, span.end))
+            span = longest.moved(min(last.start, span.start), max(last.end, span.end))
         elif last is not None:
             yield last
         last = span
@@ -117,16 +117,9 @@ def _heads(scene: Scene) -> Iterator[tuple[int, int, int]]:
 
 def _proper(scene: Scene, index: int) -> bool:
     """Tell whether a word before a head can be a part of an institution's name."""
-    if not scene.is_word(index):
-        return False
-    kind = scene.view.kinds[index]
-    if scene.quiet:
-        classes = scene.classes[index]
-        return (
-            not classes & (_GENERIC | _CLINICAL | CLASSES["person_verb"] | CLASSES["relation"])
-            and len(scene.word(index)) > 3
-        )
-    return kind in (TITLE, UPPER, MIXED)
+    if not scene.quiet:
+        return scene.capital(index)
+    return scene.is_word(index) and not scene.classes[index] & _NO_PART_QUIET and len(scene.word(index)) > 3
 
 
 def _name_before(scene: Scene, head: int) -> int:

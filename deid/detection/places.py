@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from deid.detection.institutions import proper_run
 from deid.detection.lexicon import CLASSES, classes_of
 from deid.detection.person_words import PERSON
-from deid.detection.scene import Scene
+from deid.detection.scene import Scene, rounded
 from deid.detection.view import MIXED, NUMBER, SIGN, TITLE, UPPER
 from deid.document import Span
 
@@ -163,7 +163,7 @@ def _listed(scene: Scene, least: float) -> Iterator[Span]:
             continue
         score, last, category, source = best
         # most listed words are no places, and not worth a span
-        if round(score, 4) >= least:
+        if rounded(score) >= least:
             yield scene.span(index, last, category, source, score)
         code = last + (scene.word(last) == ",")
         if category == "CITY" and _is_zip(scene, code):

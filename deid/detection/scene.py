@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Mapping
 from itertools import compress
@@ -14,7 +15,7 @@ from deid.detection.view import LOWER, MIXED, NUMBER, SIGN, TITLE, UPPER, View
 from deid.detection.vocabulary import Vocabulary
 from deid.document import Span
 
-__all__ = ["PlainScene", "Scene", "scene_of"]
+__all__ = ["PlainScene", "Scene", "rounded", "scene_of"]
 
 _CUE_BITS = {name: 1 << i for i, name in enumerate(CUES)}
 _CLINICAL_PHRASE = classes_of("clinical", "eponym", "device", "section")
@@ -24,6 +25,12 @@ _CAPITALS, _LETTERS = (
 )
 _QUIET_SHARE = 0.03
 """A text with fewer capitalized words than this says nothing by case."""
+
+
+@functools.lru_cache(4096)
+def rounded(score: float) -> float:
+    """Round a certainty to four digits; remembered, for there are few and rounding is slow."""
+    return round(score, 4)
 
 
 class PlainScene:
@@ -169,7 +176,7 @@ class Scene(_Questions):
     def span(self, first: int, end: int, category: str, source: str, score: float) -> Span:
         """Return the span of the words ``first`` to ``end`` (excluded)."""
         view = self.view
-        return Span(view.starts[first], view.ends[end - 1], category, source=f"rule:{source}", score=round(score, 4))
+        return Span(view.starts[first], view.ends[end - 1], category, source=f"rule:{source}", score=rounded(score))
 
 
 def scene_of(view: View, lexicon: Lexicon, scan: Scan) -> Scene:
