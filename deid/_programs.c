@@ -7,9 +7,9 @@
 enum { ACCEPT, FAIL, FORTH, BACK, NEXT, LAST, RUN, RUN_BACK, SPLIT, JUMP, HOLDS, HOLDS_NOT, INSTRUCTIONS };
 enum { OUTSIDE = 129, MOST_STEPS = 4096, MOST_WAITING = 256, UNDECIDED = 2 };
 
-static const int SIZE[INSTRUCTIONS] = {1, 1, 2, 2, 2, 2, 4, 4, 2, 2, 2, 2};
+static const int SIZE[INSTRUCTIONS] = {1, 1, 2, 2, 2, 2, 6, 6, 6, 2, 2, 2};
 
-/* Where to go on when this way does not end well: at `at`, then a character nearer to `stop`. */
+/* Where to go on when this way does not end well: behind a run at `at` or nearer to `stop`, or where a split jumps. */
 typedef struct {
     const int32_t *pc;
     int32_t at, stop;
@@ -20,53 +20,69 @@ static inline int in(const uint64_t set[3], uint8_t symbol)
     return (int)(set[symbol >> 6] >> (symbol & 63) & 1);
 }
 
+/* Tell whether a gate lets through. */
+static inline int open_at(const Programs *self, const int32_t *gate, const uint8_t *symbol, int32_t at)
+{
+    return in(self->set[gate[0]], symbol[at]) & in(self->set[gate[1]], symbol[at - 1]);
+}
+
 /* Run a program at a place: 0 it fails, 1 it accepts, UNDECIDED it takes too long. */
 static int run(const Programs *self, const int32_t *pc, const uint8_t *symbol, int32_t at, Waiting *waiting, int room,
                int *steps)
 {
     int count = 0;
     for (;;) {
-        const uint64_t *set = pc[0] >= FORTH && pc[0] <= RUN_BACK ? self->set[pc[1]] : NULL;
-        int good = 1;
+        int good = 0;
         if (--*steps < 0)
             return UNDECIDED;
         switch (pc[0]) {
         case ACCEPT:
             return 1;
         case FORTH:
-            good = in(set, symbol[at++]);
+            good = in(self->set[pc[1]], symbol[at++]);
             break;
         case BACK:
-            good = in(set, symbol[--at]);
+            good = in(self->set[pc[1]], symbol[--at]);
             break;
         case NEXT:
-            good = in(set, symbol[at]);
-            break;
         case LAST:
-            good = in(set, symbol[at - 1]);
+            good = in(self->set[pc[1]], symbol[at - (pc[0] & 1)]);
             break;
         case RUN:
         case RUN_BACK: {
-            const int32_t way = pc[0] == RUN ? 1 : -1, next = pc[0] == RUN ? 0 : -1;
+            const uint64_t *set = self->set[pc[1]];
+            const int32_t back = pc[0] & 1, way = back ? -1 : 1, least = pc[2], most = pc[3];
             int32_t read = 0;
-            while (read != pc[3] && in(set, symbol[at + next])) {
-                at += way;
+            while (read != most && in(set, symbol[at + way * read - back]))
                 read++;
-            }
-            good = read >= pc[2];
+            good = read >= least;
+            if (!good)
+                break;
             *steps -= read >> 4;
-            if (read > pc[2]) {
+            if (read > least) {
                 if (count == room)
                     return UNDECIDED;
-                waiting[count++] = (Waiting){pc + 4, at - way, at - way * (read - pc[2])};
+                waiting[count++] = (Waiting){pc, at + way * (read - 1), at + way * least};
             }
+            at += way * read;
+            good = open_at(self, pc + 4, symbol, at);
             break;
         }
-        case SPLIT:
-            if (count == room)
-                return UNDECIDED;
-            waiting[count++] = (Waiting){pc + pc[1], at, at};
-            break;
+        case SPLIT: {
+            const int other = open_at(self, pc + 4, symbol, at);
+            if (open_at(self, pc + 2, symbol, at)) {
+                if (other && count == room)
+                    return UNDECIDED;
+                if (other)
+                    waiting[count++] = (Waiting){pc, at, at};
+                good = 1;
+                break;
+            }
+            if (!other)
+                break;
+            pc += pc[1];
+            continue;
+        }
         case JUMP:
             pc += pc[1];
             continue;
@@ -79,24 +95,33 @@ static int run(const Programs *self, const int32_t *pc, const uint8_t *symbol, i
                 pc += pc[1];
                 continue;
             }
-            good = 0;
             break;
         }
         default:
-            good = 0;
+            break;
         }
         if (good) {
             pc += SIZE[pc[0]];
-        } else {
+            continue;
+        }
+        for (;;) {
             if (!count)
                 return 0;
             Waiting *last = waiting + count - 1;
             pc = last->pc;
             at = last->at;
-            if (last->at == last->stop)
+            if (at == last->stop)
                 count--;
             else
-                last->at += last->stop > last->at ? 1 : -1;
+                last->at += last->stop > at ? 1 : -1;
+            if (pc[0] == SPLIT) {
+                pc += pc[1];
+                break;
+            }
+            if (open_at(self, pc + 4, symbol, at)) {
+                pc += SIZE[RUN];
+                break;
+            }
         }
     }
 }
@@ -129,12 +154,15 @@ static int sound(const Programs *self, int32_t begin, int32_t end, char *first)
     }
     if (end == begin || self->code[end - 1] != ACCEPT || !first[end - 1])
         return 0;
-    for (at = begin; at < end; at += SIZE[self->code[at]])
-        if (self->code[at] >= SPLIT) {
-            const int64_t to = (int64_t)at + self->code[at + 1];
-            if (to < begin || to >= end || !first[to])
+    for (at = begin; at < end; at += SIZE[self->code[at]]) {
+        const int64_t to = self->code[at] >= SPLIT ? (int64_t)at + self->code[at + 1] : at;
+        if (to < begin || to >= end || !first[to])
+            return 0;
+        const int gates = self->code[at] == SPLIT ? 4 : SIZE[self->code[at]] == SIZE[RUN] ? 2 : 0;
+        for (int32_t g = at + SIZE[RUN] - gates; g < at + SIZE[RUN]; g++)
+            if (self->code[g] < 0 || self->code[g] >= self->sets)
                 return 0;
-        }
+    }
     return 1;
 }
 

@@ -7,12 +7,14 @@ character back to none but to all (possessive repeats are ordinary ones), and pa
 Below a negation all of this turns round: there it must be certain. The machine tries alternatives one after the other
 and goes back (as Spencer's matcher of 1986); where that takes too long it accepts.
 
-A program is a list of numbers: an instruction of `Do` and what belongs to it. Jumps count from their instruction.
+A program is a list of numbers: an instruction of `Do` and what belongs to it. Jumps count from their instruction. A
+gate is two sets, of the next character and of the one before: going on there is in vain when they are in none of them.
 """
 
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -43,15 +45,23 @@ class Do(enum.IntEnum):
     LAST = 5
     """set: the character before is in the set."""
     RUN = 6
-    """set, least, most (-1: any number): reads characters of the set, as many as there are, and fewer in need."""
+    """set, least, most (-1: any number), gate: reads characters of the set, as many as there are, and fewer in need."""
     RUN_BACK = 7
     SPLIT = 8
-    """jump: goes on behind, in need at the jump."""
+    """jump, gate, gate at the jump: goes on behind, in need at the jump."""
     JUMP = 9
     """jump."""
     HOLDS = 10
     """jump: the program that follows accepts; goes on at the jump."""
     HOLDS_NOT = 11
+
+
+_ONES = (Do.FORTH, Do.BACK, Do.NEXT, Do.LAST)
+_RUNS = (Do.RUN, Do.RUN_BACK)
+_SIZES = {**dict.fromkeys(Do, 2), Do.ACCEPT: 1, Do.FAIL: 1, **dict.fromkeys(_RUNS, 6), Do.SPLIT: 6}
+_OPEN = [0, 0]
+"""A gate, until all of the program is there."""
+_ANY = (ALL | WILD, ALL | WILD)
 
 
 class Programs:
@@ -63,8 +73,8 @@ class Programs:
 
     def add(self, branches: Sequence[Sequence[Node]] | None) -> None:
         """Add the program of an expression that was parsed; None: of one that was not understood."""
-        code = self._either(branches, back=False, certain=False) if branches is not None else []
-        self._codes.append([*code, Do.ACCEPT])
+        code = self._choice(branches, back=False, certain=False) if branches is not None else []
+        self._codes.append(self._gated([*code, Do.ACCEPT]))
 
     def tables(self) -> tuple[bytes, bytes, bytes]:
         """Return the programs as ``deid._native.Sieve`` reads them.
@@ -86,11 +96,52 @@ class Programs:
     def _set(self, found: int) -> int:
         return self._sets.setdefault(found, len(self._sets))
 
-    def _either(self, branches: Sequence[Sequence[Node]], *, back: bool, certain: bool) -> list[int]:
-        *others, code = [self._chain(b, back=back, certain=certain) for b in branches]
-        for other in reversed(others):
-            code = [Do.SPLIT, len(other) + 4, *other, Do.JUMP, len(code) + 2, *code]
+    def _gated(self, code: list[int]) -> list[int]:
+        """Fill in the gates."""
+        known = {number: found for found, number in self._sets.items()}
+        gates: dict[int, tuple[int, int]] = {}
+
+        def gate(at: int) -> tuple[int, int]:
+            if at not in gates:
+                gates[at] = _ANY  # for those who come back here on their way
+                gates[at] = find(at)
+            return gates[at]
+
+        def find(at: int) -> tuple[int, int]:
+            does, found = code[at], known.get(code[at + 1] if at + 1 < len(code) else 0, 0)
+            behind = at + _SIZES[Do(does)]
+            if does == Do.FAIL:
+                return 0, 0
+            if does in (Do.FORTH, Do.BACK):
+                return (found, _ANY[1]) if does == Do.FORTH else (_ANY[0], found)
+            if does in _RUNS:
+                read = (found, _ANY[1]) if does == Do.RUN else (_ANY[0], found)
+                return read if code[at + 2] else _joined(read, gate(behind))
+            if does in (Do.NEXT, Do.LAST):
+                following, before = gate(behind)
+                return (following & found, before) if does == Do.NEXT else (following, before & found)
+            if does == Do.SPLIT:
+                return _joined(gate(behind), gate(at + code[at + 1]))
+            if does in (Do.JUMP, Do.HOLDS_NOT):
+                return gate(at + code[at + 1])
+            if does == Do.HOLDS:
+                (one, other), (next_one, next_other) = gate(behind), gate(at + code[at + 1])
+                return one & next_one, other & next_other
+            return _ANY
+
+        starts = [0]
+        while starts[-1] < len(code):
+            starts.append(starts[-1] + _SIZES[Do(code[starts[-1]])])
+        for at, behind in reversed(list(itertools.pairwise(starts))):  # what follows is known then, but in loops
+            if code[at] in _RUNS:
+                code[at + 4 : at + 6] = map(self._set, gate(behind))
+            elif code[at] == Do.SPLIT:
+                code[at + 2 : at + 6] = map(self._set, (*gate(behind), *gate(at + code[at + 1])))
+            gate(at)
         return code
+
+    def _choice(self, branches: Sequence[Sequence[Node]], *, back: bool, certain: bool) -> list[int]:
+        return _either([self._chain(b, back=back, certain=certain) for b in branches])
 
     def _chain(self, nodes: Sequence[Node], *, back: bool, certain: bool) -> list[int]:
         ordered = reversed(nodes) if back else nodes
@@ -101,7 +152,7 @@ class Programs:
             case One() as one:
                 return [Do.BACK if back else Do.FORTH, self._set(_known(one, certain))]
             case Group(branches, atomic):
-                return [Do.FAIL] if atomic and certain else self._either(branches, back=back, certain=certain)
+                return [Do.FAIL] if atomic and certain else self._choice(branches, back=back, certain=certain)
             case Repeat() as repeat:
                 return self._repeat(repeat, back=back, certain=certain)
             case Look() as look:
@@ -115,16 +166,16 @@ class Programs:
         one, most = _one_of(repeat.node), repeat.most
         if one is not None:
             found = self._set(_known(one, certain))
-            return [Do.RUN_BACK if back else Do.RUN, found, repeat.least, -1 if most is None else most]
+            return [Do.RUN_BACK if back else Do.RUN, found, repeat.least, -1 if most is None else most, *_OPEN]
         code = self._node(repeat.node, back=back, certain=certain)
-        if (len(code) + 4) * max(repeat.least, most or 0) > _LONGEST:
+        if (len(code) + 8) * max(repeat.least, most or 0) > _LONGEST:
             return [Do.FAIL if certain else Do.ACCEPT]
         more: list[int] = []
         if most is None:
-            more = [Do.SPLIT, len(code) + 4, *code, Do.JUMP, -len(code) - 2]
+            more = [Do.SPLIT, len(code) + 8, *_OPEN, *_OPEN, *code, Do.JUMP, -len(code) - 6]
         else:
             for _ in range(most - repeat.least):
-                more = [Do.SPLIT, len(code) + len(more) + 2, *code, *more]
+                more = [Do.SPLIT, len(code) + len(more) + 6, *_OPEN, *_OPEN, *code, *more]
         return code * repeat.least + more
 
     def _look(self, look: Look, *, certain: bool) -> list[int]:
@@ -137,7 +188,7 @@ class Programs:
             if look.negated:
                 found = (ALL | WILD) & ~found
             return [Do.LAST if look.behind else Do.NEXT, self._set(found)]
-        code = [*self._either(look.branches, back=look.behind, certain=certain), Do.ACCEPT]
+        code = [*self._choice(look.branches, back=look.behind, certain=certain), Do.ACCEPT]
         return [Do.HOLDS_NOT if look.negated else Do.HOLDS, len(code) + 2, *code]
 
     def _at(self, place: At, *, certain: bool) -> list[int]:
@@ -153,8 +204,28 @@ class Programs:
             unknown = 0 if certain else _UNCERTAIN
             word, other = self._set(_WORDY | unknown), self._set(_OTHERS | unknown)
             begins, ends = [Do.LAST, other, Do.NEXT, word], [Do.LAST, word, Do.NEXT, other]
-            return [Do.SPLIT, len(begins) + 4, *begins, Do.JUMP, len(ends) + 2, *ends]
+            return _either([begins, ends])
         return [Do.FAIL if certain else Do.ACCEPT]
+
+
+def _either(codes: Sequence[list[int]]) -> list[int]:
+    """Return a program that accepts what one of some programs does; what they begin with in common stands once."""
+    rests: dict[tuple[int, ...], list[list[int]]] = {}
+    for code in codes:
+        shared = _SIZES[Do(code[0])] if code and code[0] in (*_ONES, *_RUNS) else len(code)
+        rests.setdefault(tuple(code[:shared]), []).append(code[shared:])
+    if len(rests) == 1 and not any(rests[next(iter(rests))]):
+        return codes[0]
+    *others, last = [[*head, *_either(tails)] for head, tails in rests.items()]
+    pieces, size = [last], len(last)
+    for other in reversed(others):
+        pieces.append([Do.SPLIT, len(other) + 8, *_OPEN, *_OPEN, *other, Do.JUMP, size + 2])
+        size += len(pieces[-1])
+    return [number for piece in reversed(pieces) for number in piece]
+
+
+def _joined(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    return one[0] | other[0], one[1] | other[1]
 
 
 def _known(one: One, certain: bool) -> int:
