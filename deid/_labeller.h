@@ -127,7 +127,7 @@ int labeller_phrases(Labeller *self);
 int labeller_add_list(Labeller *self, Py_ssize_t list, PyObject *items, int exception);
 void labeller_forget(Labeller *self);
 
-extern PyType_Spec labeller_spec, sieve_spec, viewer_spec, lookup_spec, phrases_spec, reader_spec;
+extern PyType_Spec labeller_spec, sieve_spec, viewer_spec, lookup_spec, phrases_spec, reader_spec, words_spec;
 
 PyObject *quicken(PyObject *self, PyObject *args);
 PyObject *py_abbreviating(PyObject *unused, PyObject *args);

@@ -459,7 +459,7 @@ PyMODINIT_FUNC PyInit__native(void)
         PyType_Spec *spec;
     } types[] = {{"Labeller", &labeller_spec}, {"Lookup", &lookup_spec}, {"Phrases", &phrases_spec},
                  {"Reader", &reader_spec},     {"Scene", &scene_spec},   {"Sieve", &sieve_spec},
-                 {"Viewer", &viewer_spec}};
+                 {"Viewer", &viewer_spec},     {"Words", &words_spec}};
     PyObject *made = scene_ready() ? NULL : PyModule_Create(&module);
     for (size_t i = 0; made && i < sizeof types / sizeof *types; i++) {
         PyObject *type = PyType_FromSpec(types[i].spec);

@@ -51,8 +51,8 @@ from deid.detection import expressions, programs, sieve
 from deid.detection.checks import CHECKS
 from deid.detection.fields import CUES, Cue, Field, LabelFinder, ListRule, PersonField
 from deid.detection.layouts import PARTS, Segment
-from deid.detection.patterns import ANCHORS, Context, Haystack, Needs, Pattern
-from deid.detection.sieve import AFTER, BEFORE, sieve_tables
+from deid.detection.patterns import ANCHORS, Context, Haystack, Pattern
+from deid.detection.sieve import AFTER, BEFORE, needs_tables, sieve_tables
 from deid.detection.view import view_of
 from deid.detection.vocabulary import TABLES
 from deid.dictionaries import load_catalogues, load_dictionary
@@ -86,19 +86,15 @@ class Catalogue:
     """Dictionary folders of the user's own."""
     sieve: Any = field(default=None, repr=False)
     """The compiled sieve of the patterns (`deid.detection.sieve`), None where nothing was compiled."""
-    _needs: Needs = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_needs", Needs([p.needs for p in self.patterns]))
-
-    def search(self, text: str) -> Iterator[tuple[Pattern, Iterator[Span]]]:
+    def search(self, text: str) -> Iterator[tuple[Pattern, list[Span]]]:
         """Look for all patterns; yields those that may match, and their spans."""
         haystack = Haystack(text)
         if self.sieve is None:
             for pattern in self.patterns:
                 yield pattern, pattern.find(haystack)
             return
-        for number, places in self.sieve.places(text, self._needs.met(haystack)).items():
+        for number, places in self.sieve.places(text, haystack.folded).items():
             pattern = self.patterns[number]
             yield pattern, pattern.find(haystack, places)
 
@@ -114,7 +110,7 @@ def _sieve(patterns: Sequence[Pattern], *, keep: bool) -> Any:
     texts = "\0".join(f"{p.case:d}{p.whole}" for p in patterns).encode()
     code = (Path(str(room.__file__)).read_bytes() for room in _SIEVE_CODE)
     rows = cached("sieve", (*code, texts), make) if keep else make()
-    return native.Sieve(*rows, BEFORE, AFTER)
+    return native.Sieve(*rows, *needs_tables([p.needs for p in patterns]), BEFORE, AFTER)
 
 
 def load_catalogue(language: str, folders: Sequence[Path] = ()) -> Catalogue:
@@ -400,7 +396,7 @@ def check_golden(item: Item, catalogue: Catalogue) -> None:
         if (number <= len(item.match)) != bool(expected):
             raise ConfigError(f"{item.name}: case {number} must (not) mark a span with [[ ]]", "see docs/rules.md")
         if isinstance(item, Pattern):
-            spans = list(item.find(Haystack(text)))
+            spans = item.find(Haystack(text))
         elif isinstance(item, Field):
             spans = LabelFinder((item,), (), (), (), catalogue.separator).find(view_of(text)).spans
         else:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import regex
 
+from deid.compiled import native
 from deid.detection.checks import CHECKS
 from deid.document import Span
 from deid.errors import DetectionError
 
-__all__ = ["ANCHORS", "Context", "Haystack", "Needs", "Pattern", "compiled_of", "timed", "value_of"]
+__all__ = ["ANCHORS", "Context", "Haystack", "Pattern", "compiled_of", "holds_word", "timed", "value_of"]
+__all__ += ["words_expression"]
 
 _SECONDS, _SECONDS_PER_CHARACTER = 20.0, 1e-5
 """Time limit of one expression on one text; generous, since it is wall-clock time on machines that may be busy."""
@@ -35,27 +36,28 @@ class Context:
     def near(self, text: str, start: int, end: int) -> bool:
         """Tell whether one of the words stands near a match."""
         return bool(
-            (self.before and _holds_word(self.words, text, max(0, start - self.before), start))
-            or (self.after and _holds_word(self.words, text, end, end + self.after))
+            (self.before and holds_word(self.words, text, max(0, start - self.before), start))
+            or (self.after and holds_word(self.words, text, end, end + self.after))
         )
 
 
-def _holds_word(words: tuple[str, ...], text: str, start: int, end: int) -> bool:
+def holds_word(words: tuple[str, ...], text: str, start: int, end: int) -> bool:
     """Tell whether one of the words stands between two places."""
-    window = text[start:end]
-    # nearly always none does, which is told without the expression
-    if window.isascii() and not any(map(window.lower().__contains__, _lower(words))):
-        return False
-    return _words_expression(words).search(text, start, end) is not None
+    if native is not None:
+        held = _compiled_words(words).hold(text, start, end)
+        if held is not None:
+            return bool(held)
+    return words_expression(words).search(text, start, end) is not None
 
 
 @functools.lru_cache(maxsize=512)
-def _lower(words: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(w.lower() for w in words if w.isascii())
+def _compiled_words(words: tuple[str, ...]) -> Any:
+    return native.Words(tuple(w for w in words if w.isascii()))
 
 
 @functools.lru_cache(maxsize=512)
-def _words_expression(words: tuple[str, ...]) -> Any:
+def words_expression(words: tuple[str, ...]) -> Any:
+    """Return the expression that finds one of some words in any case."""
     # words are literal; a word that begins or ends with a letter or digit must not be a part of a longer one
     pieces = [
         (r"(?<!\w)" if w[0].isalnum() else "")
@@ -105,68 +107,23 @@ class Haystack:
         return False
 
 
-class Needs:
-    """What each of many patterns needs in a text, looked for at once.
-
-    A string can be there only when all its triples of neighbouring characters are; which ones a text has is read in
-    one pass (a hash of each), and leaves few strings to look for.
-
-    Parameters
-    ----------
-    needs : sequence of tuple of str
-        For each pattern lower-case strings of which a text must hold one; none: all texts will do.
-    """
-
-    def __init__(self, needs: Sequence[tuple[str, ...]]) -> None:
-        self._free = bytes(not wanted for wanted in needs)
-        users: dict[str, list[int]] = {}
-        for number, wanted in enumerate(needs):
-            for need in wanted:
-                users.setdefault(need, []).append(number)
-        self._users = list(users.items())
-        # what is shorter than three characters is looked for in any case: triple 0 counts as there
-        self._triples = np.zeros((len(users), max(map(len, users), default=1)), dtype=np.intp)
-        for row, need in zip(self._triples, users, strict=True):
-            row[: max(len(need) - 2, 0)] = _triples(need)
-
-    def met(self, haystack: Haystack) -> bytes:
-        """Return for each pattern 1 when the text holds one of what it needs, else 0."""
-        there = np.zeros(1 << 16, dtype=bool)
-        there[_triples(haystack.folded)] = True
-        there[0] = True
-        met = bytearray(self._free)
-        for number in np.flatnonzero(there[self._triples].all(axis=1)).tolist():
-            need, users = self._users[number]
-            if not all(met[user] for user in users) and need in haystack.folded:
-                for user in users:
-                    met[user] = 1
-        return bytes(met)
-
-
-def _triples(text: str) -> np.ndarray:
-    """Return a number under 2^16 for each character of a text and the two behind it; what is not ASCII looks alike."""
-    codes = np.frombuffer(text.encode("ascii", "replace"), dtype=np.uint8).astype(np.intp)
-    return (codes[:-2] << 9 ^ codes[1:-1] << 5 ^ codes[2:]) & 0xFFFF
-
-
-def matches_at(name: str, compiled: Any, text: str, places: Iterable[int]) -> Iterator[Any]:
+def _matches_at(name: str, compiled: Any, text: str, places: Sequence[int]) -> list[Any]:
     """Match an expression at some places, from left to right, without overlaps.
 
     The expression is timed as a whole: the shipped ones are bounded, and tested to be.
     """
     match = compiled.match
-    last, stop = 0, 0.0
-    for count, place in enumerate(places):
-        if not count & 0xFFF:
-            now = time.monotonic()
-            stop = stop or now + _limit(text)
-            if now > stop:
-                raise _too_slow(name)
+    matches = []
+    last, stop = 0, time.monotonic() + _limit(text)
+    for count, place in enumerate(places, 1):
         if place >= last:
             found = match(text, place)
             if found is not None:
                 last = found.end()
-                yield found
+                matches.append(found)
+        if not count & 0xFFF and time.monotonic() > stop:
+            raise _too_slow(name)
+    return matches
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,36 +152,40 @@ class Pattern:
         """The expression with its anchor."""
         return f"{self.anchor}(?:{self.expression})" if self.anchor else self.expression
 
-    def find(self, haystack: Haystack, places: Sequence[int] | None = None) -> Iterator[Span]:
+    def find(self, haystack: Haystack, places: Sequence[int] | None = None) -> list[Span]:
         """Find the spans of this pattern.
 
         Parameters
         ----------
         haystack : Haystack
         places : sequence of int, optional
-            Where a match may begin, sorted, in a text that holds what the pattern needs (`Needs`); anywhere when not
-            given.
+            Where a match may begin, sorted, in a text that holds what the pattern needs; anywhere when not given.
         """
         if places is None and self.needs and not haystack.holds_one(self.needs):
-            return
+            return []
         text = haystack.text
         compiled = compiled_of(self.whole, self.case)
         if places is None or self.guarded:
             matches = timed(self.name, compiled, text)
         else:
-            matches = matches_at(self.name, compiled, text, places)
+            matches = _matches_at(self.name, compiled, text, places)
+        if not matches:
+            return []
+        valued, check = "value" in compiled.groupindex, CHECKS[self.check] if self.check else None
+        context, unless = self.context, self.unless
+        spans: list[Span] = []
         for found in matches:
-            start, end = value_of(found)
+            start, end = found.span("value") if valued else (-1, -1)
+            if start < 0:
+                start, end = found.span()
             certainty = self.certainty
-            if self.context and self.context.near(text, start, end):
-                certainty = self.context.certainty
-            if start == end or certainty <= 0:
+            if context and context.near(text, start, end):
+                certainty = context.certainty
+            if start == end or certainty <= 0 or (check and not check(text[start:end])):
                 continue
-            if self.check and not CHECKS[self.check](text[start:end]):
-                continue
-            if self.unless and self.unless.near(text, start, end):
-                continue
-            yield Span(start, end, self.category, source=f"rule:{self.name}", score=certainty)
+            if not unless or not unless.near(text, start, end):
+                spans.append(Span(start, end, self.category, source=f"rule:{self.name}", score=certainty))
+        return spans
 
 
 def value_of(found: Any) -> tuple[int, int]:
@@ -234,10 +195,10 @@ def value_of(found: Any) -> tuple[int, int]:
     return found.span()
 
 
-def timed(name: str, compiled: Any, text: str) -> Iterator[Any]:
-    """Run an expression over a text under its time limit."""
+def timed(name: str, compiled: Any, text: str) -> list[Any]:
+    """Return all matches of an expression in a text, under its time limit."""
     try:
-        yield from compiled.finditer(text, timeout=_limit(text))
+        return list(compiled.finditer(text, timeout=_limit(text)))
     except TimeoutError:
         raise _too_slow(name) from None
 

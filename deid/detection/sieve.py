@@ -37,7 +37,7 @@ from deid.detection.expressions import (
 )
 from deid.detection.programs import Programs
 
-__all__ = ["AFTER", "BEFORE", "SYMBOLS", "sieve_tables"]
+__all__ = ["AFTER", "BEFORE", "SYMBOLS", "needs_tables", "sieve_tables"]
 
 _BLOCK = 4
 """Words of bits that the compiled loop takes at once."""
@@ -179,6 +179,26 @@ def sieve_tables(expressions: Sequence[tuple[str, bool]]) -> tuple[bytes, ...]:
     ways = b"".join(_columns([s.sets for s in starts], 1) for starts in patterns)
     digits = [max(s.digit for s in starts) if all(s.digit for s in starts) else 0 for starts in patterns]
     return rows, ways, np.array(digits, dtype=np.int32).tobytes(), *programs.tables()
+
+
+def needs_tables(needs: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], bytes]:
+    """Return what patterns need as ``deid._native.Sieve`` reads it.
+
+    Parameters
+    ----------
+    needs : sequence of sequence of str
+        For each pattern lower-case strings of which a text must hold one; none: all texts will do.
+
+    Returns
+    -------
+    strings : tuple of str
+        Each once.
+    users : bytes
+        Pairs of 32-bit integers, sorted: number of a string, number of a pattern that needs it.
+    """
+    numbers = {need: number for number, need in enumerate(dict.fromkeys(n for wanted in needs for n in wanted))}
+    users = sorted({(numbers[need], pattern) for pattern, wanted in enumerate(needs) for need in wanted})
+    return tuple(numbers), np.array(users, dtype=np.int32).tobytes()
 
 
 def _columns(lines: Sequence[Sequence[int]], words: int) -> bytes:

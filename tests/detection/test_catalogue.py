@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 import regex
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from deid.detection import catalogue, sieve
 from deid.detection.catalogue import check_golden, load_catalogue
 from deid.detection.fields import CUES
-from deid.detection.patterns import Haystack, Needs
 from deid.detection.rules import RuleRecognizer
 from deid.detection.vocabulary import languages
 from deid.dictionaries import load_catalogues
@@ -112,14 +109,3 @@ def test_languages_do_not_share_patterns(tmp_path: Path) -> None:
 def test_shipped_files_say_where_they_come_from() -> None:
     for path, _ in load_catalogues("patterns", "en"):
         assert "Origin:" in path.read_text(encoding="utf-8").split("\n\n")[0], path.name
-
-
-NEEDS = [("ab", "bcd"), (), ("@",), ("abcde", "\u00e9t\u00e9"), ("aaaa",), ("cab", "-")]
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.text("abcdeA@-\u00e9\u0130", max_size=40))
-def test_what_patterns_need_is_found_at_once_as_one_by_one(text):
-    haystack = Haystack(text)
-    one_by_one = [not needs or any(need in text.lower() for need in needs) for needs in NEEDS]
-    assert list(map(bool, Needs(NEEDS).met(haystack))) == one_by_one

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import regex
@@ -10,9 +12,9 @@ from hypothesis import strategies as st
 
 from deid.compiled import native
 from deid.detection.catalogue import load_catalogue
-from deid.detection.patterns import Haystack
+from deid.detection.patterns import Haystack, holds_word, words_expression
 from deid.detection.programs import Do
-from deid.detection.sieve import AFTER, BEFORE, sieve_tables
+from deid.detection.sieve import AFTER, BEFORE, needs_tables, sieve_tables
 
 needs_native = pytest.mark.skipif(native is None, reason="the compiled module is not there")
 
@@ -35,6 +37,16 @@ def test_the_shipped_patterns_find_what_a_scan_of_the_whole_text_finds(pieces, c
     sieved = [span for _, spans in CATALOGUE.search(text) for span in spans]
     haystack = Haystack(text)
     assert sieved == [span for pattern in CATALOGUE.patterns for span in pattern.find(haystack)]
+
+
+def sieve_of(expression: str, ignore_case: bool = False) -> Any:
+    """Return the sieve of one expression."""
+    return native.Sieve(*sieve_tables([(expression, ignore_case)]), *needs_tables([()]), BEFORE, AFTER)
+
+
+def places_of(sieve: Any, text: str) -> list[int]:
+    """Return the places that are left for the first expression."""
+    return sieve.places(text, text.lower()).get(0, [])
 
 
 EXPRESSIONS = [
@@ -60,39 +72,64 @@ ALPHABET = st.text(alphabet="abcdjnxyzqukvsi KSage019-.@\n\t\x1c\u017f\u212a\u01
 @settings(max_examples=60, deadline=None)
 @given(text=ALPHABET)
 def test_every_match_starts_at_a_place_that_passes(expression, ignore_case, text):
-    sieve = native.Sieve(*sieve_tables([(expression, ignore_case)]), BEFORE, AFTER)
-    places = set(sieve.places(text, b"\1").get(0, ()))
+    sieve = sieve_of(expression, ignore_case)
+    places = set(places_of(sieve, text))
     flags = regex.IGNORECASE if ignore_case else 0
     starts = {m.start() for m in regex.finditer(expression, text, flags=flags, overlapped=True) if m.end() > m.start()}
     assert starts <= places
 
 
 @needs_native
-def test_the_sieve_spares_nearly_all_places():
+def test_the_sieve_spares_all_places_of_plain_prose():
     text = "The patient was seen in clinic today and is doing well on the present dose of medication. " * 50
-    asked = bytes([1]) * len(CATALOGUE.patterns)
-    places = CATALOGUE.sieve.places(text, asked)
-    # of so many places for each pattern
-    assert sum(map(len, places.values())) < 0.01 * len(text) * len(CATALOGUE.patterns)
+    assert CATALOGUE.sieve.places(text, text.lower()) == {}
 
 
 @needs_native
 def test_what_is_not_understood_passes_everywhere():
-    sieve = native.Sieve(*sieve_tables([(r"(?(1)a|b)", False)]), BEFORE, AFTER)
-    assert sieve.places("xyz", b"\1") == {0: [0, 1, 2]}
-    assert sieve.places("xyz", b"\0") == {}
-    assert sieve.places("", b"\1") == {}
+    sieve = sieve_of(r"(?(1)a|b)")
+    assert sieve.places("xyz", "xyz") == {0: [0, 1, 2]}
+    assert sieve.places("", "") == {}
 
 
 @needs_native
 def test_tables_of_another_size_are_refused():
-    good = sieve_tables([("a", False)])
+    good = (*sieve_tables([("a", False)]), *needs_tables([("a",)]))
     for number, table in enumerate(good):
-        wrong = (*good[:number], table[:-1], *good[number + 1 :])
-        with pytest.raises(ValueError, match=r"size|programs"):
-            native.Sieve(*wrong, BEFORE, AFTER)
-    with pytest.raises(ValueError, match="one byte a pattern"):
-        native.Sieve(*good, BEFORE, AFTER).places("abc", b"")
+        if isinstance(table, bytes):
+            wrong = (*good[:number], table[:-1], *good[number + 1 :])
+            with pytest.raises(ValueError, match=r"size|programs"):
+                native.Sieve(*wrong, BEFORE, AFTER)
+    with pytest.raises(ValueError, match="number"):
+        native.Sieve(*good[:-2], *needs_tables([("b",), ("c",)]), BEFORE, AFTER)
+
+
+NEEDS = [("ab", "bcd"), (), ("@",), ("abcde", "été"), ("aaaa",), ("cab", "-")]
+
+
+@needs_native
+@settings(max_examples=300, deadline=None)
+@given(st.text("abcdeA@-é\u0130", max_size=40))
+def test_what_patterns_need_is_found_at_once_as_one_by_one(text):
+    sieve = native.Sieve(*sieve_tables([(".", False)] * len(NEEDS)), *needs_tables(NEEDS), BEFORE, AFTER)
+    one_by_one = {n for n, needs in enumerate(NEEDS) if not needs or any(need in text.lower() for need in needs)}
+    assert sieve.places(text, text.lower()).keys() == (one_by_one if text else set())
+
+
+WORDS = ("ab", "b a", "(a", "_a", "a_", "é", "b)", "a1", "kk", "A")
+
+
+@needs_native
+@settings(max_examples=1000, deadline=None)
+@given(
+    st.lists(st.sampled_from([*WORDS, "a", "B", "_", "1", " ", ".", "\u212a", "ß"]), max_size=8).map("".join),
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(tuple),
+    st.integers(0, 12),
+    st.integers(0, 12),
+)
+def test_words_are_found_as_their_expression_finds_them(text, words, start, length):
+    expected = words_expression(words).search(text, start, start + length) is not None
+    assert holds_word(words, text, start, start + length) == expected
 
 
 @needs_native
@@ -113,11 +150,11 @@ def test_programs_that_would_run_astray_are_refused(code):
     rows, ways, digits, _, _, sets = sieve_tables([("a", False)])
     starts = np.array([0, len(code)], np.int32).tobytes()
     with pytest.raises(ValueError, match="programs"):
-        native.Sieve(rows, ways, digits, np.array(code, np.int32).tobytes(), starts, sets, BEFORE, AFTER)
+        native.Sieve(rows, ways, digits, np.array(code, np.int32).tobytes(), starts, sets, (), b"", BEFORE, AFTER)
     everything = b"\xff" * len(sets)
     code = [Do.FORTH, 0, Do.ACCEPT]
     with pytest.raises(ValueError, match="programs"):  # it would read beyond the end
-        native.Sieve(rows, ways, digits, np.array(code, np.int32).tobytes(), starts, everything, BEFORE, AFTER)
+        native.Sieve(rows, ways, digits, np.array(code, np.int32).tobytes(), starts, everything, (), b"", BEFORE, AFTER)
 
 
 @needs_native
@@ -133,8 +170,8 @@ def test_programs_that_would_run_astray_are_refused(code):
     ],
 )
 def test_programs_tell_failing_places_at_once(expression, text, places):
-    sieve = native.Sieve(*sieve_tables([(expression, False)]), BEFORE, AFTER)
-    assert sieve.places(text, b"\1").get(0, []) == places
+    sieve = sieve_of(expression)
+    assert places_of(sieve, text) == places
 
 
 PARTS = st.recursive(
@@ -176,8 +213,8 @@ PARTS = st.recursive(
 @given(PARTS, st.booleans(), st.text(alphabet="abkAK1 \n\x1cé\u212a", max_size=12))
 def test_no_program_fails_where_its_expression_matches(expression, ignore_case, text):
     compiled = regex.compile(expression, regex.IGNORECASE if ignore_case else 0)
-    sieve = native.Sieve(*sieve_tables([(expression, ignore_case)]), BEFORE, AFTER)
-    places = set(sieve.places(text, b"\1").get(0, ()))
+    sieve = sieve_of(expression, ignore_case)
+    places = set(places_of(sieve, text))
     for place in range(len(text)):
         found = compiled.match(text, place)
         assert place in places or found is None or found.end() == place
