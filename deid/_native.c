@@ -457,10 +457,19 @@ PyMODINIT_FUNC PyInit__native(void)
     static const struct {
         const char *name;
         PyType_Spec *spec;
-    } types[] = {{"Labeller", &labeller_spec}, {"Lookup", &lookup_spec}, {"Phrases", &phrases_spec},
-                 {"Reader", &reader_spec},     {"Scene", &scene_spec},   {"Sieve", &sieve_spec},
-                 {"Viewer", &viewer_spec},     {"Words", &words_spec}};
+    } types[] = {
+        {"Labeller", &labeller_spec},
+        {"Lookup", &lookup_spec},
+        {"Persons", &persons_spec},
+        {"Phrases", &phrases_spec},
+        {"Reader", &reader_spec},
+        {"Sieve", &sieve_spec},
+        {"Viewer", &viewer_spec},
+        {"Words", &words_spec},
+    };
     PyObject *made = scene_ready() ? NULL : PyModule_Create(&module);
+    if (made && PyModule_AddObjectRef(made, "Scene", (PyObject *)scene_type))
+        Py_CLEAR(made);
     for (size_t i = 0; made && i < sizeof types / sizeof *types; i++) {
         PyObject *type = PyType_FromSpec(types[i].spec);
         if (!type || PyModule_AddObjectRef(made, types[i].name, type))

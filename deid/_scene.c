@@ -26,6 +26,7 @@ static int contains(PyObject *words, PyObject *word)
     return found > 0;
 }
 
+PyTypeObject *scene_type;
 static PyObject *empty_text; /* the word outside of every text */
 
 int scene_says(const Scene *s, Py_ssize_t i, PyObject *name)
@@ -457,5 +458,7 @@ int scene_ready(void)
 {
     if (!empty_text)
         empty_text = PyUnicode_FromStringAndSize(NULL, 0);
-    return empty_text ? 0 : -1;
+    if (!scene_type)
+        scene_type = (PyTypeObject *)PyType_FromSpec(&scene_spec);
+    return empty_text && scene_type ? 0 : -1;
 }

@@ -94,7 +94,8 @@ int scene_same_line(const Scene *s, Py_ssize_t i);
 /* Whether a word stands in a list of the vocabulary; 0 with an exception when that cannot be told. */
 int scene_says(const Scene *s, Py_ssize_t i, PyObject *name);
 
-extern PyType_Spec scene_spec;
+extern PyType_Spec scene_spec, persons_spec;
+extern PyTypeObject *scene_type; /* made from its specification */
 int scene_ready(void); /* called once, before any scene is made; -1 with an exception when that fails */
 
 #endif

@@ -6,8 +6,8 @@ signatures around it. Against: words that make it an eponym (*Bell's palsy*), a 
 
 from __future__ import annotations
 
-from deid.detection.lexicon import CLASSES, classes_of
-from deid.detection.person_words import GIVEN, LAST, MOSTLY, PERSON, Run, clear, credential_follows
+from deid.detection.name_classes import EPONYM, GIVEN, HEADS, LAST, MOSTLY, ORDINARY, PERSON, PLACES, POPULAR
+from deid.detection.person_words import Run, clear, credential_follows
 from deid.detection.scene import Scene
 from deid.detection.view import LOWER, NUMBER, TITLE, UPPER
 
@@ -21,30 +21,24 @@ __all__ = [
     "weigh_inverted",
 ]
 
-_POPULAR = CLASSES["popular"]
-_ORDINARY = classes_of("word", "clinical")
-_EPONYM = classes_of("eponym", "device")
-_HEADS = classes_of("hospital_head", "hospital_head_weak", "org_head", "org_head_weak", "street_suffix", "place_head")
-_PLACES = classes_of("city", "city_ambig", "city_big", "state", "country")
-
 
 def _strength(scene: Scene, index: int) -> float:
     """How likely a word is a name, by its lists alone."""
     classes, word = scene.classes[index], scene.view.strings[index]
     short = len(word) < 4
-    popular = classes & (_POPULAR | MOSTLY)
+    popular = classes & (POPULAR | MOSTLY)
     blind = scene.blind(index)
     value = 0.15
     if classes & GIVEN:
         value = 0.4
         if clear(scene, index):
             value = (0.85 if popular else 0.55 if not short else 0.4) - 0.2 * blind
-            if classes & _PLACES and not classes & MOSTLY:
+            if classes & PLACES and not classes & MOSTLY:
                 value = min(value, 0.5)
     elif classes & LAST and clear(scene, index):
         value = 0.55 if popular else 0.52 if not short else 0.35
-        value *= 0.5 if classes & _PLACES or blind else 1.0
-    if classes & _EPONYM:
+        value *= 0.5 if classes & PLACES or blind else 1.0
+    if classes & EPONYM:
         value = min(value, 0.42)
     if "-" in word and not classes & GIVEN:
         value = min(value, 0.4)  # "Lund-Browder", "Semmes-Weinstein" are as likely as "Smith-Jones"
@@ -99,10 +93,8 @@ def _weigh_words(scene: Scene, run: Run, start: bool) -> float:
         return 0.25
     if not any(clear(scene, i) for i in run.names):
         return 0.25  # ordinary or clinical words in title case ("Left Foot"), though some are surnames as well
-    listed = any(scene.classes[i] & PERSON and clear(scene, i) for i in run.names)
-    short = any(len(scene.view.strings[i]) < 4 for i in run.names)
     label = scene.word(run.end) in (":", "#", "=")
-    return (0.58 if listed else 0.53) - 0.15 * start - 0.15 * (short and not listed) - 0.3 * label
+    return 0.58 - 0.15 * start - 0.3 * label
 
 
 def weigh_inverted(scene: Scene, run: Run) -> float:
@@ -121,7 +113,7 @@ def weigh_inverted(scene: Scene, run: Run) -> float:
         base = 0.5
     if run.initials and first != last:
         base = 1.0 - (1.0 - base) * 0.6
-    if classes & _PLACES and not run.initials:
+    if classes & PLACES and not run.initials:
         base *= 0.7
     if scene.view.breaks[run.first]:
         base = 1.0 - (1.0 - base) * 0.8
@@ -219,9 +211,9 @@ def eponym_follows(scene: Scene, run: Run) -> bool:
 
 def _head_at(scene: Scene, index: int) -> bool:
     """Tell whether a head of an institution, a street or a landscape begins at a word."""
-    if scene.classes[index] & _HEADS and not scene.has(index, "role", "credential"):
+    if scene.classes[index] & HEADS and not scene.has(index, "role", "credential"):
         return True
-    return any(classes & _HEADS for _, classes in scene.phrases.get(index, ()))
+    return any(classes & HEADS for _, classes in scene.phrases.get(index, ()))
 
 
 def _against(scene: Scene, run: Run) -> float:
@@ -235,14 +227,14 @@ def _against(scene: Scene, run: Run) -> float:
     if behind < len(scene) and scene.same_line(behind) and scene.capital(behind) and not scene.blind(behind):
         if _head_at(scene, behind):
             factor *= 0.15
-        elif scene.view.kinds[behind] == TITLE and len(run.names) == 1 and scene.classes[behind] & _ORDINARY:
+        elif scene.view.kinds[behind] == TITLE and len(run.names) == 1 and scene.classes[behind] & ORDINARY:
             factor *= 0.6  # a word of a heading or of a title in capitals
     if len(run.names) == 1 and scene.cued(run.first, "article"):
         factor *= 0.35
     if _among_eponyms(scene, run):
         factor *= 0.3
-    exact = any(end == run.end and classes & _PLACES for end, classes in scene.phrases.get(run.first, ()))
-    place = exact or all(scene.classes[i] & _PLACES for i in run.names)
+    exact = any(end == run.end and classes & PLACES for end, classes in scene.phrases.get(run.first, ()))
+    place = exact or all(scene.classes[i] & PLACES for i in run.names)
     if place and scene.cued(run.first, "lives"):
         factor *= 0.2
     elif exact or (place and scene.cued(run.first, "where")):

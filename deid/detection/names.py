@@ -20,8 +20,8 @@ from deid.detection.evidence import (
 )
 from deid.detection.fields import PersonLabel
 from deid.detection.lexicon import CLASSES, classes_of
+from deid.detection.name_classes import ORDINARY, PERSON, READER
 from deid.detection.person_words import (
-    PERSON,
     Run,
     clear,
     credential_follows,
@@ -38,7 +38,6 @@ __all__ = ["find_names"]
 
 _DOCTOR = CLASSES["title_doctor"]
 _TITLE = CLASSES["title"] | _DOCTOR
-_ORDINARY = classes_of("word", "clinical")
 _WORDY = classes_of("word", "relation")
 _HEADING = classes_of("clinical", "section")
 _SEPARATORS = frozenset(":#=-\u2013|.")
@@ -178,7 +177,7 @@ def _titled(scene: Scene) -> Iterator[Span]:
         if run is None:
             if not (is_initial(scene, at) and scene.capital(at)):
                 continue
-            run = Run(at, at + 1, [at])
+            run = Run(at, at + 1, [at], [])
         elif scene.view.kinds[run.names[0]] == LOWER and not scene.quiet and not clear(scene, run.names[0]):
             continue
         score = 0.97
@@ -209,6 +208,9 @@ def _no_title(scene: Scene, index: int) -> bool:
 
 def _free(scene: Scene) -> Iterator[Span]:
     """Names that only their own words and their surroundings give away."""
+    if READER is not None:
+        yield from (scene.span(*found) for found in READER.free(scene, _LEAST))
+        return
     end = 0
     for index in scene.capitals():
         run = read_run(scene, index) if index >= end and _may_start(scene, index) else None
@@ -254,7 +256,7 @@ def _blind_relatives(scene: Scene) -> Iterator[Span]:
             continue
         name = scene.classes[at]
         if (
-            not (name & given and name & _ORDINARY)
+            not (name & given and name & ORDINARY)
             or scene.has(at, "function", "relation", "month")
             or at + 1 >= len(scene)
         ):
@@ -282,7 +284,7 @@ def _before_credentials(scene: Scene) -> Iterator[Span]:
                 break
             start = at
         words = [i for i in range(start, comma) if scene.is_word(i) and len(scene.view.strings[i]) > 1]
-        sure = sum(not scene.classes[i] & _ORDINARY for i in words)
+        sure = sum(not scene.classes[i] & ORDINARY for i in words)
         if words and sure and (len(words) > 1 or start < words[0]):
             yield scene.span(start, comma, "DOCTOR", "name.credential", 0.8)
 
@@ -298,7 +300,7 @@ def _carets(scene: Scene) -> Iterator[Span]:
             pieces.append(end + 1)
             end += 2
         at = end
-        known = [i for i in pieces[:3] if scene.classes[i] & PERSON and not scene.classes[i] & _ORDINARY]
+        known = [i for i in pieces[:3] if scene.classes[i] & PERSON and not scene.classes[i] & ORDINARY]
         if not known or (any(scene.classes[i] & _HEADING for i in pieces[:2]) and len(known) < 2):
             continue
         while len(pieces) > 2 and scene.has(pieces[-1], "credential", "title", "title_doctor"):
@@ -327,7 +329,7 @@ def _initials_at(scene: Scene, index: int) -> tuple[int, bool]:
     if scene.view.kinds[index] != UPPER or len(string) > 3:
         return index, False
     if len(string) > 1:
-        other = scene.classes[index] & _ORDINARY or scene.has(index, "credential", "state_code", "suffix")
+        other = scene.classes[index] & ORDINARY or scene.has(index, "credential", "state_code", "suffix")
         return (index, False) if other else (index + 1, False)
     end = index
     while is_initial(scene, end) and scene.word(end + 1) == "." and (end == index or not scene.view.gap(end)):

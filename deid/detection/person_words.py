@@ -6,16 +6,27 @@ quotes, a suffix (*Jr.*). How likely it is one is for `deid.detection.names` to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from deid.compiled import quick
 from deid.detection.lexicon import classes_of
+from deid.detection.name_classes import (
+    AMBIGUOUS,
+    GIVEN,
+    LAST,
+    MOSTLY,
+    NEVER,
+    ORDINARY,
+    PERSON,
+    POPULAR,
+    READER,
+    RELATED,
+    STOP,
+)
 from deid.detection.scene import Scene
 from deid.detection.view import LOWER, MIXED, NUMBER, SIGN, TITLE, UPPER
 
 __all__ = [
-    "GIVEN",
-    "LAST",
-    "MOSTLY",
     "PERSON",
     "Run",
     "clear",
@@ -25,27 +36,13 @@ __all__ = [
     "read_run",
 ]
 
-GIVEN, LAST, MOSTLY = classes_of("given"), classes_of("last"), classes_of("mostly_name")
-PERSON = GIVEN | LAST
-_FUNCTION = classes_of("function")
-_ORDINARY = classes_of("word", "clinical")
-_AMBIGUOUS = classes_of(
-    "word", "clinical", "eponym", "device", "name_word", "month", "weekday", "season", "state", "country", "section"
-)
-# a capitalized word of these classes is no name unless a list says that it can be one
-_STOP = classes_of(
-    *("word", "clinical", "section", "month", "weekday", "season", "holiday", "title", "title_doctor", "credential"),
-    *("role", "relation", "state", "country", "nationality", "street_suffix", "hospital_head", "hospital_head_weak"),
-    *("org_head", "institution", "occupation", "region", "device", "eponym", "hospital_name"),
-)
-_NEVER = classes_of("credential", "section")
-_POPULAR = classes_of("popular")
-_RELATION = classes_of("relation", "patient_word", "role")
 _CREDENTIAL, _PARTICLE = classes_of("credential"), classes_of("particle")
+_FUNCTION = classes_of("function")
 _QUOTES = {'"': '"', "\u201c": "\u201d", "'": "'", "\u2018": "\u2019", "(": ")"}
 _MAX_WORDS = 6
 
 
+@quick
 @dataclass(slots=True)
 class Run:
     """Words that can be one name."""
@@ -53,23 +50,27 @@ class Run:
     first: int
     end: int
     """One past the last word of the text that belongs to it."""
-    names: list[int] = field(default_factory=list)
+    names: list[int]
     """The name words."""
-    initials: list[int] = field(default_factory=list)
+    initials: list[int]
     inverted: bool = False
     """Whether it is written family name first: *Smith, John A.*"""
 
 
 def clear(scene: Scene, index: int) -> bool:
     """Tell whether a word is in a list of names and is nothing else."""
+    if READER is not None:
+        return READER.clear(scene, index)
     classes = scene.classes[index]
     if not classes & PERSON:
         return False
-    return bool(classes & MOSTLY) or not classes & _AMBIGUOUS
+    return bool(classes & MOSTLY) or not classes & AMBIGUOUS
 
 
 def is_initial(scene: Scene, index: int) -> bool:
     """Tell whether a word is one capital letter (with or without a full stop)."""
+    if READER is not None:
+        return READER.is_initial(scene, index)
     if not scene.is_word(index) or len(scene.view.strings[index]) != 1:
         return False
     return scene.view.kinds[index] == UPPER or (scene.quiet and not scene.says(index, "no_initial"))
@@ -77,29 +78,29 @@ def is_initial(scene: Scene, index: int) -> bool:
 
 def name_word(scene: Scene, index: int, relaxed: bool = False) -> bool:
     """Tell whether a word can be a part of a name; ``relaxed`` behind a title or a label."""
+    if READER is not None:
+        return READER.name_word(scene, index, relaxed)
     if not scene.is_word(index):
         return False
     classes, kind = scene.classes[index], scene.view.kinds[index]
     length = len(scene.view.strings[index])
-    if length < 2 or (classes & _RELATION and not relaxed):
+    if length < 2 or (classes & RELATED and not relaxed):
         return False
     if classes & _FUNCTION and not (relaxed and kind == TITLE and classes & PERSON):
         return False
-    if kind == UPPER and classes & _NEVER and not (classes & PERSON and length > 3):
+    if kind == UPPER and classes & NEVER and not (classes & PERSON and length > 3):
         return False
     if scene.blind(index):
-        if classes & PERSON and not classes & _ORDINARY:
+        if classes & PERSON and not classes & ORDINARY:
             return True
         return relaxed and bool(classes & PERSON or (not classes and length > 2))
     if kind == LOWER:
-        return relaxed and bool(classes & PERSON) and not classes & (_ORDINARY | _STOP)
+        return relaxed and bool(classes & PERSON) and not classes & (ORDINARY | STOP)
     if kind == UPPER:
         if classes & PERSON and length > 2:
-            return (
-                relaxed or not classes & _ORDINARY or bool(classes & _POPULAR and length > 3 and _paired(scene, index))
-            )
+            return relaxed or not classes & ORDINARY or bool(classes & POPULAR and length > 3 and _paired(scene, index))
         return relaxed and not classes and length > 3
-    return bool(classes & PERSON) or not classes & _STOP
+    return bool(classes & PERSON) or not classes & STOP
 
 
 def _paired(scene: Scene, index: int) -> bool:
@@ -167,12 +168,15 @@ def _closes_blind(scene: Scene, run: Run, index: int) -> bool:
 
 def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
     """Read the longest run that starts at a word; None when no name word is in it."""
+    if READER is not None:
+        read = READER.run(scene, index, relaxed)
+        return None if read is None else Run(*read)
     if not 0 <= index < len(scene):
         return None
     # told without a run for most words: no name begins with them
     if not (scene.classes[index] & _PARTICLE or name_word(scene, index, relaxed) or is_initial(scene, index)):
         return None
-    run = Run(index, index)
+    run = Run(index, index, [], [])
     at = index
     while at < len(scene) and len(run.names) < _MAX_WORDS:
         if at > index and not scene.same_line(at):
@@ -216,6 +220,8 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
 
 def credential_follows(scene: Scene, index: int) -> bool:
     """Tell whether letters of a profession stand behind a name: *, MD*, *RN*, *, M.D.*"""
+    if READER is not None:
+        return READER.credential_follows(scene, index)
     comma = scene.word(index) in (",", "-", "(")
     at = index + 1 if comma else index
     if at >= len(scene) or scene.view.breaks[at]:
@@ -239,6 +245,9 @@ def _lone_initial(scene: Scene, index: int) -> Run | None:
 
 def read_last_first(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
     """Read *Last, First M.* (or *LAST^FIRST^M*) that starts at a word; None when there is none."""
+    if READER is not None:
+        read = READER.last_first(scene, index, relaxed)
+        return None if read is None else Run(*read)
     last = read_run(scene, index, relaxed)
     if last is None or len(last.names) > 3 or last.end >= len(scene) or scene.word(last.end) != ",":
         return None

@@ -15,9 +15,9 @@ from deid.detection.view import LOWER, MIXED, NUMBER, SIGN, TITLE, UPPER, View
 from deid.detection.vocabulary import Vocabulary
 from deid.document import Span
 
-__all__ = ["PlainScene", "Scene", "rounded", "scene_of"]
+__all__ = ["CUE_BITS", "PlainScene", "Scene", "rounded", "scene_of"]
 
-_CUE_BITS = {name: 1 << i for i, name in enumerate(CUES)}
+CUE_BITS = {name: 1 << i for i, name in enumerate(CUES)}
 _CLINICAL_PHRASE = classes_of("clinical", "eponym", "device", "section")
 _APOSTROPHES = frozenset(("'", "\u2019"))
 _CAPITALS, _LETTERS = (
@@ -184,7 +184,7 @@ def scene_of(view: View, lexicon: Lexicon, scan: Scan) -> Scene:
     marks = lexicon.of(view)
     return Scene(
         *(view, marks.words, marks.phrases, scan.cues_before, scan.cues_at, _quiet(view)),
-        *(lexicon.vocabulary, lexicon.letters, CLASSES, _CUE_BITS, _CLINICAL_PHRASE),
+        *(lexicon.vocabulary, lexicon.letters, CLASSES, CUE_BITS, _CLINICAL_PHRASE),
     )
 
 

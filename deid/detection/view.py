@@ -16,7 +16,7 @@ from deid.compiled import native
 from deid.dictionaries import fold
 from deid.phrases import Ids
 
-__all__ = ["LOWER", "MIXED", "NUMBER", "SIGN", "TITLE", "UPPER", "View", "view_of", "words_of"]
+__all__ = ["LOWER", "MIXED", "NUMBER", "OPENERS", "SIGN", "TITLE", "UPPER", "View", "view_of", "words_of"]
 
 SIGN, NUMBER, LOWER, TITLE, UPPER, MIXED = range(6)
 """Kinds of words: a sign, a number, and four ways of writing letters. One capital letter alone is UPPER."""
@@ -73,11 +73,12 @@ class View:
         if before == ".":
             # "Dr. Smith", "J. Smith", "pt. Jones": a full stop behind a short word ends no sentence
             return index < 2 or len(self.strings[index - 2]) > 3 or self.kinds[index - 2] == NUMBER
-        return before in _OPENERS
+        return before in OPENERS
 
 
 _JOINED = bytes(breaks < 2 for breaks in range(256))
-_OPENERS = frozenset('!?:;"\u201c\u2022*-\u2013\u2014|>)]')
+OPENERS = frozenset('!?:;"\u201c\u2022*-\u2013\u2014|>)]')
+"""Signs behind which a sentence, or something like one, begins."""
 
 
 def words_of(text: str) -> list[str]:

@@ -37,7 +37,7 @@ def test_both_routes_answer_alike(text):
     seen = scene_in(text)
     plain = PlainScene(
         *(seen.view, seen.classes, seen.phrases, seen.cues_before, seen.cues_at, seen.quiet),
-        *(seen.vocabulary, seen.letters, CLASSES, module._CUE_BITS, module._CLINICAL_PHRASE),
+        *(seen.vocabulary, seen.letters, CLASSES, module.CUE_BITS, module._CLINICAL_PHRASE),
     )
     assert list(questions(seen)) == list(questions(plain))
 
@@ -63,7 +63,7 @@ def test_both_routes_answer_alike(text):
 )
 def test_what_does_not_fit_together_is_refused(change):
     seen = scene_in("Dear Mary ,")
-    given = [seen.view, [0, 1, 0], {}, {}, {}, False, seen.vocabulary, seen.letters, CLASSES, module._CUE_BITS, 1]
+    given = [seen.view, [0, 1, 0], {}, {}, {}, False, seen.vocabulary, seen.letters, CLASSES, module.CUE_BITS, 1]
     assert len(native.Scene(*given)) == 3
     for place, value in change.items():
         given[place] = value

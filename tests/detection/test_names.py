@@ -1,0 +1,101 @@
+"""Names of persons: the compiled reader finds and weighs as the Python functions do."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from scenes import NOTES, RULES, scene_in
+
+from deid.compiled import native
+from deid.detection import names, person_words
+from deid.detection.lexicon import CLASSES
+from deid.detection.name_classes import READER
+from deid.detection.names import find_names
+from deid.detection.person_words import (
+    clear,
+    credential_follows,
+    is_initial,
+    name_word,
+    read_last_first,
+    read_run,
+)
+from deid.detection.scene import CUE_BITS, Scene
+from deid.detection.view import view_of
+
+compiled_only = pytest.mark.skipif(native is None, reason="the compiled module is not there")
+
+
+def found(text):
+    scene = scene_in(text)
+    labels = RULES.labels.find(view_of(text)).labels
+    words = range(len(scene))
+    yield [(s, s.source, s.score) for s in find_names(scene, labels)]
+    yield [(clear(scene, i), is_initial(scene, i), credential_follows(scene, i)) for i in words]
+    for relaxed in (False, True):
+        yield [name_word(scene, i, relaxed) for i in words]
+        yield [(read_run(scene, i, relaxed), read_last_first(scene, i, relaxed)) for i in words]
+    # every candidate, however unlikely
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(names, "_LEAST", 0.0)
+        yield [(s, s.source, s.score) for s in names._free(scene)]
+
+
+def both(text):
+    compiled = list(found(text))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(person_words, "READER", None)
+        patch.setattr(names, "READER", None)
+        plain = list(found(text))
+    return compiled, plain
+
+
+@compiled_only
+@settings(max_examples=500, deadline=None)
+@given(NOTES)
+def test_both_routes_find_the_same_names(text):
+    compiled, plain = both(text)
+    assert compiled == plain
+
+
+@compiled_only
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mary \u201cMolly May\u201d Quimby (Ann) Rose 'Bo' J. B. C. D. O'Brien, Jr. reports",
+        'Dean "Dee Dee" Dean "Lee Lee" Dean "Jo Jo" Dean "Al Al" Dean "Ed Ed" Quimby "Di Di" Quimby',
+        "Quimby, J; Quimby, John A. B. C., MD and QUIMBY, ROSE, RN - Rose Smith (her aunt), Bo (wife)",
+        "de la Rosa, van der Berg and D' Souza of St. Rose's Hospital; Bell's palsy, Weitlaner, Kelly, Balfour",
+        "Sincerely,\n\nMary Quimby\nDear Rose,\nlives in Boston, MA\nnamed Lund-Browder is a 45 yo",
+        "the patient mary quimby, a 45-year-old, seen with her son dean quimby and j. castlebury, md",
+        "SEEN WITH MARY QUIMBY, MD AND ROSE PRICE\nPATIENT SMITH, JOHN A, MD",
+        "",
+    ],
+)
+def test_both_routes_read_what_is_rare_alike(text):
+    compiled, plain = both(text)
+    assert compiled == plain
+
+
+@compiled_only
+def test_the_reader_refuses_what_is_no_scene():
+    scene, empty = scene_in("Mary Quimby"), Scene.__new__(Scene)
+    assert READER.run(scene, 0) == (0, 2, [0, 1], [], False)
+    assert READER.run(scene, 2) is READER.run(scene, -1) is READER.run(empty, 0) is None
+    assert READER.free(empty, 0.0) == []
+    for arguments in ((), (scene,), (1, 0), (scene, "x"), (scene, 0, 0, 0)):
+        with pytest.raises(TypeError):
+            READER.run(*arguments)
+    with pytest.raises(TypeError):
+        READER.free(1, 0.0)
+    with pytest.raises(KeyError):
+        native.Persons(CLASSES, CUE_BITS, {}, "")
+
+
+@compiled_only
+def test_a_vocabulary_without_a_list_is_an_error(monkeypatch):
+    scene = scene_in("seen with a b")
+    monkeypatch.delitem(scene.vocabulary.words, "no_initial")
+    with pytest.raises(KeyError):
+        READER.is_initial(scene, 2)
+    with pytest.raises(KeyError):
+        READER.free(scene, 0.2)
