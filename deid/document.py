@@ -144,16 +144,20 @@ def resolve_overlaps(spans: Iterable[Span]) -> tuple[Span, ...]:
     The union takes the category, source and score of its longest member; ties go to the earlier start, then to the
     category in alphabetical order. Returns spans sorted by position.
     """
-    merged: list[tuple[Span, Span]] = []  # (union, its longest member)
-    for span in sorted(spans, key=lambda s: (s.start, -s.end, s.category)):
-        if merged and span.start < merged[-1][0].end:
-            union, longest = merged[-1]
+    ordered = sorted(spans, key=lambda s: (s.start, -s.end, s.category))
+    united: list[Span] = []
+    end = -1
+    for span in ordered:
+        if span.start >= end:
+            longest = span
+            united.append(span)
+            end = span.end
+        else:
             if len(span) > len(longest):
                 longest = span
-            merged[-1] = (longest.moved(union.start, max(union.end, span.end)), longest)
-        else:
-            merged.append((span, span))
-    return tuple(union for union, _ in merged)
+            end = max(end, span.end)
+            united[-1] = longest.moved(united[-1].start, end)
+    return tuple(united)
 
 
 def apply_edits(document: Document, replacements: Iterable[tuple[Span, str]]) -> tuple[Document, tuple[Edit, ...]]:
@@ -177,27 +181,30 @@ def apply_edits(document: Document, replacements: Iterable[tuple[Span, str]]) ->
         When a span lies outside the text or two spans overlap.
     """
     ordered = sorted(replacements, key=lambda pair: (pair[0].start, pair[0].end))
-    check_spans(len(document.text), (span for span, _ in ordered), document.name)
+    text = document.text
+    size = len(text)
     pieces: list[str] = []
     spans: list[Span] = []
     edits: list[Edit] = []
     read = written = 0
     for span, new in ordered:
-        if span.start < read:
+        start, end = span.start, span.end
+        if not 0 <= start < end <= size:
+            check_spans(size, (span,), document.name)
+        if start < read:
             raise OffsetError(
                 "two spans overlap where text is to be replaced",
                 "resolve overlaps first (deid.document.resolve_overlaps)",
                 document.name,
                 f"offset {span.start}",
             )
-        pieces.append(document.text[read : span.start])
-        written += span.start - read
-        pieces.append(new)
-        edits.append(Edit(span.start, span.end, written, written + len(new), span.category))
+        pieces += (text[read:start], new)
+        at = written + start - read
+        written = at + len(new)
+        edits.append(Edit(start, end, at, written, span.category))
         if new:
             # made outright: dataclasses.replace takes three times as long, for every span
-            spans.append(Span(written, written + len(new), span.category, span.id, span.source, span.score))
-        written += len(new)
-        read = span.end
-    pieces.append(document.text[read:])
+            spans.append(Span(at, written, span.category, span.id, span.source, span.score))
+        read = end
+    pieces.append(text[read:])
     return replace(document, text="".join(pieces), spans=tuple(spans)), tuple(edits)

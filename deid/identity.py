@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from deid.compiled import quick
 from deid.errors import ConfigError
 from deid.resources import resource_folder
 
@@ -52,9 +53,11 @@ _TITLES = _set(
 )
 _SPECIAL = _PARTICLES | _SUFFIXES | _TITLES
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_REMEMBERED = 1 << 15
 _QUOTES = "\"“”„«»'‘’()"
 
 
+@functools.lru_cache(maxsize=_REMEMBERED)
 def name_key(word: str) -> str:
     """Return the form in which two written forms of one name word are equal: lower case, no accents, letters only.
 
@@ -117,6 +120,7 @@ def canonical_given(key: str, known: Iterable[str] = ()) -> str:
     return next((name for name in full if name in known), full[0])
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Part:
     """One word of a name."""
@@ -131,6 +135,7 @@ class Part:
     """See `name_key`; for the role ``initial`` its letter, or the letters of ``JRM``."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class PersonName:
     """A name as written once, in parts."""

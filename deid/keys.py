@@ -6,7 +6,6 @@ mode 0600, and the caller is told so that it can say so.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import os
 import secrets
@@ -39,7 +38,7 @@ class Key:
         message = b"".join(
             len(raw).to_bytes(8, "big") + raw for raw in (p.encode("utf-8", "surrogatepass") for p in parts)
         )
-        return hmac.new(self.secret, message, hashlib.sha256).digest()
+        return hmac.digest(self.secret, message, "sha256")
 
     def number(self, *parts: str) -> int:
         """Return a keyed 256-bit number for ``parts``; take it modulo n for a choice among n."""

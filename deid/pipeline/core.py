@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,7 +18,7 @@ from deid.pipeline.naming import Naming
 from deid.pipeline.patients import Patients
 from deid.pipeline.recognizers import find_with_effect
 from deid.pipeline.workers import process
-from deid.replacement.containment import holds
+from deid.replacement.containment import held
 from deid.replacement.policy import Policy
 from deid.replacement.replacer import Replaced, Replacer
 from deid.replacement.scope import Scope
@@ -30,7 +29,6 @@ METHODS = ("policy", "concept-match")
 """How a note can be scrubbed."""
 
 _RESIDUAL_LENGTH = 5
-_WORD = re.compile(r"[^\W_]+")
 _NOBODY = KnownPeople()
 
 
@@ -273,11 +271,6 @@ def _block(document: Document) -> Replaced:
 
 
 def _residual(original: Document, replaced: Replaced) -> int:
-    texts = {original.text[edit.start : edit.end].strip().casefold() for edit in replaced.edits}
-    folded = replaced.document.text.casefold()
-    # nearly always one of its words is gone, which is told without a search through the text
-    words = frozenset(_WORD.findall(folded))
-    return sum(
-        len(t) >= _RESIDUAL_LENGTH and words.issuperset(_WORD.findall(t)) and t in folded and holds(folded, t)
-        for t in texts
-    )
+    text = original.text
+    texts = {text[edit.start : edit.end].strip().casefold() for edit in replaced.edits}
+    return len(held(replaced.document.text.casefold(), [t for t in texts if len(t) >= _RESIDUAL_LENGTH]))

@@ -19,8 +19,9 @@ _WORDS = re.compile(r"[^\W\d_]+")
 def require_inside(document: Document, spans: Sequence[Span]) -> None:
     """Raise `deid.errors.OffsetError` when a span is empty or lies outside the document."""
     length = len(document.text)
-    if not all(0 <= span.start < span.end <= length for span in spans):  # the name is made for the message only
-        check_spans(length, spans, document.name)
+    for span in spans:
+        if not 0 <= span.start < span.end <= length:
+            check_spans(length, (span,), document.name)
 
 
 def tag(category: str, original: str) -> str:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from deid.compiled import quick
 from deid.identity import name_key
 from deid.replacement.date_words import FILLERS, HOLIDAY, HOLIDAY_WORDS, MONTHS, SEASONS, WEEKDAYS, Name
 from deid.replacement.numerals import NUMERAL, NUMERAL_WORDS, read_numeral, write_numeral
@@ -19,6 +20,7 @@ from deid.replacement.numerals import NUMERAL, NUMERAL_WORDS, read_numeral, writ
 __all__ = ["Token", "tokenize_date"]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Token:
     """A part of a date.

@@ -18,15 +18,16 @@ from __future__ import annotations
 import calendar
 import datetime
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from deid.document import Document, Span
 from deid.errors import ConfigError
 from deid.replacement.choices import require_inside, tag
+from deid.replacement.containment import has_word
 from deid.replacement.date_forms import Token, tokenize_date
 from deid.replacement.date_words import holiday_of, holidays
-from deid.replacement.permutation import Keyed
+from deid.replacement.permutation import Keyed, keyed_for
 from deid.replacement.scope import Scope
 
 __all__ = ["DateShift", "date_shift_operator", "offset_of"]
@@ -40,6 +41,7 @@ _TRIES = 40
 _MANY = 300
 """Distinct dates from which on no offset will keep all originals away, so that looking for one is vain."""
 _LONG = 5
+_RUN = re.compile(r"\w+")
 _NUMERIC_ORDER = re.compile(r"(?<!\d)(\d{1,2})([-/.])(\d{1,2})\2(?:\d{4}|\d{2})(?!\d)")
 # what belongs together, over the tokens' kinds; commas and words between them do not count
 _UNITS = re.compile(
@@ -81,7 +83,7 @@ def offset_of(scope: Scope, *, preserve_weekday: bool = False, attempt: int = 0,
         The choices of ``scope.person_scope``, where the caller has them already.
     """
     days = _WEEKS if preserve_weekday else _NO_WEEKS
-    number = (keyed or Keyed(scope.key, scope.person_scope)).number("date offset", str(attempt))
+    number = (keyed or keyed_for(scope.key, scope.person_scope)).number("date offset", str(attempt))
     number, negative = divmod(number, 2)
     return days[number % len(days)] * (-1 if negative else 1)
 
@@ -332,30 +334,34 @@ class DateShift:
     def __call__(self, document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
         """Return one shifted date a span."""
         require_inside(document, (*spans, *document.spans))
-        return self.shift(document, spans, scope, Keyed(scope.key, scope.person_scope))
+        return self.shift(document, spans, scope, keyed_for(scope.key, scope.person_scope))
 
     def shift(self, document: Document, spans: Sequence[Span], scope: Scope, keyed: Keyed) -> list[str]:
         """Like a call, for spans that were checked, with the choices of ``scope.person_scope``."""
-        texts = [document.text[s.start : s.end] for s in spans]
+        source = document.text
+        texts = [source[s.start : s.end] for s in spans]
         spanish = scope.language.startswith("es")
         parsed = {text: tokenize_date(text, spanish=spanish) for text in dict.fromkeys(texts)}
         day_first = _day_first(texts, spanish) if self.day_first is None else self.day_first
-        others = (document.text[s.start : s.end] for s in document.spans)
-        originals = {text.casefold() for text in (*texts, *others) if len(text) >= _LONG}
+        known = {*parsed, *(source[s.start : s.end] for s in document.spans)}
+        originals = _by_run(text.casefold() for text in known if len(text) >= _LONG)
         year = scope.reference_date.year if scope.reference_date else _PLAIN_YEAR
-        results: list[dict[str, str]] = []
+        usual: dict[str, str] = {}
         # where no other document has to agree, an offset is looked for that brings no original back
         for attempt in range(_TRIES if scope.patient_id is None and len(parsed) < _MANY else 1):
             offset = offset_of(scope, preserve_weekday=self.preserve_weekday, attempt=attempt, keyed=keyed)
             context = _Context(offset, day_first, year, scope.reference_date, self.cap_age, self.preserve_weekday)
-            shifted = {text: _written(text, tokens, context, originals) for text, tokens in parsed.items()}
-            results.append(shifted)
-            stuck = any(new[0] == "[" and parsed[text] for text, new in shifted.items())
-            if not stuck and not _holds("\n".join(shifted.values()), originals):
-                break
-        else:
-            del results[1:]
-        return [results[-1][text] for text in texts]
+            shifted: dict[str, str] = {}
+            fits = True
+            for text, tokens in parsed.items():
+                shifted[text] = new = _written(text, tokens, context, originals)
+                fits = fits and not (new[0] == "[" and tokens) and not _holds(new, originals)
+                if attempt and not fits:
+                    break
+            if fits:
+                return [shifted[text] for text in texts]
+            usual = usual or shifted
+        return [usual[text] for text in texts]
 
 
 def _day_first(texts: Sequence[str], spanish: bool) -> bool:
@@ -368,14 +374,25 @@ def _day_first(texts: Sequence[str], spanish: bool) -> bool:
     return votes > 0 or (votes == 0 and spanish)
 
 
-def _holds(new: str, originals: set[str]) -> bool:
+_Originals = Mapping[str, Sequence[str]]
+"""Originals, case-folded, by their first run of letters and digits."""
+
+
+def _by_run(originals: Iterable[str]) -> _Originals:
+    found: dict[str, list[str]] = {}
+    for original in originals:
+        run = _RUN.search(original)
+        found.setdefault(run.group() if run else "", []).append(original)
+    return found
+
+
+def _holds(new: str, originals: _Originals) -> bool:
     """Tell whether a surrogate holds an original as a word."""
     low = new.casefold()
-    within = [original for original in originals if original in low]
-    return any(re.search(rf"(?<!\w){re.escape(original)}(?!\w)", low) for original in within)
+    return any([has_word(low, o) for run in ("", *_RUN.findall(low)) for o in originals.get(run, ()) if o in low])
 
 
-def _written(text: str, tokens: Sequence[Token] | None, context: _Context, originals: set[str]) -> str:
+def _written(text: str, tokens: Sequence[Token] | None, context: _Context, originals: _Originals) -> str:
     """Return a shifted date; a tag for a text that is no date or would stay as it is."""
     if not tokens:
         return tag("DATE", text)

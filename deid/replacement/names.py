@@ -104,6 +104,7 @@ class NameMap:
         self._people = people
         self._given: dict[tuple[str, str], str] = {}
         self._letters = self._permute_letters()
+        self._given_letters = frozenset(self._letters.values())
         self._words: dict[str, str] = {}
         self._taken: dict[str, str] = {}
         self._full: dict[tuple[str, str], str] = {}
@@ -238,7 +239,7 @@ class NameMap:
             return None
         cell, rank = place
         target = self._pool.by_kind.get((cell.kind, cell.origin, self._letters[cell.letter]))
-        if target is None or cell.letter not in self._letters.values():
+        if target is None or cell.letter not in self._given_letters:
             return None
         size = min(cell.size, target.size)
         if rank >= size:
@@ -299,7 +300,8 @@ class NameMap:
         read = 0
         replaced = False
         for part in name.parts:
-            out.append(self._between(text[read : part.start]))
+            if part.start > read:
+                out.append(self._between(text[read : part.start]))
             word = text[part.start : part.end]
             if (part.role in _KEPT_ROLES or word in _BETWEEN_NAMES) and len(name.parts) > 1:
                 out.append(word)
@@ -415,7 +417,7 @@ class NameMap:
 
     def _between(self, text: str) -> str:
         """Replace digits that stand between the words of a name: they are no part of it, so they are some code."""
-        return scramble(self._keyed, text, "name") if _DIGITS.search(text) else text
+        return scramble(self._keyed, text, "name") if text not in (" ", ", ", ". ") and _DIGITS.search(text) else text
 
 
 def _needs_person(key: str) -> bool:

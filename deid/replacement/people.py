@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 
@@ -104,6 +105,7 @@ def replace_profession(choices: Choices, text: str, step: int = 1) -> str:
     return match_case(new[:1].upper() + new[1:] if text[0].isupper() else new, text)
 
 
+@functools.cache
 def _any_group(spanish: bool) -> tuple[str, ...]:
     groups, index = professions()
     first = index["medico"][0]

@@ -12,12 +12,12 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import isqrt
 
 from deid.keys import Key
 
-__all__ = ["Keyed"]
+__all__ = ["Keyed", "keyed_for"]
 
 _SHUFFLED = 32
 """Sets up to this size are shuffled outright; a draw out of 65,536 for one of at most 32 is all but uniform."""
@@ -27,6 +27,7 @@ _DRAWS = struct.Struct(">32H").unpack
 # four rounds of a pseudorandom function make a strong pseudorandom permutation (Luby and Rackoff 1988)
 _ROUNDS = tuple((step, bytes([step])) for step in range(4))
 _ROUNDS_BACK = _ROUNDS[::-1]
+_SCOPES = 64
 _MAX_BITS = 800  # beyond that a round's 512-bit digest would no longer be uniform over half of the set
 
 
@@ -133,3 +134,9 @@ class Keyed:
             place = draw % (last + 1)
             order[last], order[place] = order[place], order[last]
         return order
+
+
+@lru_cache(maxsize=_SCOPES)
+def keyed_for(key: Key, scope: str) -> Keyed:
+    """Return the choices of a scope; operators of one document share them."""
+    return Keyed(key, scope)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from deid.compiled import quick
 from deid.replacement.choices import Choices
 from deid.replacement.identifiers import scramble
 from deid.replacement.names import match_case
@@ -33,6 +34,7 @@ _UNIT_GB = "ABDEFGHJLNPQRSTUWXYZ"  # letters of the second half of a postcode
 _CITY_SIZE = 4  # two ranks out of one band of sizes: a large city stays a large city
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Place:
     """A span of an address: where it is, its category, its text."""

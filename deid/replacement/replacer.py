@@ -6,19 +6,23 @@ that is checked here, once for all operators, and a document for which it fails 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from deid.document import Document, Edit, Span, apply_edits, check_spans, resolve_overlaps
+from deid.document import Document, Edit, Span, apply_edits, resolve_overlaps
 from deid.errors import ConfigError, DeidError, LabelError
 from deid.phi import CATEGORIES, find_label
 from deid.replacement.articles import agree
+from deid.replacement.choices import require_inside
 from deid.replacement.containment import holds
 from deid.replacement.operators import OPERATORS
 from deid.replacement.policy import Policy, Rule
 from deid.replacement.scope import Operator, Scope, Written
 
 __all__ = ["Replaced", "Replacer", "known_category"]
+
+_REMEMBERED = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,7 @@ class Replaced:
     """See `deid.replacement.scope.Written`."""
 
 
+@functools.lru_cache(maxsize=_REMEMBERED)
 def known_category(label: str) -> str:
     """Return the canonical category of a label; a label of no known set counts as ``OTHER``."""
     known = find_label(label)
@@ -86,22 +91,27 @@ class Replacer:
         DeidError
             When an operator cannot replace a span, or wrote what it was to replace.
         """
-        check_spans(len(document.text), spans, document.name)
+        require_inside(document, spans)
         united = resolve_overlaps(spans)
-        by_rule: dict[Rule, list[int]] = {}
-        categories = [known_category(span.category) for span in united]
-        for place, (span, category) in enumerate(zip(united, categories, strict=True)):
-            rule = self.policy.rule(category, scope.metadata)
-            if not OPERATORS[rule.operator].protects and find_label(span.category) is None:
+        labels = dict.fromkeys([span.category for span in united])
+        canonical = {label: known_category(label) for label in labels}
+        rules = {label: self.policy.rule(category, scope.metadata) for label, category in canonical.items()}
+        by_rule: dict[Rule, list[int]] = {rule: [] for rule in rules.values()}
+        by_label = {label: by_rule[rule] for label, rule in rules.items()}
+        unprotected = {
+            label for label, r in rules.items() if not OPERATORS[r.operator].protects and find_label(label) is None
+        }
+        for place, span in enumerate(united):
+            if span.category in unprotected:
                 raise LabelError(
                     "an annotation has a label of no known set, and the policy would leave such text readable",
                     f"map the label to one of {', '.join(CATEGORIES[:3])}, ... or redact OTHER in the policy",
                     document.name,
                     f"offset {span.start}",
                 )
-            by_rule.setdefault(rule, []).append(place)
+            by_label[span.category].append(place)
         texts = [""] * len(united)
-        known = [span.named(category) for span, category in zip(united, categories, strict=True)]
+        known = [span.named(canonical[span.category]) for span in united]
         given = document.with_spans(known)  # an operator sees what else is replaced, so as not to write that
         collisions = 0
         people: dict[str, str] = {}
@@ -118,10 +128,11 @@ class Replacer:
                 agreeing = agree(document, pairs)
                 pairs = [agreeing[p] if p in set(places) else pair for p, pair in enumerate(pairs)]
         scrubbed, edits = apply_edits(document, pairs)
+        source = document.text
         changed = tuple(
-            Edit(edit.start, edit.end, edit.new_start, edit.new_end, category)
-            for edit, category, (span, text) in zip(edits, categories, pairs, strict=True)
-            if document.text[span.start : span.end] != text
+            Edit(edit.start, edit.end, edit.new_start, edit.new_end, canonical[edit.category])
+            for edit, (_, text) in zip(edits, pairs, strict=True)
+            if source[edit.start : edit.end] != text
         )
         return Replaced(scrubbed, united, changed, collisions, people)
 
@@ -137,8 +148,9 @@ class Replacer:
                 document.name,
             )
         if not OPERATORS[rule.operator].may_repeat:
+            source = document.text
             for span, text in zip(spans, texts, strict=True):
-                if holds(text, document.text[span.start : span.end]):
+                if holds(text, source[span.start : span.end]):
                     raise ConfigError(
                         f"the operator {rule.operator!r} left a span of category {span.category} readable",
                         "redact this category in the policy; the document was not passed on",

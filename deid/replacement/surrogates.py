@@ -24,7 +24,7 @@ from deid.replacement.identifiers import replace_code, replace_ssn
 from deid.replacement.institutions import TEMPLATES, initials_of, learn_states, replace_by_template
 from deid.replacement.names import NameMap
 from deid.replacement.people import replace_age, replace_other, replace_profession
-from deid.replacement.permutation import Keyed
+from deid.replacement.permutation import keyed_for
 from deid.replacement.places import Place, PlaceMap
 from deid.replacement.pools import words
 from deid.replacement.scope import Scope, Written
@@ -111,7 +111,8 @@ class SurrogateOperator:
         """Return one surrogate a span, with the collisions and the full names that were replaced."""
         text = document.text
         require_inside(document, (*spans, *document.spans))
-        keyed = Keyed(scope.key, "corpus" if self.corpus else scope.person_scope)
+        person = keyed_for(scope.key, scope.person_scope)
+        keyed = keyed_for(scope.key, "corpus") if self.corpus else person
         known = _original_words(scope.known_names)
         originals = known | _original_words(
             {text[start:end] for start, end in {(s.start, s.end) for s in (*spans, *document.spans)}}
@@ -124,7 +125,6 @@ class SurrogateOperator:
         out: list[str] = [""] * len(spans)
         dated = [i for i, (category, _) in enumerate(found) if category == "DATE"]
         if dated:
-            person = Keyed(scope.key, scope.person_scope) if self.corpus else keyed
             shifted = self.dates.shift(document, [spans[i] for i in dated], scope, person)
             for i, new in zip(dated, shifted, strict=True):
                 out[i] = new
@@ -137,8 +137,8 @@ class SurrogateOperator:
 
 def _original_words(texts: Iterable[str]) -> frozenset[str]:
     """Return the keys of the words of originals that no surrogate may be; generic words and short ones may."""
-    found = {name_key(word) for text in texts for word in _WORD.findall(text) if len(word) > 2}
-    return frozenset(found - _generic())
+    words = {word for word in _WORD.findall("\n".join(texts)) if len(word) > 2}
+    return frozenset(map(name_key, words)) - _generic()
 
 
 def _fill(page: _Page, spans: Sequence[Span], found: Sequence[tuple[str, str]], out: list[str]) -> dict[str, str]:
@@ -160,7 +160,13 @@ def _fill(page: _Page, spans: Sequence[Span], found: Sequence[tuple[str, str]], 
             place = Place(spans[i].start, spans[i].end, category, text)
             out[i] = _until_new(category, text, partial(_place, page, place))
         elif category in _NAMES:
-            first(i, lambda _, text, __: names.replace(text, parsed[text]))
+            new = done.get(found[i])
+            if new is None:
+                new = names.replace(text, parsed[text])
+                if not new or text.casefold() in new.casefold():
+                    new = tag(category, text)
+                done[found[i]] = new
+            out[i] = new
         elif category != "DATE":
             later.append(i)
     acronyms = any(category in TEMPLATES and text.isupper() and " " not in text for category, text in found)
@@ -191,17 +197,20 @@ def _remove_originals(page: _Page, found: Sequence[tuple[str, str]], out: list[s
     """Replace once more whatever holds an original of five or more characters as a word, else write a tag."""
     originals = {text.casefold() for _, text in found if len(text) >= _LONG}
     joined = "\n".join(out).casefold()
+    written = frozenset(_RUN.findall(joined))
+    present = sorted(
+        o
+        for o in originals
+        if o in written or (not o.isalnum() and written.issuperset(_RUN.findall(o)) and o in joined)
+    )
+    if not present:
+        return
     places: dict[str, set[int]] = {}  # word -> surrogates that hold it
     for i, new in enumerate(out):
         for word in _RUN.findall(new.casefold()):
             places.setdefault(word, set()).add(i)
-    present = sorted(
-        o
-        for o in originals
-        if o in places or (not o.isalnum() and places.keys() >= set(_RUN.findall(o)) and o in joined)
-    )
     starts: dict[str, list[str]] = {}
-    for original in originals if present else ():
+    for original in originals:
         starts.setdefault(original[:_LONG], []).append(original)
     for original in present:
         whole = re.compile(rf"(?<!\w){re.escape(original)}(?!\w)", re.IGNORECASE)
