@@ -458,6 +458,7 @@ PyMODINIT_FUNC PyInit__native(void)
         const char *name;
         PyType_Spec *spec;
     } types[] = {
+        {"Draws", &draws_spec},
         {"Labeller", &labeller_spec},
         {"Lookup", &lookup_spec},
         {"Persons", &persons_spec},

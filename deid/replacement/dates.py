@@ -389,7 +389,11 @@ def _by_run(originals: Iterable[str]) -> _Originals:
 def _holds(new: str, originals: _Originals) -> bool:
     """Tell whether a surrogate holds an original as a word."""
     low = new.casefold()
-    return any([has_word(low, o) for run in ("", *_RUN.findall(low)) for o in originals.get(run, ()) if o in low])
+    for run in ("", *_RUN.findall(low)):
+        for original in originals.get(run, ()):
+            if original in low and has_word(low, original):
+                return True
+    return False
 
 
 def _written(text: str, tokens: Sequence[Token] | None, context: _Context, originals: _Originals) -> str:

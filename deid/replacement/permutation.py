@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from math import isqrt
 
+from deid.compiled import native
 from deid.keys import Key
 
 __all__ = ["Keyed", "keyed_for"]
@@ -27,6 +28,7 @@ _DRAWS = struct.Struct(">32H").unpack
 # four rounds of a pseudorandom function make a strong pseudorandom permutation (Luby and Rackoff 1988)
 _ROUNDS = tuple((step, bytes([step])) for step in range(4))
 _ROUNDS_BACK = _ROUNDS[::-1]
+_COMPILED = 1 << 62  # sets that the compiled permutation is for
 _SCOPES = 64
 _MAX_BITS = 800  # beyond that a round's 512-bit digest would no longer be uniform over half of the set
 
@@ -44,6 +46,7 @@ class Keyed:
 
     def __init__(self, key: Key, *scope: str) -> None:
         self._seed = key.mac("surrogate", *scope)
+        self._draws = native.Draws(self._seed) if native is not None else None
 
     @cached_property
     def _base(self) -> hashlib.blake2b:
@@ -51,6 +54,8 @@ class Keyed:
 
     def number(self, *parts: str) -> int:
         """Return a keyed 512-bit number for ``parts``; take it modulo n for a choice among n."""
+        if self._draws is not None:
+            return int.from_bytes(self._draws.number(*parts), "big")
         state = self._base.copy()
         coded = [part.encode("utf-8", "surrogatepass") for part in parts]
         state.update(b"".join([b"%d:%b" % (len(raw), raw) for raw in coded]))  # lengths: no two lists collide
@@ -68,6 +73,9 @@ class Keyed:
         inverse : bool
             Apply the inverse permutation.
         """
+        if self._draws is not None and 0 <= index < size < _COMPILED:
+            place: int = self._draws.permute(what, index, size, inverse)
+            return place
         if size.bit_length() > _MAX_BITS:
             raise ValueError("the set is too large for one permutation")
         if size <= _SHUFFLED:
@@ -128,6 +136,9 @@ class Keyed:
     def shuffle(self, what: str, items: Sequence[str]) -> list[str]:
         """Return ``items`` (32 at most) in a keyed order."""
         order = list(items)
+        if self._draws is not None:
+            self._draws.shuffle(what, order)
+            return order
         state = self._base.copy()
         state.update(b"shuffle\0" + what.encode("utf-8", "surrogatepass"))
         for last, draw in zip(range(len(order) - 1, 0, -1), _DRAWS(state.digest()), strict=False):

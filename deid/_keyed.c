@@ -1,0 +1,336 @@
+/* Keyed numbers and permutations; the oracle is the Python route of deid.replacement.permutation, which has BLAKE2b of
+ * hashlib. BLAKE2b as RFC 7693 describes it, with a key and a digest of 64 bytes.
+ */
+#include "_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 128, DIGEST = 64, SHUFFLED = 32, ROUNDS = 4, MOST_BITS = 62 };
+
+typedef struct {
+    PyObject_HEAD
+    uint64_t start[8], state[8]; /* before and behind the block of the key */
+    uint8_t key[BLOCK];
+} Draws;
+
+static const uint64_t IV[8] = {0x6a09e667f3bcc908u, 0xbb67ae8584caa73bu, 0x3c6ef372fe94f82bu, 0xa54ff53a5f1d36f1u,
+                               0x510e527fade682d1u, 0x9b05688c2b3e6c1fu, 0x1f83d9abfb41bd6bu, 0x5be0cd19137e2179u};
+static const uint8_t SIGMA[10][16] = {
+    {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
+    {11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4}, {7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8},
+    {9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13}, {2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9},
+    {12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11}, {13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10},
+    {6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5}, {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0}};
+
+static uint64_t little(const uint8_t *p)
+{
+    uint64_t x = 0;
+    for (int i = 8; i--;)
+        x = x << 8 | p[i];
+    return x;
+}
+
+static uint64_t turned(uint64_t x, int by) { return x >> by | x << (64 - by); }
+
+static void mix(uint64_t *v, int a, int b, int c, int d, uint64_t x, uint64_t y)
+{
+    v[a] += v[b] + x;
+    v[d] = turned(v[d] ^ v[a], 32);
+    v[c] += v[d];
+    v[b] = turned(v[b] ^ v[c], 24);
+    v[a] += v[b] + y;
+    v[d] = turned(v[d] ^ v[a], 16);
+    v[c] += v[d];
+    v[b] = turned(v[b] ^ v[c], 63);
+}
+
+static void compress(uint64_t *h, const uint8_t *block, uint64_t count, int last)
+{
+    uint64_t v[16], m[16];
+    for (int i = 0; i < 16; i++)
+        m[i] = little(block + 8 * i);
+    memcpy(v, h, 64);
+    memcpy(v + 8, IV, 64);
+    v[12] ^= count;
+    if (last)
+        v[14] = ~v[14];
+    for (int round = 0; round < 12; round++) {
+        const uint8_t *s = SIGMA[round % 10];
+        for (int i = 0; i < 4; i++)
+            mix(v, i, 4 + i, 8 + i, 12 + i, m[s[2 * i]], m[s[2 * i + 1]]);
+        for (int i = 0; i < 4; i++)
+            mix(v, i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4, m[s[8 + 2 * i]], m[s[9 + 2 * i]]);
+    }
+    for (int i = 0; i < 8; i++)
+        h[i] ^= v[i] ^ v[i + 8];
+}
+
+static void digest(const Draws *self, const uint8_t *message, size_t size, uint8_t *out)
+{
+    uint64_t h[8], count = BLOCK;
+    memcpy(h, size ? self->state : self->start, sizeof h);
+    if (!size)
+        compress(h, self->key, BLOCK, 1);
+    while (size) {
+        uint8_t block[BLOCK] = {0};
+        const size_t taken = size < BLOCK ? size : BLOCK;
+        memcpy(block, message, taken);
+        message += taken;
+        size -= taken;
+        count += taken;
+        compress(h, block, count, !size);
+    }
+    for (int i = 0; i < DIGEST; i++)
+        out[i] = (uint8_t)(h[i / 8] >> 8 * (i % 8));
+}
+
+static int draws_init(PyObject *object, PyObject *args, PyObject *options)
+{
+    Draws *self = (Draws *)object;
+    static char *names[] = {"seed", NULL};
+    Py_buffer seed;
+    if (!PyArg_ParseTupleAndKeywords(args, options, "y*", names, &seed))
+        return -1;
+    const int fits = seed.len >= 1 && seed.len <= DIGEST;
+    if (fits) {
+        memset(self->key, 0, BLOCK);
+        memcpy(self->key, seed.buf, (size_t)seed.len);
+        memcpy(self->start, IV, sizeof IV);
+        self->start[0] ^= 0x01010000u ^ (uint64_t)seed.len << 8 ^ DIGEST;
+        memcpy(self->state, self->start, sizeof IV);
+        compress(self->state, self->key, BLOCK, 0);
+    } else
+        PyErr_SetString(PyExc_ValueError, "a seed of 1 to 64 bytes is wanted");
+    PyBuffer_Release(&seed);
+    return fits ? 0 : -1;
+}
+
+/* A text as UTF-8, lone surrogates as well; behind `used` bytes of a buffer. -1 with an exception. */
+typedef struct {
+    uint8_t *at, first[256];
+    size_t used, room;
+} Message;
+
+static int append(Message *message, const void *bytes, size_t size)
+{
+    if (message->used + size > message->room) {
+        const size_t room = 2 * (message->used + size);
+        uint8_t *grown = message->at == message->first ? malloc(room) : realloc(message->at, room);
+        if (!grown) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        if (message->at == message->first)
+            memcpy(grown, message->first, message->used);
+        message->at = grown;
+        message->room = room;
+    }
+    memcpy(message->at + message->used, bytes, size);
+    message->used += size;
+    return 0;
+}
+
+static int append_text(Message *message, PyObject *text, int with_size)
+{
+    if (!PyUnicode_Check(text)) {
+        PyErr_SetString(PyExc_TypeError, "a text is wanted");
+        return -1;
+    }
+    PyObject *coded = NULL;
+    const char *bytes;
+    Py_ssize_t size = 0;
+    if (PyUnicode_IS_ASCII(text)) {
+        bytes = PyUnicode_DATA(text);
+        size = PyUnicode_GET_LENGTH(text);
+    } else {
+        coded = PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass");
+        if (!coded)
+            return -1;
+        bytes = PyBytes_AS_STRING(coded);
+        size = PyBytes_GET_SIZE(coded);
+    }
+    char head[24];
+    const int length = with_size ? snprintf(head, sizeof head, "%lld:", (long long)size) : 0;
+    const int failed = append(message, head, (size_t)length) || append(message, bytes, (size_t)size);
+    Py_XDECREF(coded);
+    return failed ? -1 : 0;
+}
+
+static void begin(Message *message)
+{
+    message->at = message->first;
+    message->used = 0;
+    message->room = sizeof message->first;
+}
+
+static void discard(Message *message)
+{
+    if (message->at != message->first)
+        free(message->at);
+}
+
+/* number(*parts) -> the digest of the parts, each behind its length */
+static PyObject *draws_number(PyObject *object, PyObject *const *parts, Py_ssize_t count)
+{
+    Message message;
+    begin(&message);
+    int failed = 0;
+    for (Py_ssize_t i = 0; !failed && i < count; i++)
+        failed = append_text(&message, parts[i], 1);
+    uint8_t out[DIGEST];
+    if (!failed)
+        digest((Draws *)object, message.at, message.used, out);
+    discard(&message);
+    return failed ? NULL : PyBytes_FromStringAndSize((char *)out, DIGEST);
+}
+
+/* Draws for a shuffle: 32 numbers of 16 bits. */
+static int draws_for(PyObject *object, const char *kind, size_t size, PyObject *what, unsigned *draw)
+{
+    Message message;
+    begin(&message);
+    const int failed = append(&message, kind, size) || append_text(&message, what, 0);
+    uint8_t out[DIGEST];
+    if (!failed)
+        digest((Draws *)object, message.at, message.used, out);
+    discard(&message);
+    for (int i = 0; !failed && i < SHUFFLED; i++)
+        draw[i] = (unsigned)out[2 * i] << 8 | out[2 * i + 1];
+    return failed ? -1 : 0;
+}
+
+/* shuffle(what, items): a list of 32 items at most is brought into a keyed order */
+static PyObject *draws_shuffle(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    unsigned draw[SHUFFLED];
+    if (count != 2 || !PyList_CheckExact(args[1]) || PyList_GET_SIZE(args[1]) > SHUFFLED) {
+        PyErr_SetString(PyExc_TypeError, "a text and a list of 32 items at most are wanted");
+        return NULL;
+    }
+    if (draws_for(object, "shuffle", sizeof "shuffle", args[0], draw))
+        return NULL;
+    for (Py_ssize_t last = PyList_GET_SIZE(args[1]) - 1, i = 0; last > 0; last--, i++) {
+        const Py_ssize_t place = draw[i] % (size_t)(last + 1);
+        PyObject *moved = PyList_GET_ITEM(args[1], last);
+        PyList_SET_ITEM(args[1], last, PyList_GET_ITEM(args[1], place));
+        PyList_SET_ITEM(args[1], place, moved);
+    }
+    Py_RETURN_NONE;
+}
+
+static void swap(uint64_t *index, uint64_t last, unsigned draw)
+{
+    const uint64_t place = draw % (last + 1);
+    if (*index == last)
+        *index = place;
+    else if (*index == place)
+        *index = last;
+}
+
+static uint64_t remainder_of(const uint8_t *number, int bytes, uint64_t modulus)
+{
+    uint64_t rest = 0;
+    for (int i = 0; i < bytes; i++)
+        rest = (rest << 8 | number[i]) % modulus;
+    return rest;
+}
+
+static uint64_t root_above(uint64_t size)
+{
+    uint64_t root = (uint64_t)sqrt((double)(size - 1));
+    while (root * root > size - 1)
+        root--;
+    while ((root + 1) * (root + 1) <= size - 1)
+        root++;
+    return root + 1;
+}
+
+static int feistel(const Draws *self, Message *message, uint64_t *index, uint64_t size, int inverse)
+{
+    const uint64_t wide = root_above(size), high = (size + wide - 1) / wide;
+    char tail[32];
+    const int length = snprintf(tail, sizeof tail, "%c%llu%c", 0, (unsigned long long)size, 0);
+    if (append(message, tail, (size_t)length))
+        return -1;
+    int width = 0;
+    while (width < 8 && wide >> 8 * width)
+        width++;
+    const uint8_t room[9] = {0};
+    const size_t before = message->used;
+    if (append(message, room, (size_t)width + 1))
+        return -1;
+    do {
+        uint64_t left = *index / high, right = *index % high;
+        for (int i = 0; i < ROUNDS; i++) {
+            const int step = inverse ? ROUNDS - 1 - i : i;
+            const uint64_t seen = step & 1 ? left : right, modulus = step & 1 ? high : wide;
+            uint8_t *to = message->at + before, out[DIGEST];
+            to[0] = (uint8_t)step;
+            for (int k = 0; k < width; k++)
+                to[1 + k] = (uint8_t)(seen >> 8 * (width - 1 - k));
+            digest(self, message->at, message->used, out);
+            uint64_t value = remainder_of(out, width + 8, modulus);
+            if (inverse && value)
+                value = modulus - value;
+            if (step & 1)
+                right = (right + value) % high;
+            else
+                left = (left + value) % wide;
+        }
+        *index = left * high + right;
+    } while (*index >= size);
+    return 0;
+}
+
+/* permute(what, index, size, inverse) -> where a keyed permutation of range(size) sends index; size below 2**62 */
+static PyObject *draws_permute(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 4) {
+        PyErr_SetString(PyExc_TypeError, "permute(what, index, size, inverse)");
+        return NULL;
+    }
+    const long long given = PyLong_AsLongLong(args[1]), size = PyLong_AsLongLong(args[2]);
+    const int inverse = PyObject_IsTrue(args[3]);
+    if (PyErr_Occurred())
+        return NULL;
+    if (size < 1 || size >> MOST_BITS || given < 0 || given >= size) {
+        PyErr_SetString(PyExc_ValueError, "no index of a set of less than 2**62");
+        return NULL;
+    }
+    uint64_t index = (uint64_t)given;
+    if (size <= SHUFFLED) {
+        unsigned draw[SHUFFLED];
+        if (draws_for(object, "order", sizeof "order", args[0], draw))
+            return NULL;
+        for (int i = 0; i < size - 1; i++) {
+            const int turn = inverse ? (int)size - 2 - i : i;
+            swap(&index, (uint64_t)size - 1 - (uint64_t)turn, draw[turn]);
+        }
+        return PyLong_FromUnsignedLongLong(index);
+    }
+    Message message;
+    begin(&message);
+    const int failed =
+        append_text(&message, args[0], 0) || feistel((Draws *)object, &message, &index, (uint64_t)size, inverse);
+    discard(&message);
+    return failed ? NULL : PyLong_FromUnsignedLongLong(index);
+}
+
+static PyMethodDef methods[] = {
+    {"number", (PyCFunction)(void (*)(void))draws_number, METH_FASTCALL, "number(*parts) -> 64 bytes"},
+    {"permute", (PyCFunction)(void (*)(void))draws_permute, METH_FASTCALL, "permute(what, index, size, inverse) -> place"},
+    {"shuffle", (PyCFunction)(void (*)(void))draws_shuffle, METH_FASTCALL, "shuffle(what, list): in place"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_init, draws_init},
+    {Py_tp_new, PyType_GenericNew},
+    {Py_tp_methods, methods},
+    {Py_tp_doc, "Draws(seed): keyed numbers and permutations."},
+    {0, NULL},
+};
+
+PyType_Spec draws_spec = {"deid._native.Draws", sizeof(Draws), 0, Py_TPFLAGS_DEFAULT, slots};
