@@ -445,6 +445,9 @@ static PyMethodDef methods[] = {
      "margin, l, rate, pull, drop, random) -> loss"},
     {"abbreviating", py_abbreviating, METH_VARARGS,
      "abbreviating(folded, starts, ends, longest) -> a byte a word: 1 for full stops right behind a short word"},
+    {"raised", py_raised, METH_VARARGS, "raised(posts, group) -> how sure each span is when others speak for it too, or None"},
+    {"clusters", py_clusters, METH_O,
+     "clusters(spans) -> [(first, stop, best)]: spans that hang together, and which one covers all and wins, or -1"},
     {"quicken", quicken, METH_VARARGS, "quicken(class, fields, values): make objects of a data class without its initializer"},
     {NULL, NULL, 0, NULL},
 };

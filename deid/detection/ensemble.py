@@ -19,9 +19,8 @@ In this order:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
 from pathlib import Path
 
 import regex
@@ -33,6 +32,7 @@ from deid.detection.fields import Scan
 from deid.detection.lexicon import Lexicon, classes_of, load_lexicon
 from deid.detection.misreading import decipher
 from deid.detection.normalize import Normalized, normalize
+from deid.detection.overlaps import decide, raise_scores, score_of
 from deid.detection.passages import passages
 from deid.detection.person_words import PERSON
 from deid.detection.recognizer import Recognizer
@@ -48,7 +48,8 @@ _GRAMMATICAL = frozenset(("NAME", "LOCATION", "PROFESSION"))
 _CLINICAL = classes_of("clinical", "section", "eponym", "device", "function")
 _EVIDENCE = 0.2
 """Least certainty of a rule's candidate that may be raised by another recognizer."""
-_START = attrgetter("start")
+_OPENERS = frozenset("(#+'\u2018\u2019@*[")
+"""Signs that a span may begin with."""
 _JOINS = {
     "NAME": regex.compile(r"[ \u00a0]{1,2}|-"),
     "DATE": regex.compile(r",?[ \u00a0]{1,2}"),
@@ -162,24 +163,25 @@ class Ensemble:
         """Find PHI in a normalized document; what was posted is added to the posts, where they are wanted."""
         posted, scene = self._post(document)
         posted.sort(key=lambda p: (p[1].start, p[1].end, p[0]))
-        raised = _raise(posted)
-        fates = [self._fate(scene, span) for span in raised]
+        raised = raise_scores(posted)
+        sure = max(self.strong, self.threshold)
+        fates = ["accepted" if s.score is None or s.score >= sure else self._fate(scene, s) for s in raised]
         accepted = [span for span, fate in zip(raised, fates, strict=True) if fate == "accepted"]
         again = list(find_again(scene, accepted, self.strong)) if self.consistency else []
-        accepted += (span for span in again if _score(span) >= self.threshold)
-        spans = _join(scene, _decide(settle_categories(scene, accepted)))
+        accepted += (span for span in again if score_of(span) >= self.threshold)
+        spans = _join(scene, decide(settle_categories(scene, accepted)))
         if self.to_canonical:
             spans = [s.named(canonical(s.category)) for s in spans]
         if posts is not None:
             for (rank, span), weighed, fate in zip(posted, raised, fates, strict=True):
-                posts.append(Post(rank, self.recognizers[rank].name, span, _score(weighed), fate))
+                posts.append(Post(rank, self.recognizers[rank].name, span, score_of(weighed), fate))
             for span in again:
-                fate = "accepted" if _score(span) >= self.threshold else "weak"
-                posts.append(Post(len(self.recognizers), "consistency", span, _score(span), fate))
+                fate = "accepted" if score_of(span) >= self.threshold else "weak"
+                posts.append(Post(len(self.recognizers), "consistency", span, score_of(span), fate))
         return spans, scene
 
     def _fate(self, scene: Scene, span: Span) -> str:
-        score = 1.0 if span.score is None else span.score
+        score = score_of(span)
         if score < self.strong and _is_clinical(scene, span):
             return "vetoed"
         return "accepted" if score >= self.threshold else "weak"
@@ -218,64 +220,6 @@ def readings(text: str, lexicon: Lexicon) -> tuple[str, ...]:
     return (text,) if other == text else (text, other)
 
 
-def _score(span: Span) -> float:
-    """Return the certainty of a span; a recognizer without scores is certain."""
-    return 1.0 if span.score is None else span.score
-
-
-def _weight(span: Span) -> tuple[float, int]:
-    """Return what decides between spans: the certainty, then the length."""
-    return (1.0 if span.score is None else span.score), span.end - span.start
-
-
-def _raise(posts: Sequence[tuple[int, Span]]) -> list[Span]:
-    """Let overlapping spans of different recognizers in the same group raise each other; posts sorted by position."""
-    result = [span for _, span in posts]
-    if len({rank for rank, _ in posts}) < 2:
-        return result
-    for first, stop in _clusters(result):
-        if stop - first < 2:
-            continue
-        partners: dict[int, dict[int, float]] = {}
-        for a in range(first, stop - 1):
-            rank, span = posts[a]
-            end, category, score = span.end, span.category, 1.0 if span.score is None else span.score
-            for b in range(a + 1, stop):
-                other_rank, other = posts[b]
-                if other.start >= end:
-                    break
-                if other_rank == rank or not (other.category == category or group(other.category) == group(category)):
-                    continue
-                for number, beside, raising in ((a, other_rank, _score(other)), (b, rank, score)):
-                    held = partners.get(number)
-                    if held is None:
-                        partners[number] = {beside: raising}
-                    elif raising > held.get(beside, 0.0):
-                        held[beside] = raising
-        for number, held in partners.items():
-            span = result[number]
-            rest = 1.0 - (1.0 if span.score is None else span.score)
-            for score in held.values():
-                rest *= 1.0 - score
-            raised = round(1.0 - rest, 4) if rest else 1.0
-            if raised != span.score:
-                result[number] = span.scored(raised)
-    return result
-
-
-def _clusters(spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
-    """Yield first and one past the last of spans that hang together; spans sorted by their start."""
-    first = reach = 0
-    for number, span in enumerate(spans):
-        if span.start >= reach and number > first:
-            yield first, number
-            first = number
-        if span.end > reach:
-            reach = span.end
-    if spans:
-        yield first, len(spans)
-
-
 def _is_clinical(scene: Scene, span: Span) -> bool:
     """Tell whether all words of a name, place or occupation are clinical language."""
     if group(span.category) not in _GRAMMATICAL or span.category in ("USERNAME", "ROOM"):
@@ -298,57 +242,24 @@ def _clinical(scene: Scene, index: int) -> bool:
     return bool(classes & _CLINICAL) and not classes & PERSON
 
 
-def _decide(spans: Sequence[Span]) -> list[Span]:
-    """Resolve overlaps; the union of all spans stays covered."""
-    ordered = sorted(spans, key=_START)  # stable: equal starts stay in order of precedence
-    kept: list[Span] = []
-    for first, stop in _clusters(ordered):
-        if stop - first == 1:
-            kept.append(ordered[first])
-        else:
-            kept += _decide_cluster(ordered[first:stop])
-    return kept
-
-
-def _decide_cluster(spans: Sequence[Span]) -> list[Span]:
-    """Resolve the overlaps of spans that hang together, sorted by their start."""
-    first, last = spans[0].start, max(s.end for s in spans)
-    best = max(spans, key=_weight)  # the first of equals
-    if best.start == first and best.end == last:
-        return [best]  # as nearly always
-    taken = bytearray(last - first)
-    kept = []
-    for span in sorted(spans, key=_weight, reverse=True):  # stable: equals stay in order
-        at = span.start
-        while at < span.end:
-            end = at
-            while end < span.end and not taken[end - first]:
-                end += 1
-            if end > at:
-                kept.append(span.moved(at, end))
-            at = end + 1
-        taken[span.start - first : span.end - first] = b"\1" * len(span)
-    return sorted(kept)
-
-
 def _join(scene: Scene, spans: Sequence[Span]) -> list[Span]:
     """Trim remainders to their words, and join adjacent pieces of one name, date or address."""
     text = scene.view.text
     joined: list[Span] = []
     for span in spans:
         start, end = span.start, span.end
-        while start < end and not text[start].isalnum() and text[start] not in "(#+'\u2018\u2019@*[":
+        while start < end and not text[start].isalnum() and text[start] not in _OPENERS:
             start += 1
         while end > start and text[end - 1].isspace():
             end -= 1
-        if start >= end or not any(c.isalnum() for c in text[start:end]):
+        if start >= end or not (text[start].isalnum() or any(c.isalnum() for c in text[start:end])):
             continue
         span = span.moved(start, end)
         before = joined[-1] if joined else None
         if before is not None and before.category == span.category:
             gap = _JOINS.get(group(span.category)) or _JOINS.get(span.category)
             if gap is not None and gap.fullmatch(text, before.end, span.start):
-                best = max(before, span, key=_score)
+                best = max(before, span, key=score_of)
                 joined[-1] = best.moved(before.start, span.end)
                 continue
         joined.append(span)

@@ -1,0 +1,113 @@
+"""Which spans overlap: those of several recognizers raise each other, and one wins where they contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+
+from deid.compiled import native
+from deid.document import Span
+from deid.phi import group
+
+__all__ = ["decide", "raise_scores", "score_of"]
+
+_START = attrgetter("start")
+
+
+def score_of(span: Span) -> float:
+    """Return the certainty of a span; a recognizer without scores is certain."""
+    return 1.0 if span.score is None else span.score
+
+
+def raise_scores(posts: Sequence[tuple[int, Span]]) -> list[Span]:
+    """Let overlapping spans of different recognizers in the same group raise each other.
+
+    Parameters
+    ----------
+    posts : sequence of (int, Span)
+        Number of a recognizer, and what it found; sorted by the spans' start.
+
+    Returns
+    -------
+    list of Span
+        The spans, with 1 - (1 - a)(1 - b) for their score where others overlap them; of each recognizer the surest
+        counts.
+    """
+    scores = _raised(posts) if native is None else native.raised(tuple(posts), group)
+    return [
+        span if score is None else span.scored(score if score == 1.0 else round(score, 4))
+        for (_, span), score in zip(posts, scores, strict=True)
+    ]
+
+
+def _raised(posts: Sequence[tuple[int, Span]]) -> list[float | None]:
+    """Return how sure each span is when others speak for it too, None where none does."""
+    partners: list[dict[int, float]] = [{} for _ in posts]
+    for a, (rank, span) in enumerate(posts):
+        for b in range(a + 1, len(posts)):
+            other_rank, other = posts[b]
+            if other.start >= span.end:
+                break
+            if other_rank != rank and group(other.category) == group(span.category):
+                partners[a][other_rank] = max(partners[a].get(other_rank, 0.0), score_of(other))
+                partners[b][rank] = max(partners[b].get(rank, 0.0), score_of(span))
+    scores: list[float | None] = []
+    for (_, span), held in zip(posts, partners, strict=True):
+        rest = 1.0 - score_of(span)
+        for rank in sorted(held):
+            rest *= 1.0 - held[rank]
+        scores.append(1.0 - rest if held else None)
+    return scores
+
+
+def decide(spans: Sequence[Span]) -> list[Span]:
+    """Resolve overlaps; the union of all spans stays covered.
+
+    The higher certainty decides, then the longer span, then the one that was named first; what the loser covers beyond
+    the winner stays covered.
+    """
+    ordered = sorted(spans, key=_START)  # stable: equal starts stay in order of precedence
+    kept: list[Span] = []
+    for first, stop, best in _clusters(ordered) if native is None else native.clusters(ordered):
+        if best >= 0:  # as nearly always
+            kept.append(ordered[best])
+        else:
+            kept += _shared_out(ordered[first:stop])
+    return kept
+
+
+def _clusters(spans: list[Span]) -> list[tuple[int, int, int]]:
+    """Return first and one past the last of spans that hang together, and which one wins and covers all; -1: none."""
+    found = []
+    first = reach = 0
+    for number in range(1, len(spans) + 1):
+        reach = max(reach, spans[number - 1].end)
+        if number == len(spans) or spans[number].start >= reach:
+            best = max(range(first, number), key=lambda i: _weight(spans[i]))  # the first of equals
+            covers = spans[best].start == spans[first].start and spans[best].end == reach
+            found.append((first, number, best if covers else -1))
+            first, reach = number, 0
+    return found
+
+
+def _weight(span: Span) -> tuple[float, int]:
+    """Return what decides between spans: the certainty, then the length."""
+    return score_of(span), len(span)
+
+
+def _shared_out(spans: Sequence[Span]) -> list[Span]:
+    """Resolve the overlaps of spans that hang together, where no single one covers all and wins."""
+    first, last = spans[0].start, max(s.end for s in spans)
+    taken = bytearray(last - first)
+    kept = []
+    for span in sorted(spans, key=_weight, reverse=True):  # stable: equals stay in order
+        at = span.start
+        while at < span.end:
+            end = at
+            while end < span.end and not taken[end - first]:
+                end += 1
+            if end > at:
+                kept.append(span.moved(at, end))
+            at = end + 1
+        taken[span.start - first : span.end - first] = b"\1" * len(span)
+    return sorted(kept)

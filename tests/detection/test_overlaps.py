@@ -1,0 +1,78 @@
+"""The compiled routes that tell which spans overlap equal the Python ones."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deid.compiled import native
+from deid.detection import overlaps
+from deid.detection.overlaps import decide, raise_scores
+from deid.document import Span
+from deid.phi import group
+
+SCORES = st.none() | st.sampled_from([0.0, 0.25, 0.6, 0.85, 1.0]) | st.floats(0, 1)
+SPANS = st.builds(
+    lambda start, size, category, score: Span(start, start + size, category, source="x", score=score),
+    st.integers(0, 60),
+    st.integers(1, 12),
+    st.sampled_from(["PATIENT", "DOCTOR", "DATE", "CITY", "own label"]),
+    SCORES,
+)
+POSTS = st.lists(st.tuples(st.integers(0, 3), SPANS), max_size=30).map(lambda p: sorted(p, key=lambda q: q[1].start))
+
+
+@settings(max_examples=300, deadline=None)
+@given(POSTS)
+def test_spans_raise_each_other_as_far_as_they_speak_for_each_other(posts):
+    raised = raise_scores(posts)
+    for (rank, span), more in zip(posts, raised, strict=True):
+        others = [
+            (r, overlaps.score_of(s))
+            for r, s in posts
+            if r != rank and s.overlaps(span) and group(s.category) == group(span.category)
+        ]
+        rest = 1.0 - overlaps.score_of(span)
+        for number in {r for r, _ in others}:
+            rest *= 1.0 - max(score for r, score in others if r == number)
+        assert more.score == (pytest.approx(1 - rest, abs=1e-4) if others else span.score)
+        assert (more.start, more.end, more.category, more.source) == (span.start, span.end, span.category, "x")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(SPANS, max_size=30))
+def test_what_was_accepted_stays_covered_once(spans):
+    decided = decide(spans)
+    covered = [i for s in decided for i in range(s.start, s.end)]
+    assert sorted(covered) == sorted({i for s in spans for i in range(s.start, s.end)})
+    assert [s.start for s in decided] == sorted(s.start for s in decided)
+
+
+@pytest.mark.skipif(native is None, reason="the compiled module is not there")
+@settings(max_examples=500, deadline=None)
+@given(POSTS)
+def test_both_routes_agree(posts):
+    spans = [span for _, span in posts]
+    assert native.raised(tuple(posts), group) == overlaps._raised(posts)
+    assert native.clusters(spans) == overlaps._clusters(spans)
+
+
+@pytest.mark.skipif(native is None, reason="the compiled module is not there")
+def test_errors_are_passed_on():
+    span = Span(0, 2, "DATE")
+    for wrong in (
+        (span,),
+        ((0, "text"),),
+        ((-1, span),),
+        ((0, Span("a", 2, "DATE")),),
+        ((0, Span(0, 1, "X", score="a")),),
+    ):
+        with pytest.raises((TypeError, AttributeError, ValueError)):
+            native.raised(wrong, group)
+    with pytest.raises(ZeroDivisionError):
+        native.raised(((0, span), (1, Span(0, 2, "CITY"))), lambda category: 1 / 0)
+    with pytest.raises(TypeError):
+        native.clusters((span,))
+    with pytest.raises(AttributeError):
+        native.clusters([span, "text"])
