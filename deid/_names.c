@@ -13,11 +13,11 @@ enum { MOST_NAMES = 6, MOST_INITIALS = 3, ROOM = 16 };
 /* Bits that Python names: single classes, joined ones, cues. */
 #define CLASSES(X)                                                                                                    \
     X(given) X(last) X(word) X(function) X(suffix) X(relation) X(role) X(credential) X(particle) X(street_prefix)     \
-    X(person_verb) X(person_verb_strong) X(patient_word) X(eponym_head) X(title_doctor)
+    X(person_verb) X(person_verb_strong) X(patient_word) X(eponym_head) X(title) X(title_doctor) X(state_code)
 #define MASKS(X)                                                                                                      \
     X(person) X(mostly) X(popular) X(ordinary) X(ambiguous) X(stop) X(never) X(related) X(eponym) X(heads) X(places)  \
     X(regions)
-#define CUES(X) X(naming) X(greeting) X(doctor) X(contact) X(closing) X(aged) X(article) X(lives) X(where)
+#define CUES(X) X(naming) X(greeting) X(doctor) X(contact) X(signer) X(closing) X(aged) X(article) X(lives) X(where)
 #define LISTS(X) X(no_initial) X(possessive) X(indefinite) X(and)
 
 typedef struct {
@@ -600,13 +600,18 @@ static void trim(const Persons *n, const Scene *s, Run *run)
     run->initials = kept;
 }
 
-static int post(const Persons *n, const Scene *s, const Run *run, const char *source, double score, PyObject *found)
+static int add_post(PyObject *found, Py_ssize_t first, Py_ssize_t end, const char *category, const char *source,
+                    double score)
 {
-    PyObject *one = Py_BuildValue("nnssd", run->first, run->end, is_clinician(n, s, run) ? "DOCTOR" : "PATIENT", source,
-                                  score);
+    PyObject *one = Py_BuildValue("nnssd", first, end, category, source, score);
     const int failed = !one || PyList_Append(found, one);
     Py_XDECREF(one);
     return failed;
+}
+
+static int post(const Persons *n, const Scene *s, const Run *run, const char *source, double score, PyObject *found)
+{
+    return add_post(found, run->first, run->end, is_clinician(n, s, run) ? "DOCTOR" : "PATIENT", source, score);
 }
 
 static int find_free(const Persons *n, const Scene *s, double least, PyObject *found)
@@ -627,6 +632,113 @@ static int find_free(const Persons *n, const Scene *s, double least, PyObject *f
         if (score >= least && post(n, s, &run, source ? source : "", score, found))
             return -1;
         end = run.end;
+    }
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Whether a name, initials or a title can stand at a word behind a label. */
+static int may_be_value(const Persons *n, const Scene *s, Py_ssize_t i)
+{
+    if (s->classes_of[i] & (n->title | n->title_doctor | n->particle) || name_word(n, s, i, 1))
+        return 1;
+    return (scene_kind(s, i) == UPPER && scene_length(s, i) <= 3) || is_initial(n, s, i);
+}
+
+static Py_ssize_t value_of(const Persons *n, const Scene *s, Py_ssize_t end, int strictly)
+{
+    Py_ssize_t at = end;
+    int strict = 0, breaks = 0;
+    for (; at < s->count && at - end < 4; at++) {
+        const uint32_t sign = scene_sign(s, at);
+        if (!among(sign, ":#=-|.") && sign != 0x2013)
+            break;
+        strict |= among(sign, ":#=|");
+    }
+    if (end < 1 || at >= s->count)
+        return -1;
+    for (Py_ssize_t i = end; i <= at; i++)
+        breaks += scene_breaks(s, i);
+    if (breaks > 1 || (breaks && !strict))
+        return -1;
+    if (strictly && !strict && s->start[at] - s->end[at - 1] <= 2) {
+        int tabs = 0;
+        for (int64_t i = s->end[at - 1]; i < s->start[at]; i++)
+            tabs |= PyUnicode_READ_CHAR(s->text, i) == '\t';
+        if (!tabs)
+            return -1;
+    }
+    return may_be_value(n, s, at) ? at : -1;
+}
+
+static Py_ssize_t initials_at(const Persons *n, const Scene *s, Py_ssize_t i, int *dotted)
+{
+    const Py_ssize_t length = scene_inside(s, i) && scene_kind(s, i) == UPPER ? scene_length(s, i) : 0;
+    *dotted = 0;
+    if (length < 1 || length > 3)
+        return i;
+    if (length > 1)
+        return s->classes_of[i] & (n->ordinary | n->credential | n->state_code | n->suffix) ? i : i + 1;
+    Py_ssize_t end = i;
+    while (is_initial(n, s, end) && scene_sign(s, end + 1) == '.' && (end == i || s->start[end] == s->end[end - 1]))
+        end += 2;
+    *dotted = end - i >= 4 && end - i <= 6;
+    return *dotted ? end : i;
+}
+
+/* Whether the words of a stretch, put together, are a known abbreviation. */
+static int known_letters(const Scene *s, Py_ssize_t first, Py_ssize_t end)
+{
+    PyObject *letters = PyUnicode_FromStringAndSize(NULL, 0);
+    for (Py_ssize_t i = first; letters && i < end; i++)
+        if (scene_is_word(s, i))
+            PyUnicode_Append(&letters, scene_word(s, i));
+    const int known = letters ? PySequence_Contains(s->letters, letters) : 0;
+    Py_XDECREF(letters);
+    return known > 0;
+}
+
+static double weigh_initials(const Persons *n, const Scene *s, Py_ssize_t i, Py_ssize_t end, int dotted, int *doctor)
+{
+    *doctor = 1;
+    if (credential_follows(n, s, end))
+        return 0.8;
+    const int near = scene_same_line(s, i);
+    const uint64_t lead = near ? scene_classes(s, i - 1) : 0;
+    *doctor = 0;
+    if (lead & (n->title | n->title_doctor | n->relation))
+        return 0.75;
+    if (lead & n->patient_word && (dotted || scene_kind(s, i - 1) != UPPER) && !known_letters(s, i, i + 1))
+        return dotted ? 0.75 : 0.6;
+    if (dotted && person_verb_follows(n, s, end))
+        return 0.75;
+    *doctor = 1;
+    if (dotted)
+        return known_letters(s, i, end) ? 0.0 : 0.6;
+    if (lead & (n->role | n->credential) || (near && s->before[i] & n->cue_signer))
+        return 0.62;
+    const uint32_t before = scene_sign(s, i - 1);
+    const int last = end >= s->count || scene_breaks(s, end);
+    if (among(before, "-/~") || before == 0x2013 || before == 0x2014) {
+        const int apart = s->start[i - 1] > (i > 1 ? s->end[i - 2] : 0);
+        if (apart && (last || scene_sign(s, end) == '.'))
+            return 0.6;
+    }
+    const int closed = among(before, ".);") || (i > 0 && scene_kind(s, i - 1) == NUMBER);
+    return last && closed && near ? 0.56 : 0.0;
+}
+
+static int find_initials(const Persons *n, const Scene *s, double least, double least_loud, PyObject *found)
+{
+    for (Py_ssize_t i = 0; i < s->count;) {
+        int dotted, doctor;
+        const Py_ssize_t end = initials_at(n, s, i, &dotted);
+        if (end > i) {
+            const double score = weigh_initials(n, s, i, end, dotted, &doctor);
+            if (score >= (scene_loud(s, i) ? least_loud : least) &&
+                add_post(found, i, end, doctor ? "DOCTOR" : "PATIENT", "name.initials", score))
+                return -1;
+        }
+        i = end > i ? end : i + 1;
     }
     return PyErr_Occurred() ? -1 : 0;
 }
@@ -745,6 +857,29 @@ static PyObject *py_free(PyObject *object, PyObject *args)
     return found;
 }
 
+static PyObject *py_initials(PyObject *object, PyObject *args)
+{
+    PyObject *scene;
+    double least, least_loud;
+    if (!PyArg_ParseTuple(args, "O!dd", scene_type, &scene, &least, &least_loud))
+        return NULL;
+    PyObject *found = PyList_New(0);
+    if (found && find_initials((const Persons *)object, (const Scene *)scene, least, least_loud, found))
+        Py_CLEAR(found);
+    return found;
+}
+
+static PyObject *py_value(PyObject *object, PyObject *const *args, Py_ssize_t given)
+{
+    const Scene *s;
+    Py_ssize_t end;
+    int strict;
+    if (!arguments(args, given, 3, 3, &s, &end, &strict))
+        return NULL;
+    const Py_ssize_t at = value_of((const Persons *)object, s, end, strict);
+    return PyErr_Occurred() ? NULL : PyLong_FromSsize_t(at);
+}
+
 static int bits_of(PyObject *bits, const char *name, uint64_t *field)
 {
     PyObject *value = PyDict_GetItemString(bits, name);
@@ -811,6 +946,9 @@ static PyMethodDef methods[] = {
     {"is_initial", FAST(py_is_initial), "is_initial(scene, index): whether a word is an initial"},
     {"name_word", FAST(py_name_word), "name_word(scene, index, relaxed): whether a word can be a part of a name"},
     {"credential_follows", FAST(py_credential_follows), "credential_follows(scene, index): whether letters stand there"},
+    {"value", FAST(py_value), "value(scene, end, strict): the first word of a name behind a label, or -1"},
+    {"initials", py_initials, METH_VARARGS,
+     "initials(scene, least, least_loud) -> [(first, end, category, source, score)] of initials of persons"},
     {"free", py_free, METH_VARARGS, "free(scene, least) -> [(first, end, category, source, score)] of names in sentences"},
     {NULL, NULL, 0, NULL}};
 

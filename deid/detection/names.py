@@ -46,6 +46,8 @@ _TURNS = 4
 """A label that begins so many lines marks the turns of a dialogue."""
 _LEAST = 0.2
 """Certainty below which a candidate is not posted."""
+_LEAST_LOUD = 0.8
+"""The same of initials in lines of capitals."""
 
 
 def find_names(scene: Scene, labels: Sequence[PersonLabel]) -> list[Span]:
@@ -76,9 +78,9 @@ def _labelled(scene: Scene, labels: Sequence[PersonLabel]) -> Iterator[Span]:
     """Names behind labels, lists of them included."""
     speakers = _speakers(scene, labels)
     for label in labels:
-        if _text_of(scene, label) in speakers:
+        first = at = _value_of(scene, label)
+        if at < 0 or (speakers and _text_of(scene, label) in speakers):
             continue
-        at = _value_of(scene, label)
         category = label.field.category
         for _ in range(8):
             if at < 0:
@@ -88,7 +90,7 @@ def _labelled(scene: Scene, labels: Sequence[PersonLabel]) -> Iterator[Span]:
                 at += 2 if scene.word(at + 1) == "." else 1
             run = read_last_first(scene, at, relaxed=True) or read_run(scene, at, relaxed=True)
             if run is None or vetoed(scene, run):
-                if run is None and at == _value_of(scene, label):
+                if run is None and at == first:
                     yield from _labelled_initials(scene, at, category, label)
                 break
             score = _labelled_score(scene, label, run)
@@ -102,7 +104,12 @@ def _text_of(scene: Scene, label: PersonLabel) -> str:
 
 def _speakers(scene: Scene, labels: Sequence[PersonLabel]) -> frozenset[str]:
     """Return the labels that mark the turns of a dialogue (*Patient: ...*): those that begin many lines."""
-    counts = Counter(_text_of(scene, b) for b in labels if scene.view.breaks[b.first] and scene.word(b.end) == ":")
+    breaks, words = scene.view.breaks, scene.view.folded
+    turns = [b for b in labels if breaks[b.first] and scene.word(b.end) == ":"]
+    # a look at the first word spares most texts the rest
+    if max(Counter(words[b.first] for b in turns).values(), default=0) < _TURNS:
+        return frozenset()
+    counts = Counter(_text_of(scene, b) for b in turns)
     return frozenset(text for text, count in counts.items() if count >= _TURNS)
 
 
@@ -115,6 +122,8 @@ def _labelled_initials(scene: Scene, index: int, category: str, label: PersonLab
 
 def _value_of(scene: Scene, label: PersonLabel) -> int:
     """Return the first word of the value behind a label, -1 when nothing that can be one stands there."""
+    if READER is not None:
+        return READER.value(scene, label.end, label.field.strict)
     at, strict = label.end, False
     while at < len(scene) and at - label.end < 4 and scene.word(at) in _SEPARATORS:
         strict |= scene.word(at) in (":", "#", "=", "|")
@@ -125,7 +134,15 @@ def _value_of(scene: Scene, label: PersonLabel) -> int:
     column = "\t" in scene.view.gap(at) or scene.view.starts[at] - scene.view.ends[at - 1] > 2
     if breaks > 1 or (breaks and not strict) or (label.field.strict and not (strict or column)):
         return -1
-    return at
+    return at if _may_be_value(scene, at) else -1
+
+
+def _may_be_value(scene: Scene, index: int) -> bool:
+    """Tell whether a name, initials or a title can stand at a word behind a label."""
+    if scene.has(index, "title", "title_doctor", "particle") or name_word(scene, index, relaxed=True):
+        return True
+    brief = scene.view.kinds[index] == UPPER and len(scene.view.strings[index]) <= 3
+    return brief or is_initial(scene, index)
 
 
 def _labelled_score(scene: Scene, label: PersonLabel, run: Run) -> float:
@@ -268,6 +285,8 @@ def _blind_relatives(scene: Scene) -> Iterator[Span]:
 
 def _before_credentials(scene: Scene) -> Iterator[Span]:
     """Names before a credential where case is silent: *j. castlebury, md*, also of words that no list has."""
+    if not (scene.quiet or 1 in scene.view.loud):
+        return
     for comma in scene.written((",",)):
         if not 0 < comma < len(scene) - 1 or not scene.blind(comma - 1) or not credential_follows(scene, comma):
             continue
@@ -311,6 +330,9 @@ def _carets(scene: Scene) -> Iterator[Span]:
 
 def _initials(scene: Scene) -> Iterator[Span]:
     """Initials of persons: *JB, RN*; *A.B. is a*; a line that ends in *-JB*."""
+    if READER is not None:
+        yield from (scene.span(*found) for found in READER.initials(scene, _LEAST, _LEAST_LOUD))
+        return
     last = 0
     kinds = scene.view.kinds
     for index in scene.capitals():
@@ -318,7 +340,7 @@ def _initials(scene: Scene) -> Iterator[Span]:
         if end == index:
             continue
         score, category = _weigh_initials(scene, index, end, dotted)
-        if score >= (0.8 if scene.view.loud[index] else _LEAST):
+        if score >= (_LEAST_LOUD if scene.view.loud[index] else _LEAST):
             yield scene.span(index, end, category, "name.initials", score)
         last = end
 

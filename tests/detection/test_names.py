@@ -37,7 +37,9 @@ def found(text):
     # every candidate, however unlikely
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(names, "_LEAST", 0.0)
-        yield [(s, s.source, s.score) for s in names._free(scene)]
+        patch.setattr(names, "_LEAST_LOUD", 0.0)
+        yield [(s, s.source, s.score) for find in (names._free, names._initials) for s in find(scene)]
+    yield [names._value_of(scene, label) for label in labels]
 
 
 def both(text):
@@ -68,6 +70,8 @@ def test_both_routes_find_the_same_names(text):
         "Sincerely,\n\nMary Quimby\nDear Rose,\nlives in Boston, MA\nnamed Lund-Browder is a 45 yo",
         "the patient mary quimby, a 45-year-old, seen with her son dean quimby and j. castlebury, md",
         "SEEN WITH MARY QUIMBY, MD AND ROSE PRICE\nPATIENT SMITH, JOHN A, MD",
+        "Signed by JB, RN. J.B. reports; pt J.B.C. and A.B. -JB\nseen (2020) KQ\nRN: TK\nDr. MI / XY.",
+        "Patient: Mary\nPatient: JB\nPatient: Dr. Rose\nPatient: 12\nPatient: Bo\nAttending\tQuimby\nMother\nRose",
         "",
     ],
 )
@@ -85,8 +89,11 @@ def test_the_reader_refuses_what_is_no_scene():
     for arguments in ((), (scene,), (1, 0), (scene, "x"), (scene, 0, 0, 0)):
         with pytest.raises(TypeError):
             READER.run(*arguments)
-    with pytest.raises(TypeError):
-        READER.free(1, 0.0)
+    assert READER.initials(empty, 0.0, 0.0) == []
+    assert READER.value(empty, 0, True) == READER.value(scene, -5, True) == READER.value(scene, 2, False) == -1
+    for call in (lambda: READER.free(1, 0.0), lambda: READER.initials(1, 0.0, 0.0), lambda: READER.value(scene, 0)):
+        with pytest.raises(TypeError):
+            call()
     with pytest.raises(KeyError):
         native.Persons(CLASSES, CUE_BITS, {}, "")
 
