@@ -34,10 +34,10 @@ def found(text):
     for relaxed in (False, True):
         yield [name_word(scene, i, relaxed) for i in words]
         yield [(read_run(scene, i, relaxed), read_last_first(scene, i, relaxed)) for i in words]
-    # every candidate, however unlikely
+    # every candidate for which anything speaks
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(names, "_LEAST", 0.0)
-        patch.setattr(names, "_LEAST_LOUD", 0.0)
+        patch.setattr(names, "_LEAST", 1e-9)
+        patch.setattr(names, "_LEAST_LOUD", 1e-9)
         yield [(s, s.source, s.score) for find in (names._free, names._initials) for s in find(scene)]
     yield [names._value_of(scene, label) for label in labels]
 
