@@ -462,6 +462,7 @@ PyMODINIT_FUNC PyInit__native(void)
         PyType_Spec *spec;
     } types[] = {
         {"Draws", &draws_spec},
+        {"Finder", &finder_spec},
         {"Labeller", &labeller_spec},
         {"Lookup", &lookup_spec},
         {"Persons", &persons_spec},

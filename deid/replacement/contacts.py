@@ -8,6 +8,7 @@ and the rest is permuted.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 
@@ -46,8 +47,11 @@ def replace_phone(choices: Choices, text: str, step: int = 1) -> str:
     Letters that are no known word (a vanity number) are replaced too. Empty when nothing could be replaced.
     """
     kept = words().kept["phone"]
-    text = _WORD.sub(lambda m: m.group() if name_key(m.group()) in kept else scramble(choices.keyed, m.group()), text)
-    extension = _EXTENSION.search(text)
+    if _WORD.search(text):
+        text = _WORD.sub(
+            lambda m: m.group() if name_key(m.group()) in kept else scramble(choices.keyed, m.group()), text
+        )
+    extension = _EXTENSION.search(text) if "#" in text or _WORD.search(text) else None
     main, rest = (text[: extension.start()], text[extension.start() :]) if extension else (text, "")
     if rest:
         rest = _put_digits(rest, scramble(choices.keyed, "".join(_DIGIT.findall(rest)), "extension", step))
@@ -101,7 +105,7 @@ def _permuted(choices: Choices, digits: str, kept: int, step: int) -> Iterator[s
 
 def _american(choices: Choices, digits: str, step: int) -> Iterator[str]:
     """Yield ``NPA 555 01xx`` for ten digits, ``555 01xx`` for seven, another arrangement for fewer."""
-    codes: list[str] = words().raw["phone"]["area_codes"].split()
+    codes = _area_codes()
     if len(digits) not in (7, 10):
         yield from _permuted(choices, digits, 0, step)
         return
@@ -112,6 +116,11 @@ def _american(choices: Choices, digits: str, step: int) -> Iterator[str]:
         if len(digits) == 10:
             area = digits[:3] if digits[:3] in _TOLL_FREE else codes[number % len(codes)]
         yield f"{area}55501{line:02}"
+
+
+@functools.cache
+def _area_codes() -> tuple[str, ...]:
+    return tuple(words().raw["phone"]["area_codes"].split())
 
 
 def _british(choices: Choices, digits: str, step: int) -> Iterator[str]:

@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
+from typing import Protocol
 
-__all__ = ["has_word", "held", "holds"]
+from deid.compiled import native
 
-_WORD = re.compile(r"[^\W_]+")
-_FEW = 64
-"""Originals up to which a text is searched for each of them; for more it is cut into words once."""
-_HEAD = 3
-"""First words of an original by which it is looked up."""
+__all__ = ["Finder", "finder", "held", "holds", "is_whole"]
+
+
+class Finder(Protocol):
+    """Tells where some strings stand in a text."""
+
+    def places(self, text: str) -> list[tuple[str, int]]:
+        """Return each string with each place where it stands, in order of place, then of the strings."""
+
+
+class _PlainFinder:
+    def __init__(self, strings: Collection[str]) -> None:
+        self._strings = tuple(strings)
+
+    def places(self, text: str) -> list[tuple[str, int]]:
+        present = [string for string in self._strings if string in text]
+        return [
+            (string, at)
+            for at in range(len(text) if present else 0)
+            for string in present
+            if text.startswith(string, at)
+        ]
+
+
+def finder(strings: Collection[str]) -> Finder:
+    """Return what looks for strings, of which none is empty, in time linear in the text."""
+    made: Finder = _PlainFinder(strings) if native is None else native.Finder(strings)
+    return made
 
 
 def holds(text: str, original: str) -> bool:
@@ -31,13 +54,13 @@ def holds(text: str, original: str) -> bool:
         return False
     start = text.find(original)
     while start >= 0:
-        if _alone(text, start, original):
+        if _is_alone(text, start, original):
             return True
         start = text.find(original, start + 1)
     return False
 
 
-def _alone(text: str, start: int, original: str) -> bool:
+def _is_alone(text: str, start: int, original: str) -> bool:
     """Tell whether what stands at a place is no part of a longer word."""
     end = start + len(original)
     return not (start and text[start - 1].isalnum() and original[0].isalnum()) and not (
@@ -45,64 +68,34 @@ def _alone(text: str, start: int, original: str) -> bool:
     )
 
 
-def held(text: str, originals: Collection[str]) -> list[str]:
-    """Return those of many originals that a text holds (see `holds`), in time linear in the text.
+def held(text: str, originals: Collection[str]) -> set[str]:
+    """Return those of many originals that a text holds (see `holds`).
 
     Parameters
     ----------
     text : str
         Case-folded.
     originals : collection of str
-        Case-folded, without blanks at their ends.
+        Case-folded, none empty, without blanks at their ends.
 
     Examples
     --------
-    >>> held("seen by dr. smith of smithfield", ["smith", "field", "of smithfield"])
-    ['smith', 'of smithfield']
+    >>> sorted(held("seen by dr. smith of smithfield", ["smith", "field", "of smithfield"]))
+    ['of smithfield', 'smith']
     """
-    if len(originals) <= _FEW:
-        return [original for original in originals if original in text and holds(text, original)]
-    by_head: dict[tuple[str, ...], list[tuple[int, str]]] = {}
-    found = set()
-    for original in originals:
-        first = _WORD.search(original)
-        if first is not None:
-            by_head.setdefault(tuple(_WORD.findall(original)[:_HEAD]), []).append((first.start(), original))
-        elif text.strip() == original:
-            found.add(original)
-    # a whole word in an original is a whole word of the text
-    words = _WORD.findall(text)
-    met = [
-        (at, head)
-        for size in {len(head) for head in by_head}
-        for at, head in enumerate(zip(*(words[skipped:] for skipped in range(size)), strict=False))
-        if head in by_head
-    ]
-    places = [match.start() for match in _WORD.finditer(text)] if met else []
-    for at, head in met:
-        for before, original in by_head[head]:
-            start = places[at] - before
-            if start >= 0 and text.startswith(original, start) and _alone(text, start, original):
-                found.add(original)
-    return [original for original in originals if original in found]
+    whole = text.strip()
+    return {
+        original
+        for original, at in finder(originals).places(text)
+        if original == whole or (_is_alone(text, at, original) and any(c.isalnum() for c in original))
+    }
 
 
-def has_word(text: str, word: str) -> bool:
-    """Tell whether ``word`` stands in ``text`` with no letter, digit or underscore at either end; case counts.
-
-    Examples
-    --------
-    >>> has_word("mr. smith", "smith"), has_word("smithson", "smith")
-    (True, False)
-    """
-    start = text.find(word)
-    while start >= 0:
-        end = start + len(word)
-        if not (start and _worldly(text[start - 1])) and not (end < len(text) and _worldly(text[end])):
-            return True
-        start = text.find(word, start + 1)
-    return False
+def is_whole(text: str, start: int, word: str) -> bool:
+    """Tell whether ``word``, which stands at ``start``, has no letter, digit or underscore at either end."""
+    end = start + len(word)
+    return not (start and _is_worldly(text[start - 1])) and not (end < len(text) and _is_worldly(text[end]))
 
 
-def _worldly(char: str) -> bool:
+def _is_worldly(char: str) -> bool:
     return char.isalnum() or char == "_"

@@ -18,13 +18,13 @@ from __future__ import annotations
 import calendar
 import datetime
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from deid.document import Document, Span
 from deid.errors import ConfigError
 from deid.replacement.choices import require_inside, tag
-from deid.replacement.containment import has_word
+from deid.replacement.containment import Finder, finder, is_whole
 from deid.replacement.date_forms import Token, tokenize_date
 from deid.replacement.date_words import holiday_of, holidays
 from deid.replacement.permutation import Keyed, keyed_for
@@ -41,7 +41,6 @@ _TRIES = 40
 _MANY = 300
 """Distinct dates from which on no offset will keep all originals away, so that looking for one is vain."""
 _LONG = 5
-_RUN = re.compile(r"\w+")
 _NUMERIC_ORDER = re.compile(r"(?<!\d)(\d{1,2})([-/.])(\d{1,2})\2(?:\d{4}|\d{2})(?!\d)")
 # what belongs together, over the tokens' kinds; commas and words between them do not count
 _UNITS = re.compile(
@@ -344,7 +343,7 @@ class DateShift:
         parsed = {text: tokenize_date(text, spanish=spanish) for text in dict.fromkeys(texts)}
         day_first = _day_first(texts, spanish) if self.day_first is None else self.day_first
         known = {*parsed, *(source[s.start : s.end] for s in document.spans)}
-        originals = _by_run(text.casefold() for text in known if len(text) >= _LONG)
+        originals = finder([text.casefold() for text in known if len(text) >= _LONG])
         year = scope.reference_date.year if scope.reference_date else _PLAIN_YEAR
         usual: dict[str, str] = {}
         # where no other document has to agree, an offset is looked for that brings no original back
@@ -374,29 +373,13 @@ def _day_first(texts: Sequence[str], spanish: bool) -> bool:
     return votes > 0 or (votes == 0 and spanish)
 
 
-_Originals = Mapping[str, Sequence[str]]
-"""Originals, case-folded, by their first run of letters and digits."""
-
-
-def _by_run(originals: Iterable[str]) -> _Originals:
-    found: dict[str, list[str]] = {}
-    for original in originals:
-        run = _RUN.search(original)
-        found.setdefault(run.group() if run else "", []).append(original)
-    return found
-
-
-def _holds(new: str, originals: _Originals) -> bool:
+def _holds(new: str, originals: Finder) -> bool:
     """Tell whether a surrogate holds an original as a word."""
     low = new.casefold()
-    for run in ("", *_RUN.findall(low)):
-        for original in originals.get(run, ()):
-            if original in low and has_word(low, original):
-                return True
-    return False
+    return any(is_whole(low, at, original) for original, at in originals.places(low))
 
 
-def _written(text: str, tokens: Sequence[Token] | None, context: _Context, originals: _Originals) -> str:
+def _written(text: str, tokens: Sequence[Token] | None, context: _Context, originals: Finder) -> str:
     """Return a shifted date; a tag for a text that is no date or would stay as it is."""
     if not tokens:
         return tag("DATE", text)

@@ -19,6 +19,7 @@ from deid.identity import name_key
 from deid.phi import canonical
 from deid.replacement.choices import Choices, require_inside, tag
 from deid.replacement.contacts import replace_email, replace_ip, replace_phone, replace_url
+from deid.replacement.containment import finder, is_whole
 from deid.replacement.dates import DateShift, date_shift_operator
 from deid.replacement.identifiers import replace_code, replace_ssn
 from deid.replacement.institutions import TEMPLATES, initials_of, learn_states, replace_by_template
@@ -197,12 +198,8 @@ def _remove_originals(page: _Page, found: Sequence[tuple[str, str]], out: list[s
     """Replace once more whatever holds an original of five or more characters as a word, else write a tag."""
     originals = {text.casefold() for _, text in found if len(text) >= _LONG}
     joined = "\n".join(out).casefold()
-    written = frozenset(_RUN.findall(joined))
-    present = sorted(
-        o
-        for o in originals
-        if o in written or (not o.isalnum() and written.issuperset(_RUN.findall(o)) and o in joined)
-    )
+    places_of = finder(originals).places(joined)
+    present = sorted({o for o, at in places_of if not o.isalnum() or is_whole(joined, at, o)})
     if not present:
         return
     places: dict[str, set[int]] = {}  # word -> surrogates that hold it

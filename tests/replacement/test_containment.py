@@ -4,31 +4,64 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deid.compiled import native
 from deid.replacement import containment
-from deid.replacement.containment import has_word, held, holds
+from deid.replacement.containment import finder, held, holds, is_whole
 
-PIECES = ("ann", "smith", "annsmith", "3", "2012", " ", " ", "-", ",", "_", "'", "é", "ß", "\n", "¼")
-TEXTS = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
-ORIGINALS = st.sets(st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join), max_size=20)
+PIECES = (
+    "ann",
+    "smith",
+    "annsmith",
+    "3",
+    "2012",
+    " ",
+    " ",
+    "-",
+    ",",
+    "_",
+    "'",
+    "é",
+    "ß",
+    "\n",
+    "¼",
+    "\u0173",
+    "\U0001f600",
+)
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=30).map("".join) | st.text(max_size=8)
+STRINGS = st.lists(TEXTS.filter(bool), max_size=20, unique=True)
 
 
 @settings(max_examples=300)
-@given(TEXTS, ORIGINALS)
-def test_many_originals_are_found_as_single_ones(text, originals):
+@given(TEXTS, STRINGS)
+def test_many_originals_are_found_as_single_ones(text, strings):
     folded = text.casefold()
-    wanted = sorted({original.strip().casefold() for original in originals} - {""})
-    expected = [original for original in wanted if holds(folded, original)]
-    assert held(folded, wanted) == expected
-    few, containment._FEW = containment._FEW, 0
-    try:
-        assert held(folded, wanted) == expected
-    finally:
-        containment._FEW = few
+    wanted = {original.strip().casefold() for original in strings} - {""}
+    assert held(folded, wanted) == {original for original in wanted if holds(folded, original)}
 
 
-@given(TEXTS, st.sampled_from(PIECES) | TEXTS.filter(bool))
+@settings(max_examples=300)
+@given(TEXTS, STRINGS)
+def test_places(text, strings):
+    expected = [(s, at) for at in range(len(text)) for s in strings if text[at : at + len(s)] == s]
+    assert finder(strings).places(text) == expected
+    assert containment._PlainFinder(strings).places(text) == expected
+
+
+@given(TEXTS, st.sampled_from(PIECES))
 def test_a_whole_word(text, word):
-    assert has_word(text, word) == bool(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text))
+    places = [at for at in range(len(text)) if text.startswith(word, at) and is_whole(text, at, word)]
+    assert places == [m.start() for m in re.finditer(rf"(?=(?<!\w){re.escape(word)}(?!\w))", text)]
+
+
+@pytest.mark.skipif(native is None, reason="the compiled module is not there")
+def test_a_finder_refuses_what_is_no_string():
+    for strings in (["a", ""], ["a", 1], 5):
+        with pytest.raises(TypeError):
+            native.Finder(strings)
+    with pytest.raises(TypeError, match="text"):
+        native.Finder(["a"]).places(b"a")
+    assert native.Finder(()).places("a") == []
