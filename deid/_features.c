@@ -10,11 +10,20 @@
 
 /* ---- types --------------------------------------------------------------------------------------------------- */
 
-void labeller_forget(Labeller *self)
+void labeller_forget_rows(Labeller *self)
 {
-    names_clear(&self->types);
+    const Py_ssize_t all = ((Py_ssize_t)self->old.types.count + self->types.count) * self->offsets;
+    for (Py_ssize_t i = 0; i < all; i++)
+        if (self->row[i] >= self->old.row_count)
+            self->row[i] = NOT_BUILT;
     names_clear(&self->row_names);
     self->row_count = 0;
+}
+
+void labeller_forget(Labeller *self)
+{
+    labeller_forget_rows(self);
+    names_clear(&self->types);
     if (self->brief)
         memset(self->brief, 0, sizeof(Short) << BRIEF_BITS);
 }
@@ -22,9 +31,14 @@ void labeller_forget(Labeller *self)
 /* Return the number of a token's type, -1 with an exception. Type 0, of the empty text, is beyond the document. */
 int32_t labeller_type(Labeller *self, const uint32_t *text, Py_ssize_t size)
 {
-    const int32_t before = self->types.count;
-    const int32_t number = names_add(&self->types, (const char *)text, 4 * size);
-    if (number < before)
+    const int32_t old = self->old.types.count, met = old ? names_find(&self->old.types, (const char *)text, 4 * size) : -1;
+    if (met >= 0)
+        return met;
+    const int32_t before = self->types.count, added = names_add(&self->types, (const char *)text, 4 * size);
+    if (added < 0)
+        return -1;
+    const int32_t number = old + added;
+    if (added < before)
         return number;
     if (grow(&self->type, &self->type_room, number + 1, sizeof(Type)) ||
         grow(&self->seen, &self->seen_room, number + 1, sizeof(int32_t)) ||
@@ -246,20 +260,17 @@ static int32_t add_row(Labeller *self)
 /* Give a type the row of the attributes that were noted, which those with the same attributes share. */
 static int store(Labeller *self, int32_t type, int k)
 {
-    const int32_t shared = names_add(&self->row_names, self->row_name.at, self->row_name.used);
-    if (shared < 0 || (shared == self->row_count && add_row(self) < 0))
-        return -1;
+    const char *name = self->row_name.at;
+    const Py_ssize_t size = self->row_name.used;
+    int32_t shared = self->old.row_count ? names_find(&self->old.row_names, name, size) : -1;
+    if (shared < 0) {
+        shared = names_add(&self->row_names, name, size);
+        if (shared < 0 || (shared == self->row_count && add_row(self) < 0))
+            return -1;
+        shared += (int32_t)self->old.row_count;
+    }
     self->row[(Py_ssize_t)type * self->offsets + k] = shared;
     return 0;
-}
-
-void labeller_forget_rows(Labeller *self)
-{
-    const Py_ssize_t all = (Py_ssize_t)self->types.count * self->offsets;
-    for (Py_ssize_t i = 0; i < all; i++)
-        self->row[i] = NOT_BUILT;
-    names_clear(&self->row_names);
-    self->row_count = 0;
 }
 
 /* Build the rows of a type, at all offsets; t is its text, n is 0 for what is beyond the document. */

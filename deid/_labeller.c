@@ -43,7 +43,7 @@ static int read_tokens(Labeller *self, const uint32_t *text, Py_ssize_t size)
     self->tokens = self->items = self->words_count = 0;
     if (self->types.count > self->most_types)
         labeller_forget(self);
-    if (self->types.count == 0 && labeller_type(self, text, 0) < 0) /* type 0: beyond the document */
+    if (self->old.types.count + self->types.count == 0 && labeller_type(self, text, 0) < 0) /* type 0: beyond the document */
         return -1;
     for (Py_ssize_t at = 0; at < size;) {
         const Py_ssize_t end = token_end(&self->alphabet, self->scheme, text, at, size), token = self->tokens;
@@ -434,12 +434,7 @@ static int read_weights(Labeller *self, PyObject *begin, PyObject *label, PyObje
     }
     double *moves = copied(transition, l * l, sizeof(double)), *start = copied(prior, l, sizeof(double));
     self->prior = calloc((size_t)stride, sizeof(double));
-    self->sum = malloc((size_t)stride * sizeof(double));
-    self->single_row = malloc((size_t)(rows + 1) * sizeof(int32_t));
-    self->brief = calloc((size_t)1 << BRIEF_BITS, sizeof(Short));
-    ok = moves && start && self->prior && self->sum && self->single_row && self->brief &&
-         !lined_grow(&self->walk, 0, 5 * stride, sizeof(int32_t)) &&
-         !lined_grow(&self->transition, 0, l * stride, sizeof(int32_t)) &&
+    ok = moves && start && self->prior && !lined_grow(&self->transition, 0, l * stride, sizeof(int32_t)) &&
          !lined_grow(&self->lag, 0, l * stride, sizeof(int32_t));
     if (ok) {
         memcpy(self->prior, start, (size_t)l * sizeof(double));
@@ -449,8 +444,6 @@ static int read_weights(Labeller *self, PyObject *begin, PyObject *label, PyObje
         for (Py_ssize_t j = 0; j < stride; j++) /* what pads repeats label 0, and is never left */
             ((int32_t *)self->transition.at)[i * stride + j] =
                 labeller_whole(self, moves[i * l + (j < l ? j : 0)], 1 << 27);
-    for (Py_ssize_t i = 0; ok && i < rows; i++)
-        self->single_row[i] = NOT_BUILT;
     if (ok)
         measure_lags(self->transition.at, self->lag.at, l, stride);
     free(moves);
@@ -458,6 +451,21 @@ static int read_weights(Labeller *self, PyObject *begin, PyObject *label, PyObje
     if (!ok && !PyErr_Occurred())
         PyErr_NoMemory();
     return ok ? 0 : -1;
+}
+
+/* Make room for what is always a labeller's own. */
+static int make_room(Labeller *self)
+{
+    self->sum = malloc((size_t)self->stride * sizeof(double));
+    self->single_row = malloc(((size_t)self->attributes.count + 1) * sizeof(int32_t));
+    self->brief = calloc((size_t)1 << BRIEF_BITS, sizeof(Short));
+    if (!self->sum || !self->single_row || !self->brief) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < self->attributes.count; i++)
+        self->single_row[i] = NOT_BUILT;
+    return lined_grow(&self->walk, 0, 5 * self->stride, sizeof(int32_t)) || bytes_room(&self->row_name, 1) ? -1 : 0;
 }
 
 /* A family: (number, arguments, {offset: prefix}). */
@@ -570,19 +578,20 @@ static int labeller_init(PyObject *object, PyObject *args, PyObject *named)
     Labeller *self = (Labeller *)object;
     PyObject *attributes, *begin, *label, *weight, *transition, *prior, *offsets, *families, *edges, *lists, *describe,
         *fold;
+    PyObject *table = Py_None;
     Py_ssize_t labels;
     static char *names[] = {"labels", "attributes", "begin", "label", "weight", "transition", "prior", "offsets",
                             "families", "edges", "lists", "describe", "fold", "scheme", "spaces", "skip_signs",
-                            "position", "exact", "most_types", "most_rows", NULL};
+                            "position", "exact", "most_types", "most_rows", "table", NULL};
     if (self->labels) {
         PyErr_SetString(PyExc_RuntimeError, "made already");
         return -1;
     }
     if (!PyArg_ParseTupleAndKeywords(
-            args, named, "nO!OOOOOO!O!O!O!OOippipnn", names, &labels, &PyList_Type, &attributes, &begin, &label, &weight,
+            args, named, "nO!OOOOOO!O!O!O!OOippipnn|O", names, &labels, &PyList_Type, &attributes, &begin, &label, &weight,
             &transition, &prior, &PyTuple_Type, &offsets, &PyTuple_Type, &families, &PyTuple_Type, &edges,
             &PyTuple_Type, &lists, &describe, &fold, &self->scheme, &self->spaces, &self->skip_signs, &self->position,
-            &self->exact, &self->most_types, &self->most_rows))
+            &self->exact, &self->most_types, &self->most_rows, &table))
         return -1;
     if (labels < 1 || labels > LARGEST_LABELS || self->scheme < DEFAULT_TOKENS || self->scheme > HIDE_TOKENS ||
         self->position < NO_POSITION || self->position > PLACE || self->most_types < 1 ||
@@ -595,19 +604,21 @@ static int labeller_init(PyObject *object, PyObject *args, PyObject *named)
     self->stride = (labels + BLOCK - 1) / BLOCK * BLOCK;
     self->labels = labels;
     const uint32_t blank = ' ';
-    if (alphabet_cover(&self->alphabet, &blank, 1) || bytes_room(&self->row_name, 1) ||
-        read_attributes(self, attributes) ||
-        read_features(self, offsets, families, edges) || read_lists(self, lists) ||
-        read_weights(self, begin, label, weight, transition, prior)) {
-        self->labels = 0; /* not ready */
-        return -1;
-    }
-    if (self->most_rows < labeller_rows_at_once(self)) {
+    self->offsets = (int)PyTuple_GET_SIZE(offsets);
+    int failed = alphabet_cover(&self->alphabet, &blank, 1);
+    if (!failed && table != Py_None)
+        failed = labeller_thaw(self, table) || read_features(self, offsets, families, edges);
+    else if (!failed)
+        failed = read_attributes(self, attributes) || read_features(self, offsets, families, edges) ||
+                 read_lists(self, lists) || read_weights(self, begin, label, weight, transition, prior);
+    failed = failed || make_room(self);
+    if (!failed && self->most_rows < labeller_rows_at_once(self)) {
         PyErr_SetString(PyExc_ValueError, "a number is outside its range");
-        self->labels = 0;
-        return -1;
+        failed = 1;
     }
-    return 0;
+    if (failed)
+        self->labels = 0; /* not ready */
+    return failed ? -1 : 0;
 }
 
 static void labeller_dealloc(PyObject *object)
@@ -615,6 +626,7 @@ static void labeller_dealloc(PyObject *object)
     Labeller *self = (Labeller *)object;
     PyTypeObject *type = Py_TYPE(object);
     alphabet_free(&self->alphabet);
+    labeller_release(self);
     names_free(&self->attributes);
     names_free(&self->words);
     names_free(&self->types);
@@ -644,6 +656,8 @@ static PyMethodDef methods[] = {
     {"spans", labeller_spans, METH_VARARGS,
      "spans(text, outside, bias, kinds, groups) -> [(start, end, group)]: what the best labels say is marked; kinds, a "
      "byte a label: 1 opens, 2 continues, 4 closes, 0 is outside"},
+    {"frozen", labeller_frozen, METH_NOARGS,
+     "frozen() -> bytes: the labeller and all that it has met, for the argument `table` of another one of the same model"},
     {"kept", labeller_kept, METH_NOARGS, "kept() -> (types, rows): what is held between documents"},
     {NULL, NULL, 0, NULL}};
 

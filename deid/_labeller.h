@@ -75,6 +75,13 @@ typedef struct {
     Names row_names; /* attributes of each row: types with the same attributes share it */
     Bytes row_name;
     int32_t *single_row; /* per attribute: row of it alone, for position attributes, or NOT_BUILT */
+    Py_buffer table; /* the block that the following and all that never changes lie in; see _frozen.c */
+    struct {
+        Names types, row_names;
+        const Type *type;
+        const int32_t *row, *rows;
+        Py_ssize_t row_count;
+    } old; /* numbers of what is met later go on from these */
     Lined single_rows;
     Py_ssize_t single_count;
     Lined walk; /* vectors of the walk */
@@ -115,6 +122,11 @@ void labeller_add_weights(const Labeller *self, double *sum, int32_t attribute, 
 /* _labeller.c */
 int32_t labeller_whole(const Labeller *self, double score, int32_t most);
 void labeller_round(const Labeller *self, const double *score, int32_t *out);
+
+/* _frozen.c */
+PyObject *labeller_frozen(PyObject *self, PyObject *unused);
+int labeller_thaw(Labeller *self, PyObject *table);
+void labeller_release(Labeller *self);
 
 /* _walk.c */
 Py_ssize_t labeller_rows_at_once(const Labeller *self);

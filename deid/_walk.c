@@ -151,20 +151,26 @@ INLINE int stay(const int32_t *restrict now, int32_t lead, const int32_t *restri
     return count;
 }
 
+INLINE const int32_t *row_of(const Labeller *self, int32_t number, Py_ssize_t stride)
+{
+    return number < self->old.row_count ? self->old.rows + number * stride
+                                        : (const int32_t *)self->rows.at + (number - self->old.row_count) * stride;
+}
+
 /* Ask for the rows of a word before they are needed. */
 INLINE void fetch(const Labeller *self, int32_t type, Py_ssize_t stride)
 {
     const int32_t *row = self->row + (Py_ssize_t)type * self->offsets;
     for (int k = 0; k < self->offsets; k++)
-        for (Py_ssize_t j = 0; row[k] > 0 && j < stride; j += BLOCK)
-            FETCH((const int32_t *)self->rows.at + row[k] * stride + j);
+        for (Py_ssize_t j = 0; row[k] != NOT_BUILT && j < stride; j += BLOCK)
+            FETCH(row_of(self, row[k], stride) + j);
 }
 
 INLINE void walk(Labeller *self, Py_ssize_t first, Py_ssize_t last, Py_ssize_t stride)
 {
     int32_t *const prior = self->walk.at, *const left = prior + stride, *const right = left + stride,
                    *const now = right + stride, *const more = now + stride;
-    const int32_t *const rows = self->rows.at, *const singles = self->single_rows.at,
+    const int32_t *const singles = self->single_rows.at,
                   *const oftens = self->often_rows.at,
                   *const transition = self->transition.at, *const lags = self->lag.at,
                   *const near = self->near + self->reach;
@@ -178,7 +184,8 @@ INLINE void walk(Labeller *self, Py_ssize_t first, Py_ssize_t last, Py_ssize_t s
         /* what stands before and after is the same for neighbours that are no words */
         if (rank != left_of) {
             for (int k = 0; k < zero; k++)
-                part[count++] = rows + self->row[(Py_ssize_t)near[rank + self->offset[k]] * offsets + k] * stride;
+                part[count++] =
+                    row_of(self, self->row[(Py_ssize_t)near[rank + self->offset[k]] * offsets + k], stride);
             if (count)
                 add_rows(left, part, count, stride);
             left_of = rank;
@@ -188,7 +195,8 @@ INLINE void walk(Labeller *self, Py_ssize_t first, Py_ssize_t last, Py_ssize_t s
         if (after != right_of) {
             count = 0;
             for (int k = zero + 1; k < offsets; k++)
-                part[count++] = rows + self->row[(Py_ssize_t)near[after + self->offset[k] - 1] * offsets + k] * stride;
+                part[count++] =
+                    row_of(self, self->row[(Py_ssize_t)near[after + self->offset[k] - 1] * offsets + k], stride);
             if (count)
                 add_rows(right, part, count, stride);
             right_of = after;
@@ -197,7 +205,7 @@ INLINE void walk(Labeller *self, Py_ssize_t first, Py_ssize_t last, Py_ssize_t s
         part[count++] = prior;
         part[count++] = left;
         part[count++] = right;
-        part[count++] = rows + self->row[(Py_ssize_t)type * offsets + zero] * stride;
+        part[count++] = row_of(self, self->row[(Py_ssize_t)type * offsets + zero], stride);
         if (self->position == OCCURRENCE && self->occurrence >= 0)
             part[count++] = oftens + (self->often[self->seen[type]] - 1) * stride;
         if (self->position == PLACE)

@@ -9,18 +9,22 @@ costs time and nothing else. Nothing that comes from documents or from a user's 
 from __future__ import annotations
 
 import hashlib
+import mmap
 import os
 import stat
 import struct
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["cache_folder", "cached"]
+__all__ = ["cache_folder", "cached", "mapped"]
 
 _FORMAT = b"2"
 """Goes into the names, so that no file is read that was written in another way."""
+_LINE = 64
+"""Size of a cache line: where a table that is mapped begins in its file."""
 _KEPT = 4
 """Tables of one kind that stay when a new one is written, the newest first."""
 
@@ -49,21 +53,56 @@ def cached(kind: str, sources: Iterable[bytes], make: Callable[[], tuple[bytes, 
     make : callable
         Computes the columns.
     """
-    folder = cache_folder()
-    if folder is None:
+    path = _place(kind, sources)
+    if path is None:
         return make()
-    digest = hashlib.sha256(_FORMAT)
-    for source in sources:
-        digest.update(b"%d:" % len(source))
-        digest.update(source)
-    path = folder / f"{kind}-{digest.hexdigest()[:32]}"
     kept = _read(path)
     if kept is not None:
         return _unpack(kept)
     columns = make()
     with suppress(OSError):
-        _write(path, _pack(columns))
+        table = _pack(columns)
+        _write(path, hashlib.sha256(table).digest() + table)
     return columns
+
+
+def mapped(kind: str, sources: Iterable[bytes], make: Callable[[], bytes] | None = None) -> memoryview | None:
+    """Return a table that lies in its file, so that all processes that use it share its memory.
+
+    Parameters
+    ----------
+    kind, sources
+        As for `cached`.
+    make : callable, optional
+        Computes the table when it is not kept yet.
+
+    Returns
+    -------
+    memoryview or None
+        The table, read-only, from the start of a cache line; None where it is not kept, or no file can be.
+    """
+    path = _place(kind, sources)
+    if path is None:
+        return None
+    kept = _map(path)
+    if kept is None and make is not None:
+        with suppress(OSError):
+            table = make()
+            _write(path, hashlib.sha256(table).digest().ljust(_LINE, b"\0") + table)
+            kept = _map(path)
+    return kept
+
+
+def _place(kind: str, sources: Iterable[bytes]) -> Path | None:
+    """Return the path of a table, None where there is no folder for it."""
+    folder = cache_folder()
+    if folder is None:
+        return None
+    digest = hashlib.sha256(_FORMAT)
+    for source in sources:
+        digest.update(b"%d:" % len(source))
+        digest.update(source)
+    return folder / f"{kind}-{digest.hexdigest()[:32]}"
 
 
 def _pack(columns: Sequence[bytes]) -> bytes:
@@ -80,18 +119,26 @@ def _unpack(table: bytes) -> tuple[bytes, ...]:
     return tuple(columns)
 
 
-def _read(path: Path) -> bytes | None:
-    """Return what a file of ours holds, None when there is none that can be trusted."""
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO | None]:
+    """Open a file of ours; None when there is none that can be trusted."""
     try:
         # a link is not followed
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
-        return None
+        yield None
+        return
     with os.fdopen(descriptor, "rb") as stream:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o022:
-            return None
+        trusted = stat.S_ISREG(status.st_mode) and not status.st_mode & 0o022
         if hasattr(os, "geteuid") and status.st_uid != os.geteuid():
+            trusted = False
+        yield stream if trusted else None
+
+
+def _read(path: Path) -> bytes | None:
+    with _opened(path) as stream:
+        if stream is None:
             return None
         try:
             digest, table = stream.read(32), stream.read()
@@ -100,12 +147,23 @@ def _read(path: Path) -> bytes | None:
     return table if digest == hashlib.sha256(table).digest() else None
 
 
-def _write(path: Path, table: bytes) -> None:
+def _map(path: Path) -> memoryview | None:
+    with _opened(path) as stream:
+        if stream is None:
+            return None
+        try:
+            whole = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
+        except (OSError, ValueError):  # nothing can be mapped of an empty file
+            return None
+    return whole[_LINE:] if whole[:32] == hashlib.sha256(whole[_LINE:]).digest() else None
+
+
+def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, part = tempfile.mkstemp(prefix=".part-", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            stream.write(hashlib.sha256(table).digest() + table)
+            stream.write(content)
         Path(part).replace(path)
     except OSError:
         Path(part).unlink(missing_ok=True)

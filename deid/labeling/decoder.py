@@ -8,6 +8,7 @@ below is its oracle, and what runs where nothing was compiled.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from deid.features import Encoded, FeatureSet
 from deid.labeling import kernels
+from deid.labeling.tables import Table, TablePlace, common_words
 from deid.labeling.weights import Weights
 
 __all__ = ["Decoder"]
@@ -31,18 +33,44 @@ class Decoder:
     Parameters
     ----------
     weights : Weights
+        Or a callable that returns them, for a model whose table is kept.
     features : FeatureSet
         The feature set that the weights were trained with.
+    place : TablePlace, optional
+        Where the model's table is kept.
     """
 
-    def __init__(self, weights: Weights, features: FeatureSet) -> None:
-        self.weights = weights
+    def __init__(
+        self, weights: Weights | Callable[[], Weights], features: FeatureSet, place: TablePlace | None = None
+    ) -> None:
+        self._given = weights
         self.features = features
-        self._clear()
+        self._place = place
+        self._ids: dict[str, int] = {}
+        self._rows: dict[int, np.ndarray] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         # compiled tables and rows are made anew where they are used
-        return type(self), (self.weights, self.features)
+        return type(self), (self.weights, self.features, self._place)
+
+    @cached_property
+    def weights(self) -> Weights:
+        """The weights; labelling with a kept table never asks for them."""
+        return self._given() if callable(self._given) else self._given
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels in the order of their ids."""
+        return self._kept.labels if self._kept is not None else self.weights.labels
+
+    @property
+    def tabled(self) -> bool:
+        """Whether a table was found, which was made of whole weights."""
+        return self._kept is not None
+
+    @cached_property
+    def _kept(self) -> Table | None:
+        return None if self._place is None else self._place.find()
 
     def decode(
         self, text: str, bias: float = 0.0, *, sure: bool = False
@@ -84,8 +112,8 @@ class Decoder:
 
     @cached_property
     def _kinds(self) -> tuple[bytes, bytes, list[str]]:
-        """What each label does to a span (1 opens, 2 continues, 4 closes), its category's number, and the categories."""
-        parts = [label.partition("-")[::2] for label in self.weights.labels]
+        """What each label does to a span (1 opens, 2 continues, 4 closes), the number of its category, and these."""
+        parts = [label.partition("-")[::2] for label in self.labels]
         names = sorted({name for _, name in parts})
         kinds = bytes(0 if kind == "O" else (1 if kind in "BS" else 2) | 4 * (kind in "ES") for kind, _ in parts)
         return kinds, bytes(names.index(name) for _, name in parts), names
@@ -105,7 +133,7 @@ class Decoder:
         exact = self._exact_labeller
         if exact is not None:
             found, starts, ends = exact.scores(text, self._outside, bias)
-            shaped = np.frombuffer(found, np.float64).reshape(-1, len(self.weights.labels))
+            shaped = np.frombuffer(found, np.float64).reshape(-1, len(self.labels))
             return shaped, np.frombuffer(starts, np.int64), np.frombuffer(ends, np.int64)
         encoded = self.features.encode(text)
         emissions = self.emissions(encoded)
@@ -116,7 +144,7 @@ class Decoder:
     @cached_property
     def _outside(self) -> int:
         """Id of the label O, -1 when there is none."""
-        labels = self.weights.labels
+        labels = self.labels
         return labels.index("O") if "O" in labels else -1
 
     @cached_property
@@ -130,9 +158,24 @@ class Decoder:
         return self._compiled(exact=True)
 
     def _compiled(self, *, exact: bool) -> Any:
-        plan, weights = self.features.compiled(), self.weights
+        plan = self.features.compiled()
         if plan is None:
             return None
+        if self._kept is not None:
+            return self._thawed(plan, self._kept, exact=exact)
+        made = self._made(plan, exact=exact)
+        if exact or made is None or self._place is None:
+            return made
+
+        def frozen() -> tuple[tuple[str, ...], bytes]:
+            made.path(" ".join(common_words(self.weights.attributes, plan)), -1, 0.0)
+            return self.weights.labels, made.frozen()
+
+        table = self._place.find(frozen)
+        return made if table is None else self._thawed(plan, table, exact=False)
+
+    def _made(self, plan: Mapping[str, Any], *, exact: bool) -> Any:
+        weights = self.weights
         # of booleans, in one dimension: four times as fast
         rows, columns = np.divmod(np.flatnonzero(weights.state.ravel() != 0), len(weights.labels))
         begin = np.zeros(len(weights.attributes) + 1, dtype=np.int32)
@@ -151,10 +194,23 @@ class Decoder:
             most_rows=_COMPILED_ROWS,
         )
 
+    @staticmethod
+    def _thawed(plan: Mapping[str, Any], table: Table, *, exact: bool) -> Any:
+        nothing = {"begin": b"", "label": b"", "weight": b"", "transition": b"", "prior": b""}
+        return kernels.labeller(
+            **{**plan, **nothing, "lists": ()},
+            labels=len(table.labels),
+            attributes=[],
+            exact=exact,
+            most_types=_COMPILED_TYPES,
+            most_rows=_COMPILED_ROWS,
+            table=table.block,
+        )
+
     def _clear(self) -> None:
         # row 0 of each table is the edge of the document
-        self._ids: dict[str, int] = {}
-        self._rows = {o: np.empty((1024, len(self.weights.labels))) for o in self.features.offsets}
+        self._ids = {}
+        self._rows = {o: np.empty((1024, len(self.labels))) for o in self.features.offsets}
         for offset, rows in self._rows.items():
             rows[0] = self._row(None, offset)
 
@@ -164,7 +220,7 @@ class Decoder:
         return self.weights.state[ids].sum(axis=0)
 
     def _type_ids(self, types: list[str]) -> np.ndarray:
-        if len(self._ids) + len(types) > _CACHED_TYPES:
+        if not self._rows or len(self._ids) + len(types) > _CACHED_TYPES:
             self._clear()  # bounded memory: unknown types never die out in a stream
         ids = np.empty(len(types) + 1, dtype=np.int64)
         for i, token in enumerate(types):

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from deid.features import FeatureSet
 from deid.labeling.crfsuite_file import parse_crfsuite
 from deid.labeling.decoder import Decoder
 from deid.labeling.memm import MemmDecoder
+from deid.labeling.tables import TablePlace
 from deid.labeling.tree import Tree, TreeDecoder
 from deid.labeling.weights import Weights
 
@@ -99,13 +100,22 @@ def read_description(folder: Path) -> dict[str, Any]:
     return description
 
 
-def read_decoder(folder: Path, description: Mapping[str, Any], features: FeatureSet) -> tuple[Decoder, bytes | None]:
-    """Read the weights of a folder whose description was checked; with CRFsuite's own file as bytes if it has one."""
+def read_decoder(
+    folder: Path, description: Mapping[str, Any], features: FeatureSet, *, ships: bool = False
+) -> tuple[Decoder, bytes | None]:
+    """Read the weights of a folder whose description was checked; with CRFsuite's own file as bytes if it has one.
+
+    The weights of a model that ships are read when they are asked for, once its table is kept.
+    """
     where = str(folder)
     if CRF_WEIGHTS in description["files"]:
         data = (folder / CRF_WEIGHTS).read_bytes()
-        kind = MemmDecoder if description["options"].get("algorithm") == "memm" else Decoder
-        return kind(parse_crfsuite(data), features), data
+        if description["options"].get("algorithm") == "memm":
+            return MemmDecoder(parse_crfsuite(data), features), data
+        decoder = Decoder(partial(parse_crfsuite, data), features, TablePlace(description["digest"]) if ships else None)
+        if not decoder.tabled:
+            decoder.weights  # noqa: B018 - damage is told here, not when labelling begins
+        return decoder, data
     if ARRAY_WEIGHTS not in description["files"]:
         raise ModelError("the model holds no weights", _RETRAIN, where)
     try:

@@ -66,7 +66,7 @@ class Tagger:
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels in the order of their ids."""
-        return self.decoder.weights.labels
+        return self.decoder.labels
 
     @property
     def categories(self) -> frozenset[str]:
@@ -180,8 +180,14 @@ class Tagger:
         folders.write_description(folder, self.description)
 
     @classmethod
-    def load(cls, folder: Path) -> Tagger:
+    def load(cls, folder: Path, *, ships: bool = False) -> Tagger:
         """Load a model folder.
+
+        Parameters
+        ----------
+        folder : Path
+        ships : bool
+            Whether it is a model of this installation, of which a table may be kept (`deid.labeling.tables`).
 
         Raises
         ------
@@ -199,8 +205,8 @@ class Tagger:
                 "train the model again, or install the version that it came with",
                 str(folder),
             )
-        decoder, crfsuite = folders.read_decoder(folder, description, features)
-        if sorted(decoder.weights.labels) != sorted(description.get("labels", ())):
+        decoder, crfsuite = folders.read_decoder(folder, description, features, ships=ships)
+        if sorted(decoder.labels) != sorted(description.get("labels", ())):
             raise ModelError(
                 "the weights have other labels than tagger.json says", "train the model again", str(folder)
             )
@@ -310,7 +316,7 @@ def load_model(name_or_folder: str | Path | None = None) -> Tagger:
     wanted = str(name_or_folder or DEFAULT_MODEL)
     shipped = available_models()
     if wanted in shipped:
-        return Tagger.load(resource_folder("models") / wanted)
+        return Tagger.load(resource_folder("models") / wanted, ships=True)
     folder = Path(wanted)
     if not folder.is_dir():
         raise ModelError(f"no model {wanted!r}", f"name a folder, or one of: {', '.join(shipped) or 'none'}")
