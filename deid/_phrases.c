@@ -347,6 +347,47 @@ PyObject *py_abbreviating(PyObject *unused, PyObject *args)
     return result;
 }
 
+static int holds_free(const char *taken, Py_ssize_t start, Py_ssize_t end)
+{
+    return start < end && memchr(taken + start, 0, (size_t)(end - start)) != NULL;
+}
+
+/* Return the words outside of what is taken or behind a gap between words in it, and the words of one letter. */
+PyObject *py_untaken(PyObject *unused, PyObject *args)
+{
+    (void)unused;
+    PyObject *folded, *starts, *ends;
+    Py_buffer taken;
+    if (!PyArg_ParseTuple(args, "O!O!O!y*", &PyList_Type, &folded, &PyList_Type, &starts, &PyList_Type, &ends, &taken))
+        return NULL;
+    const Py_ssize_t count = PyList_GET_SIZE(folded);
+    PyObject *free = PySet_New(NULL), *letters = PySet_New(NULL), *result = NULL;
+    int failed = !free || !letters || PyList_GET_SIZE(starts) != count || PyList_GET_SIZE(ends) != count, inside = 0;
+    for (Py_ssize_t i = 0, last = 0; !failed && i < count; i++) {
+        PyObject *word = PyList_GET_ITEM(folded, i);
+        const Py_ssize_t start = PyLong_AsSsize_t(PyList_GET_ITEM(starts, i)),
+                         end = PyLong_AsSsize_t(PyList_GET_ITEM(ends, i));
+        failed = !PyUnicode_CheckExact(word) || start < last || end < start || end > taken.len;
+        if (failed)
+            break;
+        const int held = inside;
+        inside = !holds_free(taken.buf, start, end);
+        if (!inside || (held && holds_free(taken.buf, last, start)))
+            failed = PySet_Add(free, word);
+        if (!failed && PyUnicode_GET_LENGTH(word) == 1)
+            failed = PySet_Add(letters, word);
+        last = end;
+    }
+    if (failed && !PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "words in order, inside of the text, are wanted");
+    if (!failed)
+        result = PyTuple_Pack(2, free, letters);
+    Py_XDECREF(free);
+    Py_XDECREF(letters);
+    PyBuffer_Release(&taken);
+    return result;
+}
+
 static PyMethodDef methods[] = {
     {"add", phrases_add, METH_VARARGS, "add(words, end): a phrase; end 2n is an item of list n, 2n + 1 an exception"},
     {"scan", phrases_scan, METH_VARARGS,

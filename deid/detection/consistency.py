@@ -8,18 +8,18 @@ or misread by a scanner.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
+from deid.compiled import native
 from deid.detection.known import one_apart, soundex
 from deid.detection.lexicon import classes_of
-from deid.detection.person_words import PERSON, clear
+from deid.detection.person_words import clear
 from deid.detection.scene import Scene
-from deid.detection.view import LOWER, MIXED, TITLE, UPPER
+from deid.detection.view import LOWER, MIXED, TITLE, UPPER, View
 from deid.document import Span, by_position
 from deid.phi import group
 
@@ -32,7 +32,6 @@ _NEVER = classes_of("function", "title", "title_doctor", "credential", "particle
 _PHRASES = frozenset(("HOSPITAL", "ORGANIZATION", "STREET", "CITY", "LOCATION-OTHER", "DEPARTMENT"))
 _ABBREVIATED = frozenset(("HOSPITAL", "ORGANIZATION"))
 _NUMBERS = frozenset(("ID", "CONTACT"))
-_GAPS = re.compile(b"\\0+")
 _LEAST_FUZZY = 5
 """Letters that a name must have for a misspelling of it to count."""
 _LABELLED = 0.7
@@ -96,7 +95,8 @@ def find_again(scene: Scene, spans: Iterable[Span], certain: float) -> list[Span
         return []
     seeds = _Seeds()
     odd = _odd_words(scene, taken)
-    for span, words in _recurring(scene, sure, taken, {view.folded[i] for i in odd}):
+    recurring = _recurring(scene, sure, taken, {view.folded[i] for i in odd})
+    for span, words in sorted(recurring, key=lambda r: _by_certainty(r[0])):
         _sow(scene, span, words, seeds)
     found = list(_misspelt(scene, seeds, odd))
     for index in scene.written(seeds.words) if seeds.words else ():
@@ -115,7 +115,7 @@ def find_again(scene: Scene, spans: Iterable[Span], certain: float) -> list[Span
 
 
 def _sure(spans: Iterable[Span], certain: float, taken: bytearray) -> list[Span]:
-    """Return the spans that are looked for elsewhere, the surest first, one of those of a category at a place.
+    """Return the spans that are looked for elsewhere, one of those of a category at a place: the surest.
 
     A certain one is, and several words behind a label of the header. What the certain ones cover is marked as taken.
     """
@@ -126,41 +126,58 @@ def _sure(spans: Iterable[Span], certain: float, taken: bytearray) -> list[Span]
             continue
         key = (span.start, span.end, span.category)
         held = best.setdefault(key, span)
-        if held is not span and _by_certainty(span) < _by_certainty(held):
+        # most are found by several recognizers
+        if (
+            held is not span
+            and (span.score or 0.0) >= (held.score or 0.0)
+            and _by_certainty(span) < _by_certainty(held)
+        ):
             best[key] = span
     for start, end, _ in best:
         taken[start:end] = b"\1" * (end - start)
-    return sorted((s for s in best.values() if s.category not in _NOT_AGAIN), key=_by_certainty)
+    return [s for s in best.values() if s.category not in _NOT_AGAIN]
 
 
 def _by_certainty(span: Span) -> Any:
     return -(span.score or 0.0), by_position(span)
 
 
-def _recurring(
-    scene: Scene, spans: Iterable[Span], taken: bytearray, odd: set[str]
-) -> Iterator[tuple[Span, tuple[int, int]]]:
-    """Yield the spans of which a part may stand elsewhere, or misspelt as one of the odd words, with their words."""
+def _recurring(scene: Scene, spans: Iterable[Span], taken: bytearray, odd: set[str]) -> list[tuple[Span, range]]:
+    """Return the spans of which a part may stand elsewhere, or misspelt as one of the odd words; with their words."""
     view = scene.view
-    free: set[str] = set()  # words outside of what is taken, and words behind a gap in it
-    for gap in _GAPS.finditer(taken):
-        first, last = view.at(gap.start()), bisect_left(view.starts, gap.end())
-        free.update(view.folded[first : max(last, first + 1)])
-    letters = {word for word in set(view.folded) if len(word) == 1}
+    free, letters = _free_words(view, taken)
     sounds = {soundex(word) for word in odd}
     firsts = {sound[:1].lower() for sound in sounds}
+    found = []
     for span in spans:
         first = view.at(span.start)
-        last = bisect_left(view.starts, span.end)
+        last = bisect_left(view.starts, span.end, first)
         words = view.folded[first:last]
         if (
             not free.isdisjoint(words)
-            # initials of the words may stand elsewhere
-            or span.category in _ABBREVIATED
-            or (len(words) > 1 and any(w[:1] in letters for w in words))
+            or span.category in _ABBREVIATED  # by the initials of its words
+            or (last - first > 1 and (words[0][:1] in letters or "," in words))
             or (odd and any(_resembles(w, sounds, firsts) for w in words))
         ):
-            yield span, (first, last)
+            found.append((span, range(first, last)))
+    return found
+
+
+def _free_words(view: View, taken: bytearray) -> tuple[set[str], set[str]]:
+    """Return the words outside of what is taken or behind a gap between words in it, and the words of one letter."""
+    if native is not None:
+        return native.untaken(view.folded, view.starts, view.ends, taken)
+    free: set[str] = set()
+    letters: set[str] = set()
+    last, inside = 0, False
+    for word, start, end in zip(view.folded, view.starts, view.ends, strict=True):
+        held, inside = inside, all(taken[start:end])
+        if not inside or (held and not all(taken[last:start])):
+            free.add(word)
+        if len(word) == 1:
+            letters.add(word)
+        last = end
+    return free, letters
 
 
 def _resembles(word: str, sounds: set[str], firsts: set[str]) -> bool:
@@ -200,16 +217,15 @@ def _misspelt(scene: Scene, seeds: _Seeds, odd: list[int]) -> Iterator[Span]:
                 break
 
 
-def _sow(scene: Scene, span: Span, place: tuple[int, int], seeds: _Seeds) -> None:
+def _sow(scene: Scene, span: Span, words: range, seeds: _Seeds) -> None:
     """Add the sequences of a span that are worth looking for."""
     view = scene.view
-    words = range(*place)
     if not words:
         return
     kind = group(span.category)
     whole = tuple(view.folded[words.start : words.stop])
     if kind in _NUMBERS or span.category == "USERNAME":
-        if sum(c.isdigit() for w in whole for c in w) >= 4 or span.category in ("USERNAME", "EMAIL"):
+        if sum(map(str.isdigit, "".join(whole))) >= 4 or span.category in ("USERNAME", "EMAIL"):
             seeds.add(whole, span)
         return
     if span.category in _PHRASES:
@@ -224,13 +240,7 @@ def _sow(scene: Scene, span: Span, place: tuple[int, int], seeds: _Seeds) -> Non
             seeds.add(whole, span)
             _sow_variants(whole, span, seeds)
         for i in words:
-            classes = scene.classes[i]
-            if (
-                scene.is_word(i)
-                and len(view.folded[i]) > 2
-                and not classes & _NEVER & ~PERSON
-                and not _function(scene, i)
-            ):
+            if scene.is_word(i) and len(view.folded[i]) > 2 and not scene.classes[i] & _NEVER:
                 seeds.add((view.folded[i],), span)
 
 
@@ -287,10 +297,6 @@ def _name_words(scene: Scene, span: Span) -> list[str]:
             words.append(view.folded[index])
         index += 1
     return words
-
-
-def _function(scene: Scene, index: int) -> bool:
-    return bool(scene.classes[index] & classes_of("function", "title", "title_doctor"))
 
 
 def _acronyms(scene: Scene, words: Sequence[int]) -> Iterator[str]:
