@@ -140,7 +140,7 @@ int labeller_add_list(Labeller *self, Py_ssize_t list, PyObject *items, int exce
 void labeller_forget(Labeller *self);
 
 extern PyType_Spec labeller_spec, sieve_spec, viewer_spec, lookup_spec, phrases_spec, reader_spec, words_spec;
-extern PyType_Spec draws_spec, finder_spec;
+extern PyType_Spec draws_spec, finder_spec, fits_spec;
 
 PyObject *quicken(PyObject *self, PyObject *args);
 PyObject *py_raised(PyObject *self, PyObject *args), *py_clusters(PyObject *self, PyObject *spans);

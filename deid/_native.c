@@ -446,7 +446,7 @@ static PyMethodDef methods[] = {
     {"untaken", py_untaken, METH_VARARGS,
      "untaken(folded, starts, ends, taken) -> (words outside of what is taken or behind a gap in it, words of one letter)"},
     {"abbreviating", py_abbreviating, METH_VARARGS,
-     "abbreviating(folded, starts, ends, longest) -> a byte a word: 1 for full stops right behind a short word"},
+     "abbreviating(folded, kinds, starts, ends, longest) -> a byte a word: 1 for full stops right behind a short word"},
     {"raised", py_raised, METH_VARARGS, "raised(posts, group) -> how sure each span is when others speak for it too, or None"},
     {"clusters", py_clusters, METH_O,
      "clusters(spans) -> [(first, stop, best)]: spans that hang together, and which one covers all and wins, or -1"},
@@ -465,6 +465,7 @@ PyMODINIT_FUNC PyInit__native(void)
     } types[] = {
         {"Draws", &draws_spec},
         {"Finder", &finder_spec},
+        {"Fits", &fits_spec},
         {"Labeller", &labeller_spec},
         {"Lookup", &lookup_spec},
         {"Persons", &persons_spec},

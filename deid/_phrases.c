@@ -316,24 +316,27 @@ PyObject *py_abbreviating(PyObject *unused, PyObject *args)
 {
     (void)unused;
     PyObject *folded, *starts, *ends;
-    Py_ssize_t longest;
-    if (!PyArg_ParseTuple(args, "O!O!O!n", &PyList_Type, &folded, &PyList_Type, &starts, &PyList_Type, &ends, &longest))
+    const char *kinds;
+    Py_ssize_t count, longest;
+    if (!PyArg_ParseTuple(args, "O!y#O!O!n", &PyList_Type, &folded, &kinds, &count, &PyList_Type, &starts, &PyList_Type,
+                          &ends, &longest))
         return NULL;
-    const Py_ssize_t count = PyList_GET_SIZE(folded);
-    if (PyList_GET_SIZE(starts) != count || PyList_GET_SIZE(ends) != count) {
+    if (PyList_GET_SIZE(folded) != count || PyList_GET_SIZE(starts) != count || PyList_GET_SIZE(ends) != count) {
         PyErr_SetString(PyExc_ValueError, "lists of one length are wanted");
         return NULL;
     }
     PyObject *result = PyBytes_FromStringAndSize(NULL, count);
     char *marked = result ? PyBytes_AS_STRING(result) : NULL;
     for (Py_ssize_t i = 0; marked && i < count; i++) {
+        marked[i] = 0;
+        if (kinds[i] || !i) /* no sign */
+            continue;
         PyObject *word = PyList_GET_ITEM(folded, i);
         if (!PyUnicode_Check(word) || PyUnicode_READY(word)) {
             Py_DECREF(result);
             return wrong("words are texts");
         }
-        marked[i] = 0;
-        if (!i || PyUnicode_GET_LENGTH(word) != 1 || PyUnicode_READ_CHAR(word, 0) != '.')
+        if (PyUnicode_GET_LENGTH(word) != 1 || PyUnicode_READ_CHAR(word, 0) != '.')
             continue;
         const Py_ssize_t before = PyLong_AsSsize_t(PyList_GET_ITEM(starts, i - 1)),
                          end = PyLong_AsSsize_t(PyList_GET_ITEM(ends, i - 1)),

@@ -4,6 +4,15 @@
 
 #include "_text.h"
 
+/* What a text is made of for programs: ASCII, what is outside of it, what equals an ASCII letter but for case, others. */
+enum { OTHER = 128, OUTSIDE = 129, WILD = 130 };
+
+static inline uint8_t symbol_of(Py_UCS4 c)
+{
+    const int wild = c == 0x17F || c == 0x212A || c == 0x130 || c == 0x131;
+    return c < 128 ? (uint8_t)c : wild ? WILD : OTHER;
+}
+
 typedef struct {
     int32_t *code;
     int32_t *start;     /* of each program, and the end of the last */

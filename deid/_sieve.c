@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SYMBOLS = 131, OTHER = 128, OUTSIDE = 129, WILD = 130, BLOCK = 4, MOST_WORDS = 64 };
+enum { SYMBOLS = 131, BLOCK = 4, MOST_WORDS = 64 };
 
 typedef struct {
     PyObject_HEAD
@@ -169,11 +169,8 @@ static void read_symbols(const Sieve *self, PyObject *text, uint8_t *symbol, int
     memset(symbol, OUTSIDE, (size_t)self->before);
     memset(symbol + self->before + size, OUTSIDE, (size_t)self->after);
     symbol += self->before;
-    for (Py_ssize_t i = 0; i < size; i++) {
-        const Py_UCS4 c = PyUnicode_READ(kind, data, i);
-        const int wild = c == 0x17F || c == 0x212A || c == 0x130 || c == 0x131;
-        symbol[i] = c < 128 ? (uint8_t)c : wild ? WILD : OTHER;
-    }
+    for (Py_ssize_t i = 0; i < size; i++)
+        symbol[i] = symbol_of(PyUnicode_READ(kind, data, i));
     int32_t next = INT32_MAX;
     for (Py_ssize_t i = size - 1; i >= 0; i--) {
         if ((symbol[i] >= '0' && symbol[i] <= '9') || symbol[i] == WILD)

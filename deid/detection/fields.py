@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,9 +10,13 @@ from typing import Any
 
 import regex
 
+from deid.cache import cached
 from deid.compiled import native
+from deid.detection import expressions, programs
 from deid.detection.checks import CHECKS
+from deid.detection.expressions import Unknown, parse
 from deid.detection.patterns import Context, compiled_of, value_of
+from deid.detection.programs import Programs
 from deid.detection.view import View, words_of
 from deid.dictionaries import Dictionary, fold, load_dictionary
 from deid.document import Span
@@ -47,9 +52,8 @@ class Field:
     match: tuple[str, ...] = field(default=(), repr=False)
     no_match: tuple[str, ...] = field(default=(), repr=False)
 
-    def value(self, text: str, label: tuple[int, int], separator: Any) -> Span | None:
+    def judge(self, text: str, start: int, end: int, separator: Any) -> Span | None:
         """Return the value behind a label, if there is one."""
-        start, end = label
         if self.exact and text[start:end] not in self.labels:
             return None
         between = separator.match(text, end)
@@ -83,7 +87,7 @@ class ListRule:
     match: tuple[str, ...] = field(default=(), repr=False)
     no_match: tuple[str, ...] = field(default=(), repr=False)
 
-    def judge(self, text: str, start: int, end: int) -> Span | None:
+    def judge(self, text: str, start: int, end: int, _separator: Any) -> Span | None:
         """Return the span of an item that was found, unless its surroundings speak against it."""
         certainty = self.certainty
         if self.context and self.context.near(text, start, end):
@@ -165,6 +169,7 @@ class LabelFinder:
         # of the rules that end at one place the first by name counts, so they are numbered in that order
         self._rules: list[Field | ListRule | PersonField] = sorted([*labelled, *lists], key=lambda r: r.name)
         self._separator = regex.compile(separator, flags=regex.IGNORECASE)
+        self._shipped = not folders
         self.by_label: dict[str, Field | PersonField] = {fold(label): r for r in labelled for label in r.labels}
         """Folded label -> its field, for the columns of tables."""
         phrases = [_phrases_of(rule, folders) for rule in self._rules]
@@ -186,24 +191,54 @@ class LabelFinder:
         )
         scan = Scan([], [], before, at)
         text, starts, ends = view.text, view.starts, view.ends
+        candidates: list[tuple[Field | ListRule, int, int]] = []
+        numbers, places = [], []
         covered = 0
         for start, end, number in matches:
             rule = self._rules[number]
             if end == start + 1 and start and view.strings[start - 1] == "/" and not view.gap(start):
                 continue  # "mg/dL"
-            if isinstance(rule, ListRule):
-                span = rule.judge(text, starts[start], ends[end - 1])
-            elif end < covered:
-                continue  # "id" inside of "patient id" is no label of its own
-            else:
+            if not isinstance(rule, ListRule):
+                if end < covered:
+                    continue  # "id" inside of "patient id" is no label of its own
                 covered = end
                 if isinstance(rule, PersonField):
                     scan.labels.append(PersonLabel(rule, start, end))
                     continue
-                span = rule.value(text, (starts[start], ends[end - 1]), self._separator)
-            if span is not None:
-                scan.spans.append(span)
+            last = ends[end - 1]
+            candidates.append((rule, starts[start], last))
+            numbers.append(number)
+            places.append(last)
+        if candidates:
+            for (rule, first, last), may in zip(candidates, self._may_fit(text, numbers, places), strict=True):
+                span = rule.judge(text, first, last, self._separator) if may else None
+                if span is not None:
+                    scan.spans.append(span)
         return scan
+
+    def _may_fit(self, text: str, rules: list[int], places: list[int]) -> bytes:
+        """Tell of rules whether a value may stand behind a label that ends at a place; most places have none."""
+        if native is None:
+            return b"\1" * len(rules)
+        return self._fits.may(text, rules, places)
+
+    @functools.cached_property
+    def _fits(self) -> Any:
+        """What the compiled module tells by: a program a rule."""
+        separator = self._separator.pattern
+        wholes = [f"(?:{separator})(?:{r.expression})" if isinstance(r, Field) else "" for r in self._rules]
+
+        def make() -> tuple[bytes, ...]:
+            made = Programs()
+            for whole in wholes:
+                try:
+                    made.add(parse(whole, ignore_case=True))
+                except (Unknown, ValueError, RecursionError):
+                    made.add(None)
+            return made.tables()
+
+        code = (Path(str(room.__file__)).read_bytes() for room in (expressions, programs))
+        return native.Fits(*(cached("values", (*code, "\0".join(wholes).encode()), make) if self._shipped else make()))
 
 
 def _phrases_of(rule: Field | ListRule | PersonField, folders: Sequence[Path]) -> Dictionary:
@@ -223,7 +258,7 @@ def _abbreviating(view: View) -> bytes:
     """Mark the full stops of abbreviations, which are passed over (*Med. Rec. No.* is *med rec no*)."""
     folded, starts, ends = view.folded, view.starts, view.ends
     if native is not None:
-        return native.abbreviating(folded, starts, ends, _ABBREVIATION)
+        return native.abbreviating(folded, view.kinds, starts, ends, _ABBREVIATION)
     marked = bytearray(len(view))
     for index in range(1, len(view)):
         short = ends[index - 1] - starts[index - 1] <= _ABBREVIATION
