@@ -7,7 +7,7 @@ that changes text returns a new document and the edits that lead to it. A `repr`
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
@@ -96,7 +96,7 @@ class Document:
 
     def with_spans(self, spans: Iterable[Span]) -> Document:
         """Return the same document with other annotations."""
-        return replace(self, spans=tuple(spans))
+        return Document(self.id, self.text, tuple(spans), self.metadata, self.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,4 +207,5 @@ def apply_edits(document: Document, replacements: Iterable[tuple[Span, str]]) ->
             spans.append(Span(at, written, span.category, span.id, span.source, span.score))
         read = end
     pieces.append(text[read:])
-    return replace(document, text="".join(pieces), spans=tuple(spans)), tuple(edits)
+    scrubbed = Document(document.id, "".join(pieces), tuple(spans), document.metadata, document.index)
+    return scrubbed, tuple(edits)

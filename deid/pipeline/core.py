@@ -170,7 +170,7 @@ class Pipeline:
         if self.settings.method == "concept-match":
             return self.replace(document, ())
         spans, effect = self._spans(document)
-        return replace(self.replace(document, spans), effect=effect)
+        return self._scrub(document, spans, frozenset(), effect)
 
     def replace(self, document: Document, spans: Sequence[Span], avoid: frozenset[str] = frozenset()) -> Scrubbed:
         """Scrub one document whose spans are known.
@@ -189,6 +189,9 @@ class Pipeline:
         DeidError
             When it cannot be processed; nothing of it is returned then.
         """
+        return self._scrub(document, spans, avoid, NO_EFFECT)
+
+    def _scrub(self, document: Document, spans: Sequence[Span], avoid: frozenset[str], effect: Effect) -> Scrubbed:
         patient = self.settings.patients.of(document)
         known = self.settings.known or _NOBODY
         scope = Scope(
@@ -224,6 +227,7 @@ class Pipeline:
             self.settings.known is None or patient in known.identifiers,
             scope.person_scope,
             tuple(document.text[e.start : e.end] for e in replaced.edits) if self.settings.originals else (),
+            effect,
         )
 
     def pipe(self, documents: Iterable[Document | Failure], jobs: int = 1) -> Iterator[Scrubbed | Failure]:

@@ -215,7 +215,7 @@ class LazyRecognizer:
         spans, effect = self._loaded.find(seen), Effect()
         if self._wish.site:
             spans, effect, _ = self._wish.site.apply(seen.text, spans, self._labels.of)
-        return [normal.back(span) for span in spans], effect
+        return [normal.back(span) for span in spans] if normal.removed else spans, effect
 
     def dialled(self, value: float) -> LazyRecognizer:
         """Return the same recognizer with another position of the dial; what is loaded is shared.
