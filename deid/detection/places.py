@@ -37,6 +37,8 @@ _POSTCODE = re.compile(b"%b%b(?<=[%b]..)" % (bytes((UPPER,)), bytes((NUMBER,)), 
 _NO_CITY_BLIND = classes_of("word", "clinical", "eponym", "device", "function", "given", "section")
 _NO_AMBIGUOUS_CITY = classes_of("clinical", "eponym", "device", "function")
 _NAMED_AFTER = classes_of("hospital_head", "org_head", "street_suffix", "eponym_head")
+_UNCUED = 0.2
+"""Certainty of a city that is a name or a word as well and has no cue."""
 _FOLLOWERS = classes_of("state", "state_code", "state_old", "country", "function", "month", "weekday")
 
 
@@ -155,8 +157,13 @@ def _before_codes(scene: Scene) -> Iterator[Span]:
 def _listed(scene: Scene, least: float) -> Iterator[Span]:
     """Listed cities, states, countries, regions and counties, weighed by their cues."""
     last = 0
+    classes, phrases, weak = scene.classes, scene.phrases, least > _UNCUED
     for index in scene.of_phrase(_LISTED):
-        if index < last or not scene.capital(index) or _silent(scene, index):
+        if index < last or not scene.capital(index):
+            continue
+        if weak and classes[index] & _LISTED & ~_BIG == _CITY_AMBIG and index not in phrases and _idle(scene, index):
+            continue
+        if _silent(scene, index):
             continue
         best = _best_listed(scene, index)
         if best is None:
@@ -169,6 +176,14 @@ def _listed(scene: Scene, least: float) -> Iterator[Span]:
         if category == "CITY" and _is_zip(scene, code):
             yield scene.span(index, last, "CITY", "place.city", 0.9)
             yield scene.span(code, code + 1, "ZIP", "place.zip", 0.85)
+
+
+def _idle(scene: Scene, index: int) -> bool:
+    """Tell whether neither a cue nor a postcode makes more of an ambiguous city than `_UNCUED`."""
+    if scene.cued(index, "lives", "where"):
+        return False
+    code = index + 1 + (scene.word(index + 1) == ",")
+    return code >= len(scene) or scene.view.kinds[code] != NUMBER
 
 
 def _silent(scene: Scene, index: int) -> bool:
@@ -234,7 +249,9 @@ def _city_score(scene: Scene, index: int, classes: int, several: bool, lives: bo
     if classes & _CITY_AMBIG and not several:
         if scene.classes[index] & _NO_AMBIGUOUS_CITY and not classes & _BIG:
             return 0.55 if lives and not blind else 0.1
-        return (0.85 if classes & _BIG else 0.78) if lives and not blind else 0.5 if where and classes & _BIG else 0.2
+        return (
+            (0.85 if classes & _BIG else 0.78) if lives and not blind else 0.5 if where and classes & _BIG else _UNCUED
+        )
     if classes & _CITY_AMBIG:
         return 0.8 if lives else 0.55 if where else 0.35
     known = 0.85 if several else 0.62 if classes & _BIG else 0.52
