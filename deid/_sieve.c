@@ -4,20 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SYMBOLS = 131, BLOCK = 4, MOST_WORDS = 64 };
+enum { SYMBOLS = 131, BLOCK = 4, MOST_WORDS = 64, HEADS = 1024 };
 
 typedef struct {
     PyObject_HEAD
-    uint64_t *allowed; /* per offset and symbol `words` words, whole blocks, one bit a pattern */
-    uint64_t *ways;    /* per pattern, offset and symbol one bit for each way in which its matches begin */
-    int32_t *digit;    /* per pattern: a digit stands within so many characters; 0: need not */
+    uint64_t *allowed;  /* per offset and symbol `words` words, whole blocks, one bit a line */
+    int32_t (*line)[2]; /* its pattern, by which they are sorted; a digit stands within so many characters, 0: need not */
     Programs programs;
     PyObject *needs;     /* strings of which texts must hold one, for one pattern or some */
-    int32_t (*user)[2];  /* number of a string, and of a pattern that needs it, by string */
-    int32_t *triple;     /* triples of characters of each string */
-    int32_t *triples;    /* where those of a string begin, and the last end */
+    int32_t (*user)[2];  /* number of a string, and of a pattern that needs it */
+    uint64_t *begins;    /* a bit for each triple of characters that a string begins with */
+    int32_t *first;      /* for the lower part of a triple the first such string, -1: none */
+    int32_t *following;  /* for each string the next one, -1: none */
     Py_ssize_t users;
-    Py_ssize_t words, patterns, before, after;
+    Py_ssize_t words, lines, patterns, before, after;
 } Sieve;
 
 static void *copied(const Py_buffer *view)
@@ -42,112 +42,152 @@ static inline uint32_t triple_of(Py_UCS4 a, Py_UCS4 b, Py_UCS4 c)
 /* Take what patterns need; -1 with an exception when that fails. */
 static int take_needs(Sieve *self, PyObject *needs, const Py_buffer *user, Py_ssize_t patterns)
 {
-    Py_ssize_t count = PyTuple_GET_SIZE(needs), all = 0;
-    for (Py_ssize_t n = 0; n < count; n++) {
-        if (!PyUnicode_Check(PyTuple_GET_ITEM(needs, n))) {
-            PyErr_SetString(PyExc_TypeError, "what is needed is a text");
-            return -1;
-        }
-        all += PyUnicode_GET_LENGTH(PyTuple_GET_ITEM(needs, n));
-    }
-    self->users = user->len / 8;
+    const Py_ssize_t count = PyTuple_GET_SIZE(needs);
     const int32_t(*pair)[2] = user->buf;
+    self->users = user->len / 8;
     for (Py_ssize_t u = 0; u < self->users; u++)
         if (pair[u][0] < 0 || pair[u][0] >= count || pair[u][1] < 0 || pair[u][1] >= patterns) {
             PyErr_SetString(PyExc_ValueError, "a number that is not there");
             return -1;
         }
     self->user = copied(user);
-    self->triples = malloc((size_t)(count + 1) * sizeof(int32_t));
-    self->triple = malloc((size_t)(all + 1) * sizeof(int32_t));
-    if (!self->user || !self->triples || !self->triple) {
+    self->begins = calloc(1 << 10, sizeof(uint64_t));
+    self->first = malloc(HEADS * sizeof(int32_t));
+    self->following = malloc((size_t)(count + 1) * sizeof(int32_t));
+    if (!self->user || !self->begins || !self->first || !self->following) {
         PyErr_NoMemory();
         return -1;
     }
-    int32_t number = 0;
+    for (int h = 0; h < HEADS; h++)
+        self->first[h] = -1;
     for (Py_ssize_t n = 0; n < count; n++) {
         PyObject *need = PyTuple_GET_ITEM(needs, n);
-        const int kind = PyUnicode_KIND(need);
-        const void *data = PyUnicode_DATA(need);
-        self->triples[n] = number;
-        for (Py_ssize_t i = 0; i + 2 < PyUnicode_GET_LENGTH(need); i++)
-            self->triple[number++] = (int32_t)triple_of(PyUnicode_READ(kind, data, i), PyUnicode_READ(kind, data, i + 1),
-                                                        PyUnicode_READ(kind, data, i + 2));
+        if (!PyUnicode_Check(need)) {
+            PyErr_SetString(PyExc_TypeError, "what is needed is a text");
+            return -1;
+        }
+        if (PyUnicode_GET_LENGTH(need) < 3)
+            continue;
+        const uint32_t triple = triple_of(PyUnicode_READ_CHAR(need, 0), PyUnicode_READ_CHAR(need, 1),
+                                          PyUnicode_READ_CHAR(need, 2));
+        self->begins[triple >> 6] |= UINT64_C(1) << (triple & 63);
+        self->following[n] = self->first[triple % HEADS];
+        self->first[triple % HEADS] = (int32_t)n;
     }
-    self->triples[count] = number;
     self->needs = Py_NewRef(needs);
     return 0;
 }
 
-/* Set a bit for each pattern that does not lack what it needs. A string can be in a text only when all its triples
- * are, which leaves few to look for. -1 with an exception when that fails. */
-static int want(const Sieve *self, PyObject *folded, uint64_t *wanted)
+/* Tell whether a string stands at a place. */
+static int stands(PyObject *need, int kind, const void *data, Py_ssize_t at, Py_ssize_t size)
 {
-    uint64_t there[1 << 10] = {0};
-    const Py_ssize_t size = PyUnicode_GET_LENGTH(folded);
+    const Py_ssize_t length = PyUnicode_GET_LENGTH(need);
+    const int own = PyUnicode_KIND(need);
+    const void *letters = PyUnicode_DATA(need);
+    if (length > size - at)
+        return 0;
+    for (Py_ssize_t k = 0; k < length; k++)
+        if (PyUnicode_READ(own, letters, k) != PyUnicode_READ(kind, data, at + k))
+            return 0;
+    return 1;
+}
+
+/* Note which of the strings that patterns need are in a text: those of three characters and more in one pass. */
+static int find_needs(const Sieve *self, PyObject *folded, char *held)
+{
+    const Py_ssize_t size = PyUnicode_GET_LENGTH(folded), count = PyTuple_GET_SIZE(self->needs);
     const int kind = PyUnicode_KIND(folded);
     const void *data = PyUnicode_DATA(folded);
     Py_UCS4 a = 0, b = 0;
     for (Py_ssize_t i = 0; i < size; i++) {
         const Py_UCS4 c = PyUnicode_READ(kind, data, i);
         const uint32_t triple = triple_of(a, b, c);
-        there[triple >> 6] |= UINT64_C(1) << (triple & 63);
+        if (i > 1 && self->begins[triple >> 6] >> (triple & 63) & 1)
+            for (int32_t n = self->first[triple % HEADS]; n >= 0; n = self->following[n])
+                held[n] = held[n] || stands(PyTuple_GET_ITEM(self->needs, n), kind, data, i - 2, size);
         a = b;
         b = c;
     }
-    for (Py_ssize_t p = 0; p < self->patterns; p++)
-        wanted[p / 64] |= UINT64_C(1) << (p % 64);
-    for (Py_ssize_t u = 0; u < self->users; u++)
-        wanted[self->user[u][1] / 64] &= ~(UINT64_C(1) << (self->user[u][1] % 64));
-    int32_t last = -1;
-    int held = 0;
-    for (Py_ssize_t u = 0; u < self->users; u++) {
-        const int32_t need = self->user[u][0], pattern = self->user[u][1];
-        if (wanted[pattern / 64] >> (pattern % 64) & 1)
-            continue;
-        if (need != last) {
-            held = 1;
-            for (int32_t t = self->triples[need]; held && t < self->triples[need + 1]; t++)
-                held = (int)(there[self->triple[t] >> 6] >> (self->triple[t] & 63) & 1);
-            if (held && (held = PyUnicode_Contains(folded, PyTuple_GET_ITEM(self->needs, need))) < 0)
-                return -1;
-            last = need;
-        }
-        wanted[pattern / 64] |= (uint64_t)held << (pattern % 64);
+    for (Py_ssize_t n = 0; n < count; n++) {
+        PyObject *need = PyTuple_GET_ITEM(self->needs, n);
+        const int found = PyUnicode_GET_LENGTH(need) < 3 ? PyUnicode_Contains(folded, need) : held[n];
+        if (found < 0)
+            return -1;
+        held[n] = (char)found;
     }
     return 0;
+}
+
+/* Set a bit for each line of a pattern that does not lack what it needs; -1 with an exception when that fails. */
+static int want(const Sieve *self, PyObject *folded, uint64_t *wanted)
+{
+    uint64_t met[MOST_WORDS];
+    char *held = calloc((size_t)PyTuple_GET_SIZE(self->needs) + 1, 1);
+    if (!held) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    if (find_needs(self, folded, held)) {
+        free(held);
+        return -1;
+    }
+    memset(met, 255, sizeof met);
+    for (Py_ssize_t u = 0; u < self->users; u++)
+        met[self->user[u][1] / 64] &= ~(UINT64_C(1) << (self->user[u][1] % 64));
+    for (Py_ssize_t u = 0; u < self->users; u++)
+        met[self->user[u][1] / 64] |= (uint64_t)held[self->user[u][0]] << (self->user[u][1] % 64);
+    free(held);
+    for (Py_ssize_t l = 0; l < self->lines; l++)
+        wanted[l / 64] |= (met[self->line[l][0] / 64] >> (self->line[l][0] % 64) & 1) << (l % 64);
+    return 0;
+}
+
+/* Tell whether each pattern has a line, and lines are sorted. */
+static int lines_sound(int32_t (*line)[2], Py_ssize_t lines, Py_ssize_t patterns)
+{
+    int32_t last = -1;
+    for (Py_ssize_t l = 0; l < lines; l++) {
+        if (line[l][0] != last && line[l][0] != last + 1)
+            return 0;
+        last = line[l][0];
+    }
+    return last + 1 == patterns;
 }
 
 static int sieve_init(PyObject *object, PyObject *args, PyObject *named)
 {
     Sieve *self = (Sieve *)object;
-    Py_buffer rows, ways, digit, code, start, set, user;
+    Py_buffer rows, line, code, start, set, user;
     PyObject *needs;
     Py_ssize_t before, after;
-    static char *names[] = {"rows", "ways", "digits", "code", "starts", "sets", "needs", "users", "before", "after", NULL};
-    if (!PyArg_ParseTupleAndKeywords(args, named, "y*y*y*y*y*y*O!y*nn", names, &rows, &ways, &digit, &code, &start, &set,
+    static char *names[] = {"rows", "lines", "code", "starts", "sets", "needs", "users", "before", "after", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, named, "y*y*y*y*y*O!y*nn", names, &rows, &line, &code, &start, &set,
                                      &PyTuple_Type, &needs, &user, &before, &after))
         return -1;
-    const Py_ssize_t patterns = digit.len / 4, words = (patterns + 64 * BLOCK - 1) / (64 * BLOCK) * BLOCK;
+    const Py_ssize_t lines = line.len / 8, words = (lines + 64 * BLOCK - 1) / (64 * BLOCK) * BLOCK,
+                     patterns = start.len / 4 - 1;
     int ok = 0;
-    if (self->allowed || self->ways || self->digit)
+    if (self->allowed || self->line)
         PyErr_SetString(PyExc_RuntimeError, "made already");
-    else if (patterns < 1 || words > MOST_WORDS || before < 1 || before > 64 || after < 2 || after > 64 ||
-             digit.len % 4 || ways.len != (before + after) * SYMBOLS * patterns * 8 || user.len % 8 ||
+    else if (lines < 1 || words > MOST_WORDS || patterns < 1 || before < 1 || before > 64 ||
+             after < 2 || after > 64 || line.len % 8 || user.len % 8 ||
              rows.len != (before + after) * SYMBOLS * words * 8)
         PyErr_SetString(PyExc_ValueError, "the table does not have the size announced");
     else
-        ok = (self->allowed = copied(&rows)) && (self->ways = copied(&ways)) && (self->digit = copied(&digit)) &&
-             !programs_load(&self->programs, &code, &start, &set, patterns) && !take_needs(self, needs, &user, patterns);
+        ok = (self->allowed = copied(&rows)) && (self->line = copied(&line)) &&
+             !programs_load(&self->programs, &code, &start, &set, patterns) &&
+             !take_needs(self, needs, &user, patterns);
+    if (ok && !(ok = lines_sound(self->line, lines, patterns)))
+        PyErr_SetString(PyExc_ValueError, "the lines are not those of the programs");
     if (ok) {
+        self->lines = lines;
         self->words = words;
         self->patterns = patterns;
         self->before = before;
         self->after = after;
     }
     PyBuffer_Release(&rows);
-    PyBuffer_Release(&ways);
-    PyBuffer_Release(&digit);
+    PyBuffer_Release(&line);
     PyBuffer_Release(&code);
     PyBuffer_Release(&start);
     PyBuffer_Release(&set);
@@ -179,7 +219,7 @@ static void read_symbols(const Sieve *self, PyObject *text, uint8_t *symbol, int
     }
 }
 
-/* Tell which patterns of a block may match at a place, as far as the sets know; 0 when none. */
+/* Tell which lines of a block may match at a place, as far as the sets know; 0 when none. */
 static inline uint64_t through(const Sieve *self, const uint64_t *wanted, const uint8_t *here, Py_ssize_t block,
                                uint64_t left[BLOCK])
 {
@@ -210,27 +250,24 @@ static inline uint64_t through(const Sieve *self, const uint64_t *wanted, const 
 WIDE static Py_ssize_t sift(const Sieve *self, const uint64_t *wanted, const uint8_t *symbol, const int32_t *next_digit,
                             Py_ssize_t at, Py_ssize_t size, Found *found, Py_ssize_t room, Py_ssize_t *stopped)
 {
-    const Py_ssize_t width = self->before + self->after;
     Py_ssize_t count = 0;
-    for (; at < size && count + self->patterns <= room; at++)
+    for (; at < size && count + self->patterns <= room; at++) {
+        int32_t tried = -1;
         for (Py_ssize_t block = 0; block < self->words; block += BLOCK) {
             uint64_t left[BLOCK];
-            const uint8_t *here = symbol + at;
-            if (!through(self, wanted, here, block, left))
+            if (!through(self, wanted, symbol + at, block, left))
                 continue;
             for (int w = 0; w < BLOCK; w++)
                 for (uint64_t rest = left[w]; rest; rest &= rest - 1) {
-                    const Py_ssize_t pattern = 64 * (block + w) + __builtin_ctzll(rest);
-                    if (self->digit[pattern] && next_digit[at] - (int32_t)at >= self->digit[pattern])
+                    const int32_t *line = self->line[64 * (block + w) + __builtin_ctzll(rest)];
+                    if (line[0] == tried || (line[1] && next_digit[at] - (int32_t)at >= line[1]))
                         continue;
-                    const uint64_t *way = self->ways + pattern * width * SYMBOLS;
-                    uint64_t ways = way[here[0]];
-                    for (Py_ssize_t o = 1; ways && o < width; o++)
-                        ways &= way[o * SYMBOLS + here[o]];
-                    if (ways && programs_accept(&self->programs, pattern, symbol + self->before, (int32_t)at))
-                        found[count++] = (Found){(int32_t)pattern, (int32_t)at};
+                    tried = line[0];
+                    if (programs_accept(&self->programs, tried, symbol + self->before, (int32_t)at))
+                        found[count++] = (Found){tried, (int32_t)at};
                 }
         }
+    }
     *stopped = at;
     return count;
 }
@@ -286,13 +323,13 @@ static void sieve_dealloc(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
     free(((Sieve *)object)->allowed);
-    free(((Sieve *)object)->ways);
-    free(((Sieve *)object)->digit);
+    free(((Sieve *)object)->line);
     programs_free(&((Sieve *)object)->programs);
     Py_XDECREF(((Sieve *)object)->needs);
     free(((Sieve *)object)->user);
-    free(((Sieve *)object)->triple);
-    free(((Sieve *)object)->triples);
+    free(((Sieve *)object)->begins);
+    free(((Sieve *)object)->first);
+    free(((Sieve *)object)->following);
     PyObject_Free(object);
     Py_DECREF(type);
 }

@@ -2,16 +2,17 @@
 
 From each expression the sieve takes what the characters around the start of a match can be: at each of the offsets
 -6 to 9 a set of ASCII characters, "some other character", "outside the text". A place survives for a pattern when the
-characters around it lie in all its sets; the compiled loop tests all patterns at once with one bit each
-(``deid._native.Sieve``), and only where a bit is left is the expression itself tried. Before that a finer sieve of its
-own is asked, in which each of the alternatives that the expression begins with has a bit; an expression whose matches
-must hold a digit also says how near. The sets are supersets by
+characters around it lie in all its sets; the compiled loop (``deid._native.Sieve``) tests all patterns at once with one
+bit each, and with more where a pattern begins in ways that a single set blurs; an expression whose matches must hold a
+digit also says how near. Where a bit is left, the program of the pattern runs (`deid.detection.programs`), and only
+where that accepts the expression itself is tried. The sets are supersets by
 construction (what is not understood allows everything), so that no match is lost: the method of literal
 pre-filters (Navarro and Raffinot, *Flexible pattern matching in strings*, 2002, section 4.2), with sets for literals.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -41,6 +42,16 @@ __all__ = ["AFTER", "BEFORE", "SYMBOLS", "needs_tables", "sieve_tables"]
 
 _BLOCK = 4
 """Words of bits that the compiled loop takes at once."""
+_SHARE = np.full(SYMBOLS, 0.05 / SYMBOLS)
+"""About how often each symbol is met in notes."""
+for _met, _often in (
+    ("etaoinshr", 0.5),
+    ("bcdfgjklmpquvwxyz", 0.22),
+    (" ", 0.15),
+    ("0123456789", 0.03),
+    ("\n.,", 0.05),
+):
+    _SHARE[list(map(ord, _met))] += _often / len(_met)
 _MOST_WAYS, _MOST_BEHIND = 32, 16
 """Ways to begin that are told apart."""
 
@@ -146,6 +157,69 @@ def starts_of(branches: Sequence[Sequence[Node]]) -> list[Start]:
     return [Start(tuple(_limits(way)), digit_of(way)) for way in ways]
 
 
+def _passes(sets: np.ndarray) -> np.ndarray:
+    """Return about which share of places lines let through; sets are bits by line, offset and symbol."""
+    return np.asarray((sets @ _SHARE).prod(axis=-1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Ways of a pattern in so many lines."""
+
+    ways: list[list[int]]
+    passes: float
+    """About which share of places they let through."""
+
+
+def _joined(starts: Sequence[Start]) -> list[_Choice]:
+    """Join the ways of a pattern one after the other, at each step the two that lose least; the fewest lines first."""
+    sets = _bits_of([s.sets for s in starts])
+    ways = {number: [number] for number in range(len(starts))}
+    passes = _passes(sets)
+    loss = np.full((len(ways), len(ways)), np.inf)
+    for one in range(1, len(ways)):
+        loss[one, :one] = _passes(sets[one] | sets[:one]) - passes[one] - passes[:one]
+    choices = [_Choice(list(ways.values()), float(passes.sum()))]
+    while len(ways) > 1:
+        one, other = divmod(int(loss.argmin()), len(loss))
+        sets[other] |= sets[one]
+        ways[other] = ways[other] + ways.pop(one)
+        passes[other] = _passes(sets[other])
+        loss[one, :] = loss[:, one] = np.inf
+        rest = np.array([number for number in ways if number != other], dtype=np.intp)
+        joined = _passes(sets[rest] | sets[other]) - passes[rest] - passes[other]
+        loss[np.maximum(rest, other), np.minimum(rest, other)] = joined
+        choices.append(_Choice(list(ways.values()), float(passes[list(ways)].sum())))
+    return choices[::-1]
+
+
+def _lines(patterns: Sequence[Sequence[Start]]) -> list[tuple[int, list[int]]]:
+    """Return a pattern and some of its ways for each line, as many lines as the compiled loop takes at once."""
+    choices = [_joined(starts) for starts in patterns]
+    counts = [1] * len(patterns)
+    free = -len(patterns) % (64 * _BLOCK)
+
+    def next_best(number: int) -> tuple[float, int, int]:
+        """Return what more lines of a pattern gain each, as a negative number, the pattern, and how many they are."""
+        now, count = choices[number][counts[number] - 1], counts[number]
+        gains = [
+            ((choice.passes - now.passes) / more, number, more)
+            for more, choice in enumerate(choices[number][count : count + free], 1)
+        ]
+        return min(gains, default=(0.0, number, 0))
+
+    waiting = [next_best(number) for number in range(len(patterns))]
+    heapq.heapify(waiting)
+    while free and waiting:
+        gain, number, more = heapq.heappop(waiting)
+        if gain < 0 and more <= free:
+            free -= more
+            counts[number] += more
+        if gain < 0:
+            heapq.heappush(waiting, next_best(number))
+    return [(number, ways) for number, count in enumerate(counts) for ways in choices[number][count - 1].ways]
+
+
 def sieve_tables(expressions: Sequence[tuple[str, bool]]) -> tuple[bytes, ...]:
     """Return the tables of many expressions as ``deid._native.Sieve`` reads them.
 
@@ -157,11 +231,11 @@ def sieve_tables(expressions: Sequence[tuple[str, bool]]) -> tuple[bytes, ...]:
     Returns
     -------
     rows : bytes
-        For each offset and symbol a row of bits, one a pattern, in 64-bit words.
-    ways : bytes
-        For each pattern, offset and symbol a 64-bit word with a bit for each of its starts.
-    digits : bytes
-        For each pattern within how many characters a digit stands, a 32-bit integer; 0 when that need not be.
+        For each offset and symbol a row of bits, one for each line, in 64-bit words. A line is a pattern, or some ways
+        in which its matches begin.
+    lines : bytes
+        For each line two 32-bit integers: its pattern, and within how many characters a digit stands; 0 when that need
+        not be.
     code, starts, sets : bytes
         See `Programs.tables`.
     """
@@ -174,11 +248,12 @@ def sieve_tables(expressions: Sequence[tuple[str, bool]]) -> tuple[bytes, ...]:
             branches = None
             patterns.append([_ANYWHERE])
         programs.add(branches)
-    joined = [_union([list(s.sets) for s in starts]) for starts in patterns]
-    rows = _columns(joined, -(-len(patterns) // (64 * _BLOCK)) * _BLOCK)
-    ways = b"".join(_columns([s.sets for s in starts], 1) for starts in patterns)
-    digits = [max(s.digit for s in starts) if all(s.digit for s in starts) else 0 for starts in patterns]
-    return rows, ways, np.array(digits, dtype=np.int32).tobytes(), *programs.tables()
+    sets, told = [], []
+    for number, ways in _lines(patterns):
+        starts = [patterns[number][way] for way in ways]
+        sets.append(_union([list(s.sets) for s in starts]))
+        told.append((number, max(s.digit for s in starts) if all(s.digit for s in starts) else 0))
+    return _columns(sets), np.array(told, dtype=np.int32).tobytes(), *programs.tables()
 
 
 def needs_tables(needs: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], bytes]:
@@ -201,11 +276,17 @@ def needs_tables(needs: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], bytes
     return tuple(numbers), np.array(users, dtype=np.int32).tobytes()
 
 
-def _columns(lines: Sequence[Sequence[int]], words: int) -> bytes:
-    """Turn sets of symbols, one list of them a line, into sets of lines, one for each offset and symbol."""
+def _bits_of(lines: Sequence[Sequence[int]]) -> np.ndarray:
+    """Return sets of symbols, one list of them a line, as bits by line, offset and symbol."""
     size = (SYMBOLS + 7) // 8
-    packed = b"".join((allowed | WILD).to_bytes(size, "little") for sets in lines for allowed in sets)
-    bits = np.unpackbits(np.frombuffer(packed, np.uint8).reshape(len(lines), -1, size), axis=2, bitorder="little")
+    packed = b"".join(allowed.to_bytes(size, "little") for sets in lines for allowed in sets)
+    bits = np.frombuffer(packed, np.uint8).reshape(len(lines), -1, size)
+    return np.unpackbits(bits, axis=2, count=SYMBOLS, bitorder="little").astype(bool)
+
+
+def _columns(lines: Sequence[Sequence[int]]) -> bytes:
+    """Turn sets of symbols, one list of them a line, into sets of lines, one for each offset and symbol."""
+    words = -(-len(lines) // (64 * _BLOCK)) * _BLOCK
     columns = np.zeros((BEFORE + AFTER, SYMBOLS, 64 * words), dtype=np.uint8)
-    columns[:, :, : len(lines)] = bits[:, :, :SYMBOLS].transpose(1, 2, 0)
+    columns[:, :, : len(lines)] = _bits_of([[s | WILD for s in sets] for sets in lines]).transpose(1, 2, 0)
     return np.packbits(columns, axis=2, bitorder="little").view("<u8").astype(np.uint64).tobytes()

@@ -147,14 +147,14 @@ def test_words_are_found_as_their_expression_finds_them(text, words, start, leng
     ],
 )
 def test_programs_that_would_run_astray_are_refused(code):
-    rows, ways, digits, _, _, sets = sieve_tables([("a", False)])
+    rows, lines, _, _, sets = sieve_tables([("a", False)])
     starts = np.array([0, len(code)], np.int32).tobytes()
     with pytest.raises(ValueError, match="programs"):
-        native.Sieve(rows, ways, digits, np.array(code, np.int32).tobytes(), starts, sets, (), b"", BEFORE, AFTER)
+        native.Sieve(rows, lines, np.array(code, np.int32).tobytes(), starts, sets, (), b"", BEFORE, AFTER)
     everything = b"\xff" * len(sets)
     code = [Do.FORTH, 0, Do.ACCEPT]
     with pytest.raises(ValueError, match="programs"):  # it would read beyond the end
-        native.Sieve(rows, ways, digits, np.array(code, np.int32).tobytes(), starts, everything, (), b"", BEFORE, AFTER)
+        native.Sieve(rows, lines, np.array(code, np.int32).tobytes(), starts, everything, (), b"", BEFORE, AFTER)
 
 
 @needs_native
