@@ -249,9 +249,9 @@ def _city_score(scene: Scene, index: int, classes: int, several: bool, lives: bo
     if classes & _CITY_AMBIG and not several:
         if scene.classes[index] & _NO_AMBIGUOUS_CITY and not classes & _BIG:
             return 0.55 if lives and not blind else 0.1
-        return (
-            (0.85 if classes & _BIG else 0.78) if lives and not blind else 0.5 if where and classes & _BIG else _UNCUED
-        )
+        if lives and not blind:
+            return 0.85 if classes & _BIG else 0.78
+        return 0.5 if where and classes & _BIG else _UNCUED
     if classes & _CITY_AMBIG:
         return 0.8 if lives else 0.55 if where else 0.35
     known = 0.85 if several else 0.62 if classes & _BIG else 0.52
