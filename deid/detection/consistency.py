@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
-from deid.compiled import native
+from deid.compiled import native, quick
 from deid.detection.known import one_apart, soundex
 from deid.detection.lexicon import classes_of
 from deid.detection.person_words import clear
 from deid.detection.scene import Scene
-from deid.detection.view import LOWER, MIXED, TITLE, UPPER, View
+from deid.detection.view import LOWER, MIXED, NUMBER, TITLE, UPPER, View
 from deid.document import Span, by_position
 from deid.phi import group
 
@@ -41,6 +41,7 @@ _NOT_AGAIN = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFESSION",
 _RANK = attrgetter("rank")
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class _Seed:
     """A sequence of words to look for."""
@@ -150,16 +151,17 @@ def _recurring(scene: Scene, spans: Iterable[Span], taken: bytearray, odd: set[s
     firsts = {sound[:1].lower() for sound in sounds}
     found = []
     for span in spans:
-        first = view.at(span.start)
-        last = bisect_left(view.starts, span.end, first)
-        words = view.folded[first:last]
+        place = _words_in(view, span)
+        words = view.folded[place.start : place.stop]
+        several = len(words) > 1
         if (
             not free.isdisjoint(words)
-            or span.category in _ABBREVIATED  # by the initials of its words
-            or (last - first > 1 and (words[0][:1] in letters or "," in words))
+            # as initials of its words, or with the initial of a given name
+            or (several and span.category in _ABBREVIATED)
+            or (several and (words[0][:1] in letters or "," in words) and group(span.category) == "NAME")
             or (odd and any(_resembles(w, sounds, firsts) for w in words))
         ):
-            found.append((span, range(first, last)))
+            found.append((span, place))
     return found
 
 
@@ -264,23 +266,34 @@ def settle_categories(scene: Scene, spans: list[Span]) -> list[Span]:
 
     *Seen by Priscilla Vann* may be anybody; *PCP: Priscilla Vann, DO* further up says that she is a clinician.
     """
-    known: dict[str, str] = {}
-    for span in sorted(spans, key=lambda s: -(s.score or 0.0)):
-        if span.category in ("PATIENT", "DOCTOR") and _tells(span.source):
-            for word in _name_words(scene, span):
-                known.setdefault(word, span.category)
-    if not known:
+    telling: list[Span] = []
+    unsure: list[Span] = []
+    for span in spans:
+        if span.category in _PEOPLE:
+            (telling if _tells(span.source) else unsure).append(span)
+    if not telling or not unsure:
         return spans
+    words = {(span.start, span.end): _name_words(scene, span) for span in unsure}
+    wanted = frozenset().union(*words.values())
+    known: dict[str, Span] = {}
+    for span in telling:
+        place = (span.start, span.end)
+        if place not in words:
+            words[place] = _name_words(scene, span)
+        for word in wanted.intersection(words[place]):
+            if word not in known or (span.score or 0.0) > (known[word].score or 0.0):
+                known[word] = span
     settled = []
     for span in spans:
-        if span.category in ("PATIENT", "DOCTOR") and not _tells(span.source):
-            found = {known[w] for w in _name_words(scene, span) if w in known}
+        if span.category in _PEOPLE and not _tells(span.source):
+            found = {known[w].category for w in words[span.start, span.end] if w in known}
             if len(found) == 1:
                 span = span.named(found.pop())
         settled.append(span)
     return settled
 
 
+_PEOPLE = frozenset(("PATIENT", "DOCTOR"))
 _TELLING = ("name.title", "name.credential", "name.provider_field", "name.patient_field", "name.signed_by", "name.role")
 
 
@@ -290,13 +303,17 @@ def _tells(source: str) -> bool:
 
 
 def _name_words(scene: Scene, span: Span) -> list[str]:
-    view = scene.view
-    index, words = view.at(span.start), []
-    while index < len(view) and view.starts[index] < span.end:
-        if scene.is_word(index) and len(view.folded[index]) > 2:
-            words.append(view.folded[index])
-        index += 1
-    return words
+    words = _words_in(scene.view, span)
+    pairs = zip(scene.view.folded[words.start : words.stop], scene.view.kinds[words.start : words.stop], strict=True)
+    return [word for word, kind in pairs if kind > NUMBER and len(word) > 2]
+
+
+def _words_in(view: View, span: Span) -> range:
+    """Return the words that share a character with a span."""
+    first = bisect_left(view.starts, span.start)
+    if first and view.ends[first - 1] > span.start:
+        first -= 1
+    return range(first, bisect_left(view.starts, span.end, first))
 
 
 def _acronyms(scene: Scene, words: Sequence[int]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import regex
 
 from deid.cache import cached
-from deid.compiled import native
+from deid.compiled import native, quick
 from deid.detection import expressions, programs
 from deid.detection.checks import CHECKS
 from deid.detection.expressions import Unknown, parse
@@ -110,6 +110,7 @@ class PersonField:
     certainty: float = 0.95
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class PersonLabel:
     """A label behind which a name may stand."""
