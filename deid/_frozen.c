@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { SECTIONS = 28, NUMBERS = 20 };
+enum { SECTIONS = 24, OF_NAMES = 8, NUMBERS = 20 };
 
 static const uint64_t MAGIC = UINT64_C(0x31656c6261746564); /* "detable1" */
 
@@ -20,36 +20,34 @@ typedef struct {
 
 static uint64_t layout(void)
 {
-    return sizeof(Head) | (uint64_t)sizeof(Name) << 16 | (uint64_t)sizeof(Type) << 32 | (uint64_t)sizeof(void *) << 48;
+    return sizeof(Head) | (uint64_t)sizeof(Names) << 16 | (uint64_t)sizeof(Type) << 32 | (uint64_t)sizeof(void *) << 48;
 }
 
 static void sections_of_names(Names *names, void **at)
 {
-    at[0] = &names->name;
-    at[1] = &names->slot;
-    at[2] = &names->arena.at;
+    at[0] = &names->slot;
+    at[1] = &names->arena.at;
 }
 
 /* The addresses of the pointers to what is frozen. */
 static void sections_of(Labeller *self, void **at)
 {
     sections_of_names(&self->attributes, at);
-    sections_of_names(&self->words, at + 3);
-    sections_of_names(&self->old.types, at + 6);
-    sections_of_names(&self->old.row_names, at + 9);
-    void *rest[SECTIONS - 12] = {&self->weight_begin, &self->weight_label, &self->weight, &self->transition.at,
+    sections_of_names(&self->words, at + 2);
+    sections_of_names(&self->old.types, at + 4);
+    sections_of_names(&self->old.row_names, at + 6);
+    void *rest[SECTIONS - OF_NAMES] = {&self->weight_begin, &self->weight_label, &self->weight, &self->transition.at,
                                  &self->lag.at, &self->prior, &self->single, &self->list_attribute,
                                  &self->phrases.key, &self->phrases.child, &self->phrases.first_end,
                                  &self->phrases.end, &self->phrases.next_end, &self->old.type, &self->old.row,
                                  &self->old.rows};
-    memcpy(at + 12, rest, sizeof rest);
+    memcpy(at + OF_NAMES, rest, sizeof rest);
 }
 
 static void sizes_of_names(const Names *names, int64_t *size)
 {
-    size[0] = names->count * (int64_t)sizeof(Name);
-    size[1] = names->slot ? ((int64_t)names->mask + 1) * (int64_t)sizeof(int32_t) : 0;
-    size[2] = names->arena.used;
+    size[0] = names->slot ? ((int64_t)names->mask + 1) * (int64_t)sizeof *names->slot : 0;
+    size[1] = names->arena.used;
 }
 
 static void sizes_of(const Labeller *self, int64_t *size)
@@ -58,10 +56,10 @@ static void sizes_of(const Labeller *self, int64_t *size)
     const int64_t cells = self->weight_begin[self->attributes.count], number = sizeof(int32_t),
                   edges = trie->key ? (int64_t)trie->mask + 1 : 0;
     sizes_of_names(&self->attributes, size);
-    sizes_of_names(&self->words, size + 3);
-    sizes_of_names(&self->old.types, size + 6);
-    sizes_of_names(&self->old.row_names, size + 9);
-    const int64_t rest[SECTIONS - 12] = {(self->attributes.count + 1) * number,
+    sizes_of_names(&self->words, size + 2);
+    sizes_of_names(&self->old.types, size + 4);
+    sizes_of_names(&self->old.row_names, size + 6);
+    const int64_t rest[SECTIONS - OF_NAMES] = {(self->attributes.count + 1) * number,
                                          cells * number,
                                          cells * (int64_t)sizeof(double),
                                          self->labels * self->stride * number,
@@ -77,7 +75,7 @@ static void sizes_of(const Labeller *self, int64_t *size)
                                          self->old.types.count * (int64_t)sizeof(Type),
                                          (int64_t)self->old.types.count * self->offsets * number,
                                          self->old.row_count * self->stride * number};
-    memcpy(size + 12, rest, sizeof rest);
+    memcpy(size + OF_NAMES, rest, sizeof rest);
 }
 
 static void numbers_of(const Labeller *self, int64_t *number)

@@ -212,37 +212,48 @@ static uint64_t hash_of(const char *what, Py_ssize_t size)
     return h ^ h >> 29;
 }
 
-static uint32_t probe(const Names *names, const char *what, Py_ssize_t size, uint64_t hash)
+typedef struct {
+    int32_t number, size;
+} Entry;
+
+static const Entry *entry_of(const Names *names, uint64_t slot)
 {
-    uint32_t at = (uint32_t)hash & names->mask;
-    while (names->slot[at]) {
-        const Name *known = names->name + names->slot[at] - 1;
-        if (known->hash == hash && known->size == size &&
-            memcmp(names->arena.at + known->start, what, (size_t)size) == 0)
+    return (const Entry *)(names->arena.at + 8 * ((size_t)(uint32_t)slot - 1));
+}
+
+static uint32_t probe(const Names *names, const char *what, Py_ssize_t size, uint32_t hash)
+{
+    uint32_t at = hash & names->mask;
+    for (uint64_t slot; (slot = names->slot[at]); at = (at + 1) & names->mask) {
+        if ((uint32_t)(slot >> 32) != hash)
+            continue;
+        const Entry *entry = entry_of(names, slot);
+        if (entry->size == size && memcmp(entry + 1, what, (size_t)size) == 0)
             break;
-        at = (at + 1) & names->mask;
     }
     return at;
 }
 
 int32_t names_find(const Names *names, const char *what, Py_ssize_t size)
 {
-    return names->slot ? names->slot[probe(names, what, size, hash_of(what, size))] - 1 : -1;
+    const uint64_t slot = names->slot ? names->slot[probe(names, what, size, (uint32_t)(hash_of(what, size) >> 32))] : 0;
+    return slot ? entry_of(names, slot)->number : -1;
 }
 
 static int more_slots(Names *names)
 {
-    uint32_t slots = names->slot ? 2 * (names->mask + 1) : 1024;
-    int32_t *slot = slots && slots < 0x40000000u ? calloc(slots, sizeof(int32_t)) : NULL;
+    const uint32_t slots = names->slot ? 2 * (names->mask + 1) : 1024;
+    uint64_t *slot = slots && slots < 0x40000000u ? calloc(slots, sizeof *slot) : NULL;
     if (!slot) {
         PyErr_NoMemory();
         return -1;
     }
-    for (int32_t i = 0; i < names->count; i++) {
-        uint32_t at = (uint32_t)names->name[i].hash & (slots - 1);
-        while (slot[at])
+    for (uint32_t old = 0; names->slot && old <= names->mask; old++) {
+        uint32_t at = (uint32_t)(names->slot[old] >> 32) & (slots - 1);
+        while (names->slot[old] && slot[at])
             at = (at + 1) & (slots - 1);
-        slot[at] = i + 1;
+        if (names->slot[old])
+            slot[at] = names->slot[old];
     }
     free(names->slot);
     names->slot = slot;
@@ -254,33 +265,33 @@ int32_t names_add(Names *names, const char *what, Py_ssize_t size)
 {
     if ((!names->slot || names->count >= (int32_t)(names->mask / 2)) && more_slots(names))
         return -1;
-    const uint64_t hash = hash_of(what, size);
-    const uint32_t at = probe(names, what, size, hash);
+    const uint32_t hash = (uint32_t)(hash_of(what, size) >> 32), at = probe(names, what, size, hash);
     if (names->slot[at])
-        return names->slot[at] - 1;
-    Py_ssize_t room = names->room;
-    if (grow(&names->name, &room, names->count + 1, sizeof(Name)))
+        return entry_of(names, names->slot[at])->number;
+    static const char padding[8];
+    const Entry entry = {names->count, (int32_t)size};
+    const Py_ssize_t place = names->arena.used / 8, whole = (Py_ssize_t)sizeof entry + (size + 7) / 8 * 8;
+    if (size > INT32_MAX - 8 || place > UINT32_MAX - 1 - whole / 8) {
+        PyErr_NoMemory();
         return -1;
-    names->room = (int32_t)room;
-    Name *name = names->name + names->count;
-    *name = (Name){hash, names->arena.used, size};
-    if (bytes_room(&names->arena, size + 1) || put(&names->arena, what, size)) /* never an arena without memory */
+    }
+    if (bytes_room(&names->arena, whole) || put(&names->arena, (const char *)&entry, sizeof entry) ||
+        put(&names->arena, what, size) || put(&names->arena, padding, whole - (Py_ssize_t)sizeof entry - size))
         return -1;
-    names->slot[at] = ++names->count;
-    return names->count - 1;
+    names->slot[at] = (uint64_t)hash << 32 | (uint32_t)(place + 1);
+    return names->count++;
 }
 
 void names_clear(Names *names)
 {
     if (names->slot)
-        memset(names->slot, 0, ((size_t)names->mask + 1) * sizeof(int32_t));
+        memset(names->slot, 0, ((size_t)names->mask + 1) * sizeof *names->slot);
     names->count = 0;
     names->arena.used = 0;
 }
 
 void names_free(Names *names)
 {
-    free(names->name);
     free(names->slot);
     free(names->arena.at);
     memset(names, 0, sizeof *names);

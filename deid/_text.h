@@ -79,19 +79,12 @@ int put_characters(Bytes *bytes, const uint32_t *text, Py_ssize_t size);
 int put_lower(Bytes *bytes, const Alphabet *alphabet, const uint32_t *text, Py_ssize_t size);
 int put_folded(Bytes *bytes, const Alphabet *alphabet, const uint32_t *text, Py_ssize_t size);
 
-/* Byte strings numbered in the order in which they came. */
+/* Byte strings numbered in the order in which they came. What a search needs lies in two places, a slot and an entry. */
 typedef struct {
-    uint64_t hash;
-    Py_ssize_t start;
-    Py_ssize_t size;
-} Name;
-
-typedef struct {
-    Name *name;
-    int32_t count, room;
-    int32_t *slot; /* number + 1, 0 when free */
-    uint32_t mask; /* number of slots - 1 */
-    Bytes arena;
+    uint64_t *slot; /* hash << 32 | place of the entry + 1, 0 when free */
+    uint32_t mask;  /* number of slots - 1 */
+    int32_t count;
+    Bytes arena; /* entries: number, size, the string; each begins at 8 times its place */
 } Names;
 
 int32_t names_find(const Names *names, const char *what, Py_ssize_t size);
