@@ -58,7 +58,7 @@ class Choices:
         """Tell whether a candidate holds no original: neither its own, nor as a word any other of the document."""
         if not candidate or original.casefold() in candidate.casefold():
             return False
-        return not any(name_key(w) in self._originals for w in _WORDS.findall(candidate) if len(w) > 3)
+        return self._originals.isdisjoint([name_key(w) for w in _WORDS.findall(candidate) if len(w) > 3])
 
     def claim(self, kind: str, original: str, candidates: Iterable[str], *, words: bool = True) -> str:
         """Take the first candidate that is allowed and that no other original of this kind has.

@@ -38,7 +38,7 @@ _BRITISH_DRAMA = {  # first digits -> what stands before the last three
 def _put_digits(text: str, digits: str) -> str:
     """Write ``digits`` over the digits of ``text``, left to right."""
     rest = iter(digits)
-    return _DIGIT.sub(lambda _: next(rest), text)
+    return "".join([next(rest) if char.isdecimal() else char for char in text])
 
 
 def replace_phone(choices: Choices, text: str, step: int = 1) -> str:

@@ -9,7 +9,7 @@ else makes the text no date. `deid.replacement.dates` reads the tokens as dates 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from deid.compiled import quick
@@ -90,6 +90,8 @@ _CENTURY = re.compile(
 )
 _OH = re.compile(r"(?i)\b(oh|o|zero)([\s-]+)(one|two|three|four|five|six|seven|eight|nine)\b")
 _WORD = re.compile(r"[^\W\d_]+")
+_LAST_NUMBER = re.compile("[DO]MD|M[DO]D")
+_WORDED = re.compile(r"(?:[A-Za-z]{3,10}\.?[ -]\d{1,2},?[ -]|\d{1,2}[ -][A-Za-z]{3,10}[.,]?[ -])[12]\d{3}", re.ASCII)
 _JOINED = re.compile(r"-?[^\W\d_]")
 
 
@@ -102,11 +104,16 @@ def tokenize_date(text: str, *, spanish: bool = False) -> tuple[Token, ...] | No
     spanish : bool
         How to write months whose abbreviations English and Spanish share.
     """
-    for pattern, build in _WHOLE:
+    for pattern, build in _WHOLE if text[:1].isdecimal() else ():
         whole = pattern.fullmatch(text)
         token = build(whole) if whole else None
         if token is not None:
             return (token,)
+    months = MONTHS["es" if spanish else "en"]
+    if _WORDED.fullmatch(text):
+        plain = _month_in_words(text, months)
+        if plain is not None:
+            return plain
     rest = text  # what no token has taken yet; taken text is blank
     tokens: list[Token] = []
 
@@ -120,7 +127,6 @@ def tokenize_date(text: str, *, spanish: bool = False) -> tuple[Token, ...] | No
                 start, end = match.span()
                 rest = f"{rest[:start]}{' ' * (end - start)}{rest[end:]}"
 
-    months = MONTHS["es" if spanish else "en"]
     keys = {name_key(w) for w in _WORD.findall(text)}
     if not keys.isdisjoint(HOLIDAY_WORDS):
         take(HOLIDAY, _holiday)
@@ -154,6 +160,18 @@ def tokenize_date(text: str, *, spanish: bool = False) -> tuple[Token, ...] | No
     return _with_short_years(text, sorted(tokens, key=lambda token: token.start))
 
 
+def _month_in_words(text: str, months: Mapping[str, Name]) -> tuple[Token, ...] | None:
+    """Read the most frequent forms with a word quickly: ``March 3, 2019``, ``3-Mar-2019``."""
+    word, number, year = (pattern.search(text) for pattern in (_WORD, _NUMBER, _YEAR))
+    if word is None or number is None or year is None or (key := name_key(word.group())) not in months:
+        return None
+    month, day = _word_token("M", word, months[key], 1), _number("D", number, 0)
+    if day.values[0] > 31:
+        return None  # a year in its turn
+    ordered = (month, day) if month.start < day.start else (day, month)
+    return (*ordered, _number("Y", year, 0))
+
+
 def _with_short_years(text: str, tokens: list[Token]) -> tuple[Token, ...]:
     """Read the last number of ``3-Mar-09``, ``Mar-03-09`` and ``March 3, 09`` as a year, and every one over 31."""
 
@@ -169,7 +187,7 @@ def _with_short_years(text: str, tokens: list[Token]) -> tuple[Token, ...]:
 
     tokens = [year(t) if t.kind == "D" and t.values[0] > 31 and is_year(t) else t for t in tokens]
     kinds = "".join(token.kind for token in tokens)
-    for match in re.finditer("[DO]MD|M[DO]D", kinds):
+    for match in _LAST_NUMBER.finditer(kinds):
         a, b, c = tokens[match.start() : match.end()]
         first, second = (text[x.end : y.start].strip() for x, y in ((a, b), (b, c)))
         between = a.kind != "M" or (first == second and first in ("-", "/", ".")) or second.startswith(",")

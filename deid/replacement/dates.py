@@ -249,12 +249,16 @@ def _holiday(tokens: Sequence[Token], text: str, context: _Context) -> _Written:
 
 
 def _single(token: Token, text: str, context: _Context) -> _Written:
-    value = token.values[0] if token.values else 0
     if token.kind == "F":
-        yield from _numeric(token, context)
-    elif token.kind == "P":
-        yield from _pair(token, context)
-    elif token.kind == "E":
+        return _numeric(token, context)
+    if token.kind == "P":
+        return _pair(token, context)
+    return _other_single(token, text, context)
+
+
+def _other_single(token: Token, text: str, context: _Context) -> _Written:
+    value = token.values[0] if token.values else 0
+    if token.kind == "E":
         a, b = token.values
         y, m = _moved_month(max(a, b), min(a, b), context)
         yield token, token.write(y, m) if a > b else token.write(m, y)
@@ -376,7 +380,8 @@ def _day_first(texts: Sequence[str], spanish: bool) -> bool:
 def _holds(new: str, originals: Finder) -> bool:
     """Tell whether a surrogate holds an original as a word."""
     low = new.casefold()
-    return any(is_whole(low, at, original) for original, at in originals.places(low))
+    places = originals.places(low)
+    return bool(places) and any(is_whole(low, at, original) for original, at in places)
 
 
 def _written(text: str, tokens: Sequence[Token] | None, context: _Context, originals: Finder) -> str:

@@ -28,7 +28,12 @@ _ALNUM = re.compile(r"[^\W_]", re.UNICODE)
 _LABEL = re.compile(r"[^\W\d_]+")
 
 
+_ALPHABETS = {c: alphabet for alphabet in (_DIGITS, _LOWER, _UPPER) for c in alphabet}
+
+
 def _alphabet(char: str) -> str:
+    if char in _ALPHABETS:
+        return _ALPHABETS[char]
     if char.isdigit():
         return _DIGITS
     return _LOWER if char.islower() else _UPPER
@@ -42,8 +47,10 @@ def encipher(keyed: Keyed, what: str, text: str, alphabets: Sequence[str], step:
     """
     size, rank = 1, 0
     for char, alphabet in zip(text, alphabets, strict=True):
-        size *= len(alphabet)
-        rank = rank * len(alphabet) + max(alphabet.find(char), 0)
+        count = len(alphabet)
+        size *= count
+        place = alphabet.find(char)
+        rank = rank * count + (place if place > 0 else 0)
     rank = keyed.move(f"{what}\0{len(text)}\0{size}", rank, size, step)
     out = []
     for alphabet in reversed(alphabets):
@@ -81,7 +88,9 @@ def scramble(keyed: Keyed, text: str, what: str = "code", step: int = 1) -> str:
     chars = list(text)
     for begin in range(0, len(places), _CHUNK):
         part = places[begin : begin + _CHUNK]
-        old = "".join([str(int(text[i])) if text[i].isdecimal() else text[i] for i in part])
+        old = "".join([text[i] for i in part])
+        if not old.isascii():
+            old = "".join([str(int(c)) if c.isdecimal() else c for c in old])
         alphabets = [_alphabet(c) for c in old]
         if begin == 0 and len(part) > 1 and old[0].isdecimal():
             alphabets[0] = "0" if old[0] == "0" else "123456789"  # so that "0123" and "4123" never meet

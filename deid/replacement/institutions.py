@@ -91,12 +91,13 @@ def replace_by_template(
     template = TEMPLATES[category]
     lists = words()
     stays = _kept(category)
-    tokens = name_words(text)
+    tokens = _tokens(text)
+    longest = max((key.count(" ") + 1 for key in known), default=1)
     out: list[str] = []
     read = i = 0
     replaced = False
     while i < len(tokens):
-        length, new = _phrase(choices, text, tokens[i:], template, known, category)
+        length, new = _phrase(choices, text, tokens[i : i + _LONGEST_PHRASE], template, known, longest)
         start, end = tokens[i][0], tokens[i + length - 1][1]
         out.append(text[read:start])
         word = text[start:end]
@@ -117,6 +118,9 @@ def replace_by_template(
     return result if tokens or replaced else ""
 
 
+_tokens = functools.lru_cache(maxsize=8)(name_words)  # a name is taken apart for several reasons, one after the other
+
+
 @functools.cache
 def _kept(category: str) -> frozenset[str]:
     return frozenset().union(*(words().kept[name] for name in TEMPLATES[category].kept))
@@ -134,16 +138,17 @@ def _phrase(
     tokens: list[tuple[int, int, str]],
     template: Template,
     known: Mapping[str, str],
-    category: str,
+    longest: int,
 ) -> tuple[int, str]:
     """Return how many words belong together here, and their surrogate, empty when they are no known phrase."""
-    longest = _LONGEST_PHRASE if tokens[0][2] in _starters(template.groups) or known else 1
+    if template.groups and tokens[0][2] in _starters(template.groups):
+        longest = _LONGEST_PHRASE
     for length in range(min(longest, len(tokens)), 0, -1):
         key = " ".join(token[2] for token in tokens[:length])
         word = text[tokens[0][0] : tokens[length - 1][1]]
         if key in known:
             return length, match_case(known[key], word)
-        found = words().find(key, template.groups)
+        found = words().find(key, template.groups) if template.groups else None
         if found is not None:
             group = words().groups[found[0]]
             new = choices.claim(found[0], key, choices.others(found[0], found[1], group))
@@ -200,7 +205,7 @@ def _exchange_spare(choices: Choices, text: str, template: Template, lists: Word
 def learn_states(choices: Choices, text: str, known: dict[str, str]) -> None:
     """Add the surrogates of states that an institution is named after to ``known``."""
     index = _state_names()
-    keys = [key for _, _, key in name_words(text)]
+    keys = [key for _, _, key in _tokens(text)]
     if _state_starters().isdisjoint(keys):
         return
     for phrase in (*keys, *(" ".join(pair) for pair in itertools.pairwise(keys))):
@@ -221,5 +226,5 @@ def _state_names() -> dict[str, int]:
 def initials_of(text: str) -> str:
     """Return the initials of a name of several words, upper case, words like "of" left out; else an empty string."""
     function = words().kept["function"]
-    keys = [name_key(text[s:e]) for s, e, key in name_words(text) if key not in function or key in ("st", "saint")]
+    keys = [name_key(text[s:e]) for s, e, key in _tokens(text) if key not in function or key in ("st", "saint")]
     return "".join(k[0] for k in keys if k).upper() if len(keys) > 1 else ""

@@ -93,23 +93,23 @@ class Replacer:
         """
         require_inside(document, spans)
         united = resolve_overlaps(spans)
-        labels = dict.fromkeys([span.category for span in united])
-        canonical = {label: known_category(label) for label in labels}
-        rules = {label: self.policy.rule(category, scope.metadata) for label, category in canonical.items()}
-        by_rule: dict[Rule, list[int]] = {rule: [] for rule in rules.values()}
-        by_label = {label: by_rule[rule] for label, rule in rules.items()}
-        unprotected = {
-            label for label, r in rules.items() if not OPERATORS[r.operator].protects and find_label(label) is None
-        }
+        canonical: dict[str, str] = {}
+        by_rule: dict[Rule, list[int]] = {}
+        by_label: dict[str, list[int]] = {}
         for place, span in enumerate(united):
-            if span.category in unprotected:
-                raise LabelError(
-                    "an annotation has a label of no known set, and the policy would leave such text readable",
-                    f"map the label to one of {', '.join(CATEGORIES[:3])}, ... or redact OTHER in the policy",
-                    document.name,
-                    f"offset {span.start}",
-                )
-            by_label[span.category].append(place)
+            label = span.category
+            if label not in by_label:
+                canonical[label] = known_category(label)
+                rule = self.policy.rule(canonical[label], scope.metadata)
+                if not OPERATORS[rule.operator].protects and find_label(label) is None:
+                    raise LabelError(
+                        "an annotation has a label of no known set, and the policy would leave such text readable",
+                        f"map the label to one of {', '.join(CATEGORIES[:3])}, ... or redact OTHER in the policy",
+                        document.name,
+                        f"offset {span.start}",
+                    )
+                by_label[label] = by_rule.setdefault(rule, [])
+            by_label[label].append(place)
         texts = [""] * len(united)
         known = [span.named(canonical[span.category]) for span in united]
         given = document.with_spans(known)  # an operator sees what else is replaced, so as not to write that
@@ -129,12 +129,14 @@ class Replacer:
                 pairs = [agreeing[p] if p in set(places) else pair for p, pair in enumerate(pairs)]
         scrubbed, edits = apply_edits(document, pairs)
         source = document.text
-        changed = tuple(
-            Edit(edit.start, edit.end, edit.new_start, edit.new_end, canonical[edit.category])
+        changed = [
+            edit
+            if canonical[edit.category] == edit.category
+            else Edit(edit.start, edit.end, edit.new_start, edit.new_end, canonical[edit.category])
             for edit, (_, text) in zip(edits, pairs, strict=True)
             if source[edit.start : edit.end] != text
-        )
-        return Replaced(scrubbed, united, changed, collisions, people)
+        ]
+        return Replaced(scrubbed, united, tuple(changed), collisions, people)
 
     def _write(self, rule: Rule, document: Document, spans: Sequence[Span], scope: Scope) -> Sequence[str]:
         try:
