@@ -21,6 +21,7 @@ _VIN_VALUES = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", [*range(1, 9), *range(1, 6), 7
 _VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
 _NUMBER = regex.compile(r"\d+")
 _PLAIN_PHONE = regex.compile(r"(?:\([2-9][0-9]{2}\) ?|[2-9][0-9]{2}[-. ])[0-9]{3}[-. ][0-9]{4}")
+_EXTENSION = regex.compile(r"(?i)\s*(?:,|;)?\s*(?:ext|x|#)")
 _SEPARATED = regex.compile(r"[-/]")
 
 
@@ -120,6 +121,8 @@ def timestamp(text: str) -> bool:
 
 def ip(text: str) -> bool:
     """An IPv4 or IPv6 address, with or without a network length."""
+    if "." not in text and text.count(":") < 2:
+        return False  # neither has so few parts
     try:
         ipaddress.ip_interface(text)
     except ValueError:
@@ -129,11 +132,11 @@ def ip(text: str) -> bool:
 
 def phone(text: str) -> bool:
     """A telephone number that libphonenumber thinks possible in North America, Great Britain or internationally."""
-    if _PLAIN_PHONE.fullmatch(text):
+    bare = _EXTENSION.split(text, maxsplit=1)[0]
+    if _PLAIN_PHONE.fullmatch(bare):
         return True  # what the library says of these too
     import phonenumbers
 
-    bare = regex.split(r"(?i)\s*(?:,|;)?\s*(?:ext|x|#)", text, maxsplit=1)[0]
     for region in ("US", "GB"):
         try:
             number = phonenumbers.parse(bare, region)

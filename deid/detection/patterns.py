@@ -20,6 +20,8 @@ __all__ += ["words_expression"]
 
 _SECONDS, _SECONDS_PER_CHARACTER = 20.0, 1e-5
 """Time limit of one expression on one text; generous, since it is wall-clock time on machines that may be busy."""
+_MANY = 4096
+"""Places that an expression is tried at without a look at the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +116,15 @@ def _matches_at(name: str, compiled: Any, text: str, places: Sequence[int]) -> l
     """
     match = compiled.match
     matches = []
-    last, stop = 0, time.monotonic() + _limit(text)
+    last = 0
+    stop = time.monotonic() + _limit(text) if len(places) > _MANY else 0.0
     for count, place in enumerate(places, 1):
         if place >= last:
             found = match(text, place)
             if found is not None:
                 last = found.end()
                 matches.append(found)
-        if not count & 0xFFF and time.monotonic() > stop:
+        if stop and not count % _MANY and time.monotonic() > stop:
             raise _too_slow(name)
     return matches
 
@@ -146,6 +149,8 @@ class Pattern:
     """Whether it comes from a folder of the user's own; then every run is timed, and the sieve is not asked."""
     match: tuple[str, ...] = field(default=(), repr=False)
     no_match: tuple[str, ...] = field(default=(), repr=False)
+    _ready: tuple[Any, ...] = field(default=(), init=False, repr=False, compare=False)
+    """What `find` asks for each time: the compiled expression, whether it has a group ``value``, check, source."""
 
     @property
     def whole(self) -> str:
@@ -164,14 +169,15 @@ class Pattern:
         if places is None and self.needs and not haystack.holds_one(self.needs):
             return []
         text = haystack.text
-        compiled = compiled_of(self.whole, self.case)
+        if not self._ready:
+            compiled = compiled_of(self.whole, self.case)
+            ready = compiled, "value" in compiled.groupindex, CHECKS.get(self.check), f"rule:{self.name}"
+            object.__setattr__(self, "_ready", ready)
+        compiled, valued, check, source = self._ready
         if places is None or self.guarded:
             matches = timed(self.name, compiled, text)
         else:
             matches = _matches_at(self.name, compiled, text, places)
-        if not matches:
-            return []
-        valued, check = "value" in compiled.groupindex, CHECKS[self.check] if self.check else None
         context, unless = self.context, self.unless
         spans: list[Span] = []
         for found in matches:
@@ -184,7 +190,7 @@ class Pattern:
             if start == end or certainty <= 0 or (check and not check(text[start:end])):
                 continue
             if not unless or not unless.near(text, start, end):
-                spans.append(Span(start, end, self.category, source=f"rule:{self.name}", score=certainty))
+                spans.append(Span(start, end, self.category, source=source, score=certainty))
         return spans
 
 

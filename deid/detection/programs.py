@@ -73,8 +73,22 @@ class Programs:
 
     def add(self, branches: Sequence[Sequence[Node]] | None) -> None:
         """Add the program of an expression that was parsed; None: of one that was not understood."""
-        code = self._choice(branches, back=False, certain=False) if branches is not None else []
+        code = _either([self._last(branch) for branch in branches]) if branches is not None else [Do.ACCEPT]
         self._codes.append(self._gated([*code, Do.ACCEPT]))
+
+    def _last(self, nodes: Sequence[Node]) -> list[int]:
+        """Return the program of pieces behind which nothing comes: a long assertion waits for what follows it."""
+        for number, node in enumerate(nodes):
+            match node.piece:
+                case Group((branch,), _):
+                    return self._last([*nodes[:number], *branch, *nodes[number + 1 :]])
+                case Look() as look:
+                    code, rest = self._look(look, certain=False), self._last(nodes[number + 1 :])
+                    before = self._chain(nodes[:number], back=False, certain=False)
+                    if len(code) > len(rest):
+                        return [*before, Do.HOLDS, len(rest) + 2, *rest, *code, Do.ACCEPT]
+                    return [*before, *code, *rest]
+        return [*self._chain(nodes, back=False, certain=False), Do.ACCEPT]
 
     def tables(self) -> tuple[bytes, bytes, bytes]:
         """Return the programs as ``deid._native.Sieve`` reads them.
