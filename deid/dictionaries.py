@@ -293,5 +293,16 @@ def load_catalogues(kind: str, language: str, folders: Sequence[Path] = ()) -> I
             f"make dictionaries/{kind}/{language}/ with at least one .toml file",
         )
     for folder in found:
-        for path in sorted(folder.glob("*.toml")):
-            yield path, _read_toml(path)
+        paths = sorted(folder.glob("*.toml"))
+        if folder.parent.parent == resource_folder("dictionaries"):
+            yield from zip(paths, _shipped_toml(kind, language, paths), strict=True)
+        else:
+            yield from ((path, _read_toml(path)) for path in paths)
+
+
+def _shipped_toml(kind: str, language: str, paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """Return what shipped files hold, or what was kept of them: reading JSON takes a tenth of the time."""
+    texts = [part for path in paths for part in (path.name.encode(), path.read_bytes())]
+    (kept,) = cached(f"{kind}-{language}", texts, lambda: (json.dumps([_read_toml(path) for path in paths]).encode(),))
+    found: list[dict[str, Any]] = json.loads(kept)
+    return found

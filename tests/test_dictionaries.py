@@ -182,6 +182,17 @@ def test_shipped_lists_are_what_their_files_say_however_often_they_are_kept(
     assert len(list(tmp_path.glob("deid/lists-*"))) == 1
 
 
+def test_shipped_catalogues_are_what_their_files_say_however_often_they_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for _ in range(2):  # written, then read
+        found = list(dictionaries.load_catalogues("patterns", "en"))
+        assert len(found) > 3
+        assert all(content == dictionaries._read_toml(path) for path, content in found)
+    assert len(list(tmp_path.glob("deid/patterns-en-*"))) == 1
+
+
 def test_a_changed_file_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = make_list(tmp_path / "dictionaries", "names/few", "")
