@@ -318,13 +318,20 @@ PyObject *py_abbreviating(PyObject *unused, PyObject *args)
     PyObject *folded, *starts, *ends;
     const char *kinds;
     Py_ssize_t count, longest;
-    if (!PyArg_ParseTuple(args, "O!y#O!O!n", &PyList_Type, &folded, &kinds, &count, &PyList_Type, &starts, &PyList_Type,
-                          &ends, &longest))
+    if (!PyArg_ParseTuple(args, "O!y#OOn", &PyList_Type, &folded, &kinds, &count, &starts, &ends, &longest))
         return NULL;
-    if (PyList_GET_SIZE(folded) != count || PyList_GET_SIZE(starts) != count || PyList_GET_SIZE(ends) != count) {
-        PyErr_SetString(PyExc_ValueError, "lists of one length are wanted");
+    Py_buffer first, last;
+    if (PyList_GET_SIZE(folded) != count) {
+        PyErr_SetString(PyExc_ValueError, "words and kinds are of one length");
         return NULL;
     }
+    if (offsets_of(starts, count, &first))
+        return NULL;
+    if (offsets_of(ends, count, &last)) {
+        PyBuffer_Release(&first);
+        return NULL;
+    }
+    const int64_t *start = first.buf, *end = last.buf;
     PyObject *result = PyBytes_FromStringAndSize(NULL, count);
     char *marked = result ? PyBytes_AS_STRING(result) : NULL;
     for (Py_ssize_t i = 0; marked && i < count; i++) {
@@ -333,20 +340,15 @@ PyObject *py_abbreviating(PyObject *unused, PyObject *args)
             continue;
         PyObject *word = PyList_GET_ITEM(folded, i);
         if (!PyUnicode_Check(word) || PyUnicode_READY(word)) {
-            Py_DECREF(result);
-            return wrong("words are texts");
+            wrong("words are texts");
+            Py_CLEAR(result);
+            break;
         }
-        if (PyUnicode_GET_LENGTH(word) != 1 || PyUnicode_READ_CHAR(word, 0) != '.')
-            continue;
-        const Py_ssize_t before = PyLong_AsSsize_t(PyList_GET_ITEM(starts, i - 1)),
-                         end = PyLong_AsSsize_t(PyList_GET_ITEM(ends, i - 1)),
-                         start = PyLong_AsSsize_t(PyList_GET_ITEM(starts, i));
-        if (PyErr_Occurred()) {
-            Py_DECREF(result);
-            return NULL;
-        }
-        marked[i] = start == end && end - before <= longest;
+        marked[i] = PyUnicode_GET_LENGTH(word) == 1 && PyUnicode_READ_CHAR(word, 0) == '.' && start[i] == end[i - 1] &&
+                    end[i - 1] - start[i - 1] <= longest;
     }
+    PyBuffer_Release(&first);
+    PyBuffer_Release(&last);
     return result;
 }
 

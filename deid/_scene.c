@@ -250,15 +250,18 @@ static int take(Scene *s, PyObject *view, const char *name, PyTypeObject *type, 
 
 static int take_offsets(Scene *s, PyObject *view, const char *name, int64_t **array)
 {
-    PyObject *list = NULL;
-    int failed = take(s, view, name, &PyList_Type, &list);
-    const Py_ssize_t size = failed ? 0 : PyUnicode_GET_LENGTH(s->text);
-    for (Py_ssize_t i = 0; !failed && i < s->count; i++) {
-        (*array)[i] = PyLong_AsLongLong(PyList_GET_ITEM(list, i));
-        if (PyErr_Occurred() || (*array)[i] < 0 || (*array)[i] > size)
-            failed = refuse("a word lies outside of its text");
+    PyObject *offsets = PyObject_GetAttrString(view, name);
+    Py_buffer buffer;
+    int failed = !offsets || offsets_of(offsets, s->count, &buffer);
+    if (!failed) {
+        memcpy(*array, buffer.buf, (size_t)buffer.len);
+        PyBuffer_Release(&buffer);
     }
-    Py_XDECREF(list);
+    const Py_ssize_t size = PyUnicode_GET_LENGTH(s->text);
+    for (Py_ssize_t i = 0; !failed && i < s->count; i++)
+        if ((*array)[i] < 0 || (*array)[i] > size)
+            failed = refuse("a word lies outside of its text");
+    Py_XDECREF(offsets);
     return failed;
 }
 

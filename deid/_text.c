@@ -445,3 +445,14 @@ Py_ssize_t token_end(const Alphabet *alphabet, int scheme, const uint32_t *text,
             end++;
     return end;
 }
+
+int offsets_of(PyObject *array, Py_ssize_t count, Py_buffer *buffer)
+{
+    if (PyObject_GetBuffer(array, buffer, PyBUF_ND | PyBUF_FORMAT))
+        return -1;
+    if (buffer->format && strcmp(buffer->format, "q") == 0 && buffer->len == count * (Py_ssize_t)sizeof(int64_t))
+        return 0;
+    PyBuffer_Release(buffer);
+    PyErr_SetString(PyExc_ValueError, "offsets and words are of one length");
+    return -1;
+}

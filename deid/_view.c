@@ -97,9 +97,13 @@ static const Word *word_of(Viewer *self, const uint32_t *t, Py_ssize_t size)
     PyObject *said = word->string ? PyObject_CallOneArg(self->describe, word->string) : NULL;
     int kind = 0;
     const int ok = said && PyArg_ParseTuple(said, "Ui", &word->folded, &kind);
-    if (ok)
+    if (ok) {
+        /* words that are written in several ways share what they are folded to, and most are written so */
         Py_INCREF(word->folded);
-    else
+        PyUnicode_InternInPlace(&word->folded);
+        if (PyUnicode_CheckExact(word->folded) && PyUnicode_Compare(word->string, word->folded) == 0)
+            Py_SETREF(word->string, Py_NewRef(word->folded));
+    } else
         word->folded = NULL;
     word->kind = (uint8_t)kind;
     Py_XDECREF(said);
@@ -176,7 +180,7 @@ static PyObject *viewer_view(PyObject *object, PyObject *text)
     const Py_ssize_t size = PyUnicode_GET_LENGTH(text);
     uint32_t *t = PyUnicode_AsUCS4Copy(text);
     Place *place = NULL;
-    PyObject *result = NULL, *lists[4] = {NULL}, *marks[4] = {NULL}, *numbers = NULL, *ids = NULL;
+    PyObject *result = NULL, *lists[2] = {NULL}, *marks[6] = {NULL}, *numbers = NULL, *ids = NULL;
     const Word **words = NULL;
     if (self->names.count > MOST_WORDS)
         forget(self);
@@ -189,44 +193,41 @@ static PyObject *viewer_view(PyObject *object, PyObject *text)
     int ok = words != NULL;
     if (!ok)
         PyErr_NoMemory();
-    for (int i = 0; ok && i < 4; i++)
-        ok = (lists[i] = PyList_New(count)) && (marks[i] = PyBytes_FromStringAndSize(NULL, count));
+    for (int i = 0; ok && i < 2; i++)
+        ok = (lists[i] = PyList_New(count)) != NULL;
+    for (int i = 0; ok && i < 6; i++)
+        ok = (marks[i] = PyBytes_FromStringAndSize(NULL, i < 4 ? count : count * (Py_ssize_t)sizeof(int64_t))) != NULL;
     if (!ok || !(numbers = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(int32_t))))
         goto done;
     int32_t *number = (int32_t *)PyBytes_AS_STRING(numbers);
     uint8_t *kinds = (uint8_t *)PyBytes_AS_STRING(marks[0]), *breaks = (uint8_t *)PyBytes_AS_STRING(marks[1]),
             *wrapped = (uint8_t *)PyBytes_AS_STRING(marks[2]);
+    int64_t *start = (int64_t *)PyBytes_AS_STRING(marks[4]), *end = (int64_t *)PyBytes_AS_STRING(marks[5]);
     Py_ssize_t line = 0;
     for (Py_ssize_t i = 0; i < count; i++) {
         words[i] = self->word + place[i].word;
         number[i] = place[i].word;
+        start[i] = place[i].start;
+        end[i] = place[i].end;
         kinds[i] = words[i]->kind;
         if (i)
             mark_gap(t, (Py_ssize_t)place[i - 1].end, (Py_ssize_t)place[i].start, &line, breaks + i, wrapped + i);
         else
             breaks[0] = 2, wrapped[0] = 0;
-        PyObject *start = PyLong_FromLongLong(place[i].start), *end = PyLong_FromLongLong(place[i].end);
-        if (!start || !end) {
-            Py_XDECREF(start);
-            Py_XDECREF(end);
-            goto done;
-        }
         PyList_SET_ITEM(lists[0], i, Py_NewRef(words[i]->string));
-        PyList_SET_ITEM(lists[1], i, start);
-        PyList_SET_ITEM(lists[2], i, end);
-        PyList_SET_ITEM(lists[3], i, Py_NewRef(words[i]->folded));
+        PyList_SET_ITEM(lists[1], i, Py_NewRef(words[i]->folded));
     }
     mark_loud(words, breaks, count, (uint8_t *)PyBytes_AS_STRING(marks[3]));
     ids = Py_BuildValue("(LO)", (long long)self->era, numbers);
     if (ids)
-        result = PyTuple_Pack(9, lists[0], lists[1], lists[2], lists[3], marks[0], marks[1], marks[2], marks[3], ids);
+        result = PyTuple_Pack(9, lists[0], marks[4], marks[5], lists[1], marks[0], marks[1], marks[2], marks[3], ids);
 done:
     Py_XDECREF(numbers);
     Py_XDECREF(ids);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 2; i++)
         Py_XDECREF(lists[i]);
+    for (int i = 0; i < 6; i++)
         Py_XDECREF(marks[i]);
-    }
     free(words);
     free(place);
     PyMem_Free(t);
@@ -265,8 +266,8 @@ static void viewer_dealloc(PyObject *object)
 
 static PyMethodDef methods[] = {
     {"view", viewer_view, METH_O,
-     "view(text) -> (strings, starts, ends, folded, kinds, breaks, wrapped, loud, ids): four lists, four bytes, and the "
-     "numbers of the words with their era"},
+     "view(text) -> (strings, starts, ends, folded, kinds, breaks, wrapped, loud, ids): two lists, bytes (the "
+     "offsets are of 64 bits), and the numbers of the words with their era"},
     {NULL, NULL, 0, NULL}};
 
 static PyType_Slot slots[] = {{Py_tp_doc, "Splits texts into words; see deid.detection.view."},

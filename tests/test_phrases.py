@@ -135,4 +135,8 @@ def test_what_are_no_words_and_no_numbers_of_words_is_refused():
     with pytest.raises(ValueError, match="as many kinds"):
         native.Lookup({}).of(["a"], b"", None)
     with pytest.raises(ValueError, match="one length"):
-        native.abbreviating(["."], b"\0", [], [0], 5)
+        native.abbreviating(["."], b"\0", array("q"), array("q", [0]), 5)
+    with pytest.raises(ValueError, match="one length"):
+        native.abbreviating([], b"\0", array("q", [0]), array("q", [0]), 5)
+    with pytest.raises(TypeError):
+        native.abbreviating(["."], b"\0", [0], array("q", [0]), 5)

@@ -6,6 +6,7 @@ do. A possessive *'s* is a word of its own.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
@@ -34,8 +35,8 @@ class View:
 
     text: str = field(repr=False)
     strings: list[str] = field(repr=False)
-    starts: list[int] = field(repr=False)
-    ends: list[int] = field(repr=False)
+    starts: array[int] = field(repr=False)
+    ends: array[int] = field(repr=False)
     folded: list[str] = field(repr=False)
     """The words in the form of `deid.dictionaries.fold`."""
     kinds: bytes = field(repr=False)
@@ -89,10 +90,10 @@ def words_of(text: str) -> list[str]:
 def view_of(text: str) -> View:
     """Split a text into words."""
     if _viewer is not None:
-        return View(text, *_viewer.view(text))
+        words, first, last, *rest = _viewer.view(text)
+        return View(text, words, array("q", first), array("q", last), *rest)
     strings: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
+    starts, ends = array("q"), array("q")
     for match in _WORD.finditer(text):
         strings.append(match[0])
         start, end = match.span()
@@ -124,7 +125,7 @@ def _kind(word: str) -> int:
     return MIXED
 
 
-def _breaks(text: str, starts: list[int], ends: list[int]) -> list[int]:
+def _breaks(text: str, starts: array[int], ends: array[int]) -> list[int]:
     """Count the line ends before each word."""
     breaks = [0] * len(starts)
     last = 0
@@ -138,7 +139,7 @@ def _breaks(text: str, starts: list[int], ends: list[int]) -> list[int]:
     return breaks
 
 
-def _wrapped(text: str, starts: list[int], ends: list[int], breaks: list[int]) -> list[bool]:
+def _wrapped(text: str, starts: array[int], ends: array[int], breaks: list[int]) -> list[bool]:
     """Mark the first word of each line that continues a long one without indent."""
     wrapped = [False] * len(starts)
     line = 0  # where the present line begins
