@@ -362,16 +362,16 @@ PyObject *py_untaken(PyObject *unused, PyObject *args)
 {
     (void)unused;
     PyObject *folded, *starts, *ends;
-    Py_buffer taken;
-    if (!PyArg_ParseTuple(args, "O!O!O!y*", &PyList_Type, &folded, &PyList_Type, &starts, &PyList_Type, &ends, &taken))
+    Py_buffer taken, first = {0}, behind = {0};
+    if (!PyArg_ParseTuple(args, "O!OOy*", &PyList_Type, &folded, &starts, &ends, &taken))
         return NULL;
     const Py_ssize_t count = PyList_GET_SIZE(folded);
     PyObject *free = PySet_New(NULL), *letters = PySet_New(NULL), *result = NULL;
-    int failed = !free || !letters || PyList_GET_SIZE(starts) != count || PyList_GET_SIZE(ends) != count, inside = 0;
+    int failed = !free || !letters || offsets_of(starts, count, &first) || offsets_of(ends, count, &behind), inside = 0;
     for (Py_ssize_t i = 0, last = 0; !failed && i < count; i++) {
         PyObject *word = PyList_GET_ITEM(folded, i);
-        const Py_ssize_t start = PyLong_AsSsize_t(PyList_GET_ITEM(starts, i)),
-                         end = PyLong_AsSsize_t(PyList_GET_ITEM(ends, i));
+        const Py_ssize_t start = (Py_ssize_t)((const int64_t *)first.buf)[i],
+                         end = (Py_ssize_t)((const int64_t *)behind.buf)[i];
         failed = !PyUnicode_CheckExact(word) || start < last || end < start || end > taken.len;
         if (failed)
             break;
@@ -390,6 +390,8 @@ PyObject *py_untaken(PyObject *unused, PyObject *args)
     Py_XDECREF(free);
     Py_XDECREF(letters);
     PyBuffer_Release(&taken);
+    PyBuffer_Release(&first);
+    PyBuffer_Release(&behind);
     return result;
 }
 
