@@ -88,8 +88,10 @@ def mapped(kind: str, sources: Iterable[bytes], make: Callable[[], bytes] | None
     if kept is None and make is not None:
         with suppress(OSError):
             table = make()
-            _write(path, hashlib.sha256(table).digest().ljust(_LINE, b"\0") + table)
-            kept = _map(path)
+            kept = _map(path)  # of a worker that was faster
+            if kept is None:
+                _write(path, hashlib.sha256(table).digest().ljust(_LINE, b"\0") + table)
+                kept = _map(path)
     return kept
 
 

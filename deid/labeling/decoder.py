@@ -172,7 +172,11 @@ class Decoder:
             return self.weights.labels, made.frozen()
 
         table = self._place.find(frozen)
-        return made if table is None else self._thawed(plan, table, exact=False)
+        if table is None:
+            return made
+        if callable(self._given):
+            del self.weights  # can be read again
+        return self._thawed(plan, table, exact=False)
 
     def _made(self, plan: Mapping[str, Any], *, exact: bool) -> Any:
         weights = self.weights
