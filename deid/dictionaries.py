@@ -27,7 +27,7 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from deid.errors import ConfigError
 from deid.resources import resource_folder
 from deid.safe_names import safe_name
 
-__all__ = ["Dictionary", "available", "fold", "load_catalogues", "load_dictionary"]
+__all__ = ["Dictionary", "available", "fold", "load_catalogues", "load_dictionary", "shipped_content"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]")
 _NOT_LISTS = frozenset({"hierarchies", "ontologies", "patterns", "policies", "surrogates"})
@@ -271,6 +271,14 @@ def _shipped(root: Path) -> Mapping[str, _Kept]:
     sources, *texts = cached("lists", (Path(__file__).read_bytes(), *content), make)
     rows = zip(names, json.loads(sources), texts[::2], texts[1::2], strict=True)
     return {name: _Kept(source, items, exceptions) for name, source, items, exceptions in rows}
+
+
+def shipped_content(names: Iterable[str]) -> Iterator[bytes]:
+    """Yield all that some shipped lists hold: what a table follows from that is computed from them."""
+    lists = _shipped(resource_folder("dictionaries"))
+    for name in names:
+        kept = lists[name]
+        yield from (name.encode(), json.dumps(dict(kept.source)).encode(), kept.items, kept.exceptions)
 
 
 def load_catalogues(kind: str, language: str, folders: Sequence[Path] = ()) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -8,15 +8,20 @@ by one pass of a `deid.dictionaries.PhraseMatcher`.
 from __future__ import annotations
 
 import functools
+import json
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from deid import dictionaries as lists_on_disk
+from deid.cache import cached
 from deid.compiled import native
+from deid.detection import view as views
 from deid.detection.view import NUMBER, View, words_of
 from deid.detection.vocabulary import Vocabulary, load_vocabulary
-from deid.dictionaries import Dictionary, available, load_dictionary
+from deid.dictionaries import Dictionary, available, load_dictionary, shipped_content
 from deid.errors import ConfigError
 from deid.phrases import PhraseMatcher
 
@@ -150,6 +155,48 @@ def load_lexicon(language: str, folders: Sequence[Path] = ()) -> Lexicon:
 
 @functools.lru_cache(maxsize=8)
 def _load(language: str, folders: tuple[Path, ...]) -> Lexicon:
+    found = _joined(language, folders) if folders else _kept(language)
+    vocabulary = load_vocabulary(language, folders)
+    matcher = PhraseMatcher(found.phrases, words_of)
+    return Lexicon(language, found.words, matcher, tuple(found.phrase_classes), vocabulary, frozenset(found.letters))
+
+
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """All lists of a language as one."""
+
+    words: dict[str, int]
+    phrases: list[Dictionary]
+    phrase_classes: list[int]
+    letters: list[str]
+
+
+def _kept(language: str) -> _Lists:
+    """Return the shipped lists as one, or what was kept of them when files and code were the same."""
+
+    def make() -> tuple[bytes, ...]:
+        lists = _joined(language, ())
+        classes = sorted(set(lists.words.values()))
+        number = {bits: n for n, bits in enumerate(classes)}
+        phrases = [(d.name, d.phrases, d.exceptions, dict(d.source)) for d in lists.phrases]
+        return (
+            "\n".join(lists.words).encode(),
+            array("I", map(number.__getitem__, lists.words.values())).tobytes(),
+            json.dumps([classes, phrases, lists.phrase_classes, lists.letters]).encode(),
+        )
+
+    code = (Path(str(file)).read_bytes() for file in (__file__, views.__file__, lists_on_disk.__file__))
+    content = shipped_content(available(language))
+    lines, numbers, rest = cached(f"lexicon-{language}", (*code, *content), make)
+    classes, phrases, phrase_classes, letters = json.loads(rest)
+    bits = map(classes.__getitem__, array("I", numbers))
+    words = dict(zip(lines.decode().split("\n"), bits, strict=True))
+    kept = [Dictionary(name, tuple(items), tuple(exceptions), source) for name, items, exceptions, source in phrases]
+    return _Lists(words, kept, phrase_classes, letters)
+
+
+def _joined(language: str, folders: tuple[Path, ...]) -> _Lists:
+    """Join the lists of a language."""
     words: dict[str, int] = {}
     phrases: list[Dictionary] = []
     phrase_classes: list[int] = []
@@ -178,6 +225,5 @@ def _load(language: str, folders: tuple[Path, ...]) -> Lexicon:
         if matched:
             phrases.append(Dictionary(name, tuple(matched), dictionary.exceptions, dictionary.source))
             phrase_classes.append(bit)
-    vocabulary = load_vocabulary(language, folders)
-    letters = frozenset(w for w, c in words.items() if len(w) < 4 and c & _LETTERS)
-    return Lexicon(language, words, PhraseMatcher(phrases, words_of), tuple(phrase_classes), vocabulary, letters)
+    letters = sorted(w for w, c in words.items() if len(w) < 4 and c & _LETTERS)
+    return _Lists(words, phrases, phrase_classes, letters)
