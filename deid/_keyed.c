@@ -26,45 +26,46 @@ static const uint8_t SIGMA[10][16] = {
 
 static uint64_t little(const uint8_t *p)
 {
-    uint64_t x = 0;
-    for (int i = 8; i--;)
-        x = x << 8 | p[i];
-    return x;
+    return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 |
+           (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
 }
 
 static uint64_t turned(uint64_t x, int by) { return x >> by | x << (64 - by); }
 
-static void mix(uint64_t *v, int a, int b, int c, int d, uint64_t x, uint64_t y)
-{
-    v[a] += v[b] + x;
-    v[d] = turned(v[d] ^ v[a], 32);
-    v[c] += v[d];
-    v[b] = turned(v[b] ^ v[c], 24);
-    v[a] += v[b] + y;
-    v[d] = turned(v[d] ^ v[a], 16);
-    v[c] += v[d];
-    v[b] = turned(v[b] ^ v[c], 63);
-}
+#define MIX(a, b, c, d, n)                                                                                           \
+    do {                                                                                                             \
+        a += b + m[s[2 * (n)]];                                                                                      \
+        d = turned(d ^ a, 32);                                                                                       \
+        c += d;                                                                                                      \
+        b = turned(b ^ c, 24);                                                                                       \
+        a += b + m[s[2 * (n) + 1]];                                                                                  \
+        d = turned(d ^ a, 16);                                                                                       \
+        c += d;                                                                                                      \
+        b = turned(b ^ c, 63);                                                                                       \
+    } while (0)
 
 static void compress(uint64_t *h, const uint8_t *block, uint64_t count, int last)
 {
-    uint64_t v[16], m[16];
+    uint64_t m[16];
     for (int i = 0; i < 16; i++)
         m[i] = little(block + 8 * i);
-    memcpy(v, h, 64);
-    memcpy(v + 8, IV, 64);
-    v[12] ^= count;
-    if (last)
-        v[14] = ~v[14];
+    uint64_t a0 = h[0], a1 = h[1], a2 = h[2], a3 = h[3], b0 = h[4], b1 = h[5], b2 = h[6], b3 = h[7];
+    uint64_t c0 = IV[0], c1 = IV[1], c2 = IV[2], c3 = IV[3];
+    uint64_t d0 = IV[4] ^ count, d1 = IV[5], d2 = last ? ~IV[6] : IV[6], d3 = IV[7];
     for (int round = 0; round < 12; round++) {
         const uint8_t *s = SIGMA[round % 10];
-        for (int i = 0; i < 4; i++)
-            mix(v, i, 4 + i, 8 + i, 12 + i, m[s[2 * i]], m[s[2 * i + 1]]);
-        for (int i = 0; i < 4; i++)
-            mix(v, i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4, m[s[8 + 2 * i]], m[s[9 + 2 * i]]);
+        MIX(a0, b0, c0, d0, 0);
+        MIX(a1, b1, c1, d1, 1);
+        MIX(a2, b2, c2, d2, 2);
+        MIX(a3, b3, c3, d3, 3);
+        MIX(a0, b1, c2, d3, 4);
+        MIX(a1, b2, c3, d0, 5);
+        MIX(a2, b3, c0, d1, 6);
+        MIX(a3, b0, c1, d2, 7);
     }
+    const uint64_t first[8] = {a0, a1, a2, a3, b0, b1, b2, b3}, second[8] = {c0, c1, c2, c3, d0, d1, d2, d3};
     for (int i = 0; i < 8; i++)
-        h[i] ^= v[i] ^ v[i + 8];
+        h[i] ^= first[i] ^ second[i];
 }
 
 static void digest(const Draws *self, const uint8_t *message, size_t size, uint8_t *out)

@@ -114,7 +114,7 @@ class SurrogateOperator:
         require_inside(document, (*spans, *document.spans))
         person = keyed_for(scope.key, scope.person_scope)
         keyed = keyed_for(scope.key, "corpus") if self.corpus else person
-        known = _original_words(scope.known_names)
+        known = _original_words(scope.known_names) if scope.known_names else frozenset()
         originals = known | _original_words(
             {text[start:end] for start, end in {(s.start, s.end) for s in (*spans, *document.spans)}}
         )
