@@ -18,7 +18,8 @@ enum { MOST_NAMES = 6, MOST_INITIALS = 3, ROOM = 16 };
     X(person) X(mostly) X(popular) X(ordinary) X(ambiguous) X(stop) X(never) X(related) X(eponym) X(heads) X(places)  \
     X(regions)
 #define CUES(X) X(naming) X(greeting) X(doctor) X(contact) X(signer) X(closing) X(aged) X(article) X(lives) X(where)
-#define LISTS(X) X(no_initial) X(possessive) X(indefinite) X(and)
+/* Lists of the vocabulary; attributes of labels. */
+#define TEXTS(X) X(no_initial) X(possessive) X(indefinite) X(and) X(end) X(field) X(strict)
 
 typedef struct {
     PyObject_HEAD
@@ -29,8 +30,8 @@ typedef struct {
 #define X(name) uint64_t cue_##name;
     CUES(X)
 #undef X
-#define X(name) PyObject *list_##name;
-    LISTS(X)
+#define X(name) PyObject *name_of_##name;
+    TEXTS(X)
 #undef X
 } Persons;
 
@@ -61,7 +62,7 @@ static int is_initial(const Persons *n, const Scene *s, Py_ssize_t i)
 {
     if (!scene_is_word(s, i) || scene_length(s, i) != 1)
         return 0;
-    return scene_kind(s, i) == UPPER || (s->quiet && !scene_says(s, i, n->list_no_initial));
+    return scene_kind(s, i) == UPPER || (s->quiet && !scene_says(s, i, n->name_of_no_initial));
 }
 
 static int paired(const Persons *n, const Scene *s, Py_ssize_t i)
@@ -367,7 +368,7 @@ static int aged_follows(const Persons *n, const Scene *s, Py_ssize_t i)
         at++;
     else if (at == i)
         return 0;
-    at += scene_says(s, at, n->list_indefinite);
+    at += scene_says(s, at, n->name_of_indefinite);
     return at > i + 1 && at < s->count && scene_kind(s, at) == NUMBER && scene_length(s, at) < 4;
 }
 
@@ -378,7 +379,7 @@ static int person_verb_follows(const Persons *n, const Scene *s, Py_ssize_t i)
 
 static int possessive(const Persons *n, const Scene *s, Py_ssize_t i)
 {
-    return is_apostrophe(scene_sign(s, i)) && scene_says(s, i + 1, n->list_possessive);
+    return is_apostrophe(scene_sign(s, i)) && scene_says(s, i + 1, n->name_of_possessive);
 }
 
 typedef struct {
@@ -453,7 +454,7 @@ static int eponym_follows(const Persons *n, const Scene *s, const Run *run)
 {
     Py_ssize_t at = run->end;
     if (is_apostrophe(scene_sign(s, at)))
-        at += scene_says(s, at + 1, n->list_possessive) ? 2 : 1;
+        at += scene_says(s, at + 1, n->name_of_possessive) ? 2 : 1;
     else if (scene_sign(s, at) == '-' && scene_is_word(s, at + 1))
         at += 2;
     if (at >= s->count || scene_breaks(s, at))
@@ -473,7 +474,7 @@ static int head_at(const Persons *n, const Scene *s, Py_ssize_t i)
 
 static int lists(const Persons *n, const Scene *s, Py_ssize_t i)
 {
-    return among(scene_sign(s, i), ",/") || scene_says(s, i, n->list_and);
+    return among(scene_sign(s, i), ",/") || scene_says(s, i, n->name_of_and);
 }
 
 static int among_eponyms(const Persons *n, const Scene *s, const Run *run)
@@ -869,15 +870,35 @@ static PyObject *py_initials(PyObject *object, PyObject *args)
     return found;
 }
 
-static PyObject *py_value(PyObject *object, PyObject *const *args, Py_ssize_t given)
+/* The value of a label: an object with `end` and `field.strict`; -1 with an exception when it is something else. */
+static Py_ssize_t value_behind(const Persons *n, const Scene *s, PyObject *label)
 {
-    const Scene *s;
-    Py_ssize_t end;
-    int strict;
-    if (!arguments(args, given, 3, 3, &s, &end, &strict))
+    PyObject *end = PyObject_GetAttr(label, n->name_of_end), *field = PyObject_GetAttr(label, n->name_of_field),
+             *strict = field ? PyObject_GetAttr(field, n->name_of_strict) : NULL;
+    const Py_ssize_t at = end ? PyLong_AsSsize_t(end) : -1;
+    const int strictly = strict ? PyObject_IsTrue(strict) : 0;
+    Py_XDECREF(end);
+    Py_XDECREF(field);
+    Py_XDECREF(strict);
+    return PyErr_Occurred() ? -1 : value_of(n, s, at, strictly);
+}
+
+static PyObject *py_values(PyObject *object, PyObject *args)
+{
+    PyObject *scene, *labels;
+    if (!PyArg_ParseTuple(args, "O!O!", scene_type, &scene, &PyList_Type, &labels))
         return NULL;
-    const Py_ssize_t at = value_of((const Persons *)object, s, end, strict);
-    return PyErr_Occurred() ? NULL : PyLong_FromSsize_t(at);
+    PyObject *found = PyList_New(0);
+    for (Py_ssize_t k = 0; found && k < PyList_GET_SIZE(labels); k++) {
+        PyObject *label = Py_NewRef(PyList_GET_ITEM(labels, k));
+        const Py_ssize_t at = value_behind((const Persons *)object, (const Scene *)scene, label);
+        Py_DECREF(label);
+        PyObject *number = PyErr_Occurred() ? NULL : PyLong_FromSsize_t(at);
+        if (!number || PyList_Append(found, number))
+            Py_CLEAR(found);
+        Py_XDECREF(number);
+    }
+    return found;
 }
 
 static int bits_of(PyObject *bits, const char *name, uint64_t *field)
@@ -910,8 +931,8 @@ static int persons_init(PyObject *object, PyObject *args, PyObject *named)
 #define X(name) || bits_of(cue_bits, #name, &n->cue_##name)
     failed = failed CUES(X);
 #undef X
-#define X(name) || !(n->list_##name = PyUnicode_InternFromString(#name))
-    failed = failed LISTS(X);
+#define X(name) || !(n->name_of_##name = PyUnicode_InternFromString(#name))
+    failed = failed TEXTS(X);
 #undef X
     n->openers = Py_NewRef(openers);
     return failed ? -1 : 0;
@@ -922,8 +943,8 @@ static void persons_dealloc(PyObject *object)
     Persons *n = (Persons *)object;
     PyTypeObject *type = Py_TYPE(object);
     Py_CLEAR(n->openers);
-#define X(name) Py_CLEAR(n->list_##name);
-    LISTS(X)
+#define X(name) Py_CLEAR(n->name_of_##name);
+    TEXTS(X)
 #undef X
     PyObject_Free(object);
     Py_DECREF(type);
@@ -946,7 +967,7 @@ static PyMethodDef methods[] = {
     {"is_initial", FAST(py_is_initial), "is_initial(scene, index): whether a word is an initial"},
     {"name_word", FAST(py_name_word), "name_word(scene, index, relaxed): whether a word can be a part of a name"},
     {"credential_follows", FAST(py_credential_follows), "credential_follows(scene, index): whether letters stand there"},
-    {"value", FAST(py_value), "value(scene, end, strict): the first word of a name behind a label, or -1"},
+    {"values", py_values, METH_VARARGS, "values(scene, labels) -> [the first word of a name behind each label, or -1]"},
     {"initials", py_initials, METH_VARARGS,
      "initials(scene, least, least_loud) -> [(first, end, category, source, score)] of initials of persons"},
     {"free", py_free, METH_VARARGS, "free(scene, least) -> [(first, end, category, source, score)] of names in sentences"},

@@ -37,6 +37,7 @@ from deid.document import Span
 __all__ = ["find_names"]
 
 _DOCTOR = CLASSES["title_doctor"]
+_CREDENTIAL = CLASSES["credential"]
 _TITLE = CLASSES["title"] | _DOCTOR
 _WORDY = classes_of("word", "relation")
 _HEADING = classes_of("clinical", "section")
@@ -77,8 +78,8 @@ def find_names(scene: Scene, labels: Sequence[PersonLabel]) -> list[Span]:
 def _labelled(scene: Scene, labels: Sequence[PersonLabel]) -> Iterator[Span]:
     """Names behind labels, lists of them included."""
     speakers = _speakers(scene, labels)
-    for label in labels:
-        first = at = _value_of(scene, label)
+    for label, first in zip(labels, _values(scene, labels), strict=True):
+        at = first
         if at < 0 or (speakers and _text_of(scene, label) in speakers):
             continue
         category = label.field.category
@@ -120,10 +121,15 @@ def _labelled_initials(scene: Scene, index: int, category: str, label: PersonLab
         yield scene.span(index, end, category, label.field.name, 0.8)
 
 
+def _values(scene: Scene, labels: Sequence[PersonLabel]) -> list[int]:
+    """Return the first word of the value behind each label, -1 where there is none."""
+    if READER is not None:
+        return READER.values(scene, list(labels))
+    return [_value_of(scene, label) for label in labels]
+
+
 def _value_of(scene: Scene, label: PersonLabel) -> int:
     """Return the first word of the value behind a label, -1 when nothing that can be one stands there."""
-    if READER is not None:
-        return READER.value(scene, label.end, label.field.strict)
     at, strict = label.end, False
     while at < len(scene) and at - label.end < 4 and scene.word(at) in _SEPARATORS:
         strict |= scene.word(at) in (":", "#", "=", "|")
@@ -285,10 +291,9 @@ def _blind_relatives(scene: Scene) -> Iterator[Span]:
 
 def _before_credentials(scene: Scene) -> Iterator[Span]:
     """Names before a credential where case is silent: *j. castlebury, md*, also of words that no list has."""
-    if not (scene.quiet or 1 in scene.view.loud):
-        return
-    for comma in scene.written((",",)):
-        if not 0 < comma < len(scene) - 1 or not scene.blind(comma - 1) or not credential_follows(scene, comma):
+    for index in scene.of_phrase(_CREDENTIAL):
+        comma = index - 1
+        if comma < 1 or scene.word(comma) != "," or not scene.blind(comma - 1) or not credential_follows(scene, comma):
             continue
         start = comma
         while start > 0 and comma - start < 4 and (start == comma or scene.same_line(start)):

@@ -8,6 +8,7 @@ from scenes import NOTES, RULES, scene_in
 
 from deid.compiled import native
 from deid.detection import names, person_words
+from deid.detection.fields import PersonField, PersonLabel
 from deid.detection.lexicon import CLASSES
 from deid.detection.name_classes import READER
 from deid.detection.names import find_names
@@ -39,7 +40,7 @@ def found(text):
         patch.setattr(names, "_LEAST", 1e-9)
         patch.setattr(names, "_LEAST_LOUD", 1e-9)
         yield [(s, s.source, s.score) for find in (names._free, names._initials) for s in find(scene)]
-    yield [names._value_of(scene, label) for label in labels]
+    yield names._values(scene, labels)
 
 
 def both(text):
@@ -90,10 +91,13 @@ def test_the_reader_refuses_what_is_no_scene():
         with pytest.raises(TypeError):
             READER.run(*arguments)
     assert READER.initials(empty, 0.0, 0.0) == []
-    assert READER.value(empty, 0, True) == READER.value(scene, -5, True) == READER.value(scene, 2, False) == -1
-    for call in (lambda: READER.free(1, 0.0), lambda: READER.initials(1, 0.0, 0.0), lambda: READER.value(scene, 0)):
+    labels = [PersonLabel(PersonField("", "", (), strict), 0, end) for strict in (True, False) for end in (-5, 0, 2)]
+    assert READER.values(empty, labels) == READER.values(scene, labels) == [-1] * 6
+    for call in (lambda: READER.free(1, 0.0), lambda: READER.initials(1, 0.0, 0.0), lambda: READER.values(scene, 0)):
         with pytest.raises(TypeError):
             call()
+    with pytest.raises(AttributeError):
+        READER.values(scene, [1])
     with pytest.raises(KeyError):
         native.Persons(CLASSES, CUE_BITS, {}, "")
 
