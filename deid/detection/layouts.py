@@ -126,12 +126,13 @@ def find_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -> Itera
 
 
 def _rows(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the lines with tabs or bars lie; a carriage return inside makes a line none."""
+    """Yield where the lines with tabs or bars lie, without their ends; a carriage return inside makes a line none."""
     at, tab, bar = 0, text.find("\t"), text.find("|")
     while tab >= 0 or bar >= 0:
         first = min(tab, bar) if tab >= 0 and bar >= 0 else max(tab, bar)
         start, end = text.rfind("\n", at, first) + 1, text.find("\n", first)
         at = end = len(text) if end < 0 else end
+        end -= text.endswith("\r", first, end)
         if text.find("\r", start, end) < 0:
             yield start, end
         # each sign is looked for only when its last place lies behind

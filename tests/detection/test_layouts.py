@@ -11,7 +11,7 @@ from deid.detection.institutions import find_institutions
 from deid.detection.layouts import _rows
 from deid.detection.places import find_places
 
-ROW = regex.compile(r"(?m)^[^\r\n]*[\t|][^\r\n]*$")
+ROW = regex.compile(r"(?m)^([^\r\n]*[\t|][^\r\n]*)\r?$")
 RULES = RuleRecognizer.load("en")
 PIECES = st.sampled_from(
     [
@@ -23,7 +23,7 @@ PIECES = st.sampled_from(
 
 @given(st.text(alphabet="ab\t|\r\n", max_size=40))
 def test_lines_with_separators_are_those_of_the_expression(text: str) -> None:
-    assert list(_rows(text)) == [found.span() for found in ROW.finditer(text)]
+    assert list(_rows(text)) == [found.span(1) for found in ROW.finditer(text)]
 
 
 @given(st.lists(PIECES, max_size=14).map("".join), st.sampled_from([0.0, 0.3, 0.5, 0.62, 0.9]))
@@ -37,6 +37,16 @@ def test_places_below_the_least_certainty_are_all_that_is_left_out(text: str, le
 def test_what_is_found_has_an_extent(text: str) -> None:
     _, scene = RULES.analyse(text)
     assert all(s.start < s.end for s in [*find_institutions(scene), *find_places(scene)])
+
+
+def test_tables_are_read_whatever_ends_their_lines() -> None:
+    lines = ["Name\tMRN\tProvider", "Ann Smith\t1234567\tBob Jones", ""]
+    found = [
+        [(text[s.start : s.end], s.source) for s in RULES.find_in(text)]
+        for text in map(str.join, ("\n", "\r\n"), [lines] * 2)
+    ]
+    assert found[0] == found[1]
+    assert ("1234567", "rule:id.mrn") in found[0]
 
 
 def test_a_hospital_in_capitals_behind_a_verb_is_found_whole() -> None:
