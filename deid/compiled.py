@@ -39,7 +39,8 @@ def quick(cls: _Class) -> _Class:
     Parameters
     ----------
     cls : type
-        A data class with slots whose fields are all arguments, without factories and ``__post_init__``.
+        A data class with slots whose fields are all arguments, without ``__post_init__``. A call that leaves a field
+        with a factory out takes as long as ever.
 
     Returns
     -------
@@ -49,7 +50,7 @@ def quick(cls: _Class) -> _Class:
     if native is not None:
         fields = dataclasses.fields(cls)
         assert not hasattr(cls, "__post_init__"), "an initializer of its own cannot be passed over"
-        assert all(f.init and f.default_factory is dataclasses.MISSING for f in fields), "all fields are arguments"
+        assert all(f.init for f in fields), "all fields are arguments"
         values = {f.name: f.default for f in fields if f.default is not dataclasses.MISSING}
         native.quicken(cls, tuple(f.name for f in fields), values)
     return cls

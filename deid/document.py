@@ -71,6 +71,7 @@ by_position = attrgetter("start", "end", "category", "id", "attributes")
 """Key by which spans sort as they do by themselves, only faster."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Document:
     """A note: its text, its annotations, and what else its file says about it."""
@@ -97,6 +98,10 @@ class Document:
     def with_spans(self, spans: Iterable[Span]) -> Document:
         """Return the same document with other annotations."""
         return Document(self.id, self.text, tuple(spans), self.metadata, self.index)
+
+    def with_text(self, text: str) -> Document:
+        """Return the same document with another text and no annotations; itself when the text is its own."""
+        return self if text is self.text else Document(self.id, text, (), self.metadata, self.index)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid.compiled import native, quick
-from deid.document import Edit, Span
+from deid.document import Document, Edit, Span
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
@@ -76,3 +76,14 @@ def test_a_class_that_cannot_be_made_so_is_refused():
         native.quicken(Pair, ("left", "nothing"), {})
     with pytest.raises(TypeError, match="slots"):
         native.quicken(Sub, ("start",), {})
+
+
+def test_a_document_may_leave_out_what_a_factory_makes():
+    note = Document("n", "text", index=3)
+    assert (note.spans, note.metadata, note.index) == ((), {}, 3)
+    assert note.metadata is not Document("n", "text").metadata
+    other = note.with_text("other")
+    assert (other.id, other.text, other.index, other.metadata) == ("n", "other", 3, note.metadata)
+    marked = note.with_spans([Span(0, 4, "DATE")])
+    assert marked.with_text(marked.text) is marked
+    assert marked.with_text("other").spans == ()

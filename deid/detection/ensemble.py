@@ -141,7 +141,7 @@ class Ensemble:
         normal = normalize(document.text)
         if not normal.text:
             return []
-        spans, _ = self._find(_seen(document, normal))
+        spans, _ = self._find(document.with_text(normal.text))
         return [normal.back(s) for s in spans] if normal.removed else spans
 
     def trace(self, document: Document) -> Trace:
@@ -156,7 +156,7 @@ class Ensemble:
         if not normal.text:
             return Trace(normal, None, (), ())
         posts: list[Post] = []
-        spans, scene = self._find(_seen(document, normal), posts)
+        spans, scene = self._find(document.with_text(normal.text), posts)
         return Trace(normal, scene, tuple(posts), tuple(spans))
 
     def _find(self, document: Document, posts: list[Post] | None = None) -> tuple[list[Span], Scene]:
@@ -205,13 +205,9 @@ class Ensemble:
         posts, scene = self._read(document)
         for other in readings(text, lexicon)[1:]:
             for passage in passages(text, other):
-                found, _ = self._read(replace(document, text=other[passage.start : passage.end], spans=()))
+                found, _ = self._read(document.with_text(other[passage.start : passage.end]))
                 posts += ((rank, back) for rank, span in found if (back := passage.back(span)) is not None)
         return posts, scene or scene_of(view_of(document.text), lexicon, Scan([], [], {}, {}))
-
-
-def _seen(document: Document, normal: Normalized) -> Document:
-    return document if normal.text is document.text else replace(document, text=normal.text, spans=())
 
 
 def readings(text: str, lexicon: Lexicon) -> tuple[str, ...]:

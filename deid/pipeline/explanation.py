@@ -144,7 +144,7 @@ def explain(
         Its spans are those that the recognizer finds without being asked why.
     """
     normal = normalize(document.text)
-    seen = dataclasses.replace(document, text=normal.text, spans=())
+    seen = document.with_text(normal.text)
     trace = recognizer.trace(seen) if isinstance(recognizer, Ensemble) else _alone(recognizer, seen, normal)
     sure = _probabilities(tagger, seen)
     found = [dataclasses.replace(s, category=label_of(s.category)) for s in trace.spans]

@@ -18,7 +18,7 @@ from deid.detection.casing import recase, silent
 from deid.detection.known import KnownRecognizer
 from deid.detection.lexicon import load_lexicon
 from deid.detection.normalize import normalize
-from deid.detection.site_lists import Effect, SiteLists
+from deid.detection.site_lists import NO_EFFECT, Effect, SiteLists
 from deid.detection.transformer import TransformerRecognizer
 from deid.detection.vocabulary import languages, load_vocabulary
 from deid.document import Document, Span, resolve_overlaps
@@ -211,8 +211,8 @@ class LazyRecognizer:
     def find_with_effect(self, document: Document) -> tuple[list[Span], Effect]:
         """Return the spans found in the document's text, and what the site's lists changed in them."""
         normal = normalize(document.text)
-        seen = document if normal.text is document.text else dataclasses.replace(document, text=normal.text, spans=())
-        spans, effect = self._loaded.find(seen), Effect()
+        seen = document.with_text(normal.text)
+        spans, effect = self._loaded.find(seen), NO_EFFECT
         if self._wish.site:
             spans, effect, _ = self._wish.site.apply(seen.text, spans, self._labels.of)
         return [normal.back(span) for span in spans] if normal.removed else spans, effect
@@ -254,7 +254,7 @@ def find_with_effect(recognizer: Recognizer, document: Document) -> tuple[list[S
     """Return what a recognizer finds, and what a site's lists changed in it where it has such lists."""
     if isinstance(recognizer, LazyRecognizer):
         return recognizer.find_with_effect(document)
-    return recognizer.find(document), Effect()
+    return recognizer.find(document), NO_EFFECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +277,7 @@ class _Recased:
         if not silent(document.text):
             return found
         text = recase(document.text, load_lexicon(self.language))
-        again = self.recognizer.find(dataclasses.replace(document, text=text, spans=()))
+        again = self.recognizer.find(document.with_text(text))
         return list(resolve_overlaps([*found, *again]))
 
 
@@ -332,7 +332,7 @@ class _Relabelled:
 
     def find(self, document: Document) -> list[Span]:
         found = self.recognizer.find(document)
-        return [dataclasses.replace(s, category=self.labels.of(s.category)) for s in found]
+        return [s.named(self.labels.of(s.category)) for s in found]
 
 
 def _label_set(tagger: Tagger) -> str:
