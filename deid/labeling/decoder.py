@@ -174,6 +174,7 @@ class Decoder:
         table = self._place.find(frozen)
         if table is None:
             return made
+        self._kept = table
         if callable(self._given):
             del self.weights  # can be read again
         return self._thawed(plan, table, exact=False)

@@ -105,6 +105,21 @@ def test_without_a_table_the_weights_are_used(damage, folder, monkeypatch, tmp_p
     assert after.tabled is (damage != "no folder")
 
 
+def test_a_decoder_that_made_its_table_lets_the_weights_go():
+    asked = []
+
+    def read() -> Weights:
+        asked.append(1)
+        return weights_for(SETS["hide"])
+
+    decoder = Decoder(read, SETS["hide"], TablePlace("fingerprint"))
+    decoder.marked(KNOWN)
+    decoder.decode(KNOWN)
+    assert decoder.tabled
+    assert len(decoder.labels) == 9
+    assert len(asked) == 1
+
+
 def test_another_model_has_another_table():
     pair("default")
     assert TablePlace("fingerprint").find() is not None
