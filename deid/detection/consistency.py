@@ -127,12 +127,10 @@ def _sure(spans: Iterable[Span], certain: float, taken: bytearray) -> list[Span]
             continue
         key = (span.start, span.end, span.category)
         held = best.setdefault(key, span)
-        # most are found by several recognizers
-        if (
-            held is not span
-            and (span.score or 0.0) >= (held.score or 0.0)
-            and _by_certainty(span) < _by_certainty(held)
-        ):
+        if held is span:
+            continue
+        surer = (span.score or 0.0) - (held.score or 0.0)
+        if surer > 0.0 or (surer == 0.0 and (span.id, span.attributes) < (held.id, held.attributes)):
             best[key] = span
     for start, end, _ in best:
         taken[start:end] = b"\1" * (end - start)

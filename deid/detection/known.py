@@ -34,6 +34,7 @@ _LEAST_FUZZY = 5
 """Letters that a name must have for a misspelling of it to count."""
 _BESIDE = 20
 """Characters between the beginnings of two words that stand beside each other; not across a column of a form."""
+_REMEMBERED = 20_000
 _SOUNDEX = str.maketrans("bfpvcgjkqsxzdtlmnr", "111122222222334556")
 
 
@@ -46,6 +47,7 @@ class Known:
     value: str = field(repr=False)
 
 
+@functools.lru_cache(maxsize=_REMEMBERED)
 def soundex(word: str) -> str:
     """Return the standard code of a name: its first letter and three digits; empty when it has no letters.
 
