@@ -443,8 +443,9 @@ static PyMethodDef methods[] = {
     {"epoch", py_epoch, METH_VARARGS,
      "epoch(begin, attribute, value, label, stretch, order, state, state_square, move, move_square, old_state, old_move, "
      "margin, l, rate, pull, drop, random) -> loss"},
-    {"untaken", py_untaken, METH_VARARGS,
-     "untaken(folded, starts, ends, taken) -> (words outside of what is taken or behind a gap in it, words of one letter)"},
+    {"elsewhere", py_elsewhere, METH_VARARGS,
+     "elsewhere(folded, starts, ends, taken, places) -> ([(first word, one past the last, whether one may stand elsewhere)], "
+     "words of one letter)"},
     {"abbreviating", py_abbreviating, METH_VARARGS,
      "abbreviating(folded, kinds, starts, ends, longest) -> a byte a word: 1 for full stops right behind a short word"},
     {"raised", py_raised, METH_VARARGS, "raised(posts, group) -> how sure each span is when others speak for it too, or None"},

@@ -357,41 +357,85 @@ static int holds_free(const char *taken, Py_ssize_t start, Py_ssize_t end)
     return start < end && memchr(taken + start, 0, (size_t)(end - start)) != NULL;
 }
 
-/* Return the words outside of what is taken or behind a gap between words in it, and the words of one letter. */
-PyObject *py_untaken(PyObject *unused, PyObject *args)
+/* Tell whether words lie in order inside of a text. */
+static int in_order(const int64_t *start, const int64_t *end, Py_ssize_t count, Py_ssize_t size)
+{
+    int64_t last = 0;
+    for (Py_ssize_t i = 0; i < count; last = end[i++])
+        if (start[i] < last || end[i] < start[i] || end[i] > size)
+            return 0;
+    return 1;
+}
+
+/* The first of the numbers from `low` on that is greater than a place, or, when it may be the place itself, no less. */
+static Py_ssize_t first_from(const int64_t *number, Py_ssize_t low, Py_ssize_t count, Py_ssize_t place, int itself)
+{
+    while (low < count) {
+        const Py_ssize_t middle = low + (count - low) / 2;
+        if (itself ? number[middle] < place : number[middle] <= place)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return low;
+}
+
+/* elsewhere(folded, starts, ends, taken, places) -> ([(first word, one past the last, whether one of them may stand
+ * elsewhere)], words of one letter) */
+PyObject *py_elsewhere(PyObject *unused, PyObject *args)
 {
     (void)unused;
-    PyObject *folded, *starts, *ends;
-    Py_buffer taken, first = {0}, behind = {0};
-    if (!PyArg_ParseTuple(args, "O!OOy*", &PyList_Type, &folded, &starts, &ends, &taken))
+    PyObject *folded, *starts, *ends, *places;
+    Py_buffer taken, first = {0}, last = {0};
+    if (!PyArg_ParseTuple(args, "O!OOy*O!", &PyList_Type, &folded, &starts, &ends, &taken, &PyList_Type, &places))
         return NULL;
     const Py_ssize_t count = PyList_GET_SIZE(folded);
-    PyObject *free = PySet_New(NULL), *letters = PySet_New(NULL), *result = NULL;
-    int failed = !free || !letters || offsets_of(starts, count, &first) || offsets_of(ends, count, &behind), inside = 0;
-    for (Py_ssize_t i = 0, last = 0; !failed && i < count; i++) {
+    PyObject *outside = PySet_New(NULL), *letters = PySet_New(NULL), *found = PyList_New(0), *result = NULL;
+    int failed = !outside || !letters || !found || offsets_of(starts, count, &first) || offsets_of(ends, count, &last);
+    const int64_t *start = first.buf, *end = last.buf;
+    if (!failed && !in_order(start, end, count, taken.len)) {
+        PyErr_SetString(PyExc_ValueError, "words in order, inside of the text, are wanted");
+        failed = 1;
+    }
+    for (Py_ssize_t i = 0, inside = 0; !failed && i < count; i++) {
         PyObject *word = PyList_GET_ITEM(folded, i);
-        const Py_ssize_t start = (Py_ssize_t)((const int64_t *)first.buf)[i],
-                         end = (Py_ssize_t)((const int64_t *)behind.buf)[i];
-        failed = !PyUnicode_CheckExact(word) || start < last || end < start || end > taken.len;
-        if (failed)
+        if (!PyUnicode_CheckExact(word)) {
+            wrong("words are texts");
+            failed = 1;
             break;
-        const int held = inside;
-        inside = !holds_free(taken.buf, start, end);
-        if (!inside || (held && holds_free(taken.buf, last, start)))
-            failed = PySet_Add(free, word);
+        }
+        const Py_ssize_t held = inside;
+        inside = !holds_free(taken.buf, start[i], end[i]);
+        if (!inside || (held && holds_free(taken.buf, end[i - 1], start[i])))
+            failed = PySet_Add(outside, word);
         if (!failed && PyUnicode_GET_LENGTH(word) == 1)
             failed = PySet_Add(letters, word);
-        last = end;
     }
-    if (failed && !PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "words in order, inside of the text, are wanted");
+    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(places); i++) {
+        Py_ssize_t from, to;
+        PyObject *place = PyList_GET_ITEM(places, i);
+        if (!PyTuple_Check(place) || !PyArg_ParseTuple(place, "nn", &from, &to)) {
+            if (!PyErr_Occurred())
+                wrong("places are pairs");
+            failed = 1;
+            break;
+        }
+        const Py_ssize_t begin = first_from(end, 0, count, from, 0), stop = first_from(start, begin, count, to, 1);
+        int other = 0;
+        for (Py_ssize_t w = begin; w < stop && !other; w++)
+            other = PySet_Contains(outside, PyList_GET_ITEM(folded, w));
+        PyObject *told = other < 0 ? NULL : Py_BuildValue("(nnN)", begin, stop, PyBool_FromLong(other));
+        failed = !told || PyList_Append(found, told);
+        Py_XDECREF(told);
+    }
     if (!failed)
-        result = PyTuple_Pack(2, free, letters);
-    Py_XDECREF(free);
+        result = PyTuple_Pack(2, found, letters);
+    Py_XDECREF(outside);
     Py_XDECREF(letters);
+    Py_XDECREF(found);
     PyBuffer_Release(&taken);
     PyBuffer_Release(&first);
-    PyBuffer_Release(&behind);
+    PyBuffer_Release(&last);
     return result;
 }
 

@@ -141,43 +141,53 @@ def _by_certainty(span: Span) -> Any:
     return -(span.score or 0.0), by_position(span)
 
 
-def _recurring(scene: Scene, spans: Iterable[Span], taken: bytearray, odd: set[str]) -> list[tuple[Span, range]]:
+def _recurring(scene: Scene, spans: Sequence[Span], taken: bytearray, odd: set[str]) -> list[tuple[Span, range]]:
     """Return the spans of which a part may stand elsewhere, or misspelt as one of the odd words; with their words."""
-    view = scene.view
-    free, letters = _free_words(view, taken)
+    folded = scene.view.folded
+    places, letters = _elsewhere(scene.view, taken, [(span.start, span.end) for span in spans])
     sounds = {soundex(word) for word in odd}
     firsts = {sound[:1].lower() for sound in sounds}
     found = []
-    for span in spans:
-        place = _words_in(view, span)
-        words = view.folded[place.start : place.stop]
-        several = len(words) > 1
-        if (
-            not free.isdisjoint(words)
+    for span, (first, stop, elsewhere) in zip(spans, places, strict=True):
+        if not elsewhere and not (odd and any(_resembles(w, sounds, firsts) for w in folded[first:stop])):
+            if stop - first < 2:
+                continue
             # as initials of its words, or with the initial of a given name
-            or (several and span.category in _ABBREVIATED)
-            or (several and (words[0][:1] in letters or "," in words) and group(span.category) == "NAME")
-            or (odd and any(_resembles(w, sounds, firsts) for w in words))
-        ):
-            found.append((span, place))
+            initial = folded[first][:1] in letters or "," in folded[first:stop]
+            if span.category not in _ABBREVIATED and not (initial and group(span.category) == "NAME"):
+                continue
+        found.append((span, range(first, stop)))
     return found
 
 
-def _free_words(view: View, taken: bytearray) -> tuple[set[str], set[str]]:
-    """Return the words outside of what is taken or behind a gap between words in it, and the words of one letter."""
+def _elsewhere(
+    view: View, taken: bytearray, places: list[tuple[int, int]]
+) -> tuple[list[tuple[int, int, bool]], set[str]]:
+    """Tell of places in a text whether their words may stand elsewhere.
+
+    Returns
+    -------
+    list of (int, int, bool)
+        Of each place the first word, one past the last, and whether one of them stands outside of what is taken, or
+        behind a gap between words in it.
+    set of str
+        The words of one letter.
+    """
     if native is not None:
-        return native.untaken(view.folded, view.starts, view.ends, taken)
-    free: set[str] = set()
-    letters: set[str] = set()
+        return native.elsewhere(view.folded, view.starts, view.ends, taken, places)
+    outside: set[str] = set()
+    letters = {word for word in view.folded if len(word) == 1}
     last, inside = 0, False
     for word, start, end in zip(view.folded, view.starts, view.ends, strict=True):
         held, inside = inside, all(taken[start:end])
         if not inside or (held and not all(taken[last:start])):
-            free.add(word)
-        if len(word) == 1:
-            letters.add(word)
+            outside.add(word)
         last = end
-    return free, letters
+    found = []
+    for start, end in places:
+        words = _words_in(view, start, end)
+        found.append((words.start, words.stop, not outside.isdisjoint(view.folded[words.start : words.stop])))
+    return found, letters
 
 
 def _resembles(word: str, sounds: set[str], firsts: set[str]) -> bool:
@@ -301,17 +311,17 @@ def _tells(source: str) -> bool:
 
 
 def _name_words(scene: Scene, span: Span) -> list[str]:
-    words = _words_in(scene.view, span)
+    words = _words_in(scene.view, span.start, span.end)
     pairs = zip(scene.view.folded[words.start : words.stop], scene.view.kinds[words.start : words.stop], strict=True)
     return [word for word, kind in pairs if kind > NUMBER and len(word) > 2]
 
 
-def _words_in(view: View, span: Span) -> range:
-    """Return the words that share a character with a span."""
-    first = bisect_left(view.starts, span.start)
-    if first and view.ends[first - 1] > span.start:
+def _words_in(view: View, start: int, end: int) -> range:
+    """Return the words that share a character with a place."""
+    first = bisect_left(view.starts, start)
+    if first and view.ends[first - 1] > start:
         first -= 1
-    return range(first, bisect_left(view.starts, span.end, first))
+    return range(first, bisect_left(view.starts, end, first))
 
 
 def _acronyms(scene: Scene, words: Sequence[int]) -> Iterator[str]:

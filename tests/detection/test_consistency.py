@@ -1,0 +1,56 @@
+"""What is found again: the compiled module tells the same as Python."""
+
+from __future__ import annotations
+
+from array import array
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deid.compiled import native
+from deid.detection import consistency
+from deid.detection.view import view_of
+
+needs_native = pytest.mark.skipif(native is None, reason="the compiled module is not there")
+
+PIECES = st.sampled_from(["Ann", "ann", "Smith", "J", " ", "\n\n", ",", ".", "-", "12", "\u00e9\u0301", "O'Brien"])
+PLACES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=6)
+
+
+@needs_native
+@given(st.lists(PIECES, max_size=30), PLACES, PLACES)
+def test_both_routes_tell_the_same(pieces, taken, places):
+    text = "".join(pieces)
+    marked = bytearray(len(text))
+    for start, end in taken:
+        stop = min(end, len(text))
+        marked[start:stop] = b"\1" * max(0, stop - start)
+    places = [(min(p), max(p)) for p in places]
+    view = view_of(text)
+    told = consistency._elsewhere(view, marked, places)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(consistency, "native", None)
+        assert consistency._elsewhere(view, marked, places) == told
+
+
+def offsets(*numbers):
+    return array("q", numbers)
+
+
+@needs_native
+def test_words_and_places_that_make_no_sense_are_refused():
+    taken = bytearray(4)
+    for starts, ends in (([0], [5]), ([2], [1]), ([-1], [1])):
+        with pytest.raises(ValueError, match="in order"):
+            native.elsewhere(["a"], offsets(*starts), offsets(*ends), taken, [])
+    with pytest.raises(ValueError, match="in order"):
+        native.elsewhere(["a", "b"], offsets(2, 0), offsets(3, 1), taken, [])
+    for starts, ends in ((offsets(), offsets(1)), (offsets(0), offsets()), ([0], [1])):
+        with pytest.raises((ValueError, TypeError)):
+            native.elsewhere(["a"], starts, ends, taken, [])
+    with pytest.raises(TypeError, match="texts"):
+        native.elsewhere([1], offsets(0), offsets(1), taken, [])
+    for place in (7, ("a", "b"), (1,)):
+        with pytest.raises(TypeError):
+            native.elsewhere(["a"], offsets(0), offsets(1), taken, [place])
