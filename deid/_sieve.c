@@ -209,8 +209,11 @@ static void read_symbols(const Sieve *self, PyObject *text, uint8_t *symbol, int
     memset(symbol, OUTSIDE, (size_t)self->before);
     memset(symbol + self->before + size, OUTSIDE, (size_t)self->after);
     symbol += self->before;
-    for (Py_ssize_t i = 0; i < size; i++)
-        symbol[i] = symbol_of(PyUnicode_READ(kind, data, i));
+    if (PyUnicode_IS_ASCII(text))
+        memcpy(symbol, data, (size_t)size);
+    else
+        for (Py_ssize_t i = 0; i < size; i++)
+            symbol[i] = symbol_of(PyUnicode_READ(kind, data, i));
     int32_t next = INT32_MAX;
     for (Py_ssize_t i = size - 1; i >= 0; i--) {
         if ((symbol[i] >= '0' && symbol[i] <= '9') || symbol[i] == WILD)
