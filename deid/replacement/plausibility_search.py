@@ -240,7 +240,7 @@ def branch_and_bound(problem: Problem, limit: int) -> tuple[int, ...]:
             best, best_key = levels, problem.key(levels)
             continue
         state = (word, product, entropy)
-        rank = (uneven, changed, levels)
+        rank = ((_ALPHA_UNIT - problem.alpha) * uneven, changed, levels)  # evenness that has no weight orders nothing
         if seen.setdefault(state, rank) < rank:
             continue
         seen[state] = rank

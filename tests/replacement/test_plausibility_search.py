@@ -51,6 +51,15 @@ def test_exact_search_equals_the_oracle(objective: str, search: str, chains: lis
     assert choose(problem, search) == choose(problem, "exhaustive")
 
 
+def test_evenness_without_weight_orders_nothing() -> None:
+    """4 * 3 and 12 * 1 are as good; the one that changes fewer words comes first, however uneven it is."""
+    problem = Problem([chain(1, 2, 4, 12), chain(1, 3), chain(1)], 7, "uniform", alpha=1.0)
+    for search in ("exhaustive", "branch-and-bound"):
+        choice = choose(problem, search)
+        assert choice is not None
+        assert choice.levels == (3, 0, 0)
+
+
 @pytest.mark.parametrize("objective", ["minimal", "uniform"])
 @given(chains=chains(), t=st.integers(1, 400))
 def test_greedy_is_feasible_and_never_better(objective: str, chains: list[Chain], t: int) -> None:
