@@ -38,7 +38,7 @@ has a time limit; one that exceeds it raises `DetectionError`, so that no note p
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ from deid.detection import expressions, programs, sieve
 from deid.detection.checks import CHECKS
 from deid.detection.fields import CUES, Cue, Field, LabelFinder, ListRule, PersonField
 from deid.detection.layouts import PARTS, Segment
-from deid.detection.patterns import ANCHORS, Context, Haystack, Pattern
+from deid.detection.patterns import ANCHORS, Context, Haystack, Pattern, spans_of
 from deid.detection.sieve import AFTER, BEFORE, needs_tables, sieve_tables
 from deid.detection.view import view_of
 from deid.detection.vocabulary import TABLES
@@ -87,16 +87,20 @@ class Catalogue:
     sieve: Any = field(default=None, repr=False)
     """The compiled sieve of the patterns (`deid.detection.sieve`), None where nothing was compiled."""
 
-    def search(self, text: str) -> Iterator[tuple[Pattern, list[Span]]]:
-        """Look for all patterns; yields those that may match, and their spans."""
-        haystack = Haystack(text)
+    def search(self, text: str, ordinary: Callable[[str], bool] | None = None) -> list[Span]:
+        """Look for all patterns.
+
+        Parameters
+        ----------
+        text : str
+        ordinary : callable, optional
+            Tells of a match whether it is a word of ordinary or clinical language, which some patterns want none of.
+        """
+        patterns, haystack = self.patterns, Haystack(text)
         if self.sieve is None:
-            for pattern in self.patterns:
-                yield pattern, pattern.find(haystack)
-            return
-        for number, places in self.sieve.places(text, haystack.folded).items():
-            pattern = self.patterns[number]
-            yield pattern, pattern.find(haystack, places)
+            return spans_of(text, [(p, None) for p in patterns if not p.needs or haystack.holds_one(p.needs)], ordinary)
+        places = self.sieve.places(text, haystack.folded)
+        return spans_of(text, [(patterns[number], p) for number, p in places.items()], ordinary)
 
 
 def _sieve(patterns: Sequence[Pattern], *, keep: bool) -> Any:
@@ -324,6 +328,7 @@ def _field(reader: _Reader) -> Field:
         strict=reader.take("strict", bool, False),
         exact=reader.take("exact", bool, False),
         check=reader.check(),
+        guarded=reader.own,
         match=reader.strings("match", required=True),
         no_match=reader.strings("no_match"),
     )

@@ -8,7 +8,7 @@ issued), NHS Data Dictionary (modulus 11), Ministerio del Interior (letter of DN
 
 from __future__ import annotations
 
-import datetime
+import calendar
 import ipaddress
 from collections.abc import Callable
 from types import MappingProxyType
@@ -22,11 +22,15 @@ _VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
 _NUMBER = regex.compile(r"\d+")
 _PLAIN_PHONE = regex.compile(r"(?:\([2-9][0-9]{2}\) ?|[2-9][0-9]{2}[-. ])[0-9]{3}[-. ][0-9]{4}")
 _EXTENSION = regex.compile(r"(?i)\s*(?:,|;)?\s*(?:ext|x|#)")
-_SEPARATED = regex.compile(r"[-/]")
+_DAYS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def _digits(text: str) -> list[int]:
     return [int(c) for c in text if c.isdecimal()]
+
+
+def _count(text: str) -> int:
+    return sum(map(str.isdigit, text))
 
 
 def luhn(text: str) -> bool:
@@ -84,11 +88,9 @@ def nhs(text: str) -> bool:
 
 
 def _possible(year: int, month: int, day: int) -> bool:
-    try:
-        datetime.date(year, month, day)
-    except ValueError:
-        return False
-    return True
+    if month == 2 and day == 29:
+        return 0 < year < 10000 and calendar.isleap(year)
+    return 0 < year < 10000 and 0 < month < 13 and 0 < day <= _DAYS[month]
 
 
 def date(text: str) -> bool:
@@ -123,6 +125,8 @@ def ip(text: str) -> bool:
     """An IPv4 or IPv6 address, with or without a network length."""
     if "." not in text and text.count(":") < 2:
         return False  # neither has so few parts
+    if ":" in text and "." not in text and "::" not in text and text.count(":") < 7:
+        return False  # a time of day
     try:
         ipaddress.ip_interface(text)
     except ValueError:
@@ -132,9 +136,11 @@ def ip(text: str) -> bool:
 
 def phone(text: str) -> bool:
     """A telephone number that libphonenumber thinks possible in North America, Great Britain or internationally."""
-    bare = _EXTENSION.split(text, maxsplit=1)[0]
-    if _PLAIN_PHONE.fullmatch(bare):
+    if _PLAIN_PHONE.fullmatch(text):
         return True  # what the library says of these too
+    bare = _EXTENSION.split(text, maxsplit=1)[0]
+    if bare != text and _PLAIN_PHONE.fullmatch(bare):
+        return True
     import phonenumbers
 
     for region in ("US", "GB"):
@@ -149,30 +155,31 @@ def phone(text: str) -> bool:
 
 def mixed(text: str) -> bool:
     """At least one digit: keeps words out of identifiers."""
-    return any(c.isdigit() for c in text)
+    return any(map(str.isdigit, text))
 
 
 def three_digits(text: str) -> bool:
     """At least three digits."""
-    return sum(c.isdigit() for c in text) >= 3
+    return _count(text) >= 3
 
 
 def four_digits(text: str) -> bool:
     """At least four digits."""
-    return sum(c.isdigit() for c in text) >= 4
+    return _count(text) >= 4
 
 
 def seven_digits(text: str) -> bool:
     """At least seven digits."""
-    return sum(c.isdigit() for c in text) >= 7
+    return _count(text) >= 7
 
 
 def code(text: str) -> bool:
     """Digits in parts, with a letter, or with a part too long for a date, a range or a count."""
-    parts = _SEPARATED.split(text)
-    letters = any(c.isalpha() for c in text)
-    digits = sum(c.isdigit() for c in text)
-    return digits >= 5 and (letters or any(len(p) > 4 for p in parts)) and not date(text)
+    if _count(text) < 5:
+        return False
+    if not any(map(str.isalpha, text)) and max(map(len, text.replace("/", "-").split("-"))) < 5:
+        return False
+    return not date(text)
 
 
 _ALL = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from deid.compiled import native, quick
 from deid.detection import expressions, programs
 from deid.detection.checks import CHECKS
 from deid.detection.expressions import Unknown, parse
-from deid.detection.patterns import Context, compiled_of, value_of
+from deid.detection.patterns import Context, compiled_of
 from deid.detection.programs import Programs
 from deid.detection.view import View, words_of
 from deid.dictionaries import Dictionary, fold, load_dictionary
@@ -24,7 +25,7 @@ from deid.phrases import PhraseMatcher
 
 __all__ = ["CUES", "Cue", "Field", "LabelFinder", "ListRule", "PersonField", "PersonLabel", "Scan"]
 
-_STRICT = regex.compile(r"[:#=|\t^]")
+_STRICT = frozenset(":#=|\t^")
 _SECONDS = 20.0
 _ABBREVIATION = 5
 """Letters of the longest abbreviation that a full stop belongs to."""
@@ -49,27 +50,42 @@ class Field:
     strict: bool = False
     exact: bool = False
     check: str = ""
+    guarded: bool = False
+    """Whether it comes from a folder of the user's own; then every run is timed: the shipped expressions are bounded,
+    and tested to be."""
     match: tuple[str, ...] = field(default=(), repr=False)
     no_match: tuple[str, ...] = field(default=(), repr=False)
+    _ready: tuple[Any, ...] = field(default=(), init=False, repr=False, compare=False)
+    """What `value_at` asks for each time: how to match, number of the group ``value`` (0: none), check, source."""
 
     def judge(self, text: str, start: int, end: int, separator: Any) -> Span | None:
         """Return the value behind a label, if there is one."""
         if self.exact and text[start:end] not in self.labels:
             return None
         between = separator.match(text, end)
-        if between is None or (self.strict and not _STRICT.search(between[0])):
+        if between is None or (self.strict and _STRICT.isdisjoint(between[0])):
             return None
         return self.value_at(text, between.end())
 
     def value_at(self, text: str, start: int) -> Span | None:
         """Return the value that starts at an offset, if there is one."""
-        found = compiled_of(self.expression, False).match(text, start, timeout=_SECONDS)
+        match, value, check, source = self._ready or self._prepare()
+        found = match(text, start)
         if found is None:
             return None
-        first, last = value_of(found)
-        if first == last or (self.check and not CHECKS[self.check](text[first:last])):
+        first, last = found.span(value)
+        if first < 0:
+            first, last = found.span()
+        if first == last or (check is not None and not check(text[first:last])):
             return None
-        return Span(first, last, self.category, source=f"rule:{self.name}", score=self.certainty)
+        return Span(first, last, self.category, "", source, self.certainty)
+
+    def _prepare(self) -> tuple[Any, ...]:
+        compiled = compiled_of(self.expression, False)
+        match = functools.partial(compiled.match, timeout=_SECONDS) if self.guarded else compiled.match
+        ready = match, compiled.groupindex.get("value", 0), CHECKS.get(self.check), f"rule:{self.name}"
+        object.__setattr__(self, "_ready", ready)
+        return ready
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +185,8 @@ class LabelFinder:
         labelled: list[Field | PersonField] = [*fields, *persons]
         # of the rules that end at one place the first by name counts, so they are numbered in that order
         self._rules: list[Field | ListRule | PersonField] = sorted([*labelled, *lists], key=lambda r: r.name)
+        self._persons = {n: rule for n, rule in enumerate(self._rules) if isinstance(rule, PersonField)}
+        self._lists = frozenset(n for n, rule in enumerate(self._rules) if isinstance(rule, ListRule))
         self._separator = regex.compile(separator, flags=regex.IGNORECASE)
         self._shipped = not folders
         self.by_label: dict[str, Field | PersonField] = {fold(label): r for r in labelled for label in r.labels}
@@ -190,32 +208,35 @@ class LabelFinder:
             longest_first=True,
             marks=self._marks,
         )
-        scan = Scan([], [], before, at)
-        text, starts, ends = view.text, view.starts, view.ends
-        candidates: list[tuple[Field | ListRule, int, int]] = []
-        numbers, places = [], []
+        spans: list[Span] = []
+        labels: list[PersonLabel] = []
+        rules, persons, lists = self._rules, self._persons, self._lists
+        text, strings, starts, ends = view.text, view.strings, view.starts, view.ends
+        numbers: list[int] = []
+        firsts: list[int] = []
+        places: list[int] = []
         covered = 0
         for start, end, number in matches:
-            rule = self._rules[number]
-            if end == start + 1 and start and view.strings[start - 1] == "/" and not view.gap(start):
+            if strings[start - 1] == "/" and end == start + 1 and start and not view.gap(start):
                 continue  # "mg/dL"
-            if not isinstance(rule, ListRule):
+            if number not in lists:
                 if end < covered:
                     continue  # "id" inside of "patient id" is no label of its own
                 covered = end
-                if isinstance(rule, PersonField):
-                    scan.labels.append(PersonLabel(rule, start, end))
+                person = persons.get(number)
+                if person is not None:
+                    labels.append(PersonLabel(person, start, end))
                     continue
-            last = ends[end - 1]
-            candidates.append((rule, starts[start], last))
             numbers.append(number)
-            places.append(last)
-        if candidates:
-            for (rule, first, last), may in zip(candidates, self._may_fit(text, numbers, places), strict=True):
-                span = rule.judge(text, first, last, self._separator) if may else None
+            firsts.append(start)
+            places.append(ends[end - 1])
+        if numbers:
+            may = self._may_fit(text, numbers, places)
+            for number, first, last in compress(zip(numbers, firsts, places, strict=True), may):
+                span = rules[number].judge(text, starts[first], last, self._separator)  # type: ignore[union-attr]
                 if span is not None:
-                    scan.spans.append(span)
-        return scan
+                    spans.append(span)
+        return Scan(spans, labels, before, at)
 
     def _may_fit(self, text: str, rules: list[int], places: list[int]) -> bytes:
         """Tell of rules whether a value may stand behind a label that ends at a place; most places have none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from deid.detection.checks import CHECKS
 from deid.document import Span
 from deid.errors import DetectionError
 
-__all__ = ["ANCHORS", "Context", "Haystack", "Pattern", "compiled_of", "holds_word", "timed", "value_of"]
+__all__ = ["ANCHORS", "Context", "Haystack", "Pattern", "compiled_of", "holds_word", "spans_of", "timed"]
 __all__ += ["words_expression"]
 
 _SECONDS, _SECONDS_PER_CHARACTER = 20.0, 1e-5
@@ -34,27 +34,40 @@ class Context:
     after: int = 0
     """Characters looked at behind the match."""
     certainty: float = 0.0
+    _hold: Callable[[str, int, int], bool | None] | None = field(default=None, init=False, repr=False, compare=False)
 
     def near(self, text: str, start: int, end: int) -> bool:
         """Tell whether one of the words stands near a match."""
-        return bool(
-            (self.before and holds_word(self.words, text, max(0, start - self.before), start))
-            or (self.after and holds_word(self.words, text, end, end + self.after))
-        )
+        if self._hold is None:
+            object.__setattr__(self, "_hold", _holder(self.words))
+        hold: Any = self._hold
+        if self.before:
+            first = start - self.before if start > self.before else 0
+            held = hold(text, first, start)
+            if held or (held is None and _stands(self.words, text, first, start)):
+                return True
+        if self.after:
+            held = hold(text, end, end + self.after)
+            return bool(held or (held is None and _stands(self.words, text, end, end + self.after)))
+        return False
 
 
 def holds_word(words: tuple[str, ...], text: str, start: int, end: int) -> bool:
     """Tell whether one of the words stands between two places."""
-    if native is not None:
-        held = _compiled_words(words).hold(text, start, end)
-        if held is not None:
-            return bool(held)
+    held = _holder(words)(text, start, end)
+    return _stands(words, text, start, end) if held is None else held
+
+
+def _holder(words: tuple[str, ...]) -> Callable[[str, int, int], bool | None]:
+    """Return what tells whether one of the words stands between two places; None where only the expression can."""
+    if native is None:
+        return functools.partial(_stands, words)
+    hold: Callable[[str, int, int], bool | None] = native.Words(tuple(w for w in words if w.isascii())).hold
+    return hold
+
+
+def _stands(words: tuple[str, ...], text: str, start: int, end: int) -> bool:
     return words_expression(words).search(text, start, end) is not None
-
-
-@functools.lru_cache(maxsize=512)
-def _compiled_words(words: tuple[str, ...]) -> Any:
-    return native.Words(tuple(w for w in words if w.isascii()))
 
 
 @functools.lru_cache(maxsize=512)
@@ -109,26 +122,6 @@ class Haystack:
         return False
 
 
-def _matches_at(name: str, compiled: Any, text: str, places: Sequence[int]) -> list[Any]:
-    """Match an expression at some places, from left to right, without overlaps.
-
-    The expression is timed as a whole: the shipped ones are bounded, and tested to be.
-    """
-    match = compiled.match
-    matches = []
-    last = 0
-    stop = time.monotonic() + _limit(text) if len(places) > _MANY else 0.0
-    for count, place in enumerate(places, 1):
-        if place >= last:
-            found = match(text, place)
-            if found is not None:
-                last = found.end()
-                matches.append(found)
-        if stop and not count % _MANY and time.monotonic() > stop:
-            raise _too_slow(name)
-    return matches
-
-
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """One expression with its conditions; compiled when first used."""
@@ -150,55 +143,84 @@ class Pattern:
     match: tuple[str, ...] = field(default=(), repr=False)
     no_match: tuple[str, ...] = field(default=(), repr=False)
     _ready: tuple[Any, ...] = field(default=(), init=False, repr=False, compare=False)
-    """What `find` asks for each time: the compiled expression, whether it has a group ``value``, check, source."""
 
     @property
     def whole(self) -> str:
         """The expression with its anchor."""
         return f"{self.anchor}(?:{self.expression})" if self.anchor else self.expression
 
-    def find(self, haystack: Haystack, places: Sequence[int] | None = None) -> list[Span]:
-        """Find the spans of this pattern.
-
-        Parameters
-        ----------
-        haystack : Haystack
-        places : sequence of int, optional
-            Where a match may begin, sorted, in a text that holds what the pattern needs; anywhere when not given.
-        """
-        if places is None and self.needs and not haystack.holds_one(self.needs):
+    def find(self, haystack: Haystack) -> list[Span]:
+        """Find the spans of this pattern, anywhere in a text."""
+        if self.needs and not haystack.holds_one(self.needs):
             return []
-        text = haystack.text
+        return spans_of(haystack.text, ((self, None),))
+
+    def ready(self) -> tuple[Any, ...]:
+        """Return what `spans_of` asks for each time: expression, group ``value`` (0: none), source, and the rest."""
         if not self._ready:
             compiled = compiled_of(self.whole, self.case)
-            ready = compiled, "value" in compiled.groupindex, CHECKS.get(self.check), f"rule:{self.name}"
+            ready = (
+                *(compiled.match, compiled.groupindex.get("value", 0), self.category, f"rule:{self.name}"),
+                *(self.certainty, self.context, self.unless, CHECKS.get(self.check), self.unlisted),
+            )
             object.__setattr__(self, "_ready", ready)
-        compiled, valued, check, source = self._ready
-        if places is None or self.guarded:
-            matches = timed(self.name, compiled, text)
+        return self._ready
+
+
+def spans_of(
+    text: str,
+    hits: Iterable[tuple[Pattern, Sequence[int] | None]],
+    ordinary: Callable[[str], bool] | None = None,
+) -> list[Span]:
+    """Find the spans of some patterns.
+
+    Parameters
+    ----------
+    text : str
+    hits : iterable of (Pattern, sequence of int or None)
+        Patterns and where their matches may begin, sorted, from left to right without overlaps; anywhere when None.
+    ordinary : callable, optional
+        Tells of what a pattern matched whether it is a word of ordinary language; patterns that want none ask it.
+    """
+    spans: list[Span] = []
+    for pattern, places in hits:
+        match, value, category, source, sure, context, unless, check, unlisted = pattern._ready or pattern.ready()
+        if places is None or pattern.guarded:
+            matches = timed(pattern.name, match.__self__, text)
         else:
-            matches = _matches_at(self.name, compiled, text, places)
-        context, unless = self.context, self.unless
-        spans: list[Span] = []
+            # the shipped expressions are bounded, and tested to be: they are timed only where they have much to do
+            matches, last = [], 0
+            for place in places if len(places) <= _MANY else _watched(pattern.name, text, places):
+                if place >= last:
+                    found = match(text, place)
+                    if found is not None:
+                        last = found.end()
+                        matches.append(found)
         for found in matches:
-            start, end = found.span("value") if valued else (-1, -1)
+            start, end = found.span(value)
             if start < 0:
                 start, end = found.span()
-            certainty = self.certainty
-            if context and context.near(text, start, end):
+            certainty = sure
+            if context is not None and context.near(text, start, end):
                 certainty = context.certainty
-            if start == end or certainty <= 0 or (check and not check(text[start:end])):
-                continue
-            if not unless or not unless.near(text, start, end):
-                spans.append(Span(start, end, self.category, source=source, score=certainty))
-        return spans
+            if (
+                start < end
+                and certainty > 0
+                and (check is None or check(text[start:end]))
+                and (unless is None or not unless.near(text, start, end))
+                and not (unlisted and ordinary is not None and ordinary(text[start:end]))
+            ):
+                spans.append(Span(start, end, category, "", source, certainty))
+    return spans
 
 
-def value_of(found: Any) -> tuple[int, int]:
-    """Return the extent of the group ``value`` where it took part in the match, else of the whole match."""
-    if "value" in found.re.groupindex and found.start("value") >= 0:
-        return found.span("value")
-    return found.span()
+def _watched(name: str, text: str, places: Sequence[int]) -> Iterator[int]:
+    """Yield places with a look at the clock now and then."""
+    stop = time.monotonic() + _limit(text)
+    for count, place in enumerate(places, 1):
+        yield place
+        if not count % _MANY and time.monotonic() > stop:
+            raise _too_slow(name)
 
 
 def timed(name: str, compiled: Any, text: str) -> list[Any]:

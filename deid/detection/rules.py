@@ -112,9 +112,9 @@ class RuleRecognizer:
         """
         return self.find_in(document.text)
 
-    def _ordinary(self, text: str, span: Span) -> bool:
+    def _ordinary(self, match: str) -> bool:
         """Tell whether a match is a word of ordinary or clinical language."""
-        letters = "".join(c if c.isalpha() else " " for c in fold(text[span.start : span.end])).split()
+        letters = "".join(c if c.isalpha() else " " for c in fold(match)).split()
         return any(self.lexicon.classes(word) & _ORDINARY for word in letters)
 
     def find_in(self, text: str) -> list[Span]:
@@ -124,9 +124,7 @@ class RuleRecognizer:
 
     def analyse(self, text: str) -> tuple[list[Span], Scene]:
         """Find PHI in a text, and return what was learnt about its words on the way."""
-        spans: list[Span] = []
-        for pattern, found in self.catalogue.search(text):
-            spans += (s for s in found if not self._ordinary(text, s)) if pattern.unlisted else found
+        spans = self.catalogue.search(text, self._ordinary)
         view = view_of(text)
         scan = self.labels.find(view)
         scene = scene_of(view, self.lexicon, scan)

@@ -101,7 +101,7 @@ def stages(pipeline: Pipeline, documents: list[Document], model: str | None) -> 
     seen = list(zip(documents, spans, strict=True))
     runs: dict[str, Callable[[], object]] = {
         "second readings": lambda: [readings(t, lexicon) for t in texts],
-        "patterns": lambda: [list(found) for t in texts for _, found in catalogue.search(t)],
+        "patterns": lambda: [catalogue.search(t) for t in texts],
         "words": lambda: [view_of(t) for t in texts],
         "labels and cues": lambda: [labels.find(v) for v in views],
         "classes": lambda: [scene_of(v, lexicon, s) for v, s in zip(views, scans, strict=True)],

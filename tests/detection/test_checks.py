@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+import ipaddress
+
 import phonenumbers
 import pytest
 from hypothesis import given
@@ -47,3 +50,23 @@ def test_numbers_in_plain_form_are_possible_as_the_library_says_too(number: str)
     assert CHECKS["phone"](number)
     parsed = [phonenumbers.parse(number, region) for region in ("US", "GB")]
     assert any(map(phonenumbers.is_possible_number, parsed))
+
+
+@given(st.integers(0, 2300), st.integers(0, 14), st.integers(0, 33))
+def test_dates_are_those_of_the_calendar(year: int, month: int, day: int) -> None:
+    try:
+        datetime.date(year, month, day)
+        there = 1880 <= year < 2100
+    except ValueError:
+        there = False
+    assert CHECKS["timestamp"](f"{year:04}{month:02}{day:02}") == there
+
+
+@given(st.text(alphabet="0123456789abF:./%", max_size=24) | st.ip_addresses().map(str))
+def test_addresses_are_those_of_the_library(text: str) -> None:
+    try:
+        ipaddress.ip_interface(text)
+        there = "." in text or ":" in text
+    except ValueError:
+        there = False
+    assert CHECKS["ip"](text) == there

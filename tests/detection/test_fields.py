@@ -96,3 +96,16 @@ def test_programs_and_places_that_are_not_there_are_refused():
         native.Fits(b"", b"", b"")
     with pytest.raises(ValueError, match="programs"):
         native.Fits(b"\0\0\0\0", b"\0\0\0\0\2\0\0\0", b"")
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_values_of_expressions_of_ones_own_are_timed(guarded, monkeypatch):
+    monkeypatch.setattr(fields, "_SECONDS", 0.02)
+    slow = Field("slow", "IDNUM", ("code",), r"(?:a|aa)+(?=!)", 0.9, guarded=guarded)
+    text = "code: " + "a" * (200 if guarded else 12)
+    finder = LabelFinder((slow,), (), (), (), ":? ?")
+    if not guarded:
+        assert finder.find(view_of(text)).spans == []
+        return
+    with pytest.raises(TimeoutError):
+        finder.find(view_of(text))

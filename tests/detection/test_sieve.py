@@ -34,7 +34,7 @@ PIECES = st.sampled_from(CASES) | st.sampled_from(
 @given(st.lists(PIECES, max_size=12), st.integers(0, 20), st.sampled_from([str, str.upper, str.lower, str.title]))
 def test_the_shipped_patterns_find_what_a_scan_of_the_whole_text_finds(pieces, cut, case):
     text = case("".join(pieces)[cut:])
-    sieved = [span for _, spans in CATALOGUE.search(text) for span in spans]
+    sieved = CATALOGUE.search(text)
     haystack = Haystack(text)
     assert sieved == [span for pattern in CATALOGUE.patterns for span in pattern.find(haystack)]
 
