@@ -119,7 +119,9 @@ int put_shape(Bytes *out, const Alphabet *alphabet, const uint32_t *text, Py_ssi
 void labeller_forget_rows(Labeller *self);
 void labeller_add_weights(const Labeller *self, double *sum, int32_t attribute, double value);
 
-/* _labeller.c */
+/* _model.c */
+int labeller_init(PyObject *object, PyObject *args, PyObject *named);
+void labeller_dealloc(PyObject *object);
 int32_t labeller_whole(const Labeller *self, double score, int32_t most);
 void labeller_round(const Labeller *self, const double *score, int32_t *out);
 

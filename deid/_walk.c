@@ -1,7 +1,7 @@
 /* The best path: label scores in whole numbers and Viterbi in one pass over the items of a document.
  *
  * Scores are doubles times a power of two, rounded once a row, so that sums are exact whatever their order and the
- * labels are the same on every machine. `measure_scale` in _labeller.c chooses the power so that no sum can overflow.
+ * labels are the same on every machine. `measure_scale` in _model.c chooses the power so that no sum can overflow.
  */
 #include "_labeller.h"
 
