@@ -319,6 +319,93 @@ static PyObject *draws_permute(PyObject *object, PyObject *const *args, Py_ssize
     return failed ? NULL : PyLong_FromUnsignedLongLong(index);
 }
 
+/* Codes as numbers in mixed radix; the oracle is deid.replacement.identifiers.encipher. */
+
+enum { CODE = 64 };
+
+typedef struct {
+    int count;                       /* letters and digits */
+    uint64_t size, rank;
+    char form[CODE + 1];             /* the first member of each one's alphabet */
+    uint8_t place[CODE], radix[CODE]; /* where each stands in its alphabet, which has so many members */
+} Code;
+
+/* 1 when a text is ASCII with less than 64 letters and digits, one at least, of less than 2**62 arrangements. */
+static int read_code(PyObject *text, Code *code)
+{
+    if (!PyUnicode_Check(text) || !PyUnicode_IS_ASCII(text))
+        return 0;
+    const uint8_t *at = PyUnicode_DATA(text);
+    code->count = 0;
+    code->size = 1;
+    code->rank = 0;
+    for (Py_ssize_t i = 0; i < PyUnicode_GET_LENGTH(text); i++) {
+        const uint8_t c = at[i];
+        const char first = c >= '0' && c <= '9' ? '0' : c >= 'a' && c <= 'z' ? 'a' : c >= 'A' && c <= 'Z' ? 'A' : 0;
+        if (!first)
+            continue;
+        if (code->count == CODE - 1)
+            return 0;
+        code->form[code->count] = first;
+        code->radix[code->count] = first == '0' ? 10 : 26;
+        code->place[code->count++] = (uint8_t)(c - first);
+    }
+    code->form[code->count] = 0;
+    if (code->count > 1 && code->form[0] == '0') { /* so that "0123" and "4123" never meet */
+        code->form[0] = code->place[0] ? '1' : '0';
+        code->radix[0] = code->place[0] ? 9 : 1;
+        code->place[0] -= code->place[0] > 0;
+    }
+    for (int i = 0; i < code->count; i++) {
+        if (code->size > ((uint64_t)1 << MOST_BITS) / code->radix[i])
+            return 0;
+        code->size *= code->radix[i];
+        code->rank = code->rank * code->radix[i] + code->place[i];
+    }
+    return code->count > 0 && code->size < (uint64_t)1 << MOST_BITS;
+}
+
+/* arrangement(code) -> (form, rank, size) or None */
+PyObject *py_arrangement(PyObject *self, PyObject *text)
+{
+    (void)self;
+    Code code;
+    if (!read_code(text, &code))
+        Py_RETURN_NONE;
+    return Py_BuildValue("sKK", code.form, (unsigned long long)code.rank, (unsigned long long)code.size);
+}
+
+/* arranged(code, rank) -> the code of the same form that has this rank */
+PyObject *py_arranged(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *text;
+    unsigned long long rank;
+    Code code;
+    if (!PyArg_ParseTuple(args, "UK", &text, &rank))
+        return NULL;
+    if (!read_code(text, &code) || rank >= code.size) {
+        PyErr_SetString(PyExc_ValueError, "no code that has so many arrangements");
+        return NULL;
+    }
+    const Py_ssize_t length = PyUnicode_GET_LENGTH(text);
+    PyObject *result = PyUnicode_New(length, 127);
+    if (!result)
+        return NULL;
+    const uint8_t *old = PyUnicode_DATA(text);
+    uint8_t *new = PyUnicode_DATA(result);
+    int i = code.count;
+    for (Py_ssize_t at = length; at--;) {
+        new[at] = old[at];
+        if (Py_ISALNUM(old[at])) {
+            i--;
+            new[at] = (uint8_t)(code.form[i] + (char)(rank % code.radix[i]));
+            rank /= code.radix[i];
+        }
+    }
+    return result;
+}
+
 static PyMethodDef methods[] = {
     {"number", (PyCFunction)(void (*)(void))draws_number, METH_FASTCALL, "number(*parts) -> 64 bytes"},
     {"permute", (PyCFunction)(void (*)(void))draws_permute, METH_FASTCALL, "permute(what, index, size, inverse) -> place"},

@@ -451,6 +451,8 @@ static PyMethodDef methods[] = {
     {"raised", py_raised, METH_VARARGS, "raised(posts, group) -> how sure each span is when others speak for it too, or None"},
     {"clusters", py_clusters, METH_O,
      "clusters(spans) -> [(first, stop, best)]: spans that hang together, and which one covers all and wins, or -1"},
+    {"arrangement", py_arrangement, METH_O, "arrangement(code) -> (form, rank, size): which one of its form it is, or None"},
+    {"arranged", py_arranged, METH_VARARGS, "arranged(code, rank) -> the code of the same form that has this rank"},
     {"quicken", quicken, METH_VARARGS, "quicken(class, fields, values): make objects of a data class without its initializer"},
     {NULL, NULL, 0, NULL},
 };

@@ -8,6 +8,7 @@ else makes the text no date. `deid.replacement.dates` reads the tokens as dates 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -55,14 +56,24 @@ def _two_or_four(year: int, old: str) -> str:
     return f"{year % 100:02}" if len(old) == 2 else f"{year:04}"
 
 
-def _word_token(kind: str, match: re.Match[str], found: Name, first: int) -> Token:
-    old = match.group()
+def _word_token(kind: str, old: str, start: int, found: Name, first: int) -> Token:
+    table = found.table
     return Token(
         kind,
-        *match.span(),
+        start,
+        start + len(old),
         (found.index + first,),
-        lambda value: _like(found.table[(value - first) % len(found.table)], old),
+        lambda value: _like(table[(value - first) % len(table)], old),
     )
+
+
+def _of_word(key: str, old: str, start: int, months: Mapping[str, Name]) -> Token | None:
+    """Return the token of a word with this key, when it names a month, weekday or season."""
+    if key in months:
+        return _word_token("M", old, start, months[key], 1)
+    if key in WEEKDAYS:
+        return _word_token("W", old, start, WEEKDAYS[key], 0)
+    return _word_token("S", old, start, SEASONS[key], 0) if key in SEASONS else None
 
 
 _TIME = re.compile(
@@ -90,8 +101,16 @@ _CENTURY = re.compile(
 )
 _OH = re.compile(r"(?i)\b(oh|o|zero)([\s-]+)(one|two|three|four|five|six|seven|eight|nine)\b")
 _WORD = re.compile(r"[^\W\d_]+")
+# the most frequent dates in numbers, and a year alone; each is one token
+_PLAIN = re.compile(
+    r"(\d{1,2})([-/.])(\d{1,2})(?:\2(\d{4}|\d\d))?|(\d{4})([-/.])(\d{1,2})\6(\d{1,2})|([12]\d{3})", re.ASCII
+)
 _LAST_NUMBER = re.compile("[DO]MD|M[DO]D")
-_WORDED = re.compile(r"(?:[A-Za-z]{3,10}\.?[ -]\d{1,2},?[ -]|\d{1,2}[ -][A-Za-z]{3,10}[.,]?[ -])[12]\d{3}", re.ASCII)
+_WORDED = re.compile(
+    r"(?:(?P<word>[a-z]{3,10})\.?[ -](?P<day>\d\d?),?|(?P<first>\d\d?)(?P<mark>[ -])(?P<second>[a-z]{3,10})[.,]?)[ -]"
+    r"(?P<year>[12]\d{3})",
+    re.ASCII | re.IGNORECASE,
+)
 _JOINED = re.compile(r"-?[^\W\d_]")
 
 
@@ -104,16 +123,26 @@ def tokenize_date(text: str, *, spanish: bool = False) -> tuple[Token, ...] | No
     spanish : bool
         How to write months whose abbreviations English and Spanish share.
     """
+    if text.isascii():
+        plain = _PLAIN.fullmatch(text)
+        if plain is not None:
+            return (_plain(plain),)
+        if text.isalpha():
+            key = name_key(text)
+            if key not in HOLIDAY_WORDS and key not in NUMERAL_WORDS:
+                word = _of_word(key, text, 0, MONTHS["es" if spanish else "en"])
+                return (word,) if word is not None else () if key in FILLERS else None
     for pattern, build in _WHOLE if text[:1].isdecimal() else ():
         whole = pattern.fullmatch(text)
         token = build(whole) if whole else None
         if token is not None:
             return (token,)
     months = MONTHS["es" if spanish else "en"]
-    if _WORDED.fullmatch(text):
-        plain = _month_in_words(text, months)
-        if plain is not None:
-            return plain
+    match = _WORDED.fullmatch(text)
+    if match is not None:
+        worded = _month_in_words(match, months)
+        if worded is not None:
+            return worded
     rest = text  # what no token has taken yet; taken text is blank
     tokens: list[Token] = []
 
@@ -148,28 +177,62 @@ def tokenize_date(text: str, *, spanish: bool = False) -> tuple[Token, ...] | No
             take(pattern, make)
     for match in _WORD.finditer(rest):
         key = name_key(match.group())
-        for kind, table, first in (("M", months, 1), ("W", WEEKDAYS, 0), ("S", SEASONS, 0)):
-            if key in table:
-                tokens.append(_word_token(kind, match, table[key], first))
-                break
-        else:
-            if key not in FILLERS:
-                return None
+        token = _of_word(key, match.group(), match.start(), months)
+        if token is not None:
+            tokens.append(token)
+        elif key not in FILLERS:
+            return None
     if _DIGIT.search(rest):
         return None
     return _with_short_years(text, sorted(tokens, key=lambda token: token.start))
 
 
-def _month_in_words(text: str, months: Mapping[str, Name]) -> tuple[Token, ...] | None:
+def _plain(match: re.Match[str]) -> Token:
+    """Make what `_numbers` and `_year` make, of a text that is nothing but one date without blanks."""
+    old = match.group()
+    a, mark, b, c, year, mark_behind_year, month, day, alone = match.groups()
+    if alone:
+        return Token("Y", 0, 4, (int(old),), _FOUR)
+    if year:
+        write = _writer("F", mark_behind_year, 4, len(month), len(day))
+        return Token("F", 0, len(old), (int(year), int(month), int(day)), write)
+    if c:
+        return Token("F", 0, len(old), (int(a), int(b), int(c)), _writer("F", mark, len(a), len(b), len(c)))
+    return Token("P", 0, len(old), (int(a), int(b)), _writer("P", mark, len(a), len(b)))
+
+
+_TWO = "{:02}".format
+_FOUR = "{:04}".format
+
+
+@functools.cache
+def _writer(kind: str, mark: str, *lengths: int) -> Callable[..., str]:
+    """Return what writes numbers as `_numbers` does, where there were so many digits with a mark between."""
+    short = 1 in lengths
+    pieces = ["{:04}" if n == 4 else "{:02}" if n == 2 and not short else "{}" for n in lengths]
+    if kind == "P" or lengths[-1] != 2:
+        return mark.join(pieces).format
+    form = mark.join([*pieces[:-1], "{:02}"]).format
+    return lambda a, b, c: form(a, b, c % 100)
+
+
+def _month_in_words(match: re.Match[str], months: Mapping[str, Name]) -> tuple[Token, ...] | None:
     """Read the most frequent forms with a word quickly: ``March 3, 2019``, ``3-Mar-2019``."""
-    word, number, year = (pattern.search(text) for pattern in (_WORD, _NUMBER, _YEAR))
-    if word is None or number is None or year is None or (key := name_key(word.group())) not in months:
-        return None
-    month, day = _word_token("M", word, months[key], 1), _number("D", number, 0)
-    if day.values[0] > 31:
-        return None  # a year in its turn
-    ordered = (month, day) if month.start < day.start else (day, month)
-    return (*ordered, _number("Y", year, 0))
+    word, behind, before, mark, second, year = match.groups()
+    month, day = word or second, behind or before
+    found = months.get(name_key(month))
+    value = int(day)
+    if found is None or value > 31:
+        return None  # no month; a year in its turn
+    number = Token(
+        "D",
+        *match.span("day" if word else "first"),
+        (value,),
+        _TWO if len(day) == 2 and (mark == "-" or day[0] == "0") else str,
+    )
+    last = Token("Y", *match.span("year"), (int(year),), _FOUR)
+    named = _word_token("M", month, match.start("word" if word else "second"), found, 1)
+    return (named, number, last) if word else (number, named, last)
 
 
 def _with_short_years(text: str, tokens: list[Token]) -> tuple[Token, ...]:

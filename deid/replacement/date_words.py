@@ -99,6 +99,9 @@ FILLERS = frozenset(
 
 # holidays
 
+_YEARS = 256
+"""For how many years a holiday's date is remembered."""
+
 
 def _easter(year: int) -> datetime.date:
     """Return Easter Sunday, by the anonymous Gregorian algorithm."""
@@ -116,6 +119,7 @@ def _fixed(month: int, day: int) -> Callable[[int], datetime.date]:
 def _nth(month: int, weekday: int, n: int) -> Callable[[int], datetime.date]:
     """Return the n-th (or, when negative, n-th last) such weekday of a month."""
 
+    @functools.lru_cache(maxsize=_YEARS)
     def find(year: int) -> datetime.date:
         if n > 0:
             first = datetime.date(year, month, 1)
@@ -127,7 +131,11 @@ def _nth(month: int, weekday: int, n: int) -> Callable[[int], datetime.date]:
 
 
 def _from_easter(days: int) -> Callable[[int], datetime.date]:
-    return lambda year: _easter(year) + datetime.timedelta(days)
+    @functools.lru_cache(maxsize=_YEARS)
+    def find(year: int) -> datetime.date:
+        return _easter(year) + datetime.timedelta(days)
+
+    return find
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,8 @@ def offset_of(scope: Scope, *, preserve_weekday: bool = False, attempt: int = 0,
 
 def _date(year: int, month: int, day: int) -> datetime.date:
     """Return a date; a month or day that does not exist becomes the last one that does."""
+    if 1 <= month <= 12 and 1 <= day <= 28:
+        return datetime.date(year, month, day)
     month = min(max(month, 1), 12)
     return datetime.date(year, month, min(max(day, 1), calendar.monthrange(year, month)[1]))
 
@@ -122,16 +124,15 @@ def _moved_month(year: int, month: int, context: _Context) -> tuple[int, int]:
 _Written = Iterator[tuple[Token, str]]
 
 
-def _numeric(token: Token, context: _Context) -> _Written:
-    """Read a date in numbers: year first, or day and month in the order that fits."""
+def _numeric(token: Token, context: _Context) -> str:
+    """Shift a date in numbers: year first, or day and month in the order that fits."""
     a, b, c = token.values
     if a > 31 and c <= 31:
-        yield token, token.write(*_with_unknown(a, b, c, context))
-        return
+        return token.write(*_with_unknown(a, b, c, context))
     day_first = a > 12 or (context.day_first and b <= 12) or (a == 0 and b != 0)
     day, month = (a, b) if day_first else (b, a)
     y, m, d = _with_unknown(_full_year(c, context), month, day, context)
-    yield token, token.write(d, m, y) if day_first else token.write(m, d, y)
+    return token.write(d, m, y) if day_first else token.write(m, d, y)
 
 
 def _spoken(unit: Sequence[Token], context: _Context) -> _Written:
@@ -154,19 +155,18 @@ def _with_unknown(year: int, month: int, day: int, context: _Context) -> tuple[i
     return new.year, new.month, new.day
 
 
-def _pair(token: Token, context: _Context) -> _Written:
-    """Read ``3/14`` as month and day, ``3/98`` as month and year."""
+def _pair(token: Token, context: _Context) -> str:
+    """Shift ``3/14`` as month and day, ``3/98`` as month and year."""
     a, b = token.values
     if b > 31 and 1 <= a <= 12:
         y, m = _moved_month(_full_year(b, context), a, context)
-        yield token, token.write(m, y % 100)
-    elif a > 31 and 1 <= b <= 12:
+        return token.write(m, y % 100)
+    if a > 31 and 1 <= b <= 12:
         y, m = _moved_month(_full_year(a, context), b, context)
-        yield token, token.write(y % 100, m)
-    else:
-        day_first = a > 12 or (context.day_first and b <= 12)
-        new = _moved(_day_of_year(b, a, context) if day_first else _day_of_year(a, b, context), context)
-        yield token, token.write(new.day, new.month) if day_first else token.write(new.month, new.day)
+        return token.write(y % 100, m)
+    day_first = a > 12 or (context.day_first and b <= 12)
+    new = _moved(_day_of_year(b, a, context) if day_first else _day_of_year(a, b, context), context)
+    return token.write(new.day, new.month) if day_first else token.write(new.month, new.day)
 
 
 def _day_of_year(month: int, day: int, context: _Context) -> datetime.date:
@@ -248,47 +248,46 @@ def _holiday(tokens: Sequence[Token], text: str, context: _Context) -> _Written:
         yield tokens[1], tokens[1].write(new_year)
 
 
-def _single(token: Token, text: str, context: _Context) -> _Written:
-    if token.kind == "F":
+def _single(token: Token, text: str, context: _Context) -> str:
+    """Return what a token that stands alone becomes."""
+    kind = token.kind
+    if kind == "F":
         return _numeric(token, context)
-    if token.kind == "P":
+    if kind == "P":
         return _pair(token, context)
-    return _other_single(token, text, context)
-
-
-def _other_single(token: Token, text: str, context: _Context) -> _Written:
-    value = token.values[0] if token.values else 0
-    if token.kind == "E":
+    if kind == "S":
+        return next(_seasons((token,), context))[1]
+    if kind == "H":
+        return next(_holiday((token,), text, context))[1]
+    value = token.values[0]
+    if kind == "E":
         a, b = token.values
         y, m = _moved_month(max(a, b), min(a, b), context)
-        yield token, token.write(y, m) if a > b else token.write(m, y)
-    elif token.kind == "M":
-        yield token, token.write((_moved_month(context.year, value, context)[1] + context.step - 1) % 12 + 1)
-    elif token.kind == "W":
-        yield token, token.write((value + context.offset + context.step) % 7)
-    elif token.kind == "S":
-        yield from _seasons((token,), context)
-    elif token.kind == "H":
-        yield from _holiday((token,), text, context)
-    elif token.kind == "X":
-        yield token, token.write(value + 10 * context.sign)
-    elif token.kind == "Y":
+        return token.write(y, m) if a > b else token.write(m, y)
+    if kind == "M":
+        return token.write((_moved_month(context.year, value, context)[1] + context.step - 1) % 12 + 1)
+    if kind == "W":
+        return token.write((value + context.offset + context.step) % 7)
+    if kind == "X":
+        return token.write(value + 10 * context.sign)
+    if kind == "Y":
         new = value + context.sign
         if context.cap_age is not None and context.reference and context.reference.year - value > context.cap_age:
             new = context.reference.year + context.sign - context.cap_age - 1
-        yield token, token.write(new)
-    elif token.kind == "Q":
-        yield token, token.write((value + context.sign) % 100)
-    else:
-        yield token, token.write(_moved_day(value, context))
+        return token.write(new)
+    if kind == "Q":
+        return token.write((value + context.sign) % 100)
+    return token.write(_moved_day(value, context))
 
 
 def _shift(text: str, tokens: Sequence[Token], context: _Context) -> str:
     """Return ``text`` with its dates shifted."""
     if len(tokens) == 1:
-        ((token, new),) = _single(tokens[0], text, context)
-        return f"{text[: token.start]}{new}{text[token.end :]}"
+        token = tokens[0]
+        return f"{text[: token.start]}{_single(token, text, context)}{text[token.end :]}"
     kinds = "".join([token.kind for token in tokens])
+    if kinds in ("MDY", "DMY"):
+        return _whole(text, tokens, kinds, context)
     written: list[tuple[Token, str]] = []
     for match in _UNITS.finditer(kinds):
         unit = tokens[match.start() : match.end()]
@@ -306,7 +305,7 @@ def _shift(text: str, tokens: Sequence[Token], context: _Context) -> str:
         elif kind == "hy":
             written += _holiday(unit, text, context)
         else:
-            written += _single(unit[0], text, context)
+            written.append((unit[0], _single(unit[0], text, context)))
     out, read = [], 0
     for token, new in sorted(written, key=lambda pair: pair[0].start):
         out += [text[read : token.start], new]
@@ -321,6 +320,18 @@ def _full_words(unit: Sequence[Token], kind: str, context: _Context) -> _Written
     yield month, month.write(new.month)
     yield day, day.write(new.day)
     yield year, year.write(new.year)
+
+
+def _whole(text: str, tokens: Sequence[Token], kinds: str, context: _Context) -> str:
+    """Do the same as `_full_words` where nothing else is to be written."""
+    first, second, last = tokens
+    month, day = (first, second) if kinds == "MDY" else (second, first)
+    new = _moved(_date(_year_value(last, context), month.values[0], day.values[0]), context)
+    one, two = (new.month, new.day) if kinds == "MDY" else (new.day, new.month)
+    return (
+        f"{text[: first.start]}{first.write(one)}{text[first.end : second.start]}{second.write(two)}"
+        f"{text[second.end : last.start]}{last.write(new.year)}{text[last.end :]}"
+    )
 
 
 # the operator
@@ -370,10 +381,9 @@ class DateShift:
 def _day_first(texts: Sequence[str], spanish: bool) -> bool:
     """Tell from the document's unambiguous dates whether days come first."""
     votes = 0
-    for text in texts:
-        for match in _NUMERIC_ORDER.finditer(text):
-            a, b = int(match[1]), int(match[3])
-            votes += (a > 12 >= b) - (b > 12 >= a)
+    for match in _NUMERIC_ORDER.finditer("\n".join(texts)):
+        a, b = int(match[1]), int(match[3])
+        votes += (a > 12 >= b) - (b > 12 >= a)
     return votes > 0 or (votes == 0 and spanish)
 
 

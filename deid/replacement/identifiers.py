@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import mul
 
+from deid.compiled import native
 from deid.identity import name_key
 from deid.replacement.permutation import Keyed
 from deid.replacement.pools import words
@@ -82,6 +83,12 @@ def scramble(keyed: Keyed, text: str, what: str = "code", step: int = 1) -> str:
         low = 10 ** (len(text) - 1) if len(text) > 1 else 0
         size = 10 ** len(text) - low
         return f"{keyed.move(f'{what} {size}', int(text) - low, size, step) + low}"
+    arrangement = native.arrangement(text) if native is not None else None
+    if arrangement is not None:
+        form, rank, size = arrangement
+        moved = keyed.move(f"{what}\0{form}\0{0}\0{len(form)}\0{size}", rank, size, step)
+        written: str = native.arranged(text, moved)
+        return written
     places = [m.start() for m in _ALNUM.finditer(text)]
     if not places:
         return ""
@@ -183,7 +190,7 @@ def _by_length(length: int) -> tuple[tuple[str, Scheme], ...]:
 
 def _with_check(keyed: Keyed, code: str, step: int) -> str | None:
     for name, scheme in _by_length(len(code)):
-        if not scheme.valid(code):
+        if scheme.form.fullmatch(code) is None or scheme.check(code) != code:
             continue
         checks = {place % len(code) for place in scheme.checks}
         free = [i for i in range(scheme.fixed, len(code)) if i not in checks]
@@ -221,7 +228,7 @@ def replace_code(keyed: Keyed, text: str, what: str, step: int = 1) -> str:
     if text.isdecimal() and text.isascii():
         return (_with_check(keyed, text, step) if 8 <= len(text) <= 19 else None) or scramble(keyed, text, what, step)
     start = 0
-    for match in _LABEL.finditer(text):
+    for match in _LABEL.finditer(text) if not text[:1].isdecimal() else ():
         after = text[match.end() : match.end() + 1]
         if text[start : match.start()].strip(" .:#-"):
             break
@@ -232,15 +239,13 @@ def replace_code(keyed: Keyed, text: str, what: str, step: int = 1) -> str:
         start = match.end()
     if start:
         return text[:start] + replace_code(keyed, text[start:], what, step)
-    places = [m.start() for m in _ALNUM.finditer(text)]
-    code = "".join(text[i] for i in places)
+    code = "".join(_ALNUM.findall(text))
     if 8 <= len(code) <= 19 and code.isascii():
         done = _with_check(keyed, code.upper(), step)
         if done is not None:
-            chars = list(text)
-            for i, char in zip(places, done, strict=True):
-                chars[i] = char.lower() if text[i].islower() else char
-            return "".join(chars)
+            rest = iter(done)
+            chars = [next(rest) if char.isascii() and char.isalnum() else char for char in text]
+            return "".join([c.lower() if old.islower() else c for c, old in zip(chars, text, strict=True)])
     return scramble(keyed, text, what, step)
 
 

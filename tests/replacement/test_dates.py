@@ -136,6 +136,12 @@ def test_every_full_date_moves_by_the_offset_and_keeps_its_form(date: datetime.d
     assert datetime.datetime.strptime(new, form).date() - date == datetime.timedelta(offset_of(at))
 
 
+@given(DATES, st.sampled_from([*FORMATS, "%m/%d", "%m-%y", "%Y", "%B", "%a", "%Y-%m/%d", "%b. %d, %Y"]), st.booleans())
+def test_a_word_before_a_date_does_not_change_how_it_is_read(date: datetime.date, form: str, short: bool) -> None:
+    text = re.sub(r"\b0(?=\d\b)", "", date.strftime(form)) if short else date.strftime(form)
+    assert shift(f"on {text}")[0] == "on " + shift(text)[0]
+
+
 @given(st.lists(DATES, min_size=2, max_size=6, unique=True), st.data())
 def test_distances_stay_over_documents_and_forms(dates: list[datetime.date], data: st.DataObject) -> None:
     """Each date stands in a document of its own, in a form of its own."""

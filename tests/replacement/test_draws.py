@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from deid.compiled import native
 from deid.keys import Key
+from deid.replacement import identifiers
+from deid.replacement.identifiers import replace_code
 from deid.replacement.permutation import Keyed
 
 pytestmark = pytest.mark.skipif(native is None, reason="the compiled module is not there")
@@ -68,3 +70,22 @@ def test_what_does_not_fit_is_refused():
             call()
     with pytest.raises(OverflowError):
         draws.permute("x", 2**70, 5, False)
+
+
+CODES = st.from_regex(r"[A-Z0-9a-z]{1,9}(?:[-/ ._#–][A-Z0-9]{1,9}){0,4}", fullmatch=True)
+
+
+@settings(max_examples=500, deadline=None)
+@given(SCOPES, CODES | st.text("0189azAZ-é٣_ ", max_size=80) | TEXTS, st.integers(1, 3))
+def test_codes(keyed, text, step):
+    compiled = replace_code(keyed, text, "code", step)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(identifiers, "native", None)
+        assert replace_code(keyed, text, "code", step) == compiled
+
+
+@pytest.mark.parametrize("wrong", [("é1", 0), ("--", 0), ("A1", 26 * 10), ("A" * 70, 0), (None, 0), ("A1", -1)])
+def test_codes_of_another_kind_are_refused(wrong):
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        native.arranged(*wrong)
+    assert native.arrangement(None) is None
