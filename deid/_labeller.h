@@ -146,7 +146,9 @@ extern PyType_Spec draws_spec, finder_spec, fits_spec;
 
 PyObject *quicken(PyObject *self, PyObject *args);
 PyObject *py_arrangement(PyObject *self, PyObject *text), *py_arranged(PyObject *self, PyObject *args);
-PyObject *py_raised(PyObject *self, PyObject *args), *py_clusters(PyObject *self, PyObject *spans);
-PyObject *py_abbreviating(PyObject *unused, PyObject *args), *py_elsewhere(PyObject *unused, PyObject *args);
+PyObject *py_raised(PyObject *self, PyObject *args), *py_distinct(PyObject *self, PyObject *args);
+PyObject *py_clusters(PyObject *self, PyObject *spans);
+PyObject *py_abbreviating(PyObject *unused, PyObject *args);
+PyObject *py_elsewhere(PyObject *unused, PyObject *args), *py_repeated(PyObject *unused, PyObject *args);
 
 #endif

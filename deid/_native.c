@@ -443,12 +443,16 @@ static PyMethodDef methods[] = {
     {"epoch", py_epoch, METH_VARARGS,
      "epoch(begin, attribute, value, label, stretch, order, state, state_square, move, move_square, old_state, old_move, "
      "margin, l, rate, pull, drop, random) -> loss"},
+    {"repeated", py_repeated, METH_VARARGS,
+     "repeated(folded, breaks, starts, ends, taken, seeds) -> [(first word, seed)] where a seed stands and not all is taken"},
     {"elsewhere", py_elsewhere, METH_VARARGS,
      "elsewhere(folded, starts, ends, taken, places) -> ([(first word, one past the last, whether one may stand elsewhere)], "
      "words of one letter)"},
     {"abbreviating", py_abbreviating, METH_VARARGS,
      "abbreviating(folded, kinds, starts, ends, longest) -> a byte a word: 1 for full stops right behind a short word"},
-    {"raised", py_raised, METH_VARARGS, "raised(posts, group) -> how sure each span is when others speak for it too, or None"},
+    {"raised", py_raised, METH_VARARGS, "raised(posts, group) -> (posts by place, how sure each is as others speak for it too)"},
+    {"distinct", py_distinct, METH_VARARGS,
+     "distinct(posts, scores, passed, voice) -> the spans with their scores, but for those passed over and superfluous ones"},
     {"clusters", py_clusters, METH_O,
      "clusters(spans) -> [(first, stop, best)]: spans that hang together, and which one covers all and wins, or -1"},
     {"arrangement", py_arrangement, METH_O, "arrangement(code) -> (form, rank, size): which one of its form it is, or None"},

@@ -6,15 +6,17 @@
 typedef struct {
     int64_t start, end;
     double score;
-    Py_ssize_t rank;
-    PyObject *category, *group; /* group is asked for when it matters */
+    Py_ssize_t rank, number;              /* number: the place in the list that was given */
+    PyObject *post, *span;                /* borrowed */
+    PyObject *category, *group, *voice;   /* group and voice are asked for when they matter */
+    int unscored, passed;
 } Row;
 
-enum { START, END, SCORE, CATEGORY, ATTRIBUTES };
+enum { START, END, SCORE, CATEGORY, ID, MORE, SOURCE, ATTRIBUTES };
 
 static PyObject *attribute(PyObject *span, int which)
 {
-    static const char *const written[ATTRIBUTES] = {"start", "end", "score", "category"};
+    static const char *const written[ATTRIBUTES] = {"start", "end", "score", "category", "id", "attributes", "source"};
     static PyObject *names[ATTRIBUTES]; /* live as long as the process */
     if (!names[which] && !(names[which] = PyUnicode_InternFromString(written[which])))
         return NULL;
@@ -36,7 +38,7 @@ static int read_span(PyObject *span, Row *row)
         return -1;
     PyObject *score = attribute(span, SCORE);
     if (score)
-        row->score = score == Py_None ? 1.0 : PyFloat_AsDouble(score);
+        row->score = (row->unscored = score == Py_None) ? 1.0 : PyFloat_AsDouble(score);
     Py_XDECREF(score);
     return PyErr_Occurred() ? -1 : 0;
 }
@@ -46,6 +48,7 @@ static void release(Row *rows, Py_ssize_t count)
     for (Py_ssize_t i = 0; rows && i < count; i++) {
         Py_XDECREF(rows[i].category);
         Py_XDECREF(rows[i].group);
+        Py_XDECREF(rows[i].voice);
     }
     free(rows);
 }
@@ -63,37 +66,70 @@ static int alike(PyObject *group, Row *a, Row *b)
     return a->group == b->group ? 1 : PyObject_RichCompareBool(a->group, b->group, Py_EQ);
 }
 
-/* raised(posts, group) -> how sure each span is when others speak for it too, None where none does */
-PyObject *py_raised(PyObject *self, PyObject *args)
+/* Read posts, a list of (number of a recognizer, span); NULL with an exception. */
+static Row *read_posts(PyObject *posts)
 {
-    (void)self;
-    PyObject *posts, *group, *result = NULL;
-    if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &posts, &group))
-        return NULL;
-    const Py_ssize_t count = PyTuple_GET_SIZE(posts);
-    Py_ssize_t ranks = 1;
+    const Py_ssize_t count = PyList_GET_SIZE(posts);
     Row *rows = calloc((size_t)count + 1, sizeof *rows);
-    double *best = NULL; /* of each post, and each recognizer, the most certain span beside it; below 0: none */
     int ok = rows || PyErr_NoMemory();
     for (Py_ssize_t i = 0; ok && i < count; i++) {
-        PyObject *post = PyTuple_GET_ITEM(posts, i), *span;
-        if (!PyTuple_Check(post)) {
+        Row *row = rows + i;
+        row->number = i;
+        row->post = i < PyList_GET_SIZE(posts) ? PyList_GET_ITEM(posts, i) : Py_None;
+        if (!PyTuple_Check(row->post)) {
             PyErr_SetString(PyExc_TypeError, "a post is a recognizer's number and a span");
             ok = 0;
             break;
         }
-        ok = PyArg_ParseTuple(post, "nO", &rows[i].rank, &span) && !read_span(span, rows + i) &&
-             (rows[i].category = attribute(span, CATEGORY));
-        if (ok && (rows[i].rank < 0 || rows[i].rank > 1000)) {
+        ok = PyArg_ParseTuple(row->post, "nO", &row->rank, &row->span) && !read_span(row->span, row) &&
+             (row->category = attribute(row->span, CATEGORY));
+        if (ok && (row->rank < 0 || row->rank > 1000)) {
             PyErr_SetString(PyExc_ValueError, "there are not so many recognizers");
             ok = 0;
         }
-        ranks = ok && rows[i].rank >= ranks ? rows[i].rank + 1 : ranks;
     }
+    if (!ok) {
+        release(rows, rows ? count : 0);
+        return NULL;
+    }
+    return rows;
+}
+
+static int by_place(const void *one, const void *other)
+{
+    const Row *a = one, *b = other;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    if (a->end != b->end)
+        return a->end < b->end ? -1 : 1;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return a->number < b->number ? -1 : 1;
+}
+
+/* raised(posts, group) -> (posts by place, how sure each is: its own score, or more where others speak for it too) */
+PyObject *py_raised(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *given, *group, *ordered = NULL, *scores = NULL, *result = NULL;
+    if (!PyArg_ParseTuple(args, "O!O", &PyList_Type, &given, &group))
+        return NULL;
+    PyObject *posts = PyList_GetSlice(given, 0, PyList_GET_SIZE(given)); /* nobody else can change it */
+    if (!posts)
+        return NULL;
+    const Py_ssize_t count = PyList_GET_SIZE(posts);
+    Py_ssize_t ranks = 1;
+    Row *rows = read_posts(posts);
+    double *best = NULL; /* of each post, and each recognizer, the most certain span beside it; below 0: none */
+    int ok = rows != NULL;
+    for (Py_ssize_t i = 0; ok && i < count; i++)
+        ranks = rows[i].rank >= ranks ? rows[i].rank + 1 : ranks;
     if (ok && !(best = malloc((size_t)(count * ranks + 1) * sizeof *best))) {
         PyErr_NoMemory();
         ok = 0;
     }
+    if (ok)
+        qsort(rows, (size_t)count, sizeof *rows, by_place);
     for (Py_ssize_t i = 0; ok && i < count * ranks; i++)
         best[i] = -1.0;
     for (Py_ssize_t a = 0; ok && a < count; a++)
@@ -106,9 +142,8 @@ PyObject *py_raised(PyObject *self, PyObject *args)
                 *second = rows[a].score > *second ? rows[a].score : *second;
             }
         }
-    if (ok)
-        result = PyList_New(count);
-    for (Py_ssize_t i = 0; result && i < count; i++) {
+    ok = ok && (ordered = PyList_New(count)) && (scores = PyList_New(count));
+    for (Py_ssize_t i = 0; ok && i < count; i++) {
         double rest = 1.0 - rows[i].score;
         int several = 0;
         for (Py_ssize_t r = 0; r < ranks; r++)
@@ -116,14 +151,99 @@ PyObject *py_raised(PyObject *self, PyObject *args)
                 rest *= 1.0 - best[i * ranks + r];
                 several = 1;
             }
-        PyObject *score = several ? PyFloat_FromDouble(1.0 - rest) : Py_NewRef(Py_None);
+        PyObject *score = several ? PyFloat_FromDouble(1.0 - rest) : attribute(rows[i].span, SCORE);
+        PyList_SET_ITEM(ordered, i, Py_NewRef(rows[i].post));
+        if (score && several && rest != 0.0)
+            Py_SETREF(score, PyObject_CallMethod(score, "__round__", "i", 4));
         if (score)
-            PyList_SET_ITEM(result, i, score);
-        else
-            Py_CLEAR(result);
+            PyList_SET_ITEM(scores, i, score);
+        ok = score != NULL;
     }
+    if (ok)
+        result = PyTuple_Pack(2, ordered, scores);
+    Py_XDECREF(ordered);
+    Py_XDECREF(scores);
     free(best);
-    release(rows, count);
+    release(rows, rows ? count : 0);
+    Py_DECREF(posts);
+    return result;
+}
+
+/* Whether two spans say the same of the same place, but for how sure they are; -1 with an exception. */
+static int same_word(PyObject *voice, Row *a, Row *b)
+{
+    if (a->unscored != b->unscored)
+        return 0;
+    int same = a->category == b->category ? 1 : PyObject_RichCompareBool(a->category, b->category, Py_EQ);
+    for (int which = ID; same > 0 && which <= MORE; which++) {
+        PyObject *one = attribute(a->span, which), *other = one ? attribute(b->span, which) : NULL;
+        same = !other ? -1 : one == other ? 1 : PyObject_RichCompareBool(one, other, Py_EQ);
+        Py_XDECREF(one);
+        Py_XDECREF(other);
+    }
+    for (int i = 0; same > 0 && i < 2; i++) {
+        Row *row = i ? b : a;
+        PyObject *source = row->voice ? NULL : attribute(row->span, SOURCE);
+        if (source)
+            row->voice = PyObject_CallOneArg(voice, source);
+        Py_XDECREF(source);
+        same = row->voice ? 1 : -1;
+    }
+    return same > 0 ? PyObject_RichCompareBool(a->voice, b->voice, Py_EQ) : same;
+}
+
+/* distinct(posts, scores, passed, voice) -> the spans, each with its score, without those that are passed over and those
+ * that another one, surer or earlier, makes superfluous */
+PyObject *py_distinct(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *posts, *scores, *voice;
+    Py_buffer passed;
+    if (!PyArg_ParseTuple(args, "O!O!y*O", &PyList_Type, &posts, &PyList_Type, &scores, &passed, &voice))
+        return NULL;
+    PyObject *given = PyList_AsTuple(scores), *result = NULL;
+    Row *rows = NULL;
+    const Py_ssize_t count = PyList_GET_SIZE(posts);
+    int ok = given != NULL;
+    if (ok && (PyTuple_GET_SIZE(given) != count || passed.len != count)) {
+        PyErr_SetString(PyExc_ValueError, "a score for each post is wanted");
+        ok = 0;
+    }
+    posts = ok ? PyList_GetSlice(posts, 0, count) : NULL;
+    ok = posts && (rows = read_posts(posts));
+    for (Py_ssize_t i = 0; ok && i < count; i++) {
+        PyObject *score = PyTuple_GET_ITEM(given, i);
+        rows[i].passed = ((const char *)passed.buf)[i] != 0;
+        rows[i].score = (rows[i].unscored = score == Py_None) ? 1.0 : PyFloat_AsDouble(score);
+        ok = !PyErr_Occurred();
+    }
+    for (Py_ssize_t i = 0, first = 0; ok && i < count; i++) {
+        if (rows[i].start != rows[first].start || rows[i].end != rows[first].end)
+            first = i;
+        for (Py_ssize_t other = first; ok && other < i && !rows[i].passed; other++) {
+            const int same = rows[other].passed ? 0 : same_word(voice, rows + other, rows + i);
+            ok = same >= 0;
+            if (same > 0)
+                rows[rows[i].score > rows[other].score ? other : i].passed = 1;
+        }
+    }
+    ok = ok && (result = PyList_New(0));
+    for (Py_ssize_t i = 0; ok && i < count; i++) {
+        if (rows[i].passed)
+            continue;
+        PyObject *score = PyTuple_GET_ITEM(given, i), *own = attribute(rows[i].span, SCORE), *span = NULL;
+        if (own)
+            span = own == score ? Py_NewRef(rows[i].span) : PyObject_CallMethod(rows[i].span, "scored", "O", score);
+        ok = span && !PyList_Append(result, span);
+        Py_XDECREF(own);
+        Py_XDECREF(span);
+    }
+    if (!ok)
+        Py_CLEAR(result);
+    release(rows, rows ? count : 0);
+    Py_XDECREF(posts);
+    Py_XDECREF(given);
+    PyBuffer_Release(&passed);
     return result;
 }
 

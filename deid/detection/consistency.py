@@ -8,22 +8,24 @@ or misread by a scanner.
 
 from __future__ import annotations
 
+import functools
+import itertools
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import Any
 
-from deid.compiled import native, quick
+from deid.compiled import native
 from deid.detection.known import one_apart, soundex
 from deid.detection.lexicon import classes_of
+from deid.detection.overlaps import score_of
 from deid.detection.person_words import clear
 from deid.detection.scene import Scene
 from deid.detection.view import LOWER, MIXED, NUMBER, TITLE, UPPER, View
 from deid.document import Span, by_position
 from deid.phi import group
 
-__all__ = ["find_again", "settle_categories"]
+__all__ = ["find_again", "settle_categories", "voice"]
 
 _ORDINARY = classes_of(
     "word", "clinical", "section", "eponym", "device", "month", "weekday", "season", "relation", "role"
@@ -38,18 +40,11 @@ _LABELLED = 0.7
 """Certainty from which a name behind a label is looked for everywhere, as the HMS Scrubber does with header fields."""
 _HEADER_FIELDS = ("name.patient_field", "name.provider_field")
 _NOT_AGAIN = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFESSION", "OTHER"))
-_RANK = attrgetter("rank")
+_REMEMBERED = 1000
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class _Seed:
-    """A sequence of words to look for."""
-
-    rank: int
-    words: tuple[str, ...]
-    span: Span
-    """Where it comes from."""
+_Seed = tuple[int, tuple[str, ...], Span]
+"""A number in order of adding, a sequence of words to look for, and where it comes from."""
 
 
 @dataclass(slots=True)
@@ -62,15 +57,9 @@ class _Seeds:
     def add(self, sequence: tuple[str, ...], span: Span) -> None:
         if sequence not in self._known:
             second = sequence[1] if len(sequence) > 1 else ""
-            seed = _Seed(len(self._known), sequence, span)
+            seed = (len(self._known), sequence, span)
             self._known.add(sequence)
             self.words.setdefault(sequence[0], {}).setdefault(second, []).append(seed)
-
-    def at(self, first: str, second: str) -> list[_Seed]:
-        """Return what may stand at two words, in the order of adding; a frequent initial begins many."""
-        held = self.words[first]
-        alone, several = held.get("", []), held.get(second, []) if second else []
-        return sorted(alone + several, key=_RANK) if alone and several else alone or several
 
 
 def find_again(scene: Scene, spans: Iterable[Span], certain: float) -> list[Span]:
@@ -96,23 +85,35 @@ def find_again(scene: Scene, spans: Iterable[Span], certain: float) -> list[Span
         return []
     seeds = _Seeds()
     odd = _odd_words(scene, taken)
-    recurring = _recurring(scene, sure, taken, {view.folded[i] for i in odd})
+    recurring, letters = _recurring(scene, sure, taken, {view.folded[i] for i in odd})
     for span, words in sorted(recurring, key=lambda r: _by_certainty(r[0])):
-        _sow(scene, span, words, seeds)
+        _sow(scene, span, words, letters, seeds)
     found = list(_misspelt(scene, seeds, odd))
-    for index in scene.written(seeds.words) if seeds.words else ():
-        for seed in seeds.at(view.folded[index], scene.word(index + 1)):
-            span, end = seed.span, index + len(seed.words)
-            if tuple(view.folded[index:end]) != seed.words or any(view.breaks[i] > 1 for i in range(index + 1, end)):
-                continue
-            start = view.starts[index]
-            if all(taken[start : view.ends[end - 1]]):
-                continue
-            score = _weigh(scene, index, end, span)
-            if score:
-                source = f"consistency:{span.source}"
-                found.append(Span(start, view.ends[end - 1], span.category, source=source, score=score))
+    for index, (_, sequence, span) in _repeated(view, taken, seeds) if seeds.words else ():
+        end = index + len(sequence)
+        score = _weigh(scene, index, end, span)
+        if score:
+            source = f"consistency:{span.source}"
+            found.append(Span(view.starts[index], view.ends[end - 1], span.category, source=source, score=score))
     return found
+
+
+def _repeated(view: View, taken: bytearray, seeds: _Seeds) -> list[tuple[int, _Seed]]:
+    """Return where the words of seeds stand, not all of it taken, with at most one line end between two of them.
+
+    By the first word, and in the order of adding: a frequent initial begins many.
+    """
+    if native is not None:
+        found = native.repeated(view.folded, view.breaks, view.starts, view.ends, taken, seeds.words)
+    else:
+        found = []
+        for index, word in enumerate(view.folded):
+            for seed in itertools.chain.from_iterable(seeds.words.get(word, {}).values()):
+                end = index + len(seed[1])
+                same = tuple(view.folded[index:end]) == seed[1] and max(view.breaks[index + 1 : end], default=0) < 2
+                if same and not all(taken[view.starts[index] : view.ends[end - 1]]):
+                    found.append((index, seed))
+    return sorted(found, key=lambda f: (f[0], f[1][0]))
 
 
 def _sure(spans: Iterable[Span], certain: float, taken: bytearray) -> list[Span]:
@@ -141,8 +142,13 @@ def _by_certainty(span: Span) -> Any:
     return -(span.score or 0.0), by_position(span)
 
 
-def _recurring(scene: Scene, spans: Sequence[Span], taken: bytearray, odd: set[str]) -> list[tuple[Span, range]]:
-    """Return the spans of which a part may stand elsewhere, or misspelt as one of the odd words; with their words."""
+def _recurring(
+    scene: Scene, spans: Sequence[Span], taken: bytearray, odd: set[str]
+) -> tuple[list[tuple[Span, range]], set[str]]:
+    """Return the spans of which a part may stand elsewhere, or misspelt as one of the odd words, with their words.
+
+    And the words of one letter in the text.
+    """
     folded = scene.view.folded
     places, letters = _elsewhere(scene.view, taken, [(span.start, span.end) for span in spans])
     sounds = {soundex(word) for word in odd}
@@ -157,7 +163,7 @@ def _recurring(scene: Scene, spans: Sequence[Span], taken: bytearray, odd: set[s
             if span.category not in _ABBREVIATED and not (initial and group(span.category) == "NAME"):
                 continue
         found.append((span, range(first, stop)))
-    return found
+    return found, letters
 
 
 def _elsewhere(
@@ -214,8 +220,8 @@ def _misspelt(scene: Scene, seeds: _Seeds, odd: list[int]) -> Iterator[Span]:
     names: dict[str, list[tuple[str, Span]]] = {}
     for word, held in seeds.words.items():
         for seed in held.get("", ()):
-            if len(word) >= _LEAST_FUZZY and group(seed.span.category) == "NAME" and word.isalpha():
-                names.setdefault(soundex(word), []).append((word, seed.span))
+            if len(word) >= _LEAST_FUZZY and group(seed[2].category) == "NAME" and word.isalpha():
+                names.setdefault(soundex(word), []).append((word, seed[2]))
     for index in odd:
         word = view.folded[index]
         if word in seeds.words:
@@ -227,7 +233,7 @@ def _misspelt(scene: Scene, seeds: _Seeds, odd: list[int]) -> Iterator[Span]:
                 break
 
 
-def _sow(scene: Scene, span: Span, words: range, seeds: _Seeds) -> None:
+def _sow(scene: Scene, span: Span, words: range, letters: set[str], seeds: _Seeds) -> None:
     """Add the sequences of a span that are worth looking for."""
     view = scene.view
     if not words:
@@ -248,13 +254,13 @@ def _sow(scene: Scene, span: Span, words: range, seeds: _Seeds) -> None:
     if kind == "NAME":
         if len(whole) > 1:
             seeds.add(whole, span)
-            _sow_variants(whole, span, seeds)
+            _sow_variants(whole, span, letters, seeds)
         for i in words:
             if scene.is_word(i) and len(view.folded[i]) > 2 and not scene.classes[i] & _NEVER:
                 seeds.add((view.folded[i],), span)
 
 
-def _sow_variants(whole: tuple[str, ...], span: Span, seeds: _Seeds) -> None:
+def _sow_variants(whole: tuple[str, ...], span: Span, single: set[str], seeds: _Seeds) -> None:
     """Add the ways to write a full name with an initial: *Smith, J*, *J. Smith*, *J Smith*."""
     if "," in whole[1:3]:
         comma = whole.index(",")
@@ -265,6 +271,8 @@ def _sow_variants(whole: tuple[str, ...], span: Span, seeds: _Seeds) -> None:
     if len(last) != 1 or not first or len(last[0]) < 3 or not first[0].isalpha() or len(first[0]) < 2:
         return
     initial = first[0][0]
+    if initial not in single:
+        return  # none of them stands in the text
     for variant in ((last[0], ",", initial), (initial, ".", last[0]), (initial, last[0]), (last[0], initial)):
         seeds.add(variant, span)
 
@@ -272,29 +280,29 @@ def _sow_variants(whole: tuple[str, ...], span: Span, seeds: _Seeds) -> None:
 def settle_categories(scene: Scene, spans: list[Span]) -> list[Span]:
     """Give a name that was found without knowing whose it is the category of the same name found with a title or label.
 
-    *Seen by Priscilla Vann* may be anybody; *PCP: Priscilla Vann, DO* further up says that she is a clinician.
+    *Seen by Priscilla Vann* may be anybody; *PCP: Priscilla Vann, DO* further up says that she is a clinician. Of names
+    found at one place only the surest is looked at: the others decide nothing.
     """
-    telling: list[Span] = []
-    unsure: list[Span] = []
-    for span in spans:
-        if span.category in _PEOPLE:
-            (telling if _tells(span.source) else unsure).append(span)
-    if not telling or not unsure:
-        return spans
-    words = {(span.start, span.end): _name_words(scene, span) for span in unsure}
+    people = [span for span in spans if span.category in _PEOPLE]
+    tops: dict[tuple[int, int], Span] = {}
+    for span in people:
+        held = tops.setdefault((span.start, span.end), span)
+        if held is not span and score_of(span) > score_of(held):
+            tops[span.start, span.end] = span
+    words = {id(span): _name_words(scene, span) for span in tops.values() if not _tells(span.source)}
     wanted = frozenset().union(*words.values())
+    if not wanted:
+        return spans
     known: dict[str, Span] = {}
-    for span in telling:
-        place = (span.start, span.end)
-        if place not in words:
-            words[place] = _name_words(scene, span)
-        for word in wanted.intersection(words[place]):
-            if word not in known or (span.score or 0.0) > (known[word].score or 0.0):
-                known[word] = span
+    for span in people:
+        if _tells(span.source):
+            for word in wanted.intersection(_name_words(scene, span)):
+                if word not in known or (span.score or 0.0) > (known[word].score or 0.0):
+                    known[word] = span
     settled = []
     for span in spans:
-        if span.category in _PEOPLE and not _tells(span.source):
-            found = {known[w].category for w in words[span.start, span.end] if w in known}
+        if id(span) in words:
+            found = {known[w].category for w in words[id(span)] if w in known}
             if len(found) == 1:
                 span = span.named(found.pop())
         settled.append(span)
@@ -305,6 +313,13 @@ _PEOPLE = frozenset(("PATIENT", "DOCTOR"))
 _TELLING = ("name.title", "name.credential", "name.provider_field", "name.patient_field", "name.signed_by", "name.role")
 
 
+@functools.lru_cache(maxsize=_REMEMBERED)
+def voice(source: str) -> tuple[bool, bool]:
+    """Return what matters of a source: whether it tells whose name it found, and whether it is a header's label."""
+    return _tells(source), source.endswith(_HEADER_FIELDS)
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
 def _tells(source: str) -> bool:
     """Tell whether a source knows whose name it found."""
     return not source.startswith("rule:name.") or source.removeprefix("rule:").startswith(_TELLING)

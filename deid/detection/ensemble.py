@@ -27,12 +27,12 @@ import regex
 
 from deid.compiled import quick
 from deid.detection.casing import recase
-from deid.detection.consistency import find_again, settle_categories
+from deid.detection.consistency import find_again, settle_categories, voice
 from deid.detection.fields import Scan
 from deid.detection.lexicon import Lexicon, classes_of, load_lexicon
 from deid.detection.misreading import decipher
 from deid.detection.normalize import Normalized, normalize
-from deid.detection.overlaps import decide, raise_scores, score_of
+from deid.detection.overlaps import decide, distinct, score_of, weigh
 from deid.detection.passages import passages
 from deid.detection.person_words import PERSON
 from deid.detection.recognizer import Recognizer
@@ -161,27 +161,35 @@ class Ensemble:
 
     def _find(self, document: Document, posts: list[Post] | None = None) -> tuple[list[Span], Scene]:
         """Find PHI in a normalized document; what was posted is added to the posts, where they are wanted."""
-        posted, scene = self._post(document)
-        posted.sort(key=lambda p: (p[1].start, p[1].end, p[0]))
-        raised = raise_scores(posted)
+        found, scene = self._post(document)
+        posted, scores = weigh(found)
         sure = max(self.strong, self.threshold)
-        fates = ["accepted" if s.score is None or s.score >= sure else self._fate(scene, s) for s in raised]
-        accepted = [span for span, fate in zip(raised, fates, strict=True) if fate == "accepted"]
+        # what is below the threshold is out anyhow: why matters to a trace alone
+        least = self.threshold if posts is None else -1.0
+        passed = bytearray(len(posted))
+        fates: dict[int, str] = {}
+        for number, score in enumerate(scores):
+            if score is not None and score < sure:
+                fate = self._fate(scene, posted[number][1], score) if score >= least else ""
+                fates[number] = fate
+                passed[number] = fate != "accepted"
+        accepted = distinct(posted, scores, passed, voice)
         again = list(find_again(scene, accepted, self.strong)) if self.consistency else []
         accepted += (span for span in again if score_of(span) >= self.threshold)
         spans = _join(scene, decide(settle_categories(scene, accepted)))
         if self.to_canonical:
             spans = [s.named(canonical(s.category)) for s in spans]
         if posts is not None:
-            for (rank, span), weighed, fate in zip(posted, raised, fates, strict=True):
-                posts.append(Post(rank, self.recognizers[rank].name, span, score_of(weighed), fate))
+            for number, (rank, span) in enumerate(posted):
+                score = scores[number]
+                certainty = 1.0 if score is None else score
+                posts.append(Post(rank, self.recognizers[rank].name, span, certainty, fates.get(number, "accepted")))
             for span in again:
                 fate = "accepted" if score_of(span) >= self.threshold else "weak"
                 posts.append(Post(len(self.recognizers), "consistency", span, score_of(span), fate))
         return spans, scene
 
-    def _fate(self, scene: Scene, span: Span) -> str:
-        score = score_of(span)
+    def _fate(self, scene: Scene, span: Span, score: float) -> str:
         if score < self.strong and _is_clinical(scene, span):
             return "vetoed"
         return "accepted" if score >= self.threshold else "weak"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
+from typing import Any
 
 from deid.compiled import native
-from deid.document import Span
+from deid.document import Span, by_position
 from deid.phi import group
 
-__all__ = ["decide", "raise_scores", "score_of"]
+__all__ = ["decide", "distinct", "score_of", "weigh"]
 
 _START = attrgetter("start")
 
@@ -19,29 +20,31 @@ def score_of(span: Span) -> float:
     return 1.0 if span.score is None else span.score
 
 
-def raise_scores(posts: Sequence[tuple[int, Span]]) -> list[Span]:
+def weigh(posts: list[tuple[int, Span]]) -> tuple[list[tuple[int, Span]], list[float | None]]:
     """Let overlapping spans of different recognizers in the same group raise each other.
 
     Parameters
     ----------
-    posts : sequence of (int, Span)
-        Number of a recognizer, and what it found; sorted by the spans' start.
+    posts : list of (int, Span)
+        Number of a recognizer, and what it found.
 
     Returns
     -------
-    list of Span
-        The spans, with 1 - (1 - a)(1 - b) for their score where others overlap them; of each recognizer the surest
-        counts.
+    list of (int, Span)
+        The same by start, end and number of the recognizer.
+    list of float or None
+        How sure each is: 1 - (1 - a)(1 - b) where others overlap it, of each recognizer the surest; else its score.
     """
-    scores = _raised(posts) if native is None else native.raised(tuple(posts), group)
-    return [
-        span if score is None else span.scored(score if score == 1.0 else round(score, 4))
-        for (_, span), score in zip(posts, scores, strict=True)
-    ]
+    found: tuple[list[tuple[int, Span]], list[float | None]] = (_weighed if native is None else native.raised)(
+        posts, group
+    )
+    return found
 
 
-def _raised(posts: Sequence[tuple[int, Span]]) -> list[float | None]:
-    """Return how sure each span is when others speak for it too, None where none does."""
+def _weighed(
+    posts: list[tuple[int, Span]], group: Callable[[str], str]
+) -> tuple[list[tuple[int, Span]], list[float | None]]:
+    posts = sorted(posts, key=lambda p: (p[1].start, p[1].end, p[0]))
     partners: list[dict[int, float]] = [{} for _ in posts]
     for a, (rank, span) in enumerate(posts):
         for b in range(a + 1, len(posts)):
@@ -56,8 +59,40 @@ def _raised(posts: Sequence[tuple[int, Span]]) -> list[float | None]:
         rest = 1.0 - score_of(span)
         for rank in sorted(held):
             rest *= 1.0 - held[rank]
-        scores.append(1.0 - rest if held else None)
-    return scores
+        scores.append(round(1.0 - rest, 4) if held else span.score)
+    return posts, scores
+
+
+def distinct(
+    posts: list[tuple[int, Span]], scores: list[float | None], passed: bytearray, voice: Callable[[str], Any]
+) -> list[Span]:
+    """Return the spans of posts, each with its score, but for those that can decide nothing.
+
+    Parameters
+    ----------
+    posts, scores : list
+        As `weigh` returns them.
+    passed : bytearray
+        1 for each that is to be passed over.
+    voice : callable
+        What the source of a span has to say beside how sure it is. Of spans of one place and category that say the
+        same, the surest is returned, of equals the first.
+    """
+    found: list[Span] = (_distinct if native is None else native.distinct)(posts, scores, passed, voice)
+    return found
+
+
+def _distinct(
+    posts: list[tuple[int, Span]], scores: list[float | None], passed: bytearray, voice: Callable[[str], Any]
+) -> list[Span]:
+    best: dict[Any, tuple[float, int]] = {}
+    for number, ((_, span), score, out) in enumerate(zip(posts, scores, passed, strict=True)):
+        if not out:
+            key = by_position(span), score is None, voice(span.source)
+            sure = 1.0 if score is None else score
+            if key not in best or sure > best[key][0]:
+                best[key] = sure, number
+    return [posts[number][1].scored(scores[number]) for number in sorted(number for _, number in best.values())]
 
 
 def decide(spans: Sequence[Span]) -> list[Span]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from deid.compiled import native
 from deid.detection import consistency
 from deid.detection.view import view_of
+from deid.document import Span
 
 needs_native = pytest.mark.skipif(native is None, reason="the compiled module is not there")
 
@@ -32,6 +33,45 @@ def test_both_routes_tell_the_same(pieces, taken, places):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(consistency, "native", None)
         assert consistency._elsewhere(view, marked, places) == told
+
+
+WORDS = st.sampled_from(["ann", "lee", ".", "j", "ann lee", "7"])
+
+
+@needs_native
+@given(
+    st.lists(st.sampled_from(["ann ", "lee\n", "lee\n\n", ". ", "j ", "7"]), max_size=30),
+    PLACES,
+    st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=8),
+)
+def test_both_routes_find_the_same_again(pieces, taken, sequences):
+    text = "".join(pieces)
+    marked = bytearray(len(text))
+    for start, end in taken:
+        stop = min(end, len(text))
+        marked[start:stop] = b"\1" * max(0, stop - start)
+    seeds = consistency._Seeds()
+    for sequence in sequences:
+        seeds.add(tuple(sequence), Span(0, 1, "DOCTOR"))
+    view = view_of(text)
+    told = consistency._repeated(view, marked, seeds)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(consistency, "native", None)
+        assert consistency._repeated(view, marked, seeds) == told
+
+
+@needs_native
+def test_seeds_that_make_no_sense_are_refused():
+    def repeated(seeds, breaks=b"\0", taken=b"\0", words=("a",)):
+        return native.repeated(list(words), breaks, offsets(0), offsets(1), taken, seeds)
+
+    assert repeated({"a": {"": [(0, ("a",))]}}) == [(0, (0, ("a",)))]
+    for seeds in ({"a": 7}, {7: {}}, {"a": {"": 7}}, {"a": {"": [7]}}, {"a": {"": [(0, ())]}}, {"a": {"": [(0, 7)]}}):
+        with pytest.raises(TypeError):
+            repeated(seeds)
+    for wrong in ({"breaks": b""}, {"taken": b""}, {"words": ()}, {"words": (7,)}):
+        with pytest.raises((TypeError, ValueError)):
+            repeated({}, **wrong)
 
 
 def offsets(*numbers):

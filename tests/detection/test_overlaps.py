@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from deid.compiled import native
 from deid.detection import overlaps
-from deid.detection.overlaps import decide, raise_scores
+from deid.detection.overlaps import decide, weigh
 from deid.document import Span
 from deid.phi import group
 
@@ -20,14 +20,15 @@ SPANS = st.builds(
     st.sampled_from(["PATIENT", "DOCTOR", "DATE", "CITY", "own label"]),
     SCORES,
 )
-POSTS = st.lists(st.tuples(st.integers(0, 3), SPANS), max_size=30).map(lambda p: sorted(p, key=lambda q: q[1].start))
+POSTS = st.lists(st.tuples(st.integers(0, 3), SPANS), max_size=30)
 
 
 @settings(max_examples=300, deadline=None)
 @given(POSTS)
 def test_spans_raise_each_other_as_far_as_they_speak_for_each_other(posts):
-    raised = raise_scores(posts)
-    for (rank, span), more in zip(posts, raised, strict=True):
+    ordered, scores = weigh(posts)
+    assert ordered == sorted(posts, key=lambda p: (p[1].start, p[1].end, p[0]))
+    for (rank, span), score in zip(ordered, scores, strict=True):
         others = [
             (r, overlaps.score_of(s))
             for r, s in posts
@@ -36,8 +37,7 @@ def test_spans_raise_each_other_as_far_as_they_speak_for_each_other(posts):
         rest = 1.0 - overlaps.score_of(span)
         for number in {r for r, _ in others}:
             rest *= 1.0 - max(score for r, score in others if r == number)
-        assert more.score == (pytest.approx(1 - rest, abs=1e-4) if others else span.score)
-        assert (more.start, more.end, more.category, more.source) == (span.start, span.end, span.category, "x")
+        assert score == (pytest.approx(1 - rest, abs=1e-4) if others else span.score)
 
 
 @settings(max_examples=300, deadline=None)
@@ -54,24 +54,60 @@ def test_what_was_accepted_stays_covered_once(spans):
 @given(POSTS)
 def test_both_routes_agree(posts):
     spans = [span for _, span in posts]
-    assert native.raised(tuple(posts), group) == overlaps._raised(posts)
+    assert native.raised(posts, group) == overlaps._weighed(posts, group)
     assert native.clusters(spans) == overlaps._clusters(spans)
+
+
+FEW = st.builds(
+    Span,
+    st.integers(0, 1),
+    st.integers(2, 3),
+    st.sampled_from(["DATE", "CITY"]),
+    st.sampled_from(["", "a"]),
+    st.sampled_from(["loud", "louder", "low"]),
+    SCORES,
+    st.sampled_from([(), (("a", "b"),)]),
+)
+
+
+def everything(spans):
+    return [(s.start, s.end, s.category, s.id, s.source, s.score, s.attributes) for s in spans]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), FEW), max_size=20), st.randoms(use_true_random=False))
+def test_spans_without_the_superfluous_decide_the_same(posts, random):
+    posts, scores = weigh(posts)
+    passed = bytearray(random.getrandbits(1) for _ in posts)
+    kept = overlaps._distinct(posts, scores, passed, len)
+    if native is not None:
+        assert everything(native.distinct(posts, scores, passed, len)) == everything(kept)
+    all_of_them = [s.scored(c) for (_, s), c, out in zip(posts, scores, passed, strict=True) if not out]
+    assert everything(decide(kept)) == everything(decide(all_of_them))
 
 
 @pytest.mark.skipif(native is None, reason="the compiled module is not there")
 def test_errors_are_passed_on():
     span = Span(0, 2, "DATE")
     for wrong in (
-        (span,),
-        ((0, "text"),),
-        ((-1, span),),
-        ((0, Span("a", 2, "DATE")),),
-        ((0, Span(0, 1, "X", score="a")),),
+        [span],
+        [(0, "text")],
+        [(-1, span)],
+        [(0, Span("a", 2, "DATE"))],
+        [(0, Span(0, 1, "X", score="a"))],
+        ((0, span),),
     ):
         with pytest.raises((TypeError, AttributeError, ValueError)):
             native.raised(wrong, group)
+        with pytest.raises((TypeError, AttributeError, ValueError)):
+            native.distinct(wrong, [None], b"\0", len)
+    for scores, passed in (([], b"\0"), ([None], b""), (["a"], b"\0")):
+        with pytest.raises((TypeError, ValueError)):
+            native.distinct([(0, span)], scores, passed, len)
     with pytest.raises(ZeroDivisionError):
-        native.raised(((0, span), (1, Span(0, 2, "CITY"))), lambda category: 1 / 0)
+        native.distinct([(0, span), (1, span)], [0.5, 0.5], b"\0\0", lambda source: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        native.raised([(0, span), (1, Span(0, 2, "CITY"))], lambda category: 1 / 0)
     with pytest.raises(TypeError):
         native.clusters((span,))
     with pytest.raises(AttributeError):
