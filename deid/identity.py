@@ -28,6 +28,7 @@ __all__ = [
     "name_words",
     "parse_name",
     "same_person",
+    "unclear_forms",
 ]
 
 
@@ -53,8 +54,11 @@ _TITLES = _set(
 )
 _SPECIAL = _PARTICLES | _SUFFIXES | _TITLES
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_LETTERS = re.compile("[A-Za-z]+")
 _REMEMBERED = 1 << 15
+_MEANING = _SPECIAL | _CREDENTIALS
 _QUOTES = "\"“”„«»'‘’()"
+_AFTER_NICKNAME = frozenset(_QUOTES)
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
@@ -94,6 +98,14 @@ def full_names(key: str) -> tuple[str, ...]:
     return _nicknames().get(key, ())
 
 
+@functools.cache
+def unclear_forms() -> frozenset[str]:
+    """Return the short forms that stand for several names, or for one with another first letter."""
+    return frozenset(
+        form for form, full in _nicknames().items() if len(full) > 1 or any(name[0] != form[0] for name in full)
+    )
+
+
 def canonical_given(key: str, known: Iterable[str] = ()) -> str:
     """Return the full given name that a short form stands for.
 
@@ -114,7 +126,7 @@ def canonical_given(key: str, known: Iterable[str] = ()) -> str:
     >>> canonical_given("johnny"), canonical_given("sam"), canonical_given("sam", ["samantha"]), canonical_given("mary")
     ('john', 'samuel', 'samantha', 'mary')
     """
-    full = full_names(key)
+    full = _nicknames().get(key)
     if not full:
         return key
     return next((name for name in full if name in known), full[0])
@@ -148,6 +160,17 @@ class PersonName:
         return tuple([p.key for p in self.parts if p.role in roles])
 
     @property
+    def full(self) -> tuple[str, str]:
+        """Keys of the first given and the first family name, empty where there is none."""
+        given = family = ""
+        for part in self.parts:
+            if part.role == "given":
+                given = given or part.key
+            elif part.role == "family":
+                family = family or part.key
+        return given, family
+
+    @property
     def initials(self) -> str:
         """First letters of given, middle and family names, in that order; each word once."""
         ordered = self.parts
@@ -163,6 +186,10 @@ class PersonName:
 def name_words(text: str) -> list[tuple[int, int, str]]:
     """Return (start, end, key) of the words; a possessive ending is no part of its word."""
     tokens = []
+    if text.isascii() and "'" not in text:
+        for match in _LETTERS.finditer(text):
+            tokens.append((*match.span(), match.group().lower()))
+        return tokens
     for match in _WORD.finditer(text):
         start, end = match.span()
         word = match.group()
@@ -222,7 +249,10 @@ def parse_name(
     tokens = name_words(text)
     roles: list[str] = [""] * len(tokens)
     for i, (start, end, key) in enumerate(tokens):
-        word, after = text[start:end], text[end : end + 1]
+        after = text[end : end + 1]
+        if len(key) > 3 and key not in _MEANING and after not in _AFTER_NICKNAME:
+            continue  # a name: nothing below is for it
+        word = text[start:end]
         if after and after in _QUOTES and start and text[start - 1] in _QUOTES and len(tokens) > 1:
             roles[i] = "nickname"
         elif i > 0 and key in _SUFFIXES and len(key) > 1:
@@ -257,7 +287,7 @@ def parse_name(
                 seen_given = True
     else:
         _given_first(text, tokens, roles, names, family_names)
-    parts = tuple(Part(s, e, role, key) for (s, e, key), role in zip(tokens, roles, strict=True))
+    parts = tuple([Part(s, e, role, key) for (s, e, key), role in zip(tokens, roles, strict=True)])
     return PersonName(parts, caret or comma >= 0)
 
 

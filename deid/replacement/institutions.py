@@ -89,32 +89,35 @@ def replace_by_template(
         Empty when ``text`` has neither letter nor digit.
     """
     template = TEMPLATES[category]
-    lists = words()
-    stays = _kept(category)
+    stays = _staying(category)
     tokens = _tokens(text)
-    longest = max((key.count(" ") + 1 for key in known), default=1)
+    phrases = bool(known or template.groups)
+    longest = max((key.count(" ") + 1 for key in known), default=1) if known else 1
     out: list[str] = []
     read = i = 0
     replaced = False
     while i < len(tokens):
-        length, new = _phrase(choices, text, tokens[i : i + _LONGEST_PHRASE], template, known, longest)
-        start, end = tokens[i][0], tokens[i + length - 1][1]
-        out.append(text[read:start])
-        word = text[start:end]
-        key = tokens[i][2]
-        if not new and not _stays(key, stays, lists, category):
+        start, end, key = tokens[i]
+        new = ""
+        i += 1
+        if phrases:
+            length, new = _phrase(choices, text, tokens[i - 1 : i - 1 + _LONGEST_PHRASE], template, known, longest)
+            i += length - 1
+            end = tokens[i - 1][1]
+        if not new and key not in stays:
+            word = text[start:end]
             new = acronyms.get(word, "") or _word(choices, key, word, text)
-        replaced = replaced or bool(new)
-        out.append(new or word)
-        read = end
-        i += length
+        if new:
+            out += (text[read:start], new)
+            read = end
+            replaced = True
     out.append(text[read:])
     result = "".join(out)
     if _DIGIT.search(text):
         result = _numbers(choices, result, step)
         replaced = True
     if not replaced or step > 1:
-        result = _exchange_spare(choices, result, template, lists, step)
+        result = _exchange_spare(choices, result, template, words(), step)
     return result if tokens or replaced else ""
 
 
@@ -122,14 +125,12 @@ _tokens = functools.lru_cache(maxsize=8)(name_words)  # a name is taken apart fo
 
 
 @functools.cache
-def _kept(category: str) -> frozenset[str]:
-    return frozenset().union(*(words().kept[name] for name in TEMPLATES[category].kept))
-
-
-def _stays(key: str, stays: frozenset[str], lists: Words, category: str) -> bool:
-    if key in stays or not key:
-        return True
-    return category in ("HOSPITAL", "ORGANIZATION") and lists.find(key, _STAYING_MODIFIERS) is not None
+def _staying(category: str) -> frozenset[str]:
+    """Return the keys of the words that stay in the names of a category."""
+    kept = [words().kept[name] for name in TEMPLATES[category].kept]
+    if category in ("HOSPITAL", "ORGANIZATION"):
+        kept += [frozenset(map(phrase_key, words().groups[name])) for name in _STAYING_MODIFIERS]
+    return frozenset({""}).union(*kept)
 
 
 def _phrase(
@@ -144,7 +145,7 @@ def _phrase(
     if template.groups and tokens[0][2] in _starters(template.groups):
         longest = _LONGEST_PHRASE
     for length in range(min(longest, len(tokens)), 0, -1):
-        key = " ".join(token[2] for token in tokens[:length])
+        key = tokens[0][2] if length == 1 else " ".join(token[2] for token in tokens[:length])
         word = text[tokens[0][0] : tokens[length - 1][1]]
         if key in known:
             return length, match_case(known[key], word)
@@ -204,10 +205,10 @@ def _exchange_spare(choices: Choices, text: str, template: Template, lists: Word
 
 def learn_states(choices: Choices, text: str, known: dict[str, str]) -> None:
     """Add the surrogates of states that an institution is named after to ``known``."""
-    index = _state_names()
     keys = [key for _, _, key in _tokens(text)]
     if _state_starters().isdisjoint(keys):
         return
+    index = _state_names()
     for phrase in (*keys, *(" ".join(pair) for pair in itertools.pairwise(keys))):
         if phrase in index and phrase not in known:
             known[phrase] = states()[choices.keyed.move("state", index[phrase], FIFTY)].name

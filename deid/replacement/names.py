@@ -17,12 +17,13 @@ hash. Decision record: docs/decisions/0005-name-surrogates.md.
 
 from __future__ import annotations
 
+import functools
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from deid.errors import DetectionError
-from deid.identity import PersonName, canonical_given, full_names, link, name_key, parse_name
+from deid.identity import PersonName, canonical_given, full_names, link, name_key, parse_name, unclear_forms
 from deid.replacement.identifiers import scramble
 from deid.replacement.permutation import Keyed
 from deid.replacement.pools import Cell, name_pool
@@ -35,15 +36,14 @@ _LETTERS = {
 }
 """Classes of initials by language; the remaining letters are too rare as initials to be given to anybody, and go to a
 letter of the last class."""
-_RARE = {
-    language: tuple(x for x in "abcdefghijklmnopqrstuvwxyz" if x not in "".join(c)) for language, c in _LETTERS.items()
-}
+_ALPHABET = frozenset("abcdefghijklmnopqrstuvwxyz")
 _BANDS = (0, 24, 96, 384, 1536, 6144, 1 << 40)
 """Ranks between which words of a cell are exchanged: a common name becomes a common name."""
 _KEPT_ROLES = frozenset({"particle", "suffix", "title", "credential"})
 _COMMON = 24
 """Ranks in its cell up to which two or three capital letters are read as a name."""
 _HASH_TRIES = 64
+_REMEMBERED = 1 << 14
 _DIGITS = re.compile(r"\d")
 _LOGIN = re.compile(r"[^\W\d_]+|\d+|[\W_]+")
 _NO_WORDS = _KEPT_ROLES | {"initial"}
@@ -67,8 +67,8 @@ def full_name_key(name: PersonName) -> str:
     >>> full_name_key(parse_name("SMITH, Bob Q."))
     'robert smith'
     """
-    given, family = name.keys("given"), name.keys("family")
-    return _person(given[0], family[0]) if given and family else ""
+    given, family = name.full
+    return _person(given, family) if given and family else ""
 
 
 class NameMap:
@@ -103,8 +103,8 @@ class NameMap:
         self._known = known
         self._people = people
         self._given: dict[tuple[str, str], str] = {}
-        self._letters = self._permute_letters()
-        self._given_letters = frozenset(self._letters.values())
+        self._classes = _LETTERS["es" if self._spanish else "en"]
+        self._letters: dict[str, str] = {}
         self._words: dict[str, str] = {}
         self._taken: dict[str, str] = {}
         self._full: dict[tuple[str, str], str] = {}
@@ -114,15 +114,19 @@ class NameMap:
         self.collisions = 0
         """Words whose first choice was an original of this document, and is not known for all of the scope."""
 
-    def _permute_letters(self) -> dict[str, str]:
-        classes = _LETTERS["es" if self._spanish else "en"]
-        letters: dict[str, str] = {}
-        for letter_class in classes:
-            order = self._keyed.shuffle("letters", letter_class)
-            letters.update(zip(order, order[1:] + order[:1], strict=True))
-        for letter in _RARE["es" if self._spanish else "en"]:
-            letters[letter] = classes[-1][self._keyed.number("letter", letter) % len(classes[-1])]
-        return letters
+    def _new_letter(self, letter: str) -> str | None:
+        """Return the surrogate of a letter, None of what is no letter from a to z; a class is permuted when needed."""
+        new = self._letters.get(letter)
+        if new is not None or letter not in _ALPHABET:
+            return new
+        for letters in self._classes:
+            if letter in letters:
+                order = self._keyed.shuffle("letters", letters)
+                self._letters.update(zip(order, order[1:] + order[:1], strict=True))
+                return self._letters[letter]
+        rare = self._classes[-1]
+        self._letters[letter] = new = rare[self._keyed.number("letter", letter) % len(rare)]
+        return new
 
     # what the document's names say about each other
 
@@ -143,14 +147,13 @@ class NameMap:
 
     def learn(self, names: Sequence[PersonName]) -> None:
         """Take note of the names of the document, so that short forms and initials find their full names."""
-        for name in names:
-            self._written.update([p.key for p in name.parts if p.role not in _NO_WORDS])
+        self._written.update([p.key for name in names for p in name.parts if p.role not in _NO_WORDS])
         self._learn_short_forms(names)
         if self._people:
             self._avoid_people(names)
 
     def _learn_short_forms(self, names: Sequence[PersonName]) -> None:
-        short = {key for key in self._written if _needs_person(key)}
+        short = self._written & unclear_forms()
         if not short:
             return
         # names that have nothing to do with a short form need not be compared with each other
@@ -189,11 +192,11 @@ class NameMap:
         """Return the full names among ``names``, and the full name that each has become (`full_name_key`)."""
         found: dict[str, str] = {}
         for name in names:
-            given, family = name.keys("given"), name.keys("family")
+            given, family = name.full
             if given and family:
-                full = self._full_given(given[0], family[0])
-                new = self._given.get((full, family[0])) or self.word(full)
-                found[f"{full} {family[0]}"] = _person(new, self.word(family[0]))
+                full = self._full_given(given, family)
+                new = self._given.get((full, family)) or self.word(full)
+                found[f"{full} {family}"] = _person(new, self.word(family))
         return found
 
     # words and letters
@@ -209,7 +212,7 @@ class NameMap:
     def letter(self, letter: str) -> str:
         """Return the surrogate of one letter in the same case; other characters stay."""
         base = name_key(letter)[:1]
-        new = self._letters.get(base)
+        new = self._new_letter(base)
         if new is None:
             return letter
         return new.upper() if letter.isupper() else new
@@ -234,19 +237,18 @@ class NameMap:
         return chosen
 
     def _permuted(self, key: str) -> str | None:
-        place = self._pool.place(key)
-        if place is None:
+        slot = _slot(self._spanish, key)
+        if slot is None:
             return None
-        cell, rank = place
-        target = self._pool.by_kind.get((cell.kind, cell.origin, self._letters[cell.letter]))
-        if target is None or cell.letter not in self._given_letters:
+        cell, rank, low, high, what = slot
+        new = self._letters.get(cell.letter) or self._new_letter(cell.letter)
+        target = self._pool.by_kind.get((cell.kind, cell.origin, new)) if new else None
+        if target is None:
             return None
         size = min(cell.size, target.size)
         if rank >= size:
             return None
-        band = bisect_right(_BANDS, rank) - 1
-        low, high = _BANDS[band], min(_BANDS[band + 1], size)
-        what = f"{cell.kind} {cell.origin} {cell.letter} {band}"
+        high = min(high, size)
         return self._pool.words[target.start + low + self._keyed.permute(what, rank - low, high - low)]
 
     def _hashed(self, key: str, family: str = "") -> str:
@@ -254,7 +256,10 @@ class NameMap:
         owner = f"{key} {family}" if family else key
         place = self._pool.place(key)
         kind = _reserve_kind(place[0]) if place else "S"
-        letter = self._letters.get(key[0]) or self._letters["abcdghlmprst"[self._keyed.number("first", key) % 12]]
+        letter = self._new_letter(key[0])
+        if letter is None:
+            letter = self._new_letter("abcdghlmprst"[self._keyed.number("first", key) % 12])
+            assert letter is not None
         spanish = place[0].origin == "spanish" if place else self._spanish
         origin = "spanish" if spanish else "general"
         names = self._pool.reserve.get((kind, origin, letter), [])
@@ -299,11 +304,12 @@ class NameMap:
         out: list[str] = []
         read = 0
         replaced = False
+        several = len(name.parts) > 1
         for part in name.parts:
             if part.start > read:
                 out.append(self._between(text[read : part.start]))
             word = text[part.start : part.end]
-            if (part.role in _KEPT_ROLES or word in _BETWEEN_NAMES) and len(name.parts) > 1:
+            if several and (part.role in _KEPT_ROLES or word in _BETWEEN_NAMES):
                 out.append(word)
             elif part.role == "initial":
                 out.append("".join(map(self.letter, self._true_initials(word, family))))
@@ -312,7 +318,8 @@ class NameMap:
                 out.append(self._part(part.key, family, word))
                 replaced = True
             read = part.end
-        out.append(self._between(text[read:]))
+        if read < len(text):
+            out.append(self._between(text[read:]))
         if not replaced and name.parts:  # nothing but titles and particles: they are its name
             ends = [*(part.start for part in name.parts[1:]), len(text)]
             return "".join(
@@ -420,10 +427,18 @@ class NameMap:
         return scramble(self._keyed, text, "name") if text not in (" ", ", ", ". ") and _DIGITS.search(text) else text
 
 
-def _needs_person(key: str) -> bool:
-    """Tell of a short form whether the rest of the document can say more about the full name than the form itself."""
-    full = full_names(key)
-    return len(full) > 1 or any(name[0] != key[0] for name in full)
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _slot(spanish: bool, key: str) -> tuple[Cell, int, int, int, str] | None:
+    """Return a word's cell, its rank there, the ranks between which it is exchanged, and their permutation's name.
+
+    None for a word that is in no cell, or in one of a letter that is nobody's surrogate.
+    """
+    place = name_pool(spanish).place(key)
+    if place is None or not any(place[0].letter in letters for letters in _LETTERS["es" if spanish else "en"]):
+        return None
+    cell, rank = place
+    band = bisect_right(_BANDS, rank) - 1
+    return cell, rank, _BANDS[band], _BANDS[band + 1], f"{cell.kind} {cell.origin} {cell.letter} {band}"
 
 
 def _reserve_kind(cell: Cell) -> str:

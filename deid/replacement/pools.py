@@ -11,7 +11,7 @@ import csv
 import functools
 import tomllib
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ __all__ = [
     "term_index",
     "words",
 ]
+
+_REMEMBERED = 1 << 14
 
 
 def _read(name: str) -> str:
@@ -71,26 +73,13 @@ class NamePool:
     """All name words, cell after cell."""
 
     words: list[str] = field(repr=False)
-    index: dict[str, int] = field(repr=False)
-    cells: list[Cell] = field(repr=False)
     by_kind: dict[tuple[str, str, str], Cell] = field(repr=False)
-    starts: list[int] = field(repr=False)
     reserve: dict[tuple[str, str, str], list[str]] = field(repr=False)
     """Kind, origin (general or spanish) and letter -> names that are in no cell."""
-    display: dict[str, str] = field(repr=False)
-
-    def place(self, word: str) -> tuple[Cell, int] | None:
-        """Return the cell of a word and its rank there, None for a word that is in no cell."""
-        index = self.index.get(word)
-        if index is None:
-            return None
-        cell = self.cells[bisect_right(self.starts, index) - 1]
-        return cell, index - cell.start
-
-    def spelled(self, word: str, accents: bool) -> str:
-        """Return the written form of a name word, capital first letter included."""
-        shown = self.display.get(word)
-        return shown if shown is not None and (accents or shown.isascii()) else word.title()
+    place: Callable[[str], tuple[Cell, int] | None] = field(repr=False)
+    """Returns the cell of a word and its rank there, None for a word that is in no cell."""
+    spelled: Callable[[str, bool], str] = field(repr=False)
+    """Returns the written form of a name word, capital first letter included, and whether accents may be in it."""
 
 
 def _lines(name: str) -> list[tuple[list[str], list[str]]]:
@@ -122,16 +111,29 @@ def name_pool(spanish: bool) -> NamePool:
     for (kind, origin, letter), found in cells.items():
         table.append(Cell(kind, origin, letter, len(ordered), len(found)))
         ordered += found
+    index = dict(zip(ordered, range(len(ordered)), strict=True))
+    starts = [c.start for c in table]
+    display = {word: shown for word, _, shown in (x.partition("\t") for x in _read("names_display.txt").splitlines())}
+
+    @functools.lru_cache(maxsize=_REMEMBERED)
+    def place(word: str) -> tuple[Cell, int] | None:
+        at = index.get(word)
+        if at is None:
+            return None
+        cell = table[bisect_right(starts, at) - 1]
+        return cell, at - cell.start
+
+    @functools.lru_cache(maxsize=_REMEMBERED)
+    def spelled(word: str, accents: bool) -> str:
+        shown = display.get(word)
+        return shown if shown is not None and (accents or shown.isascii()) else word.title()
+
     return NamePool(
         words=ordered,
-        index=dict(zip(ordered, range(len(ordered)), strict=True)),
-        cells=table,
         by_kind={(c.kind, c.origin, c.letter): c for c in table},
-        starts=[c.start for c in table],
         reserve={(kind, origin, letter): found for (kind, origin, letter), found in _lines("names_reserve.txt")},
-        display={
-            word: shown for word, _, shown in (x.partition("\t") for x in _read("names_display.txt").splitlines())
-        },
+        place=place,
+        spelled=spelled,
     )
 
 

@@ -36,6 +36,8 @@ _NAMES = frozenset({"PATIENT", "DOCTOR"})
 _ADDRESS = frozenset({"STREET", "CITY", "STATE", "ZIP", "COUNTRY"})
 _PLACES = frozenset({"CITY", "STATE", "ZIP", "COUNTRY"})
 _STEPS = 8
+_BLANKS = "".join(chr(c) if chr(c).isalpha() else " " for c in range(128))
+"""Table that leaves nothing of an ASCII text but its letters."""
 _RUN = re.compile(r"\w+")
 _LONG = 5
 """Length from which an original may not survive as a word anywhere in its document."""
@@ -55,7 +57,7 @@ def _other(page: _Page, category: str, text: str, step: int) -> str:
     return replace_other(page.choices, category, text, step)
 
 
-def _place(page: _Page, place: Place, category: str, text: str, step: int) -> str:
+def _place(place: Place, page: _Page, category: str, text: str, step: int) -> str:
     return page.places.replace(place, step)
 
 
@@ -114,13 +116,13 @@ class SurrogateOperator:
         require_inside(document, (*spans, *document.spans))
         person = keyed_for(scope.key, scope.person_scope)
         keyed = keyed_for(scope.key, "corpus") if self.corpus else person
+        found = [(_canonical(s.category), text[s.start : s.end]) for s in spans]
         known = _original_words(scope.known_names) if scope.known_names else frozenset()
-        originals = known | _original_words(
-            {text[start:end] for start, end in {(s.start, s.end) for s in (*spans, *document.spans)}}
-        )
+        written = {text[s.start : s.end] for s in document.spans}
+        written.update([text for _, text in found])
+        originals = known | _original_words(written)
         names = NameMap(keyed, scope.language, originals, known, scope.people)
         choices = Choices(keyed, names, originals, scope.language)
-        found = [(_canonical(s.category), text[s.start : s.end]) for s in spans]
         address = [Place(s.start, s.end, c, t) for s, (c, t) in zip(spans, found, strict=True) if c in _ADDRESS]
         page = _Page(choices, PlaceMap(choices, text, address))
         out: list[str] = [""] * len(spans)
@@ -138,8 +140,13 @@ class SurrogateOperator:
 
 def _original_words(texts: Iterable[str]) -> frozenset[str]:
     """Return the keys of the words of originals that no surrogate may be; generic words and short ones may."""
-    words = {word for word in _WORD.findall("\n".join(texts)) if len(word) > 2}
-    return frozenset(map(name_key, words)) - _generic()
+    joined = "\n".join(texts)
+    if joined.isascii() and "'" not in joined:
+        words = set(joined.lower().translate(_BLANKS).split())
+    else:
+        words = {name_key(word) for word in _WORD.findall(joined) if len(word) > 2}
+        return frozenset(words) - _generic()
+    return frozenset([word for word in words if len(word) > 2]) - _generic()
 
 
 def _fill(page: _Page, spans: Sequence[Span], found: Sequence[tuple[str, str]], out: list[str]) -> dict[str, str]:
@@ -148,18 +155,11 @@ def _fill(page: _Page, spans: Sequence[Span], found: Sequence[tuple[str, str]], 
     parsed = {text: names.parse(text) for category, text in found if category in _NAMES}
     names.learn(list(parsed.values()))
     done: dict[tuple[str, str], str] = {}
-
-    def first(i: int, make: Callable[[str, str, int], str]) -> None:
-        category, text = found[i]
-        if (category, text) not in done:
-            done[category, text] = _until_new(category, text, make)
-        out[i] = done[category, text]
-
-    later = []
+    several, later = [], []  # names of several words come before their initials, which follow them
     for i, (category, text) in enumerate(found):
         if category in _PLACES:
             place = Place(spans[i].start, spans[i].end, category, text)
-            out[i] = _until_new(category, text, partial(_place, page, place))
+            out[i] = _until_new(page, category, text, partial(_place, place))
         elif category in _NAMES:
             new = done.get(found[i])
             if new is None:
@@ -169,27 +169,31 @@ def _fill(page: _Page, spans: Sequence[Span], found: Sequence[tuple[str, str]], 
                 done[found[i]] = new
             out[i] = new
         elif category != "DATE":
-            later.append(i)
-    acronyms = any(category in TEMPLATES and text.isupper() and " " not in text for category, text in found)
-    # names of several words come before their initials, which follow them
-    for i in sorted(later, key=lambda i: " " not in found[i][1]):
+            (several if " " in text else later).append(i)
+    acronyms = any(category in TEMPLATES and " " not in text and text.isupper() for category, text in found)
+    for i in several + later:
         category, text = found[i]
-        if category in TEMPLATES:
+        named = category in TEMPLATES
+        if named:
             learn_states(page.choices, text, page.places.known)
-        first(i, lambda category, text, step: _REPLACERS.get(category, _other)(page, category, text, step))
-        if acronyms and category in TEMPLATES and (short := initials_of(text)):
-            page.acronyms.setdefault(short, initials_of(out[i]))
+        new = done.get(found[i])
+        if new is None:
+            done[found[i]] = new = _until_new(page, category, text, _REPLACERS.get(category, _other))
+        out[i] = new
+        if acronyms and named and (short := initials_of(text)):
+            page.acronyms.setdefault(short, initials_of(new))
     _remove_originals(page, found, out)
     return names.people(parsed.values())
 
 
-def _until_new(category: str, text: str, make: Callable[[str, str, int], str]) -> str:
+def _until_new(page: _Page, category: str, text: str, make: _Replacer) -> str:
     """Return the first surrogate that does not hold its own original, a tag when there is none."""
+    folded = text.casefold()
     for step in range(1, _STEPS + 1):
-        new = make(category, text, step)
+        new = make(page, category, text, step)
         if not new:
             break
-        if text.casefold() not in new.casefold():
+        if folded not in new.casefold():
             return new
     return tag(category, text)
 

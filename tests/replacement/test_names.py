@@ -96,7 +96,7 @@ def test_no_two_words_of_the_pool_share_a_surrogate(language: str) -> None:
 def test_invented_words_share_no_surrogate_within_a_document() -> None:
     names = name_map()
     words = [f"{a}{b}{c}okwu" for a in "bdgkmnprst" for b in "aeiou" for c in "lmnrz"]
-    assert not any(w in name_pool(False).index for w in words)
+    assert not any(name_pool(False).place(w) for w in words)
     assert len({names.word(w) for w in words}) == len(words)
 
 
