@@ -292,19 +292,33 @@ def parse_name(
 
 
 def _plain_name(text: str) -> PersonName | None:
-    """Parse the most frequent forms quickly: one or two longer words of ASCII letters that mean nothing else."""
-    words = text.split(" ")
-    if len(words) > 2 or not text.isascii():
+    """Parse the most frequent forms quickly: one or two words of ASCII letters that cannot mean anything else."""
+    if not text.isascii():
         return None
-    for word in words:
-        if len(word) < 4 or not word.isalpha() or word.lower() in _SPECIAL:
-            return None
-    if len(words) == 1:
-        return PersonName((Part(0, len(text), "name", text.lower()),))
-    first = len(words[0])
+    lower = text.lower()
+    first, gap, last = lower.partition(" ")
+    comma = first[-1:] == "," and gap != ""
+    if comma:
+        first = first[:-1]
+    if not first.isalpha() or first in _MEANING or (len(first) < 4 and not _is_short_word(text[: len(first)])):
+        return None
+    if not gap:
+        return PersonName((Part(0, len(text), "name", first),))
+    start = len(text) - len(last)
+    if not last.isalpha() or last in _MEANING or (len(last) < 4 and not _is_short_word(text[start:])):
+        return None
     return PersonName(
-        (Part(0, first, "given", words[0].lower()), Part(first + 1, len(text), "family", words[1].lower()))
+        (
+            Part(0, len(first), "family" if comma else "given", first),
+            Part(start, len(text), "given" if comma else "family", last),
+        ),
+        comma,
     )
+
+
+def _is_short_word(word: str) -> bool:
+    """Tell of up to three letters by their case that they are no initials."""
+    return len(word) > 1 and not (word.isupper() or word.islower())
 
 
 def _family_comma(text: str, tokens: Sequence[tuple[int, int, str]], roles: Sequence[str]) -> int:

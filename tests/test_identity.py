@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deid.identity
-from deid.identity import canonical_given, link, name_key, parse_name, same_person
+from deid.identity import canonical_given, link, name_key, name_words, parse_name, same_person
 
 
 def roles(text: str, **options: int) -> list[tuple[str, str]]:
@@ -45,6 +45,26 @@ def roles(text: str, **options: int) -> list[tuple[str, str]]:
 )
 def test_parts(text: str, expected: list[tuple[str, str]]) -> None:
     assert roles(text) == expected
+
+
+_PIECES = st.sampled_from(
+    ["John", "SMITH", "Lee", "LEE", "li", "Jr", "II", "MD", "RN", "PhD", "facp", "de", "Dr.", "Fr", "Sister", "A", "B."]
+    + ["JM", "Smith's", "Jack", '"Al"', "aB", "McD", "Mary-Jane", "12", "^", "Zúñiga", " ", " ", ", ", ",", "-"]
+)
+
+
+@given(st.lists(_PIECES, max_size=6).map("".join))
+def test_frequent_forms_are_parsed_like_all_others(text: str) -> None:
+    parsed = parse_name(text)
+    assert parsed.full == tuple((parsed.keys(role) or ("",))[0] for role in ("given", "family"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deid.identity, "_plain_name", lambda text: None)
+        assert parse_name(text) == parsed
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_words_of_ascii_texts_are_found_like_those_of_others(text: str) -> None:
+    assert name_words(f"{text} é")[:-1] == name_words(text)
 
 
 def test_two_family_names() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import multiprocessing
 import stat
 from pathlib import Path
@@ -69,6 +70,13 @@ def test_macs_depend_on_key_purpose_and_every_part() -> None:
     assert Key(b"j" * 32).pseudonym("doc", "x") != key.pseudonym("doc", "x")
     assert key.pseudonym("doc", "x") == Key(b"k" * 32).pseudonym("doc", "x")
     assert key.pseudonym("doc", "\ud800").startswith("doc-")
+
+
+@pytest.mark.parametrize("size", [16, 63, 64, 65, 200])
+def test_macs_are_those_of_the_standard(size: int) -> None:
+    secret = bytes(range(size))
+    message = (1).to_bytes(8, "big") + b"a" + (2).to_bytes(8, "big") + b"bc"
+    assert Key(secret).mac("a", "bc") == hmac.digest(secret, message, "sha256")
 
 
 def test_a_key_does_not_show_itself() -> None:

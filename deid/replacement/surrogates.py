@@ -142,11 +142,10 @@ def _original_words(texts: Iterable[str]) -> frozenset[str]:
     """Return the keys of the words of originals that no surrogate may be; generic words and short ones may."""
     joined = "\n".join(texts)
     if joined.isascii() and "'" not in joined:
-        words = set(joined.lower().translate(_BLANKS).split())
+        words = {word for word in joined.lower().translate(_BLANKS).split() if len(word) > 2}
     else:
         words = {name_key(word) for word in _WORD.findall(joined) if len(word) > 2}
-        return frozenset(words) - _generic()
-    return frozenset([word for word in words if len(word) > 2]) - _generic()
+    return frozenset(words - _generic())
 
 
 def _fill(page: _Page, spans: Sequence[Span], found: Sequence[tuple[str, str]], out: list[str]) -> dict[str, str]:
@@ -155,7 +154,8 @@ def _fill(page: _Page, spans: Sequence[Span], found: Sequence[tuple[str, str]], 
     parsed = {text: names.parse(text) for category, text in found if category in _NAMES}
     names.learn(list(parsed.values()))
     done: dict[tuple[str, str], str] = {}
-    several, later = [], []  # names of several words come before their initials, which follow them
+    several: list[int] = []  # names of several words come before their initials, which follow them
+    later: list[int] = []
     for i, (category, text) in enumerate(found):
         if category in _PLACES:
             place = Place(spans[i].start, spans[i].end, category, text)

@@ -22,6 +22,7 @@ from deid.keys import Key
 from deid.phi import LABEL_SETS
 from deid.replacement.names import full_name_key
 from deid.replacement.scope import Scope
+from deid.replacement.surrogates import _original_words as original_words
 from deid.replacement.surrogates import surrogate_operator
 from tests import strategies
 
@@ -363,3 +364,8 @@ def test_options_reach_the_dates() -> None:
     assert new[1] == "[DATE]"
     old, moved = datetime.date(2019, 4, 3), datetime.datetime.strptime(new[0], "%d/%m/%Y").date()
     assert (moved - old).days % 7 == 0
+
+
+@given(st.lists(st.text(st.characters(max_codepoint=127))))
+def test_original_words_of_ascii_texts_are_found_like_those_of_others(texts: list[str]) -> None:
+    assert original_words([*texts, "ñandú"]) == original_words(texts) | {"nandu"}
