@@ -145,6 +145,7 @@ extern PyType_Spec labeller_spec, sieve_spec, viewer_spec, lookup_spec, phrases_
 extern PyType_Spec draws_spec, finder_spec, fits_spec;
 
 PyObject *quicken(PyObject *self, PyObject *args);
+PyObject *made_with(PyObject *object, PyObject *name, PyObject *value, const char *method);
 PyObject *py_arrangement(PyObject *self, PyObject *text), *py_arranged(PyObject *self, PyObject *args);
 PyObject *py_raised(PyObject *self, PyObject *args), *py_distinct(PyObject *self, PyObject *args);
 PyObject *py_clusters(PyObject *self, PyObject *spans);

@@ -71,6 +71,24 @@ static PyObject *make(PyObject *type, PyObject *const *given, size_t flags, PyOb
     return object;
 }
 
+/* The same object with another value of a field, whose name is interned; a class that is none of those made here is asked
+ * to do it itself, by the method that is named. */
+PyObject *made_with(PyObject *object, PyObject *name, PyObject *value, const char *method)
+{
+    const Maker *maker = makers;
+    while (maker < makers + made && maker->type != Py_TYPE(object))
+        maker++;
+    if (maker == makers + made || field_of(maker, name) < 0)
+        return PyObject_CallMethod(object, method, "O", value);
+    const Py_ssize_t field = field_of(maker, name);
+    PyObject *copy = maker->type->tp_alloc(maker->type, 0);
+    for (Py_ssize_t i = 0; copy && i < maker->fields; i++) {
+        PyObject *held = *(PyObject **)((char *)object + maker->offset[i]);
+        *(PyObject **)((char *)copy + maker->offset[i]) = Py_XNewRef(i == field ? value : held);
+    }
+    return copy;
+}
+
 /* quicken(class, fields, values): calls of the class write into its slots; values has those of fields that need not be
  * given */
 PyObject *quicken(PyObject *self, PyObject *args)

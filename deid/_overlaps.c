@@ -14,13 +14,20 @@ typedef struct {
 
 enum { START, END, SCORE, CATEGORY, ID, MORE, SOURCE, ATTRIBUTES };
 
-static PyObject *attribute(PyObject *span, int which)
+/* The name of an attribute, interned; borrowed. */
+static PyObject *name_of(int which)
 {
     static const char *const written[ATTRIBUTES] = {"start", "end", "score", "category", "id", "attributes", "source"};
     static PyObject *names[ATTRIBUTES]; /* live as long as the process */
-    if (!names[which] && !(names[which] = PyUnicode_InternFromString(written[which])))
-        return NULL;
-    return PyObject_GetAttr(span, names[which]);
+    if (!names[which])
+        names[which] = PyUnicode_InternFromString(written[which]);
+    return names[which];
+}
+
+static PyObject *attribute(PyObject *span, int which)
+{
+    PyObject *name = name_of(which);
+    return name ? PyObject_GetAttr(span, name) : NULL;
 }
 
 static int read_offset(PyObject *span, int which, int64_t *offset)
@@ -233,7 +240,7 @@ PyObject *py_distinct(PyObject *self, PyObject *args)
             continue;
         PyObject *score = PyTuple_GET_ITEM(given, i), *own = attribute(rows[i].span, SCORE), *span = NULL;
         if (own)
-            span = own == score ? Py_NewRef(rows[i].span) : PyObject_CallMethod(rows[i].span, "scored", "O", score);
+            span = own == score ? Py_NewRef(rows[i].span) : made_with(rows[i].span, name_of(SCORE), score, "scored");
         ok = span && !PyList_Append(result, span);
         Py_XDECREF(own);
         Py_XDECREF(span);

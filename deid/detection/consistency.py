@@ -123,19 +123,18 @@ def _sure(spans: Iterable[Span], certain: float, taken: bytearray) -> list[Span]
     """
     best: dict[tuple[int, int, str], Span] = {}
     for span in spans:
-        score = 1.0 if span.score is None else span.score
-        if score < certain and (score < _LABELLED or not span.source.endswith(_HEADER_FIELDS)):
+        score, start, end, category = span.score, span.start, span.end, span.category
+        if score is not None and score < certain and (score < _LABELLED or not span.source.endswith(_HEADER_FIELDS)):
             continue
-        key = (span.start, span.end, span.category)
-        held = best.setdefault(key, span)
-        if held is span:
-            continue
-        surer = (span.score or 0.0) - (held.score or 0.0)
-        if surer > 0.0 or (surer == 0.0 and (span.id, span.attributes) < (held.id, held.attributes)):
-            best[key] = span
-    for start, end, _ in best:
         taken[start:end] = b"\1" * (end - start)
-    return [s for s in best.values() if s.category not in _NOT_AGAIN]
+        if category in _NOT_AGAIN:
+            continue
+        held = best.setdefault((start, end, category), span)
+        if held is not span:
+            surer = (score or 0.0) - (held.score or 0.0)
+            if surer > 0.0 or (surer == 0.0 and (span.id, span.attributes) < (held.id, held.attributes)):
+                best[start, end, category] = span
+    return list(best.values())
 
 
 def _by_certainty(span: Span) -> Any:
@@ -299,14 +298,13 @@ def settle_categories(scene: Scene, spans: list[Span]) -> list[Span]:
             for word in wanted.intersection(_name_words(scene, span)):
                 if word not in known or (span.score or 0.0) > (known[word].score or 0.0):
                     known[word] = span
-    settled = []
-    for span in spans:
+    settled: dict[int, Span] = {}
+    for span in tops.values():
         if id(span) in words:
             found = {known[w].category for w in words[id(span)] if w in known}
             if len(found) == 1:
-                span = span.named(found.pop())
-        settled.append(span)
-    return settled
+                settled[id(span)] = span.named(found.pop())
+    return [settled.get(id(span), span) for span in spans] if settled else spans
 
 
 _PEOPLE = frozenset(("PATIENT", "DOCTOR"))
