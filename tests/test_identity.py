@@ -47,9 +47,10 @@ def test_parts(text: str, expected: list[tuple[str, str]]) -> None:
     assert roles(text) == expected
 
 
-_PIECES = st.sampled_from(
-    ["John", "SMITH", "Lee", "LEE", "li", "Jr", "II", "MD", "RN", "PhD", "facp", "de", "Dr.", "Fr", "Sister", "A", "B."]
-    + ["JM", "Smith's", "Jack", '"Al"', "aB", "McD", "Mary-Jane", "12", "^", "Zúñiga", " ", " ", ", ", ",", "-"]
+_PIECES = (
+    st.sampled_from(["John", "SMITH", "Lee", "LEE", "li", "A", "B.", "JM", "Smith's", '"Al"', "aB", "McD", "Zúñiga"])
+    | st.sampled_from(["Jr", "II", "MD", "RN", "PhD", "facp", "de", "Dr.", "Fr", "Sister"])
+    | st.sampled_from([" ", ", ", ",", "-", "^", "12"])
 )
 
 

@@ -277,7 +277,7 @@ class NameMap:
                 chosen not in self._originals
                 and key not in chosen
                 and self._taken.get(chosen, owner) == owner
-                and not self._originals.intersection(chosen.split("-"))
+                and not ("-" in chosen and self._originals.intersection(chosen.split("-")))
                 and not (family and _person(chosen, self.word(family)) in self._people)
             ):
                 self._taken[chosen] = owner

@@ -102,7 +102,9 @@ class PlaceMap:
 
     def _learn(self, block: list[Place]) -> None:
         """Find out which state the parts of one address lie in."""
-        area = next((self._state_area(p.text) for p in block if p.category == "STATE" and self._state_area(p.text)), "")
+        if not block:
+            return
+        area = next(filter(None, [self._state_area(p.text) for p in block if p.category == "STATE"]), "")
         if not area and not self._spanish:
             zips = (_ZIP.search(p.text) for p in block if p.category == "ZIP")
             area = next(
@@ -123,12 +125,13 @@ class PlaceMap:
         """Return the surrogate of a city, state, ZIP code or country."""
         if place.category == "ZIP" or (place.category == "CITY" and any(c.isdigit() for c in place.text)):
             return self._zip(place, step)
-        if not phrase_key(place.text):
+        key = phrase_key(place.text)
+        if not key:
             return scramble(self._choices.keyed, place.text, place.category, step)
         find = {"CITY": self._city, "STATE": self._state, "COUNTRY": self._country}[place.category]
         found = find(place, step)
         if found:
-            self.known.setdefault(phrase_key(place.text), found)
+            self.known.setdefault(key, found)
         return match_case(found, place.text)
 
     # states
@@ -160,12 +163,13 @@ class PlaceMap:
         original = states()[_state_index()[phrase_key(place.text)]]
         bare = place.text.strip().rstrip(".")
         stop = "." if place.text.strip().endswith(".") else ""
-        short = len(bare.replace(".", "").replace(" ", "")) == 2 or phrase_key(bare) != phrase_key(original.name)
+        full = phrase_key(bare) == phrase_key(original.name)
+        letters = len(bare.replace(".", "").replace(" ", "")) == 2
 
         def written(state: State) -> str:
-            if phrase_key(bare) == phrase_key(original.name):
+            if full:
                 return state.name
-            if len(bare.replace(".", "").replace(" ", "")) == 2:
+            if letters:
                 return (".".join(state.code) if "." in bare else state.code) + stop
             return state.traditional + stop
 
@@ -175,7 +179,7 @@ class PlaceMap:
                 yield states()[self._choices.keyed.number("state", area, str(attempt)) % FIFTY]
 
         candidates = map(written, itertools.islice(surrogates(), step - 1, None))
-        return self._choices.claim("states", place.text.strip(), candidates, words=not short)
+        return self._choices.claim("states", place.text.strip(), candidates, words=full and not letters)
 
     # cities
 
@@ -242,7 +246,7 @@ class PlaceMap:
         if not area and own is not None:
             area = f"US-{states()[own].code}"
         code = self._surrogate_area(area, match[1])[3:]
-        prefixes = next(s.zip3 for s in states() if s.code == code)
+        prefixes = states()[_state_index()[code.lower()]].zip3
 
         def candidates() -> Iterator[str]:
             for attempt in range(step, step + 400):

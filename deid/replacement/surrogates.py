@@ -123,7 +123,11 @@ class SurrogateOperator:
         originals = known | _original_words(written)
         names = NameMap(keyed, scope.language, originals, known, scope.people)
         choices = Choices(keyed, names, originals, scope.language)
-        address = [Place(s.start, s.end, c, t) for s, (c, t) in zip(spans, found, strict=True) if c in _ADDRESS]
+        address = [
+            Place(spans[i].start, spans[i].end, category, text)
+            for i, (category, text) in enumerate(found)
+            if category in _ADDRESS
+        ]
         page = _Page(choices, PlaceMap(choices, text, address))
         out: list[str] = [""] * len(spans)
         dated = [i for i, (category, _) in enumerate(found) if category == "DATE"]
