@@ -17,7 +17,7 @@ from deid.identity import name_key, name_words
 from deid.replacement.choices import Choices
 from deid.replacement.identifiers import scramble
 from deid.replacement.names import match_case
-from deid.replacement.pools import FIFTY, Words, phrase_key, states, words
+from deid.replacement.pools import FIFTY, Words, group_index, phrase_key, states, words
 
 __all__ = ["TEMPLATES", "Template", "initials_of", "learn_states", "replace_by_template"]
 
@@ -142,18 +142,20 @@ def _phrase(
     longest: int,
 ) -> tuple[int, str]:
     """Return how many words belong together here, and their surrogate, empty when they are no known phrase."""
-    if template.groups and tokens[0][2] in _starters(template.groups):
+    index = group_index(template.groups)
+    if index and tokens[0][2] in _starters(template.groups):
         longest = _LONGEST_PHRASE
     for length in range(min(longest, len(tokens)), 0, -1):
         key = tokens[0][2] if length == 1 else " ".join(token[2] for token in tokens[:length])
+        found = index.get(key)
+        if key not in known and found is None:
+            continue
         word = text[tokens[0][0] : tokens[length - 1][1]]
-        if key in known:
+        if found is None or key in known:
             return length, match_case(known[key], word)
-        found = words().find(key, template.groups) if template.groups else None
-        if found is not None:
-            group = words().groups[found[0]]
-            new = choices.claim(found[0], key, choices.others(found[0], found[1], group))
-            return length, match_case(new.title() if word[0].isupper() else new, word)
+        group = words().groups[found[0]]
+        new = choices.claim(found[0], key, choices.others(found[0], found[1], group))
+        return length, match_case(new.title() if word[0].isupper() else new, word)
     return 1, ""
 
 

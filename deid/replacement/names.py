@@ -292,7 +292,7 @@ class NameMap:
     def spelled(self, key: str, original: str, family: str = "") -> str:
         """Return the surrogate of a word as it is written instead of ``original``, beside a family name if given."""
         accents = self._spanish or not original.isascii()
-        new = (self._given.get((key, family)) if self._given else None) or self.word(key)
+        new = (self._given and self._given.get((key, family))) or self._words.get(key) or self.word(key)
         if "-" in new:
             return match_case("-".join(self._pool.spelled(w, accents) for w in new.split("-")), original)
         return match_case(self._pool.spelled(new, accents), original)

@@ -29,6 +29,7 @@ __all__ = [
     "cities",
     "countries",
     "country_index",
+    "group_index",
     "name_pool",
     "phrase_key",
     "professions",
@@ -223,7 +224,7 @@ class Words:
 
     def find(self, key: str, groups: tuple[str, ...]) -> tuple[str, int] | None:
         """Return the first of ``groups`` that holds the phrase with this key, and where."""
-        return _group_index(groups).get(key)
+        return group_index(groups).get(key)
 
 
 @functools.cache
@@ -239,7 +240,8 @@ def words() -> Words:
 
 
 @functools.cache
-def _group_index(groups: tuple[str, ...]) -> dict[str, tuple[str, int]]:
+def group_index(groups: tuple[str, ...]) -> Mapping[str, tuple[str, int]]:
+    """Return key of a phrase -> the first of ``groups`` that holds it, and where."""
     found: dict[str, tuple[str, int]] = {}
     for name in groups:
         for i, phrase in enumerate(words().groups[name]):
