@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
@@ -67,6 +68,7 @@ class Span:
         return Span(self.start, self.end, self.category, self.id, self.source, score, self.attributes)
 
 
+_by_start = attrgetter("start")
 by_position = attrgetter("start", "end", "category", "id", "attributes")
 """Key by which spans sort as they do by themselves, only faster."""
 
@@ -149,7 +151,10 @@ def resolve_overlaps(spans: Iterable[Span]) -> tuple[Span, ...]:
     The union takes the category, source and score of its longest member; ties go to the earlier start, then to the
     category in alphabetical order. Returns spans sorted by position.
     """
-    ordered = sorted(spans, key=lambda s: (s.start, -s.end, s.category))
+    ordered = sorted(spans, key=_by_start)
+    if all(a.start < b.start >= a.end for a, b in pairwise(ordered)):
+        return tuple(ordered)
+    ordered.sort(key=lambda s: (s.start, -s.end, s.category))
     united: list[Span] = []
     end = -1
     for span in ordered:
@@ -185,7 +190,10 @@ def apply_edits(document: Document, replacements: Iterable[tuple[Span, str]]) ->
     OffsetError
         When a span lies outside the text or two spans overlap.
     """
-    ordered = sorted(replacements, key=lambda pair: (pair[0].start, pair[0].end))
+    ordered = list(replacements)
+    starts = [span.start for span, _ in ordered]
+    if starts != sorted(starts):
+        ordered.sort(key=lambda pair: pair[0].start)
     text = document.text
     size = len(text)
     pieces: list[str] = []

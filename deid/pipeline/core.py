@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from deid.compiled import quick
 from deid.detection import Recognizer
 from deid.detection.site_lists import NO_EFFECT, Effect
 from deid.document import Document, Edit, Failure, Span, apply_edits
@@ -58,6 +59,7 @@ class Settings:
     (`deid.replacement.concept_match`); then neither recognizer nor policy decide anything."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Scrubbed:
     """A scrubbed document and what was done to it.

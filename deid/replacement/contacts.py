@@ -54,8 +54,8 @@ def replace_phone(choices: Choices, text: str, step: int = 1) -> str:
     extension = _EXTENSION.search(text) if "#" in text or _WORD.search(text) else None
     main, rest = (text[: extension.start()], text[extension.start() :]) if extension else (text, "")
     if rest:
-        rest = _put_digits(rest, scramble(choices.keyed, "".join(_DIGIT.findall(rest)), "extension", step))
-    digits = "".join(_DIGIT.findall(main))
+        rest = _put_digits(rest, scramble(choices.keyed, "".join(filter(str.isdecimal, rest)), "extension", step))
+    digits = "".join(filter(str.isdecimal, main))
     if not digits:
         return main + rest
     surrogate = choices.claim("telephone numbers", digits, _numbers(choices, main, digits, step), words=False)

@@ -18,9 +18,10 @@ from __future__ import annotations
 import calendar
 import datetime
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from deid.compiled import quick
 from deid.document import Document, Span
 from deid.errors import ConfigError
 from deid.replacement.choices import require_inside, tag
@@ -49,6 +50,7 @@ _UNITS = re.compile(
 )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class _Context:
     """What the reading of one document's dates depends on."""
@@ -369,10 +371,10 @@ class DateShift:
             fits = True
             for text, tokens in parsed.items():
                 shifted[text] = new = _written(text, tokens, context, originals)
-                fits = fits and not (new[0] == "[" and tokens) and not _holds(new, originals)
+                fits = fits and not (new[0] == "[" and tokens) and not (attempt and _holds(new, originals))
                 if attempt and not fits:
                     break
-            if fits:
+            if fits and (attempt or not _any_holds(shifted.values(), originals)):
                 return [shifted[text] for text in texts]
             usual = usual or shifted
         return [usual[text] for text in texts]
@@ -392,6 +394,12 @@ def _holds(new: str, originals: Finder) -> bool:
     low = new.casefold()
     places = originals.places(low)
     return bool(places) and any(is_whole(low, at, original) for original, at in places)
+
+
+def _any_holds(surrogates: Collection[str], originals: Finder) -> bool:
+    """Tell the same of many: where no original stands in them together, none stands in one as a word."""
+    together = originals.places("\n".join(surrogates).casefold())
+    return bool(together) and any(_holds(new, originals) for new in surrogates)
 
 
 def _written(text: str, tokens: Sequence[Token] | None, context: _Context, originals: Finder) -> str:

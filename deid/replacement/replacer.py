@@ -10,6 +10,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from deid.compiled import quick
 from deid.document import Document, Edit, Span, apply_edits, resolve_overlaps
 from deid.errors import ConfigError, DeidError, LabelError
 from deid.phi import CATEGORIES, find_label
@@ -25,6 +26,7 @@ __all__ = ["Replaced", "Replacer", "known_category"]
 _REMEMBERED = 1024
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Replaced:
     """A document after its spans were replaced."""

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from deid.compiled import quick
 from deid.document import Document, Span
 from deid.keys import Key
 
 __all__ = ["Operator", "Scope", "Written"]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The secret, the person and the day that replacements of one document depend on."""
