@@ -15,7 +15,16 @@ from dataclasses import dataclass, field
 
 from deid.compiled import quick
 from deid.identity import name_key
-from deid.replacement.date_words import FILLERS, HOLIDAY, HOLIDAY_WORDS, MONTHS, SEASONS, WEEKDAYS, Name
+from deid.replacement.date_words import (
+    FILLERS,
+    HOLIDAY,
+    HOLIDAY_WORDS,
+    HOLIDAYS_OF_ONE_WORD,
+    MONTHS,
+    SEASONS,
+    WEEKDAYS,
+    Name,
+)
 from deid.replacement.numerals import NUMERAL, NUMERAL_WORDS, read_numeral, write_numeral
 
 __all__ = ["Token", "tokenize_date"]
@@ -129,7 +138,7 @@ def tokenize_date(text: str, *, spanish: bool = False) -> tuple[Token, ...] | No
             return (_plain(plain),)
         if text.isalpha():
             key = name_key(text)
-            if key not in HOLIDAY_WORDS and key not in NUMERAL_WORDS:
+            if text.lower() not in HOLIDAYS_OF_ONE_WORD and key not in NUMERAL_WORDS:
                 word = _of_word(key, text, 0, MONTHS["es" if spanish else "en"])
                 return (word,) if word is not None else () if key in FILLERS else None
     for pattern, build in _WHOLE if text[:1].isdecimal() else ():

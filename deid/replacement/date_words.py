@@ -13,6 +13,7 @@ from deid.identity import name_key
 __all__ = [
     "FILLERS",
     "HOLIDAY",
+    "HOLIDAYS_OF_ONE_WORD",
     "HOLIDAY_WORDS",
     "MONTHS",
     "SEASONS",
@@ -222,6 +223,10 @@ HOLIDAY = re.compile(
 
 HOLIDAY_WORDS = frozenset(name_key(w) for n in _NAMES for w in re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?", n) if len(w) > 2)
 """Keys of words of holidays: a text without any of them names none."""
+
+
+HOLIDAYS_OF_ONE_WORD = frozenset(n.lower() for n in _NAMES if n.isalpha())
+"""Names of holidays that are one word, in lower case."""
 
 
 def holiday_of(text: str) -> Holiday:
