@@ -43,7 +43,9 @@ def test_check(check: str, good: list[str], bad: list[str]) -> None:
 
 @given(
     st.from_regex(
-        r"(\([2-9][0-9]{2}\) ?|[2-9][0-9]{2}[-. ])[0-9]{3}[-. ][0-9]{4}", fullmatch=True, alphabet="0123456789-. ()"
+        r"(\([2-9][0-9]{2}\) ?|[2-9][0-9]{2}[-. ])[0-9]{3}[-. ][0-9]{4}|0?[1-9]( ?[0-9]){8,9}",
+        fullmatch=True,
+        alphabet="0123456789-. ()",
     )
 )
 def test_numbers_in_plain_form_are_possible_as_the_library_says_too(number: str) -> None:
