@@ -65,6 +65,7 @@ def recase(text: str, lexicon: Lexicon) -> str:
     classes, breaks, ways_of = lexicon.singly(view), view.breaks, _ways_of(lexicon, capitals)
     proper = _proper(view, classes, lexicon)
     pieces: list[str] = []
+    starts = view.starts
     last, inside = 0, False  # inside a sentence: behind a word of the same line
     for index, (word, kind) in enumerate(zip(view.strings, view.kinds, strict=True)):
         if kind <= NUMBER:
@@ -80,8 +81,9 @@ def recase(text: str, lexicon: Lexicon) -> str:
             written = ways[2] if inner else ways[1]
         inside = True
         if written != word:
-            pieces += text[last : view.starts[index]], written
-            last = view.ends[index]
+            start = starts[index]
+            pieces += text[last:start], written
+            last = start + len(word)
     pieces.append(text[last:])
     read = "".join(pieces)
     return read if len(read) == len(text) else text
@@ -233,6 +235,7 @@ def _is_name(view: View, classes: list[int], index: int) -> bool:
     return False
 
 
+@functools.lru_cache(maxsize=_REMEMBERED)
 def _title(word: str) -> str:
     """Return a word with a capital at its start and behind each hyphen and apostrophe."""
     return "".join(c.upper() if not i or not word[i - 1].isalpha() else c.lower() for i, c in enumerate(word))
