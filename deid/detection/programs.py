@@ -32,7 +32,7 @@ _LINE = OUTSIDE | 1 << ord("\n")
 
 
 class Do(enum.IntEnum):
-    """Instructions; ``deid/_programs.c`` has the same."""
+    """Instructions; ``deid/csrc/programs.c`` has the same."""
 
     ACCEPT = 0
     FAIL = 1

@@ -1,9 +1,9 @@
 """Decoding without expanding features: emission rows per token type and offset, then Viterbi or forward-backward.
 
 Each distinct token type gets one row of label scores per offset, the sum of the weights of its attributes; the
-emission scores of a document are sums of gathered rows plus its position attributes. The compiled
-route does all of it, from the text to the labels, in one call (``deid/_labeller.c``, ``deid/_walk.c``); the NumPy route
-below is its oracle, and what runs where nothing was compiled.
+emission scores of a document are sums of gathered rows plus its position attributes. The compiled route does all of it,
+from the text to the labels, in one call (``deid/csrc/labeller.c``, ``deid/csrc/walk.c``); the NumPy route below is its
+oracle, and what runs where nothing was compiled.
 """
 
 from __future__ import annotations

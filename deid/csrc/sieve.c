@@ -1,5 +1,5 @@
 /* Places where a match of each of many patterns may begin; the sets come from deid.detection.sieve. */
-#include "_programs.h"
+#include "programs.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Making a labeller of a model: its attributes, weights, features and lists are read, and the scale is chosen by which
  * scores become whole numbers; and what frees one. Its oracle is the NumPy route of deid.labeling.decoder.
  */
-#include "_labeller.h"
+#include "labeller.h"
 
 #include <float.h>
 #include <math.h>

@@ -3,7 +3,7 @@
  * Strings are looked up by their first characters, as many as the shortest of them has, eight at most; of each the last
  * eight bits count.
  */
-#include "_text.h"
+#include "text.h"
 
 #include <stdlib.h>
 #include <string.h>

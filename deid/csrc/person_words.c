@@ -1,7 +1,7 @@
 /* Words of persons' names in running text: which can be parts of one, and how far a name reaches. The rules are those of
- * deid.detection.person_words, whose functions of the same names are the reference; those that all ask are in _names.h.
+ * deid.detection.person_words, whose functions of the same names are the reference; those that all ask are in names.h.
  */
-#include "_names.h"
+#include "names.h"
 
 enum { MOST_NAMES = 6, MOST_INITIALS = 3 };
 

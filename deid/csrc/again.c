@@ -2,7 +2,7 @@
  *
  * Nearly all words of a text are none of those that are looked for: a table of their hashes says so first.
  */
-#include "_labeller.h"
+#include "labeller.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/* The labeller: a document's text in, the label scores of its tokens or the best path out; described in _labeller.c. */
+/* The labeller: a document's text in, the label scores of its tokens or the best path out; described in labeller.c. */
 #ifndef DEID_LABELLER_H
 #define DEID_LABELLER_H
 
-#include "_text.h"
+#include "text.h"
 
 enum { MAX_OFFSETS = 16, MAX_PREFIX = 16, LARGEST_LABELS = 256, PLACES = 6 };
 enum { BLOCK = 16, AT_ONCE = 32, BRIEF_BITS = 13, MOST_BODIES = 39, MOST_PATTERNS = 24, FARTHEST = 1000 };
@@ -47,7 +47,7 @@ typedef struct {
     Names attributes;
     int32_t *weight_begin, *weight_label; /* sparse rows of weights, one an attribute */
     double *weight;
-    Lined transition, lag; /* from x to, padded, in whole numbers; see _walk.c */
+    Lined transition, lag; /* from x to, padded, in whole numbers; see walk.c */
     double *prior;
     int offsets, offset[MAX_OFFSETS], zero, reach; /* which offset is 0; the largest one to either side */
     Family *family;
@@ -75,7 +75,7 @@ typedef struct {
     Names row_names; /* attributes of each row: types with the same attributes share it */
     Bytes row_name;
     int32_t *single_row; /* per attribute: row of it alone, for position attributes, or NOT_BUILT */
-    Py_buffer table; /* the block that the following and all that never changes lie in; see _frozen.c */
+    Py_buffer table; /* the block that the following and all that never changes lie in; see frozen.c */
     struct {
         Names types, row_names;
         const Type *type;
@@ -111,7 +111,7 @@ typedef struct {
 
 enum { NOT_BUILT = -1 };
 
-/* _features.c */
+/* features.c */
 int32_t labeller_type(Labeller *self, const uint32_t *text, Py_ssize_t size);
 int labeller_build(Labeller *self, int32_t type, const uint32_t *edge_or_text, Py_ssize_t size);
 int put_shape(Bytes *out, const Alphabet *alphabet, const uint32_t *text, Py_ssize_t size, int longest, int brief);
@@ -119,23 +119,23 @@ int put_shape(Bytes *out, const Alphabet *alphabet, const uint32_t *text, Py_ssi
 void labeller_forget_rows(Labeller *self);
 void labeller_add_weights(const Labeller *self, double *sum, int32_t attribute, double value);
 
-/* _model.c */
+/* model.c */
 int labeller_init(PyObject *object, PyObject *args, PyObject *named);
 void labeller_dealloc(PyObject *object);
 int32_t labeller_whole(const Labeller *self, double score, int32_t most);
 void labeller_round(const Labeller *self, const double *score, int32_t *out);
 
-/* _frozen.c */
+/* frozen.c */
 PyObject *labeller_frozen(PyObject *self, PyObject *unused);
 int labeller_thaw(Labeller *self, PyObject *table);
 void labeller_release(Labeller *self);
 
-/* _walk.c */
+/* walk.c */
 Py_ssize_t labeller_rows_at_once(const Labeller *self);
 int labeller_ready(Labeller *self, Py_ssize_t first, Py_ssize_t last);
 int labeller_best(Labeller *self, uint8_t *path, int outside, double bias);
 
-/* _context.c */
+/* context.c */
 int labeller_places(Labeller *self, const uint32_t *text);
 int labeller_phrases(Labeller *self);
 int labeller_add_list(Labeller *self, Py_ssize_t list, PyObject *items, int exception);

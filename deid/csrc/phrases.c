@@ -3,7 +3,7 @@
  * The words of phrases are numbered, and the phrases are a trie of these numbers. Which number a word of a text has is
  * remembered by the number that the viewer gave it, so that a text is matched without a look at its characters.
  */
-#include "_labeller.h"
+#include "labeller.h"
 
 #include <stdlib.h>
 #include <string.h>

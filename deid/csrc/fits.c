@@ -1,6 +1,6 @@
 /* Tells what cannot stand at places of a text; the programs come from deid.detection.fields. */
-#include "_labeller.h"
-#include "_programs.h"
+#include "labeller.h"
+#include "programs.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Which spans overlap, and how far they raise each other; the oracle is the Python route of deid.detection.overlaps. */
-#include "_labeller.h"
+#include "labeller.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Position features of the labeller: phrases of word lists, places in lines and chunks. */
-#include "_labeller.h"
+#include "labeller.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * functions of the same names are the reference (`is_clinician` is its category_of; where a sentence starts is told by
  * deid.detection.view).
  */
-#include "_names.h"
+#include "names.h"
 
 static double least_of(double a, double b)
 {

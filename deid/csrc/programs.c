@@ -1,5 +1,5 @@
 /* Runs the programs of deid.detection.programs, which says what they mean. */
-#include "_programs.h"
+#include "programs.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * What a character is (letter, digit, its lower case) is asked of Python, a page of 256 characters at a time and only
  * once, so that these loops agree with the reference in every Unicode version.
  */
-#include "_text.h"
+#include "text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * Strings, folded strings and kinds are made once for each distinct word and shared by all its places. Python says what
  * they are, so that both routes agree.
  */
-#include "_scene.h"
-#include "_text.h"
+#include "scene.h"
+#include "text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * Whether a word or a stretch looks misread is asked of Python, a word once.
  */
-#include "_labeller.h"
+#include "labeller.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * that map the same file share its memory; what they meet beyond it is their own. A block is for the machine and the
  * build that wrote it; who hands it over has to see that it is whole (deid.cache does).
  */
-#include "_labeller.h"
+#include "labeller.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
-/* What _person_words.c, _evidence.c and _names.c share: the bits and words that names are told by, and a run of words. */
+/* What person_words.c, evidence.c and names.c share: the bits and words that names are told by, and a run of words. */
 #ifndef DEID_NAMES_H
 #define DEID_NAMES_H
 
-#include "_scene.h"
+#include "scene.h"
 
 #include <string.h>
 
@@ -63,13 +63,13 @@ static inline int is_initial(const Persons *n, const Scene *s, Py_ssize_t i)
     return scene_kind(s, i) == UPPER || (s->quiet && !scene_says(s, i, n->name_of_no_initial));
 }
 
-/* _person_words.c; where these find no run, nothing is to be read from it. */
+/* person_words.c; where these find no run, nothing is to be read from it. */
 int persons_name_word(const Persons *n, const Scene *s, Py_ssize_t i, int relaxed);
 int persons_read_run(const Persons *n, const Scene *s, Py_ssize_t i, int relaxed, Run *run);
 int persons_read_last_first(const Persons *n, const Scene *s, Py_ssize_t i, int relaxed, Run *run);
 int persons_credential_follows(const Persons *n, const Scene *s, Py_ssize_t i);
 
-/* _evidence.c; a vetoed run has no source. */
+/* evidence.c; a vetoed run has no source. */
 int persons_starts_sentence(const Persons *n, const Scene *s, Py_ssize_t i);
 int persons_vetoed(const Scene *s, const Run *run);
 int persons_verb_follows(const Persons *n, const Scene *s, Py_ssize_t i);

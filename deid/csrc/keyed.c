@@ -1,7 +1,7 @@
 /* Keyed numbers and permutations; the oracle is the Python route of deid.replacement.permutation, which has BLAKE2b of
  * hashlib. BLAKE2b as RFC 7693 describes it, with a key and a digest of 64 bytes.
  */
-#include "_text.h"
+#include "text.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * An attribute is written into a scratch buffer and looked up among the attributes that have weights; most are not
  * there. The scores of a token's type are summed once for each offset and kept as a row.
  */
-#include "_labeller.h"
+#include "labeller.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Characters, names and tokens for the compiled loops; described in _text.c. */
+/* Characters, names and tokens for the compiled loops; described in text.c. */
 #ifndef DEID_TEXT_H
 #define DEID_TEXT_H
 

@@ -1,9 +1,9 @@
 /* The best path: label scores in whole numbers and Viterbi in one pass over the items of a document.
  *
  * Scores are doubles times a power of two, rounded once a row, so that sums are exact whatever their order and the
- * labels are the same on every machine. `measure_scale` in _model.c chooses the power so that no sum can overflow.
+ * labels are the same on every machine. `measure_scale` in model.c chooses the power so that no sum can overflow.
  */
-#include "_labeller.h"
+#include "labeller.h"
 
 #include <stdlib.h>
 #include <string.h>

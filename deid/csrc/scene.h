@@ -1,4 +1,4 @@
-/* A text as the grammars see it; described in _scene.c. */
+/* A text as the grammars see it; described in scene.c. */
 #ifndef DEID_SCENE_H
 #define DEID_SCENE_H
 

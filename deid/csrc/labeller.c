@@ -1,10 +1,10 @@
-/* The labeller: tokens, features, scores and the best path of a document in one call; how one is made is in _model.c.
+/* The labeller: tokens, features, scores and the best path of a document in one call; how one is made is in model.c.
  *
  * Its oracle is the NumPy route of deid.labeling.decoder. Rows of scores are kept per token type and offset, in whole
- * numbers for the best path (_walk.c) or in double precision for scores; they are built when a type is first met and
+ * numbers for the best path (walk.c) or in double precision for scores; they are built when a type is first met and
  * dropped when there are too many.
  */
-#include "_labeller.h"
+#include "labeller.h"
 
 #include <stdlib.h>
 #include <string.h>

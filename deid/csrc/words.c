@@ -1,5 +1,5 @@
 /* Words near a match; the oracle is the expression of deid.detection.patterns.holds_word. */
-#include "_text.h"
+#include "text.h"
 
 #include <stdlib.h>
 #include <string.h>

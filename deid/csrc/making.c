@@ -3,7 +3,7 @@
  * The class stays what it is: only the call of it is answered here, by writing the arguments into the slots. A call that
  * does not fit (an argument missing, unknown or given twice) goes the ordinary way, which says what is wrong.
  */
-#include "_text.h"
+#include "text.h"
 
 #include <structmember.h>
 

@@ -3,8 +3,8 @@
  * What the grammars ask of a word lies in plain arrays, so that a question costs a look into one of them. Lists that
  * Python owns are never trusted to have kept their length.
  */
-#include "_scene.h"
-#include "_text.h"
+#include "scene.h"
+#include "text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  * any loop. Sums run in a fixed order and no operation is contracted (-ffp-contract=off), so that results do not depend
  * on how wide the machine's vectors are.
  */
-#include "_labeller.h"
-#include "_scene.h"
+#include "labeller.h"
+#include "scene.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 #ifndef DEID_PROGRAMS_H
 #define DEID_PROGRAMS_H
 
-#include "_text.h"
+#include "text.h"
 
 /* What a text is made of for programs: ASCII, what is outside of it, what equals an ASCII letter but for case, others. */
 enum { OTHER = 128, OUTSIDE = 129, WILD = 130 };

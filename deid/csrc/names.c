@@ -1,10 +1,10 @@
 /* Names of persons in running text, initials, and names behind labels; and the type by which Python asks for these and
- * for what _person_words.c tells. The rules are those of deid.detection.names, whose functions are the reference.
+ * for what person_words.c tells. The rules are those of deid.detection.names, whose functions are the reference.
  *
  * A run lies on the stack, so that the many that are no names cost nothing but the look at their words. An error (a
  * vocabulary without a list that is asked for) is left set by whoever meets it and noticed at the end.
  */
-#include "_names.h"
+#include "names.h"
 
 static int may_start(const Persons *n, const Scene *s, Py_ssize_t i)
 {
