@@ -16,7 +16,7 @@ from deid.compiled import native, quick
 from deid.detection import expressions, programs
 from deid.detection.checks import CHECKS
 from deid.detection.expressions import Unknown, parse
-from deid.detection.patterns import Context, compiled_of
+from deid.detection.patterns import Context, compiled_of, too_slow
 from deid.detection.programs import Programs
 from deid.detection.view import View, words_of
 from deid.dictionaries import Dictionary, fold, load_dictionary
@@ -70,7 +70,10 @@ class Field:
     def value_at(self, text: str, start: int) -> Span | None:
         """Return the value that starts at an offset, if there is one."""
         match, value, check, source = self._ready or self._prepare()
-        found = match(text, start)
+        try:
+            found = match(text, start)
+        except TimeoutError:
+            raise too_slow(self.name) from None
         if found is None:
             return None
         first, last = found.span(value)

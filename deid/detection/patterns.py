@@ -15,7 +15,7 @@ from deid.detection.checks import CHECKS
 from deid.document import Span
 from deid.errors import DetectionError
 
-__all__ = ["ANCHORS", "Context", "Haystack", "Pattern", "compiled_of", "holds_word", "spans_of", "timed"]
+__all__ = ["ANCHORS", "Context", "Haystack", "Pattern", "compiled_of", "holds_word", "spans_of", "timed", "too_slow"]
 __all__ += ["words_expression"]
 
 _SECONDS, _SECONDS_PER_CHARACTER = 20.0, 1e-5
@@ -220,7 +220,7 @@ def _watched(name: str, text: str, places: Sequence[int]) -> Iterator[int]:
     for count, place in enumerate(places, 1):
         yield place
         if not count % _MANY and time.monotonic() > stop:
-            raise _too_slow(name)
+            raise too_slow(name)
 
 
 def timed(name: str, compiled: Any, text: str) -> list[Any]:
@@ -228,14 +228,15 @@ def timed(name: str, compiled: Any, text: str) -> list[Any]:
     try:
         return list(compiled.finditer(text, timeout=_limit(text)))
     except TimeoutError:
-        raise _too_slow(name) from None
+        raise too_slow(name) from None
 
 
 def _limit(text: str) -> float:
     return _SECONDS + _SECONDS_PER_CHARACTER * len(text)
 
 
-def _too_slow(name: str) -> DetectionError:
+def too_slow(name: str) -> DetectionError:
+    """Return the error of an expression that met its time limit."""
     return DetectionError(
         f"pattern {name} did not finish within its time limit",
         "the pattern is not linear on this text: correct it, or split the document",
