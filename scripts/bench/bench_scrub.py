@@ -76,6 +76,7 @@ def scrub(pipeline: Pipeline, documents: Iterator[Document]) -> tuple[float, int
 def growth(pipeline: Pipeline, documents: list[Document]) -> None:
     """Print the cost a byte as notes grow, and the memory as the archive does."""
     whole = "\n\n".join(d.text for d in documents)
+    scrub(pipeline, iter(documents))  # what is remembered of words is, for all lengths
     print(f"{'note':>9}{'us/KB':>9}")
     for size in (1_000, 10_000, 100_000, 1_000_000):
         # the same characters in notes of another length
