@@ -87,6 +87,10 @@ def mapped(kind: str, sources: Iterable[bytes], make: Callable[[], bytes] | None
     kept = _map(path)
     if kept is None and make is not None:
         with suppress(OSError):
+            # before anything is computed: a table that cannot be kept is of no use
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not os.access(path.parent, os.W_OK):
+                return None
             table = make()
             kept = _map(path)  # of a worker that was faster
             if kept is None:

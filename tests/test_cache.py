@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from deid.cache import cache_folder, cached
+from deid.cache import cache_folder, cached, mapped
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +71,26 @@ def test_a_folder_that_cannot_be_made_costs_nothing_but_time(tmp_path, monkeypat
     make = Maker(b"right")
     assert cached("kind", [b"source"], make) == cached("kind", [b"source"], make) == (b"right",)
     assert make.calls == 2
+
+
+def test_a_table_to_be_mapped_is_computed_once_and_only_where_it_can_be_kept(folder, tmp_path, monkeypatch):
+    calls = []
+
+    def make():
+        calls.append(1)
+        return b"abc" * 1000
+
+    assert mapped("kind", [b"source"]) is None  # nobody makes it
+    for _ in range(3):
+        found = mapped("kind", [b"source"], make)
+        assert found is not None
+        assert found.readonly
+        assert bytes(found) == b"abc" * 1000
+    assert len(calls) == 1
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert mapped("kind", [b"source"], make) is None
+    assert len(calls) == 1
 
 
 def test_old_tables_go(folder):
