@@ -57,7 +57,7 @@ TEXTS = st.lists(st.sampled_from(LABELS) | st.sampled_from(PIECES) | st.text(max
 
 @needs_native
 @pytest.mark.parametrize("language", sorted(FINDERS))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(text=TEXTS)
 def test_both_routes_find_the_same(language, text):
     finder, view = FINDERS[language], view_of(text)

@@ -23,7 +23,7 @@ SPANS = st.builds(
 POSTS = st.lists(st.tuples(st.integers(0, 3), SPANS), max_size=30)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(POSTS)
 def test_spans_raise_each_other_as_far_as_they_speak_for_each_other(posts):
     ordered, scores = weigh(posts)
@@ -40,7 +40,7 @@ def test_spans_raise_each_other_as_far_as_they_speak_for_each_other(posts):
         assert score == (pytest.approx(1 - rest, abs=1e-4) if others else span.score)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(SPANS, max_size=30))
 def test_what_was_accepted_stays_covered_once(spans):
     decided = decide(spans)
@@ -50,7 +50,7 @@ def test_what_was_accepted_stays_covered_once(spans):
 
 
 @pytest.mark.skipif(native is None, reason="the compiled module is not there")
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(POSTS)
 def test_both_routes_agree(posts):
     spans = [span for _, span in posts]
@@ -74,7 +74,7 @@ def everything(spans):
     return [(s.start, s.end, s.category, s.id, s.source, s.score, s.attributes) for s in spans]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.lists(st.tuples(st.integers(0, 2), FEW), max_size=20), st.randoms(use_true_random=False))
 def test_spans_without_the_superfluous_decide_the_same(posts, random):
     posts, scores = weigh(posts)

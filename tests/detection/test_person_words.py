@@ -53,7 +53,7 @@ def both(text):
 
 
 @compiled_only
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(NOTES)
 def test_both_routes_find_the_same_names(text):
     compiled, plain = both(text)

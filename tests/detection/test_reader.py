@@ -24,7 +24,7 @@ def by_python(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(module, "native", None)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TEXTS)
 def test_what_may_be_misread(text):
     small, mixed = misreading._suspects(text, LEXICON)
@@ -35,7 +35,7 @@ def test_what_may_be_misread(text):
         assert misreading.decipher(text, LEXICON) == read
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(TEXTS, st.integers(-3, 90))
 def test_letters(text, stop):
     stop = max(stop, 0)
@@ -46,7 +46,7 @@ def test_letters(text, stop):
         assert casing.silent(text) == how
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TEXTS)
 def test_normalizing(text):
     odd, normal = normalize._odd(text), normalize.normalize(text)

@@ -31,7 +31,7 @@ def questions(scene):
 
 
 @compiled_only
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(NOTES)
 def test_both_routes_answer_alike(text):
     seen = scene_in(text)

@@ -30,7 +30,7 @@ PIECES = st.sampled_from(CASES) | st.sampled_from(
 
 
 @needs_native
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.lists(PIECES, max_size=12), st.integers(0, 20), st.sampled_from([str, str.upper, str.lower, str.title]))
 def test_the_shipped_patterns_find_what_a_scan_of_the_whole_text_finds(pieces, cut, case):
     text = case("".join(pieces)[cut:])
@@ -69,7 +69,7 @@ ALPHABET = st.text(alphabet="abcdjnxyzqukvsi KSage019-.@\n\t\x1c\u017f\u212a\u01
 @needs_native
 @pytest.mark.parametrize("ignore_case", [False, True])
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=ALPHABET)
 def test_every_match_starts_at_a_place_that_passes(expression, ignore_case, text):
     sieve = sieve_of(expression, ignore_case)
@@ -108,7 +108,7 @@ NEEDS = [("ab", "bcd"), (), ("@",), ("abcde", "été"), ("aaaa",), ("cab", "-")]
 
 
 @needs_native
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text("abcdeA@-é\u0130", max_size=40))
 def test_what_patterns_need_is_found_at_once_as_one_by_one(text):
     sieve = native.Sieve(*sieve_tables([(".", False)] * len(NEEDS)), *needs_tables(NEEDS), BEFORE, AFTER)
@@ -120,7 +120,7 @@ WORDS = ("ab", "b a", "(a", "_a", "a_", "é", "b)", "a1", "kk", "A")
 
 
 @needs_native
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(
     st.lists(st.sampled_from([*WORDS, "a", "B", "_", "1", " ", ".", "\u212a", "ß"]), max_size=8).map("".join),
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(tuple),
@@ -209,7 +209,7 @@ PARTS = st.recursive(
 
 
 @needs_native
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(PARTS, st.booleans(), st.text(alphabet="abkAK1 \n\x1cé\u212a", max_size=12))
 def test_no_program_fails_where_its_expression_matches(expression, ignore_case, text):
     compiled = regex.compile(expression, regex.IGNORECASE if ignore_case else 0)

@@ -46,7 +46,7 @@ TEXTS = st.lists(WORDS | st.text(max_size=6), max_size=30).map("".join)
 
 
 @pytest.mark.skipif(native is None, reason="the compiled module is not there")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TEXTS)
 def test_both_routes_agree(text):
     compiled = view_of(text)
@@ -56,7 +56,7 @@ def test_both_routes_agree(text):
 
 
 @pytest.mark.skipif(native is None, reason="the compiled module is not there")
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(TEXTS)
 def test_both_routes_find_the_same_classes(text):
     words, seen = lexicon.load_lexicon("en"), view_of(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import microdata
 
@@ -73,7 +73,6 @@ CELLS = ["*", "1", "2", "3", "4", "[1-2]", "[2-3]", "[2-4]", "{1,4}", "{2,3}", "
 TREE = hierarchy_from_rows([("1", "low", "*"), ("2", "low", "*"), ("3", "high", "*"), ("4", "high", "*")], "n")
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(CELLS), min_size=1), st.lists(st.sampled_from(CELLS), min_size=1))
 def test_cells_overlap_when_they_share_a_value(left: list[str], right: list[str]) -> None:
     found = overlap_table(left, right, TREE)

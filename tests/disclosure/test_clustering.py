@@ -38,7 +38,7 @@ def test_the_worked_example(method: Callable[..., np.ndarray]) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 @given(st.integers(0, 10_000), st.sampled_from([2, 3, 5]), st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_every_group_satisfies_the_constraint(
     method: Callable[..., np.ndarray], seed: int, k: int, diverse: bool
 ) -> None:
@@ -76,7 +76,7 @@ def test_clusters_lose_less_than_mondrian_on_adult(shared_data) -> None:
 
 
 @given(st.integers(0, 10_000), st.sampled_from([1, 2, 4]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_kk_boxes_pass_the_verifier(seed: int, k: int) -> None:
     table = random_table(30, seed)
     coded = encode(table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import microdata
 
@@ -87,7 +87,6 @@ COVERED = {
 }
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(AGES | st.none(), st.sampled_from(["M", "F", "*"])), min_size=1, max_size=8),
     st.lists(st.tuples(st.sampled_from([1, 2, 3, 4, None]), st.sampled_from("MF")), min_size=1, max_size=10),

@@ -67,7 +67,7 @@ def test_five_rows_of_one_person_are_one_person() -> None:
 
 
 @given(st.integers(0, 10_000), st.sampled_from(sorted(MODELS)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_union_of_two_good_groups_is_good(seed: int, name: str) -> None:
     constraint, _ = MODELS[name]
     coded = encode(random_table(40, seed))

@@ -29,7 +29,7 @@ CONSTRAINTS = [
     st.sampled_from([0, 40]),
     st.booleans(),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_every_group_satisfies_the_constraint(
     seed: int, constraint: object, rounds: int, persons: int, missing: bool
 ) -> None:
@@ -59,7 +59,7 @@ def test_a_rare_value_does_not_keep_a_common_one_general() -> None:
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.1, 0.2, 0.4]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_joining_complements_makes_all_groups_close(seed: int, t: float) -> None:
     coded = encode(random_table(100, seed))
     model = TCloseness(t, "disease")

@@ -45,7 +45,7 @@ def textbook(ages: list[int], others: list[int], k: int) -> set[frozenset[int]]:
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(6, 60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_it_cuts_as_the_textbook_does(seed: int, k: int, rows: int) -> None:
     import pandas as pd
 
@@ -60,7 +60,7 @@ def test_it_cuts_as_the_textbook_does(seed: int, k: int, rows: int) -> None:
 
 
 @given(st.integers(0, 10_000), st.sampled_from([2, 3, 5, 10]), st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_collapsed_rows_give_the_same_groups(seed: int, k: int, hierarchical: bool) -> None:
     coded = encode(random_table(200, seed, missing=0.1))
     small, ids = coded.collapse()

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import microdata
 
@@ -42,7 +42,6 @@ def test_noise_keeps_means_and_adds_its_variance() -> None:
     assert (noisy != add_noise(values, 0.5, seed=4)).any()
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=40), st.integers(0, 5))
 def test_swapping_keeps_the_distribution(values: list[int], seed: int) -> None:
     column = np.array(values)
@@ -77,7 +76,6 @@ def test_microaggregation_groups_what_is_near() -> None:
         microaggregation_groups(np.array([[1.0], [np.nan]]), 1)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=30), st.integers(1, 5))
 def test_groups_have_k_to_2k_less_1_rows(rows: list[tuple[int, int]], k: int) -> None:
     if len(rows) >= k:

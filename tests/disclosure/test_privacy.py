@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import NINE, microdata
 
@@ -140,7 +140,6 @@ def _transport(p: np.ndarray, q: np.ndarray, cost: np.ndarray) -> float:
     return float(linprog(cost.ravel(), A_eq=rows, b_eq=np.concatenate([p, q])).fun)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(sorted(TREE.leaves()))), min_size=2, max_size=12))
 def test_distances_are_those_of_the_transport_problem(rows: list[tuple[str, str]]) -> None:
     table = microdata(rows, "q disease!", hierarchies={"disease": TREE})
@@ -257,7 +256,6 @@ def test_unusable_parameters() -> None:
 CELLS = st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from([1, 2]), st.sampled_from("vwxyz"))
 
 
-@settings(deadline=None)
 @given(st.lists(CELLS, min_size=1, max_size=25))
 def test_levels_are_those_of_the_definitions(rows: list[tuple[str | None, int, str]]) -> None:
     table = microdata(rows, "p q s!")
@@ -283,7 +281,6 @@ def test_levels_are_those_of_the_definitions(rows: list[tuple[str | None, int, s
     assert t_closeness(table, "s", 1, "ordered").ok
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9)), min_size=1, max_size=20), st.integers(0, 4))
 def test_numeric_models_are_those_of_the_definitions(rows: list[tuple[str, int]], epsilon: int) -> None:
     table = microdata(rows, "q s!")
@@ -296,7 +293,6 @@ def test_numeric_models_are_those_of_the_definitions(rows: list[tuple[str, int]]
     assert range_diversity(table, "s", epsilon / 9, 1).level == pytest.approx(share)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("pqr"), st.sampled_from("xyz")), min_size=1))
 def test_persons_are_counted_once(rows: list[tuple[str, str, str]]) -> None:
     table = microdata(rows, "q who. s!", person="who")
@@ -328,7 +324,6 @@ def test_hierarchy_of_one_level_is_the_equal_distance() -> None:
     assert class_distances(counts, "hierarchical", flat) == pytest.approx(class_distances(counts, "equal"))
 
 
-@settings(deadline=None)
 @given(st.lists(CELLS, min_size=1, max_size=25))
 def test_any_table_meets_the_weakest_level_of_every_model(rows: list[tuple[str | None, int, str]]) -> None:
     table = microdata(rows, "p q s!")

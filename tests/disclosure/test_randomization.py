@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deid.disclosure.randomization import (
@@ -55,7 +55,6 @@ def test_posterior_by_bayes() -> None:
 PRIORS = st.lists(st.integers(1, 9), min_size=2, max_size=6)
 
 
-@settings(deadline=None)
 @given(PRIORS, st.floats(1, 20), st.floats(0.05, 0.4))
 def test_levels_are_those_of_all_properties(weights: list[int], gamma: float, rho1: float) -> None:
     prior = np.array(weights) / sum(weights)

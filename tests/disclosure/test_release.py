@@ -33,7 +33,7 @@ ASKED = [
 
 @pytest.mark.parametrize("method", sorted(METHODS))
 @given(st.integers(0, 10_000), st.sampled_from([2, 3, 5, 10]))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_published_values_cover_the_originals_and_rows_are_counted(method: str, seed: int, k: int) -> None:
     table = random_table(50, seed, missing=0.06)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import NINE, microdata
 
@@ -83,7 +83,6 @@ def test_notes_of_one_person_are_no_crowd() -> None:
 ROWS = st.lists(st.tuples(st.sampled_from(["a", "b"]), st.integers(1, 4)), min_size=1, max_size=12)
 
 
-@settings(deadline=None)
 @given(ROWS, ROWS)
 def test_order_of_risks(patients: list[tuple[str, int]], others: list[tuple[str, int]]) -> None:
     release = microdata([(name, "[1-2]" if n < 3 else "[3-4]") for name, n in patients], "q n")
@@ -154,7 +153,6 @@ def test_the_same_release_twice_discloses_no_more() -> None:
         composition_attack(first, microdata([("F", "Flu")], "sex disease!"), "disease")
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 8), st.sampled_from("MF"), st.sampled_from("xyz")), min_size=2, max_size=12))
 def test_composition_by_hand(rows: list[tuple[int, str, str]]) -> None:
     releases = []

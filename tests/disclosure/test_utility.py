@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import microdata
 
@@ -136,7 +136,6 @@ def test_precision_of_queries() -> None:
 AGES = st.lists(st.integers(20, 60), min_size=4, max_size=20)
 
 
-@settings(deadline=None)
 @given(AGES, st.integers(1, 4))
 def test_an_unchanged_table_loses_nothing_and_wider_boxes_lose_more(ages: list[int], width: int) -> None:
     original = microdata([(age,) for age in ages], "age")

@@ -66,7 +66,7 @@ def test_parts_of_parts(ledger: Ledger) -> None:
     assert spend(ledger, 0.1, "e", ("sex", "M"), ("year", "1")) == NANO // 10
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(
         st.tuples(

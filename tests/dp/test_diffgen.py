@@ -12,7 +12,7 @@ from deid.dp.noise import SeededNoise
 from deid.errors import ConfigError
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 999), st.integers(1, 12))
 def test_groups_are_a_grid_over_the_cube(seed: int, rounds: int) -> None:
     points = np.random.default_rng(seed).integers(0, [6, 2, 9], (200, 3))

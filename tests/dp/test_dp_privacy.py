@@ -59,7 +59,7 @@ class RecordingNoise(SeededNoise):
         return super().choose(scores, sensitivity, epsilon)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.sampled_from(sorted(set(METHODS) - {"privtree"})),
     ROWS,
@@ -195,7 +195,7 @@ def test_the_odds_test_has_power() -> None:
     assert upper_log_ratio(*seen, 6000, 0.001) > 1.0
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=25), st.floats(0.05, 4), st.integers(1, 3))
 def test_decisions_of_privtree_lose_at_most_their_epsilon(counts: list[int], epsilon: float, distance: int) -> None:
     """On any path of boxes with falling counts, all split or all but the last: the log odds of neighbours add up to
@@ -221,7 +221,7 @@ def test_decisions_of_privtree_lose_at_most_their_epsilon(counts: list[int], eps
     st.lists(st.tuples(st.integers(0, 3), st.sampled_from("xy"), st.integers(0, 4)), max_size=15),
     st.lists(st.tuples(st.integers(0, 3), st.sampled_from("xyz")), min_size=1, max_size=8),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_parts_together_move_by_no_more_than_one_unit_may(
     others: list[tuple[int, str, int]], own: list[tuple[int, str]]
 ) -> None:

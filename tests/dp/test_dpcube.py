@@ -55,7 +55,7 @@ def covered(boxes: Boxes) -> np.ndarray:
     return seen
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 999), st.sampled_from(["printed", "weighted", "uniformity", "sse"]), st.floats(0.01, 2))
 def test_boxes_cover_every_cell_once(seed: int, gain: str, threshold: float) -> None:
     """Algorithm 3 as printed loses the halves that cannot be split."""
@@ -84,7 +84,7 @@ def test_fusion_lowers_the_variance() -> None:
     assert boxes.variances[0] < dpcube(counts, 1.0, SeededNoise(0), mode="paper", cell_share=0.75).variances[0]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 999))
 def test_privtree_covers_every_cell_once_and_follows_the_data(seed: int) -> None:
     points = np.random.default_rng(seed).integers(0, [3, 40, 7], (300, 3))

@@ -34,7 +34,7 @@ def design(tables: list[tuple[Axes, float]]) -> tuple[np.ndarray, np.ndarray]:
     return matrix, np.concatenate([np.full(len(MATRICES[axes]), variance) for axes, variance in tables])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(TABLES, st.integers(0, 99))
 def test_is_generalized_least_squares_over_the_whole_table(tables: list[tuple[Axes, float]], seed: int) -> None:
     marginals = measured(tables, seed)
@@ -47,7 +47,7 @@ def test_is_generalized_least_squares_over_the_whole_table(tables: list[tuple[Ax
         np.testing.assert_allclose(fitted.table(axes).ravel(), MATRICES[axes] @ cube, atol=1e-8)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(TABLES, st.integers(0, 3))
 def test_variance_of_queries_is_that_of_least_squares(tables: list[tuple[Axes, float]], which: int) -> None:
     axes = tables[which % len(tables)][0]
@@ -64,7 +64,7 @@ def test_variance_of_queries_is_that_of_least_squares(tables: list[tuple[Axes, f
     assert draws >= 1 - 1e-9
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(TABLES, st.integers(0, 99))
 def test_projection_is_nonnegative_consistent_and_keeps_the_total(tables: list[tuple[Axes, float]], seed: int) -> None:
     marginals = [Marginal(m.axes, m.values - 3, m.variance) for m in measured(tables, seed)]

@@ -15,7 +15,7 @@ from deid.errors import ConfigError
 BACKENDS: list[Noise] = [OpenDPNoise(), SeededNoise(5)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 50), st.floats(1e-3, 20))
 def test_opendp_confirms_every_scale(sensitivity: int, epsilon: float) -> None:
     import opendp.prelude as dp

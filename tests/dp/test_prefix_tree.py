@@ -65,7 +65,7 @@ class Recording(SeededNoise):
         return super().laplace(values, scale)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(SEQUENCES, st.sampled_from(["improved", "paper"]))
 def test_without_noise_all_prefix_counts_are_exact_to_the_height(sequences: list[tuple[int, ...]], mode: str) -> None:
     tree = grow(codes_of(sequences), 3, [20.0] * 4, NoNoise(), threshold=1e-9, mode=mode)
@@ -77,7 +77,7 @@ def test_without_noise_all_prefix_counts_are_exact_to_the_height(sequences: list
         assert model.distribution(length).sum() == pytest.approx(len(sequences))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(SEQUENCES, st.tuples(*[st.integers(0, 2)] * 3), st.integers(0, 99), st.sampled_from(["improved", "paper"]))
 def test_one_sequence_costs_at_most_epsilon_on_its_path(
     sequences: list[tuple[int, ...]], other: tuple[int, ...], seed: int, mode: str

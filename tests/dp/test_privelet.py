@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deid.dp.models import WaveletModel
@@ -22,7 +22,6 @@ def test_transform_is_undone(power: int, axis: int, seed: int) -> None:
     np.testing.assert_array_equal(np.take(coefficients, 0, axis), values.sum(axis))
 
 
-@settings(deadline=None)
 @given(st.integers(0, 4), st.integers(0, 2), st.integers(0, 6))
 def test_one_row_changes_as_many_coefficients_as_stated(first: int, second: int, third: int) -> None:
     """Generalized sensitivity of the paper, lemma 2: (1 + log2 m) in each transformed dimension."""

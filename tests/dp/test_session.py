@@ -170,7 +170,7 @@ QUERIES = (
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.sampled_from(QUERIES), st.lists(ROW, max_size=8), st.lists(ROW, min_size=1, max_size=2), st.integers(0, 9))
 def test_neighbours_cost_at_most_epsilon(query: str, rows: list[Any], own: list[Any], seed: int) -> None:
     """A person with two rows more: the losses of all that enters the noise add up to at most epsilon."""

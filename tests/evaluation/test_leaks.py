@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deid.document import Document, Span
@@ -55,7 +55,6 @@ _spans = st.lists(st.tuples(st.integers(0, 19), st.integers(1, 8)), max_size=5).
 )
 
 
-@settings(deadline=None)
 @given(st.text("ab1_ -é", min_size=20, max_size=20), _spans, _spans)
 def test_leaks_equal_a_count_of_single_characters(text, gold, system) -> None:
     def inside(spans: tuple[Span, ...], offset: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deid.document import Document, Span
@@ -56,7 +56,6 @@ _marks = st.lists(st.tuples(st.integers(0, 19), st.integers(1, 8), st.sampled_fr
 )
 
 
-@settings(deadline=None)
 @given(_marks, _marks)
 def test_every_wrong_span_of_either_side_is_in_a_mistake(gold, system) -> None:
     """Each gold span that is not exact is told once; each wrong system span at least once; nothing right is told."""

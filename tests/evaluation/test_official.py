@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
@@ -60,7 +60,6 @@ def _one_place(draw: list[tuple[int, str]]) -> tuple[Span, ...]:
     return tuple(Span(0, end, category) for end, category in sorted(set(draw)))
 
 
-@settings(deadline=None)
 @given(*[st.lists(st.tuples(st.integers(1, 9), st.sampled_from("AB")), max_size=6)] * 2)
 def test_relaxed_matches_as_many_spans_as_any_assignment(gold, system) -> None:
     """Nested spans of one start are matched one to one, and no other matching gives more."""
@@ -143,7 +142,6 @@ def _apart(draw: st.DrawFn, length: int) -> tuple[Span, ...]:
     return tuple(Span(*pair, "A") for pair in pairs if draw(st.booleans()))
 
 
-@settings(deadline=None)
 @given(st.text("ab ,", min_size=12, max_size=12), _apart(12), _apart(12))
 def test_merged_equals_a_plain_reading_of_the_definition(text, gold, system) -> None:
     def joined(spans: tuple[Span, ...]) -> set[tuple[int, int]]:

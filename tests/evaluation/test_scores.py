@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deid.document import Document, Span
@@ -129,7 +129,6 @@ def _case(pair: tuple[Document, Document]) -> tuple[Case, ...]:
     return prepare(pair_documents([pair[0]], [pair[1]]).pairs).cases
 
 
-@settings(deadline=None)
 @given(_documents())
 def test_overlap_equals_looking_at_every_pair(pair) -> None:
     (case,) = _case(pair)
@@ -138,7 +137,6 @@ def test_overlap_equals_looking_at_every_pair(pair) -> None:
     assert _counts(score_overlap([case]).micro()) == (found, len(case.gold), right, len(case.system))
 
 
-@settings(deadline=None)
 @given(_documents())
 def test_token_scores_equal_scikit_learn_on_the_labels(pair) -> None:
     """The labels are those that the tagger is trained on; scikit-learn scores them independently."""

@@ -36,7 +36,7 @@ def test_a_unique_combination_is_joined_with_the_nearest() -> None:
     assert all(row[1] == "0/0" for row in result.rows)  # what is common stays
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(st.lists(st.sampled_from(VALUES), min_size=4, max_size=4), min_size=3, max_size=6),
     st.integers(1, 3),

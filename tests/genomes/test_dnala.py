@@ -53,7 +53,7 @@ def test_the_slides_example_exact_and_greedy() -> None:
     assert generalize_sequences(four, matching="greedy").cost == 6
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(2, 7), st.integers(1, 6), st.randoms(use_true_random=False))
 def test_every_release_holds_and_matching_is_optimal(count: int, sites: int, random: object) -> None:
     """Every released sequence occurs twice and covers its original; no pairing of an even number costs less."""
@@ -106,7 +106,7 @@ def test_fasta_round_trip_and_alignment(tmp_path: Path) -> None:
         read_fasta(path, unequal="refuse")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.text("ACGT", min_size=1, max_size=7), min_size=2, max_size=4))
 def test_alignment_keeps_the_sequences_and_is_optimal_for_two(letters: list[str]) -> None:
     """Without its gaps every row is its sequence; two sequences cost what brute force over all gap placings costs."""

@@ -56,7 +56,7 @@ def silent(error: BaseException) -> bool:
 
 
 @pytest.mark.parametrize("name", list(FORMATS))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_damaged_files_give_documents_or_silent_errors(name: str, data: st.DataObject) -> None:
     """Cut anywhere, or with a stretch overwritten: something is read or refused, and no message quotes the file."""
@@ -80,7 +80,7 @@ def test_damaged_files_give_documents_or_silent_errors(name: str, data: st.DataO
 
 
 @pytest.mark.parametrize("name", ["jsonl", "prodigy", "doccano", "labelstudio"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     record=st.dictionaries(
         st.sampled_from(["text", "id", "spans", "label", "entities", "data", "annotations", "predictions", SECRET]),
@@ -100,7 +100,7 @@ def test_records_of_any_shape_are_documents_or_errors(name: str, record: dict[st
 
 
 @pytest.mark.parametrize("name", list(FORMATS))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(content=st.binary(max_size=200))
 def test_any_bytes_are_documents_or_errors(name: str, content: bytes) -> None:
     format = FORMATS[name]

@@ -155,7 +155,7 @@ def test_characters_that_xml_lacks_are_refused_with_their_offset(character: str)
     assert caught.value.position == "offset 2"
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(document=documents(PLAIN, MARKUP, ids=True, attributes=True))
 def test_another_parser_reads_the_same(document: Document) -> None:
     """The standard library's ElementTree finds the text, the offsets and the types that were written."""

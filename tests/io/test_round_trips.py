@@ -39,33 +39,33 @@ def unique(found: list[Document]) -> list[Document]:
 
 
 @pytest.mark.parametrize("name", STANDOFF)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(collection=st.lists(documents(PLAIN, MARKUP), min_size=1, max_size=3).map(unique))
 def test_standoff_formats_carry_every_printable_text_and_any_overlap(name: str, collection: list[Document]) -> None:
     assert through(FORMATS[name], collection) == collection
 
 
 @pytest.mark.parametrize("name", INLINE)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(collection=st.lists(documents(PLAIN, MARKUP, overlapping=False), min_size=1, max_size=3).map(unique))
 def test_inline_formats_carry_every_printable_text(name: str, collection: list[Document]) -> None:
     assert through(FORMATS[name], collection) == collection
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(collection=st.lists(documents(PLAIN, MARKUP), min_size=1, max_size=3).map(unique))
 def test_physionet_carries_text_offsets_and_types(collection: list[Document]) -> None:
     assert through(FORMATS["physionet"], collection) == collection
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(document=documents(PLAIN, MARKUP))
 def test_brat_carries_text_and_spans_and_numbers_spans_without_ids(document: Document) -> None:
     numbered = document.with_spans(replace(span, id=f"T{n}") for n, span in enumerate(document.spans, 1))
     assert through(FORMATS["brat"], [document]) == [numbered]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(document=documents(PLAIN, MARKUP, ["\x00", "\x0b", "\x7f"]))
 def test_text_carries_every_text_that_does_not_look_binary(document: Document) -> None:
     bare = document.with_spans(())
@@ -73,20 +73,20 @@ def test_text_carries_every_text_that_does_not_look_binary(document: Document) -
 
 
 @pytest.mark.parametrize("name", ["i2b2-2014", "meddocan", "jsonl", "labelstudio", "parquet", "csv", "docbin"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(document=documents(PLAIN, ids=True, attributes=True))
 def test_ids_and_attributes_of_spans_are_carried(name: str, document: Document) -> None:
     assert through(FORMATS[name], [document]) == [document]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(document=documents(PLAIN, ids=True, attributes=True, overlapping=False))
 def test_i2b2_2006_carries_ids_and_attributes_of_spans(document: Document) -> None:
     assert through(FORMATS["i2b2-2006"], [document]) == [document]
 
 
 @pytest.mark.parametrize("name", [*JSON_LIKE, "parquet", "docbin"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     document=documents(
         PLAIN, metadata=st.dictionaries(st.text("kxyz é", min_size=1, max_size=4), json_values(), max_size=3)
@@ -96,7 +96,7 @@ def test_metadata_of_any_json_value_is_carried(name: str, document: Document) ->
     assert through(FORMATS[name], [document]) == [document]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     document=documents(
         PLAIN, MARKUP, metadata=st.dictionaries(st.text(min_size=1, max_size=4), st.text(max_size=5), max_size=3)
@@ -107,7 +107,7 @@ def test_csv_carries_metadata_of_text(document: Document) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if name != "text"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(document=documents(PLAIN, MARKUP, HOSTILE))
 def test_nothing_is_ever_read_back_differently(name: str, document: Document) -> None:
     """What a format cannot carry it refuses; brat numbers its spans and inline formats sort theirs."""
@@ -127,7 +127,7 @@ def test_nothing_is_ever_read_back_differently(name: str, document: Document) ->
     assert (back.id, back.text, spans) == (document.id, document.text, expected)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(document=documents(PLAIN, MARKUP, HOSTILE))
 def test_jsonl_carries_all_of_unicode(document: Document) -> None:
     """Only a high surrogate right before a low one is refused: JSON makes one character of them."""

@@ -22,7 +22,7 @@ texts = st.lists(st.text(alphabet=st.sampled_from("AaBb 12.,\n:é"), max_size=40
 
 @pytest.mark.parametrize("features", FEATURES, ids=repr)
 @given(texts=texts)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_rows_are_those_of_the_feature_set(features: FeatureSet, texts: list[str]) -> None:
     sequences, borders = encode_corpus([Document(str(i), t) for i, t in enumerate(texts)], features)
     for rows, text, (starts, _) in zip(sequences.rows(), texts, borders, strict=True):

@@ -32,7 +32,7 @@ def random_weights(draw: st.DrawFn) -> Weights:
 
 
 @given(weights=random_weights())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_is_written_is_read_back(weights: Weights) -> None:
     again = parse_crfsuite(pack_crfsuite(weights))
     assert again.labels == weights.labels
@@ -44,7 +44,7 @@ def test_what_is_written_is_read_back(weights: Weights) -> None:
 
 
 @given(weights=random_weights(), seed=st.integers(0, 100))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_crfsuite_scores_with_the_weights_written(weights: Weights, seed: int) -> None:
     """log p(labels | items) by CRFsuite is the one that the weights give, for attributes in and outside the model."""
     rng = np.random.default_rng(seed)
@@ -69,7 +69,7 @@ def stochastic(corpus: list[Document]) -> Tagger:
 
 
 @given(text=st.text(alphabet=st.sampled_from("AaBb Rios123.,\n:é\x00"), max_size=60))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_labels_of_stochastic_gradient_equal_crfsuite(stochastic: Tagger, text: str) -> None:
     reference = pycrfsuite.Tagger()
     reference.open_inmemory(stochastic.crfsuite)

@@ -90,7 +90,7 @@ def crfsuite_labels(tagger: Tagger, text: str) -> list[str]:
 
 @pytest.mark.parametrize("fixture", ["small_tagger", "small_hide_tagger"])
 @given(text=st.text(alphabet=st.sampled_from("AaBb Rios123.,\n:é\x00"), max_size=60))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_labels_equal_crfsuite_fed_by_hand(fixture: str, request: pytest.FixtureRequest, text: str) -> None:
     tagger: Tagger = request.getfixturevalue(fixture)
     assert tagger.label(text)[0] == crfsuite_labels(tagger, text)

@@ -53,7 +53,7 @@ def pair(preset: str) -> tuple[Decoder, Decoder]:
 def test_a_table_labels_as_its_model_does(preset):
     plain, tabled = pair(preset)
 
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=50)
     @given(TEXTS)
     def same(text):
         for mine, theirs in zip(tabled.decode(text)[:3], plain.decode(text)[:3], strict=True):

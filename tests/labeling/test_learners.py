@@ -74,7 +74,7 @@ def test_maximum_entropy_comes_near_the_likelihood_of_logistic_regression(corpus
 
 
 @given(seed=st.integers(0, 1000), n=st.integers(1, 4), size=st.integers(1, 3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_path_of_the_markov_model_is_a_product_of_local_probabilities(seed: int, n: int, size: int) -> None:
     """Marginals and best path against all paths, each scored by softmax given the label before."""
     rng = np.random.default_rng(seed)

@@ -96,7 +96,7 @@ def check(decoder: Decoder, text: str, bias: float = 0.0) -> None:
         assert labels.tolist() == best.tolist() or total(labels) == pytest.approx(total(best), abs=1e-3)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(sorted(SETS)),
     st.lists(TEXTS, min_size=1, max_size=3),
@@ -110,7 +110,7 @@ def test_any_text_and_weights(preset, texts, seed, labels, share):
         check(decoder, text, bias=seed % 3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TEXTS, st.integers(0, 99), st.sampled_from(["BIO", "BIOES"]), st.sampled_from(["hide", "default"]))
 def test_spans_are_what_the_labels_say(text, seed, scheme, preset):
     tags = ("O", *(f"{kind}-{name}" for name in ("NAME", "DATE") for kind in scheme if kind != "O"))

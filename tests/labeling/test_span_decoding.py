@@ -47,7 +47,7 @@ def best_sum(chances: dict[tuple[int, int, str], float], threshold: float) -> fl
     return max(0.0, best(0))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 5), st.integers(0, 10_000), st.sampled_from([0.05, 0.2, 0.4, 0.6]))
 def test_every_chosen_span_is_as_probable_as_counted_and_no_choice_is_better(size, seed, threshold):
     random = np.random.default_rng(seed)

@@ -89,7 +89,7 @@ def test_the_models_part(tmp_path: Path) -> None:
     assert {r.recognizer for e in alone.explain(NOTE).spans for r in e.reasons} == {"en"}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.sampled_from([*TEXT.split(" "), "\u200b", "Sm\u0456th", "é", "\n"]), max_size=25))
 def test_asking_why_changes_nothing(words: list[str]) -> None:
     document = Document("n", " ".join(words))

@@ -24,13 +24,13 @@ def by_hashlib(keyed: Keyed) -> Keyed:
     return other
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(SCOPES, st.lists(TEXTS, max_size=4))
 def test_numbers(keyed, parts):
     assert keyed.number(*parts) == by_hashlib(keyed).number(*parts)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(
     SCOPES, TEXTS, st.integers(1, 40) | st.integers(1, 2**62) | st.sampled_from([2**62 - 1, 2**62, 2**32]), st.data()
 )
@@ -42,7 +42,7 @@ def test_permutations(keyed, what, size, data):
     assert keyed.permute(what, index, size, inverse=True) == by_hashlib(keyed).permute(what, index, size, inverse=True)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SCOPES, TEXTS, st.text(max_size=32))
 def test_shuffles(keyed, what, items):
     assert keyed.shuffle(what, items) == by_hashlib(keyed).shuffle(what, items)
@@ -75,7 +75,7 @@ def test_what_does_not_fit_is_refused():
 CODES = st.from_regex(r"[A-Z0-9a-z]{1,9}(?:[-/ ._#–][A-Z0-9]{1,9}){0,4}", fullmatch=True)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(SCOPES, CODES | st.text("0189azAZ-é٣_ ", max_size=80) | TEXTS, st.integers(1, 3))
 def test_codes(keyed, text, step):
     compiled = replace_code(keyed, text, "code", step)

@@ -334,7 +334,7 @@ SOUP = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(
         st.tuples(st.sampled_from(LABELS), strategies.texts(strategies.PLAIN, SOUP, max_size=5).filter(bool)),

@@ -107,7 +107,7 @@ def test_missing_vault_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "none.db").exists()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(original=st.text(st.characters()), surrogate=st.text(st.characters(), min_size=1), scope=st.text(max_size=9))
 def test_any_text_comes_back_as_it_was(tmp_path: Path, original: str, surrogate: str, scope: str) -> None:
     """NUL, emoji, lone surrogates, empty originals."""

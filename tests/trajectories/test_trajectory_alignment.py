@@ -83,7 +83,7 @@ def cheapest(data: Trajectories, costs: Costs) -> int:
     return best
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(_history, _history, st.sampled_from([0.0, 0.3, 0.5, 1.0]))
 def test_alignment_is_optimal(a: list[tuple[str, str]], b: list[tuple[str, str]], weight: float) -> None:
     data = encode(a, b)
@@ -92,7 +92,7 @@ def test_alignment_is_optimal(a: list[tuple[str, str]], b: list[tuple[str, str]]
     assert np.array([found.codes, found.ages]) @ np.array(costs.weights) == cheapest(data, costs)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(_history, min_size=2, max_size=6), st.sampled_from([0.2, 0.5]), st.booleans(), st.booleans())
 def test_compiled_and_reference_costs_are_those_of_the_alignments(
     histories: list[list[tuple[str, str]]], weight: float, by_index: bool, tabulated: bool

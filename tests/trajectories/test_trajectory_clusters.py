@@ -53,7 +53,7 @@ _history = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.lists(_history, min_size=2, max_size=14),
     st.integers(2, 4),

@@ -76,7 +76,7 @@ def test_every_method_is_checked() -> None:
     assert verify_disassociated(chunks, 2, 2).holds
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(records(least=6, most=12), st.sampled_from(sorted(METHODS)))
 def test_a_release_is_the_same_again_and_does_not_tell_the_order(data: Transactions, method: str) -> None:
     if sum(map(bool, data.sets)) < 2 or data.place["a"] not in data.items:

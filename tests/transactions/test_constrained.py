@@ -117,7 +117,7 @@ def maps(codes: str, groups: list[frozenset[str]]) -> Iterator[list[frozenset[st
                         yield list(tail)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.frozensets(st.sampled_from("abcde"), max_size=4), min_size=2, max_size=6), policies)
 def test_never_better_than_the_best_map(rows: list[frozenset[str]], known: list[frozenset[str]]) -> None:
     data = transactions_of(rows, "abcde")
