@@ -9,11 +9,40 @@ import typer
 if TYPE_CHECKING:
     from deid.dp.budget import Ledger
 
-__all__ = ["VARIABLE", "BudgetName", "checked_place", "open_ledger"]
+__all__ = [
+    "VARIABLE",
+    "BudgetName",
+    "LedgerPlace",
+    "Level",
+    "PersonColumn",
+    "RequestId",
+    "TestNoiseSeed",
+    "checked_place",
+    "open_ledger",
+]
 
 VARIABLE = "DEID_LEDGER"
 
+LedgerPlace = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LEDGER",
+        envvar=VARIABLE,
+        show_envvar=False,
+        help=f"What pays (deid budget init); else the variable {VARIABLE}.",
+    ),
+]
 BudgetName = Annotated[str, typer.Option("--budget", metavar="NAME", help="Budget, where a database holds several.")]
+PersonColumn = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Whose row it is; rows beyond the budget's bound are left out.")
+]
+Level = Annotated[float, typer.Option(metavar="P", help="Level of the intervals.")]
+RequestId = Annotated[
+    str | None, typer.Option(metavar="ID", help="Id of the request: the same one is never charged twice.")
+]
+TestNoiseSeed = Annotated[
+    int | None, typer.Option(metavar="N", help="Use repeatable test noise. PROTECTS NOBODY; what comes out says so.")
+]
 
 
 def checked_place(context: typer.Context, parameter: str, place: str) -> str:

@@ -11,7 +11,15 @@ import typer
 
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.cube import declared_dimensions
-from deid.cli.ledger_options import VARIABLE, BudgetName, open_ledger
+from deid.cli.ledger_options import (
+    BudgetName,
+    LedgerPlace,
+    Level,
+    PersonColumn,
+    RequestId,
+    TestNoiseSeed,
+    open_ledger,
+)
 from deid.cli.table_options import Separator, SqlTable, Table
 
 __all__ = ["register"]
@@ -24,15 +32,7 @@ def _query(
         str, typer.Argument(metavar="QUERY", help="Such as: SELECT COUNT(*) WHERE age >= 60 (docs/dp-queries.md).")
     ],
     epsilon: Annotated[float, typer.Option(metavar="E", help="Cost of the answer.")],
-    ledger: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LEDGER",
-            envvar=VARIABLE,
-            show_envvar=False,
-            help=f"What pays (deid budget init); else the variable {VARIABLE}.",
-        ),
-    ] = None,
+    ledger: LedgerPlace = None,
     budget: BudgetName = "main",
     domains: Annotated[
         Path | None, typer.Option(metavar="F", help="Declared domains of the columns (TOML; docs/cube.md).")
@@ -40,16 +40,10 @@ def _query(
     domain: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=VALUES", help="Domain: A,B,C, LOW..HIGH or LOW..HIGH/WIDTH.")
     ] = None,
-    level: Annotated[float, typer.Option(metavar="P", help="Level of the intervals.")] = 0.95,
-    person: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Whose row it is; rows beyond the budget's bound are left out.")
-    ] = None,
-    request: Annotated[
-        str | None, typer.Option(metavar="ID", help="Id of the request: the same one is never charged twice.")
-    ] = None,
-    not_private_seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Use repeatable test noise. PROTECTS NOBODY; the answer says so.")
-    ] = None,
+    level: Level = 0.95,
+    person: PersonColumn = None,
+    request: RequestId = None,
+    not_private_seed: TestNoiseSeed = None,
     separator: Separator = None,
     sql_table: SqlTable = None,
     summary_json: SummaryJson = None,

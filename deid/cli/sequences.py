@@ -11,7 +11,15 @@ import typer
 
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.cube import declared_dimensions
-from deid.cli.ledger_options import VARIABLE, BudgetName, open_ledger
+from deid.cli.ledger_options import (
+    BudgetName,
+    LedgerPlace,
+    Level,
+    PersonColumn,
+    RequestId,
+    TestNoiseSeed,
+    open_ledger,
+)
 from deid.cli.paid_release import pay_and_write, request_of, target_of
 from deid.cli.table_options import Separator, SqlTable, Table, names_of
 
@@ -65,15 +73,7 @@ def _sequences(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="F", help="Release: .parquet, .csv or .json.")
     ] = None,
-    ledger: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LEDGER",
-            envvar=VARIABLE,
-            show_envvar=False,
-            help=f"What pays (deid budget init); else the variable {VARIABLE}.",
-        ),
-    ] = None,
+    ledger: LedgerPlace = None,
     budget: BudgetName = "main",
     domains: Annotated[
         Path | None, typer.Option(metavar="F", help="Declared domain of [columns.level] (TOML; docs/cube.md).")
@@ -95,23 +95,17 @@ def _sequences(
     ends: Annotated[
         bool, typer.Option("--ends", help="Sequences may end early, at a missing value; else only complete ones count.")
     ] = False,
-    level: Annotated[float, typer.Option(metavar="P", help="Level of the intervals.")] = 0.95,
-    person: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Whose row it is; rows beyond the budget's bound are left out.")
-    ] = None,
+    level: Level = 0.95,
+    person: PersonColumn = None,
     report_share: Annotated[
         float | None,
         typer.Option(metavar="P", help="Share of epsilon for telling what was left out (.05 with --person, else 0)."),
     ] = None,
-    request: Annotated[
-        str | None, typer.Option(metavar="ID", help="Id of the request: the same one is never charged twice.")
-    ] = None,
+    request: RequestId = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say how large the noise will be, without reading the table or charging.")
     ] = False,
-    not_private_seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Use repeatable test noise. PROTECTS NOBODY; the release says so.")
-    ] = None,
+    not_private_seed: TestNoiseSeed = None,
     separator: Separator = None,
     sql_table: SqlTable = None,
     summary_json: SummaryJson = None,

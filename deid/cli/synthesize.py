@@ -11,7 +11,15 @@ import typer
 
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.cube import named_slices
-from deid.cli.ledger_options import VARIABLE, BudgetName, open_ledger
+from deid.cli.ledger_options import (
+    BudgetName,
+    LedgerPlace,
+    Level,
+    PersonColumn,
+    RequestId,
+    TestNoiseSeed,
+    open_ledger,
+)
 from deid.cli.table_options import Separator, SqlTable, Table
 
 if TYPE_CHECKING:
@@ -84,26 +92,12 @@ def _fidelity(
         list[str], typer.Option("--slice", metavar="A,B", help="Columns to compare over; may be given several times.")
     ],
     epsilon: Annotated[float, typer.Option(metavar="E", help="Cost of the report.")],
-    ledger: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LEDGER",
-            envvar=VARIABLE,
-            show_envvar=False,
-            help=f"What pays (deid budget init); else the variable {VARIABLE}.",
-        ),
-    ] = None,
+    ledger: LedgerPlace = None,
     budget: BudgetName = "main",
-    person: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Whose row it is; rows beyond the budget's bound are left out.")
-    ] = None,
-    level: Annotated[float, typer.Option(metavar="P", help="Level of the intervals.")] = 0.95,
-    request: Annotated[
-        str | None, typer.Option(metavar="ID", help="Id of the request: the same one is never charged twice.")
-    ] = None,
-    not_private_seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Use repeatable test noise. PROTECTS NOBODY.")
-    ] = None,
+    person: PersonColumn = None,
+    level: Level = 0.95,
+    request: RequestId = None,
+    not_private_seed: TestNoiseSeed = None,
     separator: Separator = None,
     sql_table: SqlTable = None,
     summary_json: SummaryJson = None,

@@ -6,6 +6,18 @@
 
 /* ---- lists --------------------------------------------------------------------------------------------------- */
 
+/* Return the number of the word in the scratch, which has a mask of lists that it is an item of by itself; -1: failed. */
+static int32_t add_word(Labeller *self)
+{
+    const int32_t before = self->words.count, word = names_add(&self->words, self->scratch.at, self->scratch.used);
+    const Py_ssize_t size = self->mask_words;
+    if (word < 0 || grow(&self->single, &self->single_room, (Py_ssize_t)self->words.count * size, sizeof(uint64_t)))
+        return -1;
+    if (word == before)
+        memset(self->single + word * size, 0, (size_t)size * sizeof(uint64_t));
+    return word;
+}
+
 static int add_phrase(Labeller *self, Py_ssize_t list, const uint32_t *t, Py_ssize_t n, int exception)
 {
     int whole = 1;
@@ -15,13 +27,10 @@ static int add_phrase(Labeller *self, Py_ssize_t list, const uint32_t *t, Py_ssi
         self->scratch.used = 0;
         if (put_characters(&self->scratch, t, n))
             return -1;
-        const int32_t before = self->words.count, word = names_add(&self->words, self->scratch.at, self->scratch.used);
-        const Py_ssize_t size = self->mask_words;
-        if (word < 0 || grow(&self->single, &self->single_room, (Py_ssize_t)self->words.count * size, sizeof(uint64_t)))
+        const int32_t word = add_word(self);
+        if (word < 0)
             return -1;
-        if (word == before)
-            memset(self->single + word * size, 0, (size_t)size * sizeof(uint64_t));
-        self->single[word * size + list / 64] |= (uint64_t)1 << (list % 64);
+        self->single[word * self->mask_words + list / 64] |= (uint64_t)1 << (list % 64);
     }
     int32_t node = 0;
     for (Py_ssize_t start = 0, end; start < n; start = end) {
@@ -33,12 +42,9 @@ static int add_phrase(Labeller *self, Py_ssize_t list, const uint32_t *t, Py_ssi
         self->scratch.used = 0;
         if (put_folded(&self->scratch, &self->alphabet, t + start, end - start))
             return -1;
-        const int32_t before = self->words.count, word = names_add(&self->words, self->scratch.at, self->scratch.used);
-        const Py_ssize_t size = self->mask_words;
-        if (word < 0 || grow(&self->single, &self->single_room, (Py_ssize_t)self->words.count * size, sizeof(uint64_t)))
+        const int32_t word = add_word(self);
+        if (word < 0)
             return -1;
-        if (word == before)
-            memset(self->single + word * size, 0, (size_t)size * sizeof(uint64_t));
         node = trie_grow(&self->phrases, node, word + 1);
         if (node < 0)
             return -1;
