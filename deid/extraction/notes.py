@@ -131,8 +131,9 @@ def note_facts(
         ahead = text[max(0, span.start - _BEFORE) : span.start]
         after = text[span.end : span.end + _BEHIND]
         if category == "DATE":
-            value = iso_date(said, days_first=days_first, reference=note_date, spanish=spanish)
             column = next((c for c in _DATES if cues.before[c].search(ahead)), None)
+            born = column == "birth_date"
+            value = iso_date(said, days_first=days_first, reference=note_date, past=born, spanish=spanish)
             if value and column:
                 facts.append(Fact(column, value, span.start, span.end, _LABELLED))
         elif category == "AGE":

@@ -9,9 +9,10 @@ from __future__ import annotations
 import datetime
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from deid.identity import parse_name
+from deid.replacement.centuries import full_year
 from deid.replacement.date_forms import Token, tokenize_date
 from deid.replacement.numerals import read_numeral
 from deid.replacement.pools import cities, phrase_key, states
@@ -20,7 +21,6 @@ __all__ = ["city_state", "day_first", "iso_date", "read_age", "read_number", "re
 
 _NUMERIC = re.compile(r"(?<!\d)(\d{1,2})\s?[-/.]\s?(\d{1,2})\s?[-/.]\s?\d{2,4}(?!\d)")
 _ZIP = re.compile(r"(?<!\d)\d{5}(?!\d)")
-_LATEST = 2049
 
 
 def day_first(texts: Iterable[str], *, spanish: bool = False) -> bool:
@@ -33,17 +33,13 @@ def day_first(texts: Iterable[str], *, spanish: bool = False) -> bool:
     return votes > 0 or (votes == 0 and spanish)
 
 
-def _year(year: int, reference: datetime.date | None) -> int:
-    """Complete a year of two digits: not later than the year after the reference day's (2049 without one)."""
-    if year > 99:
-        return year
-    latest = reference.year + 1 if reference else _LATEST
-    century = latest - latest % 100
-    return century + year if century + year <= latest else century - 100 + year
-
-
 def iso_date(
-    text: str, *, days_first: bool = False, reference: datetime.date | None = None, spanish: bool = False
+    text: str,
+    *,
+    days_first: bool = False,
+    reference: datetime.date | None = None,
+    past: bool = False,
+    spanish: bool = False,
 ) -> str | None:
     """Return a date as ``2019-03-14``, ``2019-03``, ``2019`` or ``--03-14``; None for what is none of these.
 
@@ -54,7 +50,9 @@ def iso_date(
     days_first : bool
         How 3/4/2019 is read.
     reference : datetime.date, optional
-        Day of the note, for the century of short years.
+        Day of the note, for the century of years of two digits (`deid.replacement.centuries`).
+    past : bool
+        The date cannot lie behind that day: a birth.
     spanish : bool
         Language of month names.
 
@@ -64,13 +62,14 @@ def iso_date(
     ('2019-03-14', '2019-03-14', '2019-03', '--05-03')
     """
     tokens = [t for t in tokenize_date(text, spanish=spanish) or () if t.kind != "W"]
+    known = reference.year if reference else None
     try:
-        return _read(tokens, days_first, reference)
+        return _read(tokens, days_first, lambda year: full_year(year, known, past=past))
     except ValueError:  # no such day
         return None
 
 
-def _read(tokens: list[Token], days_first: bool, reference: datetime.date | None) -> str | None:
+def _read(tokens: list[Token], days_first: bool, complete: Callable[[int], int]) -> str | None:
     kinds = "".join("D" if t.kind == "O" else t.kind for t in tokens)
     values = [t.values for t in tokens]
     if kinds == "F":
@@ -79,10 +78,10 @@ def _read(tokens: list[Token], days_first: bool, reference: datetime.date | None
             year, month, day = a, b, c
         else:
             first = a > 12 or (days_first and b <= 12)
-            year, month, day = _year(c, reference), *((b, a) if first else (a, b))
+            year, month, day = complete(c), *((b, a) if first else (a, b))
         return datetime.date(year, month, day).isoformat() if month and day else None
     found = dict(zip(kinds, (v[0] if v else 0 for v in values), strict=True)) if len(set(kinds)) == len(kinds) else {}
-    year = _year(found["Y"], reference) if "Y" in found else _year(found["Q"], reference) if "Q" in found else 0
+    year = complete(found["Y"]) if "Y" in found else complete(found["Q"]) if "Q" in found else 0
     if set(found) in ({"M", "D", "Y"}, {"M", "D", "Q"}):
         return datetime.date(year, found["M"], found["D"]).isoformat()
     if set(found) == {"M", "D"}:
@@ -93,12 +92,12 @@ def _read(tokens: list[Token], days_first: bool, reference: datetime.date | None
     if kinds == "E":
         a, b = values[0]
         year, month = (a, b) if a > 12 else (b, a)
-        return f"{_year(year, reference):04}-{month:02}" if 1 <= month <= 12 else None
+        return f"{complete(year):04}-{month:02}" if 1 <= month <= 12 else None
     if kinds == "P":
         a, b = values[0]
         if max(a, b) > 31:
             month, year = (a, b) if b > 31 else (b, a)
-            return f"{_year(year, reference):04}-{month:02}" if 1 <= month <= 12 else None
+            return f"{complete(year):04}-{month:02}" if 1 <= month <= 12 else None
         month, day = (b, a) if a > 12 or (days_first and b <= 12) else (a, b)
         datetime.date(2000, month, day)
         return f"--{month:02}-{day:02}"

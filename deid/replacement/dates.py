@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from deid.compiled import quick
 from deid.document import Document, Span
 from deid.errors import ConfigError
+from deid.replacement.centuries import full_year
 from deid.replacement.choices import require_inside, tag
 from deid.replacement.containment import Finder, finder, is_whole
 from deid.replacement.date_forms import Token, tokenize_date
@@ -98,12 +99,7 @@ def _date(year: int, month: int, day: int) -> datetime.date:
 
 
 def _full_year(year: int, context: _Context) -> int:
-    """Complete a year of two digits: not later than the year after the reference day's (2049 without one)."""
-    if year > 99:
-        return year
-    latest = context.reference.year + 1 if context.reference else 2049
-    century = latest - latest % 100
-    return century + year if century + year <= latest else century - 100 + year
+    return full_year(year, context.reference.year if context.reference else None)
 
 
 def _moved(date: datetime.date, context: _Context) -> datetime.date:

@@ -14,6 +14,7 @@ from pathlib import Path
 from deid.dictionaries import load_dictionary
 from deid.document import Document, Span
 from deid.errors import ConfigError
+from deid.replacement.centuries import full_year
 from deid.replacement.operators import label_for
 from deid.replacement.scope import Operator, Scope
 
@@ -42,51 +43,52 @@ _BIRTH = re.compile(r"\b(?:d\.?\s?o\.?\s?b|born|birth|birthdate|birthday|nacid[o
 _BEFORE = 40  # characters before a date in which a word of birth counts
 
 
-def years_in(text: str, latest: int | None = None) -> list[int]:
+def years_in(text: str, reference: int | None = None, *, past: bool = False) -> list[int]:
     """Return the years that a date names, in order.
 
     Parameters
     ----------
     text : str
         The text of a date: any common format, one date or a range.
-    latest : int, optional
-        A year that the date's two-digit year cannot lie after; without it two-digit years are not read, because
-        their century would have to be invented.
+    reference : int, optional
+        Year by which those of two digits are completed (`deid.replacement.centuries.full_year`); without it they are
+        not read, because their century would have to be invented.
+    past : bool
+        The date cannot lie behind the reference: a birth.
     """
-    found: list[tuple[int, int]] = []
+    return [full_year(year, reference, past=past) for year, short in _named(text) if not short or reference is not None]
+
+
+def _named(text: str) -> list[tuple[int, bool]]:
+    """Return the years of a date as they are written, and whether they have two digits."""
+    found: list[tuple[int, int, bool]] = []
     rest = text
     for pattern in (_SEPARATED, _COMPACT, _YEAR):
         matches = list(pattern.finditer(rest))
         for match in matches:
-            year = _year_of(match, latest)
-            if year is not None:
-                found.append((match.start(), year))
-            # read once: what follows a date, such as the clock time 1930, is no second year
-            rest = rest[: match.start()] + " " * len(match.group()) + rest[match.end() :]
+            digits = _year_of(match)
+            if digits:
+                found.append((match.start(), int(digits), len(digits) == 2))
+        # read once: what follows a date, such as the clock time 1930, is no second year
+        rest = pattern.sub(lambda match: " " * len(match.group()), rest)
         if found or (matches and pattern is _SEPARATED):
             break
-    if not found and latest is not None and _SPELT_MONTH.search(text):
+    if not found and _SPELT_MONTH.search(text):
         short = (match for pattern in _SHORT_YEARS for match in pattern.finditer(text))
-        found = list({m.start(1): (m.start(1), _expand(int(m[1]), latest)) for m in short}.values())
-    return [year for _, year in sorted(found)]
+        found = list({m.start(1): (m.start(1), int(m[1]), True) for m in short}.values())
+    return [(year, short) for _, year, short in sorted(found)]
 
 
-def _year_of(match: re.Match[str], latest: int | None) -> int | None:
+def _year_of(match: re.Match[str]) -> str:
+    """Return the digits of a date's year; empty when the number is no date."""
     if match.re is _YEAR:
-        return int(match[1])
+        return match[1]
     if match.re is _COMPACT:
         digits = match.group()
         forms = (digits[:4] + digits[4:], digits[4:] + digits[:4], digits[4:] + digits[2:4] + digits[:2])
         valid = [f for f in forms if 1850 <= int(f[:4]) <= 2199 and 1 <= int(f[4:6]) <= 12 and 1 <= int(f[6:]) <= 31]
-        return int(valid[0][:4]) if valid else None
-    digits = match["first"] or match["last"] or match["month"]
-    if len(digits) == 4:
-        return int(digits)
-    return None if latest is None else _expand(int(digits), latest)
-
-
-def _expand(short: int, latest: int) -> int:
-    return latest - (latest - short) % 100
+        return valid[0][:4] if valid else ""
+    return match["first"] or match["last"] or match["month"]
 
 
 def year_rule(year: int, as_of: int) -> str:
@@ -107,6 +109,11 @@ def year_only() -> Operator:
 
     The day on which ages count is the reference day of the scope; without one it is taken to lie in the latest year
     that a date of the document names. When only the birth date itself could tell, nothing of it is left.
+
+    A year of two digits is written where its century is sure: no later than the year after the reference day (a birth:
+    than its year), and without a reference day the same by the document's latest year and by
+    `deid.replacement.centuries.LATEST`. One that would tell an age over 89 is sure at a birth only: elsewhere it is
+    rather a year to come.
     """
 
     def operate(document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
@@ -116,22 +123,33 @@ def year_only() -> Operator:
             bool(_BIRTH.search(document.text[max(end, s.start - _BEFORE) : s.start]))
             for s, end in zip(spans, ends, strict=False)
         ]
+        named = [_named(text) for text in texts]
+        known = scope.reference_date is not None
         if scope.reference_date is not None:
             as_of: int | None = scope.reference_date.year
         else:
-            as_of = max(
-                (y for t, birth in zip(texts, births, strict=True) if not birth for y in years_in(t)), default=None
-            )
+            others = (years for years, birth in zip(named, births, strict=True) if not birth)
+            as_of = max((year for years in others for year, short in years if not short), default=None)
         written = []
-        for span, text, birth in zip(spans, texts, births, strict=True):
-            years = years_in(text, as_of)
-            if not years or (as_of is None and birth):
-                written.append(label_for(span.category, text))
+        for span, text, birth, years in zip(spans, texts, births, named, strict=True):
+            shown = None if as_of is None and birth else [_shown(y, as_of, known, birth) for y in years]
+            if shown and all(shown):
+                written.append("-".join(dict.fromkeys(shown)))
             else:
-                written.append("-".join(dict.fromkeys(str(y) if as_of is None else year_rule(y, as_of) for y in years)))
+                written.append(label_for(span.category, text))
         return written
 
     return operate
+
+
+def _shown(named: tuple[int, bool], as_of: int | None, known: bool, birth: bool) -> str:
+    """Return what of a year may be written; empty when its century is not sure."""
+    written, short = named
+    if as_of is None:
+        return "" if short else str(written)
+    year = full_year(written, as_of, past=birth)
+    unsure = short and ((as_of - year > _MAX_AGE and not birth) or (not known and year != full_year(written)))
+    return "" if unsure else year_rule(year, as_of)
 
 
 def zip_rule(zip_code: str, population: Mapping[str, int]) -> str:

@@ -39,7 +39,12 @@ def test_any_numeric_date_is_read_in_both_orders(day: datetime.date) -> None:
     assert iso_date(f"{day.day:02}.{day.month:02}.{day.year}", days_first=True) == day.isoformat()
 
 
-def test_short_years_end_with_the_note() -> None:
+def test_short_years_end_with_the_year_after_the_note() -> None:
+    note = datetime.date(2019, 12, 29)
+    assert iso_date("1/6/20", reference=note) == "2020-01-06"
+    assert iso_date("1/6/21", reference=note) == "1921-01-06"
+    assert iso_date("1/6/20", reference=note, past=True) == "1920-01-06"
+    assert iso_date("1/6/19", reference=note, past=True) == "2019-01-06"
     assert iso_date("1/2/47", reference=datetime.date(2020, 1, 1)) == "1947-01-02"
     assert iso_date("1/2/19", reference=datetime.date(2020, 1, 1)) == "2019-01-02"
 

@@ -216,6 +216,10 @@ def test_years_of_two_digits_follow_the_reference_day() -> None:
     """29 February exists in 2000, not in 1900: the century shows in the result."""
     late = scope(FORWARD.patient_id, reference_date=datetime.date(2019, 6, 1))
     assert shift("02/28/00", at=late) == ["06/07/00"]
+    year_before = scope(FORWARD.patient_id, reference_date=datetime.date(1999, 12, 31))
+    assert shift("02/28/00", at=year_before) == ["06/07/00"]
+    two_before = scope(FORWARD.patient_id, reference_date=datetime.date(1998, 12, 31))
+    assert shift("02/28/00", at=two_before) == ["06/08/00"]
     early = scope(FORWARD.patient_id, reference_date=datetime.date(1950, 6, 1))
     assert shift("02/28/00", at=early) == ["06/08/00"]
 

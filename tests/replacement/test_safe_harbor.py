@@ -6,6 +6,8 @@ import datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deid.dictionaries import load_dictionary
 from deid.document import Document, Span
@@ -61,7 +63,7 @@ def test_years_in(text: str, expected: list[int]) -> None:
     ("text", "expected"),
     [("1/2/03", 2003), ("15.07.27", 1927), ("March 14, 07", 2007), ("14-Mar-07", 2007), ("March '07", 2007)],
 )
-def test_two_digit_years_need_a_latest_year(text: str, expected: int) -> None:
+def test_two_digit_years_need_a_reference(text: str, expected: int) -> None:
     assert years_in(text) == []
     assert years_in(text, 2024) == [expected]
 
@@ -90,6 +92,41 @@ def test_without_a_reference_day_the_latest_date_of_the_document_counts() -> Non
     assert years("DOB: 1980-07-15. Seen 2019-01-02.", "1980-07-15", "2019-01-02") == ["1980", "2019"]
     assert years("DOB: 1980-07-15", "1980-07-15") == ["[DATE]"]
     assert years("Operated on 1980-07-15", "1980-07-15") == ["1980"]
+
+
+def test_the_year_after_the_reference_day_is_no_age_over_89() -> None:
+    assert years("Discharged 12/29/2019. RTC 1/6/20.", "12/29/2019", "1/6/20") == ["2019", "2020"]
+    assert years("Seen 12/29/19. RTC 1/6/20.", "12/29/19", "1/6/20", as_of=2019) == ["2019", "2020"]
+    assert years("leave 12/19/15-1/25/16", "12/19/15-1/25/16", as_of=2015) == ["2015-2016"]
+
+
+def test_a_short_year_that_would_tell_an_age_over_89_is_sure_at_a_birth_only() -> None:
+    assert years("DOB: 1/6/20", "1/6/20", as_of=2019) == ["<=1929"]
+    assert years("DOB: 1/6/29", "1/6/29", as_of=2019) == ["<=1929"]
+    assert years("DOB: 1/6/30", "1/6/30", as_of=2019) == ["1930"]
+    assert years("DOB: 1/6/19", "1/6/19", as_of=2019) == ["2019"]
+    assert years("Card ends 1/6/21", "1/6/21", as_of=2019) == ["[DATE]"]
+    assert years("Card ends 1/6/29", "1/6/29", as_of=2019) == ["[DATE]"]
+    assert years("Married 1/6/30", "1/6/30", as_of=2019) == ["1930"]
+
+
+def test_without_a_reference_day_a_short_year_must_have_one_century() -> None:
+    """The note names 1998, so it is of 1998 or later: 99 is in the year after, but 03 may be 1903 or 2003."""
+    text = "Operated in 1998, 3/4/98, 5/6/99, 7/8/03"
+    assert years(text, "1998", "3/4/98", "5/6/99", "7/8/03") == ["1998", "1998", "1999", "[DATE]"]
+
+
+@given(
+    st.integers(1990, 2047),
+    st.lists(st.tuples(st.integers(-60, 1), st.booleans()), min_size=1, max_size=6),
+    st.booleans(),
+)
+def test_a_year_that_is_written_is_the_one_that_was_meant(now: int, dates: list[tuple[int, bool]], dated: bool) -> None:
+    """Dates of the 60 years before a note and of the year after it, in years of two or four digits."""
+    texts = [f"{n + 1}/5/{now + ago if full else f'{(now + ago) % 100:02}'}" for n, (ago, full) in enumerate(dates)]
+    written = years(" seen ".join(texts), *texts, as_of=now if dated else None)
+    for new, (ago, full) in zip(written, dates, strict=True):
+        assert new == str(now + ago) or (new == "[DATE]" and not dated and not full)
 
 
 def test_zip_rule_at_20000() -> None:
