@@ -2,6 +2,9 @@
 
 Everything is read as text first and becomes numbers only where nothing is lost: a column of ``02139`` stays text. Text
 columns are categorical, which makes a million rows small. Empty cells are missing values.
+
+Whether a column is numbers depends on all its cells. Where one row must not change how another is read (diagnosis
+codes, persons, all that is released with differential privacy), columns are read as texts (`deid.cell_text`).
 """
 
 from __future__ import annotations
@@ -15,6 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from deid.cell_text import cell_text, text_column
 from deid.errors import ConfigError, FormatError, InputError, OutputError
 from deid.io.atomic import atomic_files, os_reason
 from deid.microdata import nearest
@@ -33,7 +39,7 @@ _PARQUET = (".parquet", ".pq")
 
 
 def read_table(
-    place: str | Path, *, separator: str | None = None, table: str | None = None, text: Collection[str] = ()
+    place: str | Path, *, separator: str | None = None, table: str | None = None, text: Collection[str] | bool = ()
 ) -> pd.DataFrame:
     """Read a table.
 
@@ -45,8 +51,9 @@ def read_table(
         Separator of a CSV file; told by its first lines when not given.
     table : str, optional
         Table of a database; required there.
-    text : collection of str
-        Columns that stay text even where all cells are numbers: diagnosis codes, for which 250.00 is not 250.0.
+    text : collection of str, or True
+        Columns that are texts (`deid.cell_text`) even where all cells are numbers: diagnosis codes, for which 250.00 is
+        not 250.0. True for all columns: then what is read of a row depends on this row and the header alone.
 
     Returns
     -------
@@ -88,7 +95,13 @@ def _sniff(head: bytes) -> str:
     return best
 
 
-def _from_csv(path: Path, head: bytes, separator: str | None, as_text: Collection[str]) -> pd.DataFrame:
+def _header_separator(head: bytes) -> str:
+    """Return the separator that occurs most often in the header, outside of quotes."""
+    header = re.sub('"[^"]*"', "", (head.decode("utf-8", errors="replace").splitlines() or [""])[0])
+    return max(_SEPARATORS, key=header.count)
+
+
+def _from_csv(path: Path, head: bytes, separator: str | None, as_text: Collection[str] | bool) -> pd.DataFrame:
     import pyarrow
     import pyarrow.csv
 
@@ -96,7 +109,7 @@ def _from_csv(path: Path, head: bytes, separator: str | None, as_text: Collectio
         raise FormatError("the file is empty", "a table needs a header and rows", str(path))
     if b"\0" in head:
         raise FormatError("the file is not text", "name a CSV, Parquet or SQLite file", str(path))
-    separator = separator or _sniff(head)
+    separator = separator or (_header_separator(head) if as_text is True else _sniff(head))
     if len(separator) != 1:
         raise ConfigError("the separator is not one character", "for example , or ;")
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
@@ -147,7 +160,7 @@ def _check_names(names: list[str], where: str) -> None:
             raise FormatError(f"two columns are called {name!r}", "rename one of them", where)
 
 
-def _from_parquet(path: Path, as_text: Collection[str]) -> pd.DataFrame:
+def _from_parquet(path: Path, as_text: Collection[str] | bool) -> pd.DataFrame:
     import pyarrow
     import pyarrow.parquet
 
@@ -159,7 +172,7 @@ def _from_parquet(path: Path, as_text: Collection[str]) -> pd.DataFrame:
     return _narrow(found, as_text)
 
 
-def _from_database(place: str, table: str | None, as_text: Collection[str]) -> pd.DataFrame:
+def _from_database(place: str, table: str | None, as_text: Collection[str] | bool) -> pd.DataFrame:
     import pyarrow
     import sqlalchemy as sql
 
@@ -169,12 +182,35 @@ def _from_database(place: str, table: str | None, as_text: Collection[str]) -> p
             what = "the table of the database is not named" if table is None else f"there is no table {table!r}"
             raise ConfigError(what, nearest(table or "", names).replace("the table has", "the database has"))
         found = sql.Table(table, sql.MetaData(), autoload_with=connection)
-        result = connection.execute(sql.select(found))
-        columns = list(result.keys())
-        rows = result.fetchall()
-    values = zip(*rows, strict=True) if rows else [()] * len(columns)
-    found_cells = {name: _array(list(cells)) for name, cells in zip(columns, values, strict=True)}
-    return _narrow(pyarrow.table(found_cells), as_text)
+        # SQLite keeps what it was given, whatever type a column declares; converted by that type, one cell could fail
+        loose = connection.dialect.name == "sqlite"
+        raw = {column.name: loose and _is_text(column.name, as_text) for column in found.columns}
+        asked = [
+            sql.type_coerce(column, sql.types.NullType()).label(column.name) if raw[column.name] else column
+            for column in found.columns
+        ]
+        rows = connection.execute(sql.select(*asked)).fetchall()
+    values = zip(*rows, strict=True) if rows else [()] * len(asked)
+    cells = {}
+    for column, own in zip(found.columns, values, strict=True):
+        if _is_text(column.name, as_text):
+            places = getattr(column.type, "scale", None) if raw[column.name] else None
+            cells[column.name] = pyarrow.array([cell_text(_scaled(cell, places)) for cell in own], pyarrow.string())
+        else:
+            cells[column.name] = _array(list(own))
+    return _narrow(pyarrow.table(cells), as_text)
+
+
+def _is_text(name: str, as_text: Collection[str] | bool) -> bool:
+    return as_text if isinstance(as_text, bool) else name in as_text
+
+
+def _scaled(cell: object, places: int | None) -> object:
+    """Write a number of SQLite with the decimal places that its column declares, where nothing is lost."""
+    if places is None or not isinstance(cell, int | float):
+        return cell
+    text = f"{cell:.{places}f}"
+    return text if float(text) == cell else cell
 
 
 @contextmanager
@@ -218,7 +254,7 @@ def _array(cells: list[Any]) -> Any:
         return pyarrow.array([None if cell is None else str(cell) for cell in cells])
 
 
-def _narrow(found: Any, as_text: Collection[str]) -> pd.DataFrame:
+def _narrow(found: Any, as_text: Collection[str] | bool) -> pd.DataFrame:
     """Turn an Arrow table into a frame: text becomes categorical, text of plain numbers becomes numbers."""
     import pandas as pd
     import pyarrow
@@ -226,16 +262,39 @@ def _narrow(found: Any, as_text: Collection[str]) -> pd.DataFrame:
     columns: dict[str, Any] = {}
     for name, column in zip(found.column_names, found.columns, strict=True):
         kind = column.type
+        if _is_text(name, as_text):
+            columns[name] = text_column(_one_by_one(column))
+            continue
         if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind):
             column = column.dictionary_encode()
         elif pyarrow.types.is_decimal(kind):
             column = column.cast(pyarrow.float64())
         series = column.to_pandas()
         if isinstance(series.dtype, pd.CategoricalDtype):
-            series = _without_empty(series)
-            series = series if name in as_text else _numbers(series)
+            series = _numbers(_without_empty(series))
         columns[name] = series
     return pd.DataFrame(columns)
+
+
+def _one_by_one(column: Any) -> pd.Series:
+    """Return a column of Arrow so that no cell depends on another one: whole numbers with gaps are no floats."""
+    import pandas as pd
+    import pyarrow
+
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pyarrow.types.is_floating(column.type):
+        return column.to_pandas()
+    try:
+        coded = column.dictionary_encode().combine_chunks()
+    except pyarrow.ArrowException:  # lists and structures
+        return pd.Series(column.to_pylist(), dtype=object)
+    if isinstance(coded, pyarrow.ChunkedArray):  # of no chunk, or of several that could not be joined
+        return pd.Series(column.to_pylist(), dtype=object)
+    places = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    distinct = text_column(pd.Series(coded.dictionary.to_pylist(), dtype=object))
+    codes = np.append(distinct.cat.codes.to_numpy(), -1)
+    return pd.Series(pd.Categorical.from_codes(codes[places], distinct.cat.categories))
 
 
 def _without_empty(series: pd.Series) -> pd.Series:
@@ -244,7 +303,6 @@ def _without_empty(series: pd.Series) -> pd.Series:
 
 def _numbers(series: pd.Series) -> pd.Series:
     """Return a categorical column as numbers when every value is written as one would write that number."""
-    import numpy as np
     import pandas as pd
 
     texts = list(series.cat.categories)
