@@ -15,7 +15,7 @@ from pathlib import Path
 
 from deid.errors import ConfigError
 
-__all__ = ["KEY_VARIABLE", "Key", "default_key_path", "load_key"]
+__all__ = ["KEY_VARIABLE", "Key", "config_folder", "default_key_path", "load_key"]
 
 KEY_VARIABLE = "DEID_KEY"
 _MIN_BYTES = 16
@@ -64,14 +64,30 @@ class Key:
         """Return another key for one purpose, so that no two uses share key material."""
         return Key(self.mac("derive", purpose))
 
+    def fingerprint(self) -> str:
+        """Return 16 hex digits by which the key can be recognized, and which tell nothing of it."""
+        return self.mac("fingerprint").hex()[:16]
+
+
+def config_folder() -> Path:
+    """Return the folder of the user's keys: ``$XDG_CONFIG_HOME/deid``, else ``~/.config/deid``."""
+    base = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(base) if base else Path.home() / ".config") / "deid"
+
 
 def default_key_path() -> Path:
-    """Return where the user's key lies when none is named: ``$XDG_CONFIG_HOME/deid/key``."""
-    base = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path.home() / ".config") / "deid" / "key"
+    """Return where the user's key lies when none is named."""
+    return config_folder() / "key"
 
 
-def load_key(path: Path | None = None, *, create: bool = True) -> tuple[Key, str]:
+def load_key(
+    path: Path | None = None,
+    *,
+    create: bool = True,
+    variable: str = KEY_VARIABLE,
+    default: Path | None = None,
+    kept_for: str = "the same key gives the same pseudonyms",
+) -> tuple[Key, str]:
     """Load the key from ``path``, else from the variable ``DEID_KEY``, else from the default file.
 
     Parameters
@@ -80,6 +96,10 @@ def load_key(path: Path | None = None, *, create: bool = True) -> tuple[Key, str
         File that holds the key in hex.
     create : bool
         Create a missing file with a new random key.
+    variable, default : str, Path
+        Another variable and another default file, for keys of another use.
+    kept_for : str
+        Why a new key is to be kept, for the sentence to show.
 
     Returns
     -------
@@ -91,9 +111,9 @@ def load_key(path: Path | None = None, *, create: bool = True) -> tuple[Key, str
     ConfigError
         The file is missing (and not to be created), readable by others, or holds no hexadecimal key.
     """
-    if path is None and os.environ.get(KEY_VARIABLE):
-        return _parse(os.environ[KEY_VARIABLE], f"the variable {KEY_VARIABLE}"), ""
-    file = path or default_key_path()
+    if path is None and os.environ.get(variable):
+        return _parse(os.environ[variable], f"the variable {variable}"), ""
+    file = path or default or default_key_path()
     shown = f"the key file {file}"
     try:
         text = file.read_text(encoding="ascii")
@@ -101,7 +121,7 @@ def load_key(path: Path | None = None, *, create: bool = True) -> tuple[Key, str
     except FileNotFoundError:
         if not create:
             raise ConfigError(f"{shown} does not exist", "name an existing file with --key-file") from None
-        return _create(file)
+        return _create(file, kept_for)
     except (OSError, UnicodeDecodeError):
         raise ConfigError(f"{shown} cannot be read", "it must be a readable text file with a key in hex") from None
     if mode:
@@ -116,7 +136,7 @@ def _parse(text: str, shown: str) -> Key:
         raise ConfigError(f"{shown} holds no hexadecimal key", "write at least 32 hex digits into it") from None
 
 
-def _create(file: Path) -> tuple[Key, str]:
+def _create(file: Path, kept_for: str) -> tuple[Key, str]:
     secret = secrets.token_bytes(32)
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -135,4 +155,4 @@ def _create(file: Path) -> tuple[Key, str]:
             part.unlink(missing_ok=True)
     except OSError:
         raise ConfigError(f"the key file {file} cannot be created", "name a writable place with --key-file") from None
-    return Key(secret), f"created a new key in {file} (mode 0600); keep it: the same key gives the same pseudonyms"
+    return Key(secret), f"created a new key in {file} (mode 0600); keep it: {kept_for}"

@@ -43,7 +43,9 @@ class Summary:
     """Further documents that failed, of which only the number is known: a stream has no end."""
     categories: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
-    """Sentences that the user must see, such as a key that was created."""
+    """Sentences that the user must see, and everybody may."""
+    places: list[str] = field(default_factory=list)
+    """Sentences that name a place on this machine, or what the user typed: for the user alone."""
     extra: dict[str, Any] = field(default_factory=dict)
     """Further JSON values of the command."""
     started: float = field(default_factory=time.perf_counter)
@@ -59,7 +61,7 @@ class Summary:
                 for f in self.failures
             ],
             "categories": dict(sorted(self.categories.items())),
-            "notes": self.notes,
+            "notes": [*self.notes, *self.places],
             "seconds": round(time.perf_counter() - self.started, 3),
             **self.extra,
         }
@@ -68,7 +70,7 @@ class Summary:
         """Print the summary on standard error, write the JSON, and exit with status 1 when documents failed."""
         if not quiet:
             write = sys.stderr.write
-            for note in self.notes:
+            for note in (*self.notes, *self.places):
                 write(f"{note}\n")
             failed = len(self.failures) + self.left_out
             if self.documents or failed:

@@ -23,6 +23,7 @@ GROUPS: tuple[str, ...] = (
     "explain",
     "generalize",
     "verify",
+    "manifest",
     "policy",
     "vault",
     "doctor",

@@ -23,13 +23,13 @@ def _check(policy: Name, accept: Accept = None, summary_json: SummaryJson = None
 
     Example: deid policy check my-policy.toml
     """
-    from deid.replacement.policy import load_policy
+    from deid.replacement.policy import NOT_IN_TEXT, load_policy
     from deid.replacement.replacer import Replacer
 
     loaded = load_policy(policy, accept or ())
     Replacer(loaded)
     summary = Summary("policy check")
-    summary.notes = [f"policy {loaded.name} holds together", *loaded.notes()]
+    summary.notes = [f"policy {loaded.name} holds together", *loaded.notes(), NOT_IN_TEXT]
     summary.extra = {"policy": loaded.name, "readable": list(loaded.readable())}
     summary.finish(summary_json)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deid.cli.common import Summary, SummaryJson, progress
+from deid.cli.run_manifest import begin, finish, inputs_of, model_facts, policy_facts
 from deid.cli.source_options import (
     Accept,
     Allow,
@@ -60,6 +61,7 @@ __all__ = ["register"]
 
 
 def _scrub(
+    context: typer.Context,
     source: In,
     target: Annotated[Path | None, typer.Argument(metavar="OUT", help="New file or folder; same format as IN.")] = None,
     policy: PolicyName = None,
@@ -179,8 +181,8 @@ def _scrub(
 
         raise typer.Exit(show(pipeline, found, preview_count))
     assert target is not None
-    summary = Summary("scrub")
-    summary.notes = [*([created] if created else []), *found.remarks()]
+    run = begin(context, target, key)
+    summary = Summary("scrub", notes=found.remarks(), places=[created] if created else [])
     with _vault(vault, vault_key_file, key) as opened:
         report = scrub_files(
             found,
@@ -233,10 +235,22 @@ def _scrub(
         from deid.io.atomic import write_bytes
 
         write_bytes(*attached, private=False)
-        summary.notes.append(
+        summary.places.append(
             f"{attached[0]} goes with the notes: it says under which assumptions the risk is how great"
         )
     write_failed(summary, failed)
+    finish(
+        run,
+        summary,
+        target,
+        inputs=inputs_of(found),
+        root=found.root,
+        beside={"edit log": edits, "risk report": attached[0] if attached is not None else None},
+        policy=None if whole else policy_facts(loaded),
+        model=model_facts(recognizer),
+        results={name: value for name, value in summary.extra.items() if name != "policy"},
+        notes=[note for note in summary.notes if note not in loaded.notes()],
+    )
     summary.finish(summary_json)
 
 

@@ -18,6 +18,7 @@ _COMMON = re.compile(
     r"\.(ann|bak|csv|dcm|docx?|gz|html?|ini|jpe?g|json|jsonl|log|md|ndjson|odt|parquet|pdf|phi|phrase|png|pq|py|rtf"
     r"|sgml?|spacy|tar|text|tiff?|tmp|toml|tsv|txt|xlsx?|xml|ya?ml|zip)"
 )
+_MANIFEST = re.compile(r"\.manifest(\.[1-9][0-9]*)?\.(json|html)$")  # of this program: what a run said of itself
 
 
 @dataclass(slots=True)
@@ -35,9 +36,9 @@ class Listing:
 def list_files(root: Path) -> Listing:
     """List all files below ``root``.
 
-    Hidden files and folders are left out and counted; links to folders are not followed, because they can lead in
-    circles. Names that are no files (pipes, sockets, links to nothing) stay in the list, so that reading them fails
-    visibly.
+    Hidden files and folders, and manifests, are left out and counted; links to folders are not followed, because they
+    can lead in circles. Names that are no files (pipes, sockets, links to nothing) stay in the list, so that reading
+    them fails visibly.
 
     Raises
     ------
@@ -54,6 +55,8 @@ def list_files(root: Path) -> Listing:
                     name = f"{folder}/{entry.name}" if folder else entry.name
                     if entry.name.startswith("."):
                         listing.skipped["hidden"] += 1
+                    elif _MANIFEST.search(entry.name):
+                        listing.skipped["manifests"] += 1
                     elif entry.is_dir(follow_symlinks=False):
                         waiting.append(name)
                     elif entry.is_dir():

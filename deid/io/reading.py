@@ -101,7 +101,7 @@ class Source:
                 # a record without an id is known by its file and its place there
                 yield replace(item, id=f"{prefix}{row}") if isinstance(item, Document) and not item.id else item
 
-    def _paths(self, name: str) -> Iterator[tuple[str, Path]]:
+    def paths(self, name: str) -> Iterator[tuple[str, Path]]:
         """Yield the files of a document or collection: the main one, then companions that exist."""
         stem, suffix = split_suffix(name)
         if suffix in self.format.companions:
@@ -118,10 +118,10 @@ class Source:
                 yield companion, beside
 
     def _parts(self, name: str) -> dict[str, bytes]:
-        return {suffix: path.read_bytes() for suffix, path in self._paths(name)}
+        return {suffix: path.read_bytes() for suffix, path in self.paths(name)}
 
     def _open(self, name: str, stack: ExitStack) -> dict[str, BinaryIO]:
-        return {suffix: stack.enter_context(path.open("rb")) for suffix, path in self._paths(name)}
+        return {suffix: stack.enter_context(path.open("rb")) for suffix, path in self.paths(name)}
 
 
 def open_source(path: Path, format_name: str | None, formats: Mapping[str, Format], options: Options) -> Source:

@@ -37,17 +37,27 @@ from deid.phi import CATEGORIES, GROUPS, HIPAA, canonical, find_label, group, hi
 from deid.replacement.operators import OPERATORS
 from deid.resources import resource_folder
 
-__all__ = ["DEFAULT_POLICY", "Condition", "Policy", "Rule", "load_policy", "parse_policy", "shipped_policies"]
+__all__ = [
+    "DEFAULT_POLICY",
+    "NOT_IN_TEXT",
+    "Condition",
+    "Policy",
+    "Rule",
+    "load_policy",
+    "parse_policy",
+    "shipped_policies",
+]
 
 T = TypeVar("T")
 
 DEFAULT_POLICY = "surrogate"
 
 _KEYS = ("description", "requires_dua", "requires_expert", "allow", "default", "categories", "when")
-_NOT_IN_TEXT = (
+NOT_IN_TEXT = (
     "full-face photographs (HIPAA Q) and biometrics other than in words (HIPAA P) are not in text: "
     "remove them from what accompanies the notes"
 )
+"""What no run on text can do, for manifests and for whoever chooses a policy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +142,7 @@ class Policy:
 
     def notes(self) -> list[str]:
         """Return what whoever releases the output must know."""
-        notes = [_NOT_IN_TEXT]
+        notes = []
         if self.requires_dua:
             notes.append(f"policy {self.name}: the output may be given out under a data use agreement only")
         if self.requires_expert:

@@ -1,0 +1,206 @@
+"""Checking the manifests that lie beside an output: signatures, the chain, and every file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deid.errors import ConfigError, DeidError, FormatError
+from deid.keys import Key
+from deid.manifest.content import Manifest, log_of, manifest_path, read_manifest
+from deid.manifest.digests import Digest, digest_file, files_below, public_name, tree_digest
+from deid.manifest.run import OUT, manifest_key, path_pseudonym
+from deid.manifest.signing import fingerprint_of, is_signed, load_signing_key, signed_by_this_site
+from deid.safe_names import safe_name
+
+__all__ = ["Check", "Fault", "check_manifests"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that does not hold."""
+
+    what: str
+    """``changed``, ``missing``, ``added``, ``chain``, ``signature``, ``unchecked``."""
+    where: str
+    """Safe name of the file, or number of the manifest."""
+    told: str
+    """A sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a check found."""
+
+    manifests: tuple[Manifest, ...]
+    faults: tuple[Fault, ...]
+    files: int
+    """Files of the output that were compared."""
+    signed_with: tuple[str, ...] = field(default=())
+    """Fingerprints of the keys that signed."""
+    head: str = ""
+    """SHA-256 of the last manifest."""
+
+
+def check_manifests(
+    out: Path,
+    *,
+    trusted: Iterable[str] = (),
+    key: Key | None = None,
+    first: Path | None = None,
+    head: str = "",
+    inputs: Mapping[str, Path] | None = None,
+) -> Check:
+    """Check an output against its manifests.
+
+    Parameters
+    ----------
+    out : Path
+        File or folder.
+    trusted : iterable of str
+        Public keys (hex) that may have signed; by default this site's own.
+    key : Key, optional
+        The site's key, without which private files and inputs cannot be checked.
+    first : Path, optional
+        Place of the first manifest; by default beside ``out``.
+    head : str
+        SHA-256 of the last manifest, as an earlier page tells it: a chain that was cut behind it is told.
+    inputs : mapping of str to Path, optional
+        The originals by relative path, to be compared too; needs the key.
+
+    Raises
+    ------
+    ConfigError
+        When there is no manifest, or no public key to check with.
+    FormatError
+        When a manifest is none, or was changed.
+    """
+    place = first or manifest_path(out)
+    log = log_of(place)
+    if not log:
+        raise ConfigError(
+            "no manifest lies beside the output", "the run that made it did not end, or the manifest was taken away"
+        )
+    keys = frozenset(trusted) or frozenset(_own())
+    if not keys:
+        raise ConfigError(
+            "there is no public key to check with", "name the one that the site gave you: --public-key FILE"
+        )
+    manifests = []
+    faults: list[Fault] = []
+    for number, path in log:
+        try:
+            manifests.append(read_manifest(path))
+        except FormatError as error:
+            faults.append(Fault("chain", f"manifest {number}", error.what))
+    faults += _chain(log, manifests, keys, head) if not faults else []
+    compared = 0
+    if manifests:
+        listing = next((m for m in reversed(manifests) if m.run.get("outputs")), manifests[-1])
+        site = manifest_key(key) if key is not None and listing.run.get("key") == key.fingerprint() else None
+        said, compared = _files(out, manifests, listing, site)
+        faults += said
+        if inputs is not None:
+            faults += _inputs(inputs, listing, site)
+    used = dict.fromkeys(fingerprint_of(m.public_key) for m in manifests if m.public_key in keys)
+    return Check(tuple(manifests), tuple(faults), compared, tuple(used), manifests[-1].digest() if manifests else "")
+
+
+def _own() -> list[str]:
+    try:
+        return [load_signing_key(create=False)[0].public]
+    except ConfigError:
+        return []
+
+
+def _chain(log: list[tuple[int, Path]], manifests: list[Manifest], keys: frozenset[str], head: str) -> Iterable[Fault]:
+    before = ""
+    for place, (number, _) in enumerate(log, 1):
+        manifest, where = manifests[place - 1], f"manifest {number}"
+        if manifest.public_key not in keys:
+            yield Fault("signature", where, "it was signed with a key that is not trusted (--public-key)")
+        elif not is_signed(manifest.public_key, manifest.unsigned(), manifest.signature):
+            yield Fault("signature", where, "the signature does not fit: it was changed after it was signed")
+        if number != place or manifest.number != number or manifest.previous != before:
+            yield Fault("chain", where, "the manifest before it is not the one that it names: the chain was cut")
+        before = manifest.digest()
+    there = {manifest.digest() for manifest in manifests}
+    for entry in signed_by_this_site(manifests[0].digest()):
+        if entry.digest not in there:
+            yield Fault(
+                "chain",
+                f"manifest {entry.number}",
+                "this site signed one for this output that is not here: it was taken away, or lies beside a copy",
+            )
+    if head and head not in there:
+        yield Fault("chain", "last manifest", "none of them is the one that was named: the chain was cut")
+
+
+def _files(out: Path, manifests: list[Manifest], listing: Manifest, key: Key | None) -> tuple[list[Fault], int]:
+    private = bool(listing.run.get("private"))
+    left = dict(listing.run.get("outputs") or {})
+    faults: list[Fault] = []
+    found: dict[str, Digest] = {}
+    pairs = [(name, out / name) for name in files_below(out)] if out.is_dir() else [(OUT, out)]
+    for name, path in pairs if out.exists() else ():
+        where = OUT if name == OUT else safe_name(name) if not public_name(name) else name
+        if path.is_symlink():
+            faults.append(Fault("changed", where, "it is a link, not a file"))
+        try:
+            digest = found[name] = digest_file(key, name, path)
+        except DeidError as error:
+            faults.append(Fault("changed", where, error.what))
+            continue
+        told = _known_as(name, digest, left, key)
+        if told is None:
+            faults.append(Fault("added", where, "the manifest does not name this file"))
+            continue
+        digests = {digest.sha256, digest.named, *([digest.keyed] if key is not None else [])}
+        expected = left.pop(told)
+        if expected.startswith("keyed:") and key is None:
+            faults.append(Fault("unchecked", where, "only the site's key can check it (--key-file)"))
+        elif expected not in digests:
+            faults.append(Fault("changed", where, "its content is not what the manifest says"))
+    faults += [Fault("missing", name, "the manifest names this file, and it is not there") for name in left]
+    if not faults:
+        now = tree_digest(key, found.items(), private=private) if key is not None or not private else ""
+        for manifest in manifests:
+            if now and manifest.run.get("tree") and manifest.number > listing.number and manifest.run["tree"] != now:
+                faults.append(
+                    Fault("changed", f"manifest {manifest.number}", "it speaks of another state of the output")
+                )
+    return faults, len(found)
+
+
+def _known_as(name: str, digest: Digest, left: Mapping[str, str], key: Key | None) -> str | None:
+    """Return under which name a file stands in a listing."""
+    if name == OUT or public_name(name):
+        return name if name in left else None
+    if key is not None:
+        own = path_pseudonym(key, name)
+        return own if own in left else None
+    # without the key: by name and content together; a private file by its being the only kind left
+    return next(
+        (other for other, told in left.items() if told == digest.named),
+        next((other for other, told in left.items() if told.startswith("keyed:") and other.startswith("file-")), None),
+    )
+
+
+def _inputs(inputs: Mapping[str, Path], listing: Manifest, key: Key | None) -> Iterable[Fault]:
+    if key is None:
+        yield Fault("unchecked", "inputs", "only the site's key of the run can check them (--key-file)")
+        return
+    told = listing.run.get("inputs")
+    if not isinstance(told, Mapping) or not told:
+        yield Fault("unchecked", "inputs", "the manifest holds no checksums of inputs")
+        return
+    left = dict(told)
+    for name, path in inputs.items():
+        expected = left.pop(path_pseudonym(key, name), None)
+        if expected is None:
+            yield Fault("added", safe_name(name), "the run did not read this input")
+        elif expected.partition(" ")[0] != digest_file(key, name, path).keyed:
+            yield Fault("changed", safe_name(name), "this input is not what the run read")
+    for name in left:
+        yield Fault("missing", name, "the run read an input that is not there")

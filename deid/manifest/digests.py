@@ -1,0 +1,153 @@
+"""Checksums of files, by who may check them.
+
+``sha256``
+    SHA-256 of the content, as ``sha256sum`` prints it: of files that are made to be given away, under names that the
+    program made.
+``named``
+    SHA-256 of name and content together: of files that are made to be given away under names that came with the input.
+    Whoever has the file can check both; whoever has the manifest alone can try no names, because the content is not
+    known to him.
+``keyed``
+    HMAC-SHA256 of the content under a key derived from the site's: of whatever may hold PHI, since a plain checksum of
+    a short note can be guessed. Only the site can check it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from deid.errors import InputError
+from deid.io.atomic import os_reason
+from deid.keys import Key
+from deid.safe_names import safe_name
+
+__all__ = ["Digest", "digest_file", "files_below", "public_name", "tree_digest"]
+
+_PART = 1 << 20
+_PSEUDONYM = re.compile(r"(?:doc|folder|patient)-[0-9a-f]{16}((?:\.[A-Za-z0-9]+)*)")
+
+
+def public_name(name: str) -> bool:
+    """Tell whether a relative path tells nothing: pseudonyms, and words that only describe files."""
+    for part in name.split("/"):
+        made = _PSEUDONYM.fullmatch(part)
+        rest = part if made is None else f"file{made[1]}"
+        if safe_name(rest) != rest:
+            return False
+    return True
+
+
+def files_below(root: Path) -> Iterator[str]:
+    """Yield the relative paths of everything under a folder that is no folder, hidden or not, in a fixed order.
+
+    Raises
+    ------
+    InputError
+        When a folder cannot be read.
+    """
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(root / folder) as entries:
+                found = sorted(entries, key=lambda entry: entry.name, reverse=True)
+        except OSError as error:
+            raise InputError(f"a folder cannot be read ({os_reason(error)})", "check the rights") from None
+        for entry in found:
+            name = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(name)
+            else:
+                yield name
+
+
+class Digest:
+    """All checksums of one file, made in one pass over its content.
+
+    Parameters
+    ----------
+    key : Key or None
+        Key of manifests; without it there is no keyed checksum.
+    name : str
+        What the file is called in the listing.
+    """
+
+    def __init__(self, key: Key | None, name: str) -> None:
+        raw = name.encode("utf-8", "surrogateescape")
+        self._plain = hashlib.sha256()
+        self._named = hashlib.sha256(b"deid named file 1\0" + len(raw).to_bytes(8, "big") + raw)
+        self._keyed = None if key is None else hmac.new(key.secret, b"deid file 1\0", hashlib.sha256)
+
+    def update(self, data: bytes) -> None:
+        """Take in further bytes of the content."""
+        self._plain.update(data)
+        self._named.update(data)
+        if self._keyed is not None:
+            self._keyed.update(data)
+
+    @property
+    def sha256(self) -> str:
+        """Of the content alone."""
+        return f"sha256:{self._plain.hexdigest()}"
+
+    @property
+    def named(self) -> str:
+        """Of name and content."""
+        return f"named:{self._named.hexdigest()}"
+
+    @property
+    def keyed(self) -> str:
+        """Of the content, under the site's key.
+
+        Raises
+        ------
+        ValueError
+            Without a key.
+        """
+        if self._keyed is None:
+            raise ValueError("no key")
+        return f"keyed:{self._keyed.hexdigest()}"
+
+
+def digest_file(key: Key | None, name: str, path: Path) -> Digest:
+    """Return a file's checksums; it is read once, a piece at a time.
+
+    Raises
+    ------
+    InputError
+        When it cannot be read, or is no regular file.
+    """
+    digest = Digest(key, name)
+    try:
+        if not path.is_file():
+            raise InputError("this is no regular file", "remove pipes, devices and links to nothing", safe_name(name))
+        with path.open("rb") as stream:
+            while data := stream.read(_PART):
+                digest.update(data)
+    except OSError as error:
+        raise InputError(
+            f"the file cannot be read ({os_reason(error)})", "check that it is readable", safe_name(name)
+        ) from None
+    return digest
+
+
+def tree_digest(key: Key | None, entries: Iterable[tuple[str, Digest]], *, private: bool) -> str:
+    """Return one checksum over all files of an output, names included; keyed where the files are private.
+
+    Raises
+    ------
+    ValueError
+        When it is to be keyed and there is no key.
+    """
+    lines = sorted(f"{digest.keyed}\0{name}" if private else digest.named for name, digest in entries)
+    if not private:
+        joined = "\n".join(lines)
+        return f"sha256:{hashlib.sha256(joined.encode()).hexdigest()}"
+    if key is None:
+        raise ValueError("no key")
+    return f"keyed:{key.mac('tree', *lines).hex()}"

@@ -1,0 +1,263 @@
+"""Writing a manifest: begun before the work, so that a run that cannot be proved does not start, finished after it."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from deid.document import Failure
+from deid.errors import DeidError, OutputError
+from deid.io.atomic import write_bytes
+from deid.keys import Key, load_key
+from deid.manifest.content import Manifest, log_of, manifest_path, numbered, plain, read_manifest
+from deid.manifest.digests import Digest, digest_file, files_below, public_name, tree_digest
+from deid.manifest.options import Option, told_options
+from deid.manifest.signing import Signed, SigningKey, load_signing_key, note_signed
+from deid.resources import resource_folder
+
+__all__ = ["OUT", "Run", "begin_run", "listing_of", "manifest_key", "path_pseudonym"]
+
+OUT = "OUT"
+"""Name of an output that is one file, in listings."""
+WITHHELD = "withheld"
+"""In place of inputs whose very change must not be told."""
+
+
+def manifest_key(key: Key) -> Key:
+    """Return the key of keyed checksums and pseudonyms, from the site's."""
+    return key.derive("manifest")
+
+
+def path_pseudonym(key: Key, name: str) -> str:
+    """Return the keyed pseudonym of a file, by its relative path; ``key`` is that of manifests."""
+    return key.pseudonym("file", name)
+
+
+@dataclass(slots=True)
+class Run:
+    """A run that has begun."""
+
+    command: str
+    version: str
+    first: Path
+    """Place of the output's first manifest."""
+    key: Key = field(repr=False)
+    """Key of manifests."""
+    fingerprint: str
+    """Of the site's key."""
+    signing_key: SigningKey = field(repr=False)
+    options: Mapping[str, Any]
+    created: list[str]
+    """Sentences about keys that were made."""
+    began: datetime.datetime
+
+    def name(self, path: str) -> str:
+        """Return how a file is called here: its relative path where that tells nothing, else its pseudonym."""
+        return path if path == OUT or public_name(path) else path_pseudonym(self.key, path)
+
+    def digest(self, path: Path) -> str:
+        """Return the keyed checksum of a file; of a folder that of all its files."""
+        if path.is_dir():
+            listed = [(name, digest_file(self.key, name, path / name)) for name in files_below(path)]
+            return tree_digest(self.key, listed, private=True)
+        return digest_file(self.key, path.name, path).keyed
+
+    def finish(
+        self,
+        out: Path | None = None,
+        *,
+        inputs: Iterable[tuple[str, Path]] | Mapping[str, str] | None = (),
+        beside: Mapping[str, Path] | None = None,
+        private: bool = False,
+        failures: Iterable[Failure] = (),
+        root: Path | None = None,
+        **facts: Any,
+    ) -> Path:
+        """Write the manifest.
+
+        Parameters
+        ----------
+        out : Path, optional
+            File or folder that the run wrote; None when it wrote none, or a stream.
+        inputs : iterable of (str, Path), mapping or None
+            Files that were read, by relative path; a mapping gives names and checksums as they are; None where a
+            checksum that changes with the data would tell too much (differential privacy).
+        beside : mapping of str to Path, optional
+            Further files that were written, by what they are.
+        private : bool
+            Whether the output holds PHI: its checksums are keyed then.
+        failures : iterable of Failure
+            What could not be done.
+        root : Path, optional
+            Folder of the inputs, for the pseudonyms of failures.
+        **facts
+            What else is to be told: ``documents``, ``categories``, ``policy``, ``model``, ``kept``, ``notes``,
+            ``results``, ...; JSON values.
+
+        Returns
+        -------
+        Path
+            Where it lies.
+
+        Raises
+        ------
+        OutputError
+            When it cannot be written.
+        """
+        entries = listing_of(self.key, out) if out is not None else {}
+        run = {
+            "command": self.command,
+            "version": self.version,
+            "dictionaries": _dictionaries(),
+            "options": self.options,
+            "key": self.fingerprint,
+            "inputs": self._inputs(inputs),
+            "outputs": {self.name(name): _shown(name, digest, private) for name, digest in entries.items()},
+            "tree": tree_digest(self.key, entries.items(), private=private) if out is not None else "",
+            "private": private,
+            "beside": {what: self.digest(path) for what, path in sorted((beside or {}).items())},
+            "failures": sorted((self._failure(f, root) for f in failures), key=lambda told: told["file"]),
+            **facts,
+        }
+        log = log_of(self.first)
+        try:
+            number, previous = (log[-1][0], hashlib.sha256(log[-1][1].read_bytes()).hexdigest()) if log else (0, "")
+            begin = hashlib.sha256(log[0][1].read_bytes()).hexdigest() if log else ""
+        except OSError:
+            raise OutputError("the manifest before cannot be read", "check the rights") from None
+        ended = datetime.datetime.now(datetime.UTC)
+        # two equal runs in one second have manifests, and chains, of their own
+        made = {"began": _moment(self.began), "ended": _moment(ended), "run": secrets.token_hex(8)}
+        unsigned = Manifest(plain(run), made, number + 1, previous, self.signing_key.public)
+        signed = replace(unsigned, signature=self.signing_key.sign(unsigned.unsigned()))
+        place = numbered(self.first, signed.number)
+        write_bytes(place, signed.to_bytes(), private=False)
+        note_signed(Signed(begin, signed.number, signed.digest()))
+        return place
+
+    def _inputs(self, inputs: Iterable[tuple[str, Path]] | Mapping[str, str] | None) -> Any:
+        if inputs is None:
+            return WITHHELD
+        if isinstance(inputs, Mapping):
+            return dict(inputs)
+        told = {}
+        for name, path in inputs:
+            own = path_pseudonym(self.key, name)
+            try:
+                told[own] = digest_file(self.key, name, path).keyed
+                if path.stat().st_mtime > self.began.timestamp():
+                    told[own] = f"{told[own]} (changed during the run)"
+            except (DeidError, OSError):
+                told[own] = "unreadable"
+        return told
+
+    def _failure(self, failure: Failure, root: Path | None) -> dict[str, str]:
+        path, _, record = failure.path.partition("\t")
+        if root is not None and Path(path).is_relative_to(root):
+            path = Path(path).relative_to(root).as_posix()
+        file = path_pseudonym(self.key, path) if path else failure.name
+        if record:
+            file = f"{file}/{path_pseudonym(self.key, record)}"
+        error = failure.error
+        what = error.what if isinstance(error, DeidError) else ""
+        return {"file": file, "error": type(error).__name__, "what": what}
+
+
+def begin_run(
+    command: str,
+    out: Path,
+    *,
+    version: str,
+    key: Key | None = None,
+    options: Iterable[Option] = (),
+    first: Path | None = None,
+) -> Run:
+    """Begin a run whose manifest is to lie beside its output; a later run on the same output goes on with the chain.
+
+    Parameters
+    ----------
+    command : str
+        What is done, such as ``scrub``.
+    out : Path
+        The output.
+    version : str
+        Of this program (``deid.__version__``).
+    key : Key, optional
+        The site's key; by default the user's, which is made where there is none.
+    options : iterable of Option
+        What the user asked for; `told_options` chooses what can be told of it.
+    first : Path, optional
+        Place of the first manifest; by default beside the output.
+
+    Raises
+    ------
+    ConfigError
+        When a key cannot be used.
+    OutputError
+        When something lies at the place of the manifest that is none.
+    """
+    place = first or manifest_path(out)
+    for _, path in log_of(place)[-1:]:
+        try:
+            read_manifest(path)
+        except DeidError as error:
+            raise OutputError(
+                "what lies at the place of the manifest is none of deid's, or was changed",
+                "move it away, or name another OUT",
+                error.where,
+            ) from None
+    created = []
+    if key is None:
+        key, said = load_key()
+        created += [said] if said else []
+    signing_key, said = load_signing_key()
+    created += [said] if said else []
+    own = manifest_key(key)
+    return Run(
+        command,
+        version,
+        place,
+        own,
+        key.fingerprint(),
+        signing_key,
+        told_options(options, own),
+        created,
+        datetime.datetime.now(datetime.UTC),
+    )
+
+
+def listing_of(key: Key | None, out: Path) -> dict[str, Digest]:
+    """Return the files of an output with their checksums, by relative path.
+
+    Raises
+    ------
+    InputError
+        When one cannot be read, or is no regular file.
+    """
+    if out.is_dir():
+        return {name: digest_file(key, name, out / name) for name in files_below(out)}
+    return {OUT: digest_file(key, OUT, out)} if out.exists() else {}
+
+
+def _shown(name: str, digest: Digest, private: bool) -> str:
+    if private:
+        return digest.keyed
+    return digest.sha256 if name == OUT or public_name(name) else digest.named
+
+
+def _moment(when: datetime.datetime) -> str:
+    return when.isoformat(timespec="seconds")
+
+
+@cache
+def _dictionaries() -> str:
+    """Return one checksum of all dictionaries that ship with the program."""
+    root = resource_folder("dictionaries")
+    entries = [(name, digest_file(None, name, root / name)) for name in files_below(root)]
+    return tree_digest(None, entries, private=False)
