@@ -52,11 +52,13 @@ def _read(
     code_separator: str,
     person: str | None,
     visit: str | None,
+    columns: Sequence[str] = (),
 ) -> tuple[pd.DataFrame, CodedRecords]:
     from deid.tables import read_table
     from deid.transactions.reading import read_codes
 
-    frame = read_table(place, separator=separator, table=table, text=(column,))
+    said = [column, *([person] if person else []), *([visit] if visit else []), *columns]
+    frame = read_table(place, separator=separator, table=table, text=said)
     return frame, read_codes(frame, column, separator=code_separator, person=person, visit=visit)
 
 
@@ -120,7 +122,7 @@ def _anonymize(
         bool, typer.Option("--free", help="Codes in no utility constraint may be combined with each other.")
     ] = False,
     most_suppressed: Annotated[
-        float, typer.Option(metavar="P", help="coat: greatest share of codes suppressed.")
+        float, typer.Option(metavar="P", help="ugaclip, cba, coat, pcta, aclip: greatest share of codes suppressed.")
     ] = 1.0,
     sensitive_codes: Annotated[
         list[str] | None, typer.Option(metavar="A,B", help="Codes that must not be inferred; 042.* for all below.")
@@ -148,22 +150,18 @@ def _anonymize(
 
     Example: deid codes anonymize patients.csv --codes diagnosis --method km --k 5 --m 2 --hierarchy icd-9-cm -o out.csv
     """
-    import json
-
     from deid import __version__
-    from deid.errors import OutputError
-    from deid.io.atomic import write_bytes
+    from deid.reporting import manifest_path, write_manifest
     from deid.tables import check_new_table, write_table
     from deid.transactions.policies import read_policy
     from deid.transactions.reading import codes_hierarchy
     from deid.transactions.release import anonymize_codes
-    from deid.transactions.report import codes_manifest, write_codes_report
+    from deid.transactions.report import write_codes_report
 
-    beside = out.with_name(out.name + ".manifest.json")
     check_new_table(out)
-    if beside.exists():
-        raise OutputError("the file to write exists already", "name a new file", str(beside))
-    frame, data = _read(place, column, separator, table, code_separator, person, visit)
+    manifest_path(out)
+    columns = names_of(quasi_identifiers)
+    frame, data = _read(place, column, separator, table, code_separator, person, visit, columns)
     tree = codes_hierarchy(data, hierarchy, own_leaf=own_leaf)
     labels = data.transactions.labels
     studies = read_policy(phenotypes, labels, "phenotypes") if phenotypes else {}
@@ -171,15 +169,13 @@ def _anonymize(
         data, tree, k, m, privacy, parts, utility, studies, siblings, free, most_suppressed, sensitive_codes, rules,
         confidence, known,
     )  # fmt: skip
-    columns = names_of(quasi_identifiers)
     release = anonymize_codes(
         data, asked, method, hierarchy=tree, columns=columns, cells=_cells(frame, data, columns), phenotypes=studies
     )
     write_table(release.table(column), out)
     command = shlex.join(["deid", *sys.argv[1:]])
     inputs = [Path(place), *(f for f in (privacy, utility, phenotypes, rules) if f is not None)]
-    content = codes_manifest(release, command=command, inputs=inputs, output=out.read_bytes(), version=__version__)
-    write_bytes(beside, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+    write_manifest(out, "deid release of codes 1", release.as_dict(), inputs=inputs, version=__version__)
     if report is not None:
         write_codes_report(report, release, command)
     _print(release)
@@ -215,7 +211,9 @@ def _asked(
 
     labels = data.transactions.labels
     sets = (
-        list(read_policy(privacy, labels, "privacy policy").values()) if privacy else list(dict.fromkeys(data.visits))
+        list(read_policy(privacy, labels, "privacy policy").values())
+        if privacy
+        else sorted(set(data.visits), key=sorted)
     )
     if utility is not None:
         groups = list(read_policy(utility, labels, "utility policy").values())

@@ -38,22 +38,30 @@ def _anonymize(
     """Release genomic records so that none stands alone.
 
     dnala: every released sequence occurs at least twice (Malin 2005). binning: rare genotypes and rare combinations are
-    generalized (Lin and others 2002). The result is verified before it is written; names become numbers.
+    generalized (Lin and others 2002). The result is verified before it is written; names become numbers, which do not
+    depend on the order of IN. OUT.manifest.json lies beside it.
 
     Example: deid genomes anonymize patients.fasta released.fasta
     """
+    from deid import __version__
     from deid.errors import ConfigError, OutputError
+    from deid.reporting import manifest_path, write_manifest
 
     if target.exists():
         raise OutputError("there already", "name a new file", str(target))
+    manifest_path(target)
     if method not in ("dnala", "binning"):
         raise ConfigError(f"there is no method {method!r}", "dnala or binning")
     summary = Summary("genomes anonymize")
     if method == "dnala":
+        inputs = [source]
         _release_sequences(source, target, matching, keep_names, summary)
     else:
         sites = [s.strip() for s in protect.split(",")] if protect else None
+        inputs = [source, *([hierarchy] if hierarchy else [])]
         _release_genotypes(source, target, (within, across, size), sites, hierarchy, keep_names, summary)
+    asked = {"method": method, "names": "kept" if keep_names else "replaced by numbers"}
+    write_manifest(target, "deid release of genomes 1", {**asked, **summary.extra}, inputs=inputs, version=__version__)
     summary.finish(summary_json)
 
 
@@ -62,21 +70,27 @@ def _release_sequences(source: Path, target: Path, matching: str | None, keep_na
     from deid.genomes import Sequences, generalize_sequences, read_fasta, write_fasta
     from deid.genomes.dnala import check_release
 
-    originals = read_fasta(source)
+    originals = read_fasta(source).ordered()
     result = generalize_sequences(originals, matching=matching)
     good, level, place = check_release(result.sequences, originals)
     if not good:
         raise InputError(
             "the release does not hold", "nothing was written; please report this", "", f"record {(place or 0) + 1}"
         )
-    released = result.sequences
-    names = released.names if keep_names else tuple(f"record {i + 1}" for i in range(len(released)))
+    released = result.sequences.ordered()
+    names = tuple(n if n and keep_names else f"record {i}" for i, n in enumerate(released.names, 1))
     write_fasta(Sequences(names, released.codes), target)
     summary.notes.append(
         f"{len(released)} sequences, {result.variable} variable sites, cost {result.cost} ({result.matching} matching)"
         f", every released one occurs at least {level} times"
     )
-    summary.extra = {"sequences": len(released), "variable": result.variable, "cost": result.cost, "level": level}
+    summary.extra = {
+        "sequences": len(released),
+        "variable": result.variable,
+        "cost": result.cost,
+        "level": level,
+        "matching": result.matching,
+    }
 
 
 def _release_genotypes(
@@ -106,12 +120,22 @@ def _release_genotypes(
     good, what = check_bins(result.rows, tree.root, within=within, across=across, protected=chosen, size=size)
     if not good:
         raise InputError(f"the release does not hold ({what})", "nothing was written; please report this")
-    names = table.records if keep_names else tuple(f"record {i + 1}" for i in range(len(table.records)))
-    write_genotypes(Genotypes(names, table.sites, result.rows), target)
+    released = Genotypes(table.records, table.sites, result.rows).ordered()
+    names = tuple(n if n and keep_names else f"record {i}" for i, n in enumerate(released.records, 1))
+    write_genotypes(Genotypes(names, table.sites, released.rows), target)
     summary.notes.append(
         f"{len(names)} records, {len(table.sites)} sites, {result.raised} cells generalized, loss {result.loss:.3f}"
     )
-    summary.extra = {"records": len(names), "raised": result.raised, "loss": result.loss}
+    summary.extra = {
+        "records": len(names),
+        "sites": len(table.sites),
+        "within": within,
+        "across": across,
+        "largest_combination": size,
+        "protected": [table.sites[i] for i in chosen] if chosen else "all",
+        "raised": result.raised,
+        "loss": result.loss,
+    }
 
 
 @_attack.command("membership")

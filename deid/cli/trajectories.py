@@ -53,26 +53,30 @@ def _anonymize(
     """Release trajectories so that each occurs at least k times.
 
     Persons are clustered (MDAV'), the trajectories of a cluster are aligned, generalized and cut until they are equal
-    (A-GS; Tamersoy and others 2012). The release is verified before it is written; persons become numbers.
+    (A-GS; Tamersoy and others 2012). The release is verified before it is written; persons become numbers, which do not
+    depend on the order of TABLE. OUT.manifest.json lies beside it.
 
     Example: deid trajectories anonymize diagnoses.csv released.csv --k 5 --person mrn --code icd --age age
     """
-    import pandas as pd
-
-    from deid.errors import ConfigError, InputError, OutputError
+    from deid import __version__
+    from deid.errors import OutputError
     from deid.hierarchy import read_hierarchy
     from deid.hierarchy_builders import BUILDERS, build_hierarchy
     from deid.microdata import check_columns
-    from deid.tables import read_table, write_table
-    from deid.trajectories import anonymize_trajectories, check_trajectories
+    from deid.reporting import manifest_path, write_manifest
+    from deid.tables import check_new_table, read_table, write_table
+    from deid.trajectories import anonymize_trajectories
     from deid.trajectories.measures import average_relative_error, loss_of
-    from deid.trajectories.records import suppress_repeats, trajectories_of_table
+    from deid.trajectories.publishing import publish_trajectories
+    from deid.trajectories.records import suppress_repeats, trajectories_of_table, values_of_persons
 
-    for path in (target, report):
-        if path is not None and path.exists():
-            raise OutputError("there already", "name a new file", str(path))
-    frame = read_table(table, table=sql_table)
-    check_columns(frame, [person, code, age, *([attach] if attach else []), *([sensitive] if sensitive else [])])
+    check_new_table(target)
+    manifest_path(target)
+    if report is not None and report.exists():
+        raise OutputError("there already", "name a new file", str(report))
+    said = [person, code, age, *([attach] if attach else []), *([sensitive] if sensitive else [])]
+    frame = read_table(table, table=sql_table, text=said)
+    check_columns(frame, said)
     values = sorted({str(v) for v in frame[code].dropna()})
     if code_hierarchy in BUILDERS:
         codes = build_hierarchy(code_hierarchy, values)
@@ -88,22 +92,9 @@ def _anonymize(
     if repeats:
         data, cut = suppress_repeats(data, k)
     release = anonymize_trajectories(data, k, weight=weight, method=method, diversity=diversity, seed=seed)
-    published = release.published()
-    good, level, place = check_trajectories(published, k, data, diversity)
-    if not good:
-        raise InputError(
-            "the release does not hold", "nothing was written; please report this", "", f"person {(place or 0) + 1}"
-        )
-    rows: list[dict[str, object]] = []
-    beside = dict(zip(frame[person].astype(str), frame[attach], strict=True)) if attach else {}
-    for number, (who, pairs) in enumerate(zip(data.people, published, strict=True), 1):
-        more = {attach: beside[who]} if attach else {}
-        rows += [
-            {"record": number, code: data.codes.names[c], age: data.ages.names[a], **more} for c, a in pairs.tolist()
-        ] or [{"record": number, code: None, age: None, **more}]
-    if not rows:
-        raise ConfigError("nothing to write", "name a table with rows")
-    write_table(pd.DataFrame(rows), target)
+    beside = (attach, values_of_persons(frame, person, attach)) if attach else None
+    published, level = publish_trajectories(release, diversity, code=code, age=age, attached=beside)
+    write_table(published, target)
     loss, (error, queries) = loss_of(release), average_relative_error(release)
     summary = Summary("trajectories anonymize")
     summary.extra = {
@@ -118,15 +109,21 @@ def _anonymize(
         "pairs": loss.pairs + cut,
         "average_relative_error": error,
         "queries": queries,
-        "unsorted": data.unsorted,
     }
     summary.notes.append(
         f"{len(data)} persons in {len(release.clusters)} clusters; every trajectory occurs at least {level} times; "
         f"loss of codes {loss.ilm:.3f}, of ages {loss.alm:.3f}; {loss.suppressed + cut} of {loss.pairs + cut} pairs "
         f"suppressed; relative error of {queries} counts {error:.3f}"
     )
-    if data.unsorted:
-        summary.notes.append(f"{data.unsorted} histories were put in the order of their ages")
+    asked = {"method": method, "k": k, "l": diversity, "weight": weight, "seed": seed, "attached": attach}
+    files = [
+        Path(table),
+        *([Path(code_hierarchy)] if code_hierarchy not in BUILDERS else []),
+        *([age_hierarchy] if age_hierarchy else []),
+    ]
+    write_manifest(
+        target, "deid release of trajectories 1", {**asked, **summary.extra}, inputs=files, version=__version__
+    )
     if report is not None:
         _write_report(report, summary.extra, [len(c.members) for c in release.clusters], k)
     summary.finish(summary_json)

@@ -30,6 +30,11 @@ class Genotypes:
     """Genotype of each record at each site: ``0/0``, ``0/1``, ``1/1``; unordered, higher alleles count as 1; ``*``
     where there was no call."""
 
+    def ordered(self) -> Genotypes:
+        """Return them in the order of their rows, equal ones in that of their names; that of the file is gone."""
+        order = sorted(range(len(self.rows)), key=lambda i: (self.rows[i], self.records[i]))
+        return Genotypes(tuple(self.records[i] for i in order), self.sites, tuple(self.rows[i] for i in order))
+
     def dosage(self) -> np.ndarray:
         """Return the number of alternative alleles, float of shape (records, sites); NaN where it is not known."""
         known = {"0/0": 0.0, "0/1": 1.0, "1/1": 2.0}

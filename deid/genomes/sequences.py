@@ -25,7 +25,7 @@ class Sequences:
     Parameters
     ----------
     names : tuple of str
-        One a sequence.
+        One a sequence; empty where the file gives none.
     codes : uint8 array, shape (sequences, sites)
         Symbols as `deid.genomes.lattice` codes them.
     """
@@ -39,6 +39,11 @@ class Sequences:
     def letters(self) -> list[str]:
         """Return the sequences in letters."""
         return [decode(row) for row in self.codes]
+
+    def ordered(self) -> Sequences:
+        """Return them in the order of their symbols, equal ones in that of their names; that of the file is gone."""
+        order = sorted(range(len(self)), key=lambda i: (self.codes[i].tobytes(), self.names[i]))
+        return Sequences(tuple(self.names[i] for i in order), self.codes[order])
 
 
 def read_fasta(path: Path, *, unequal: str = "align") -> Sequences:
@@ -70,7 +75,7 @@ def read_fasta(path: Path, *, unequal: str = "align") -> Sequences:
         if not line or line.startswith(";"):
             continue
         if line.startswith(">"):
-            names.append(line[1:].strip() or f"sequence {len(names) + 1}")
+            names.append(line[1:].strip())
             parts.append([])
             continue
         if not names:
@@ -137,18 +142,18 @@ def _pairwise(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def align(rows: list[np.ndarray]) -> np.ndarray:
-    """Align sequences of unequal length to the longest one (the first of equals), one after the other.
+    """Align sequences of unequal length to the longest one, one after the other, longer ones first.
 
-    Once a gap, always a gap: what earlier sequences put in stays.
+    Once a gap, always a gap: what earlier sequences put in stays. Sequences of one length are taken in the order of
+    their symbols, so that the alignment does not depend on the order of ``rows``.
 
     Returns
     -------
     uint8 array, shape (sequences, sites)
     """
-    centre = max(range(len(rows)), key=lambda i: (len(rows[i]), -i))
-    profile = rows[centre]
+    order = sorted(range(len(rows)), key=lambda i: (-len(rows[i]), rows[i].tobytes()))
+    profile = rows[order[0]]
     aligned: list[np.ndarray] = []
-    order = [centre, *(i for i in range(len(rows)) if i != centre)]
     for i in order:
         at, own = _pairwise(profile, rows[i])
         aligned = [_spread(row, at) for row in aligned]

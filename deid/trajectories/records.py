@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deid.errors import ConfigError, InputError
+from deid.errors import InputError
 from deid.hierarchy import Hierarchy
 from deid.microdata import check_columns, nearest
 from deid.trajectories.alignment import Pairs
@@ -18,7 +19,10 @@ from deid.trajectories.trees import Tree, make_tree
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Trajectories", "make_trajectories", "suppress_repeats", "trajectories_of_table"]
+__all__ = ["Trajectories", "make_trajectories", "suppress_repeats", "trajectories_of_table", "values_of_persons"]
+
+_ZEROS = re.compile(r"\.0+$")
+"""Decimals that a whole number of years need not have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +41,6 @@ class Trajectories:
         The hierarchies.
     sensitive : tuple of str
         A sensitive value of each person, for l-diversity; empty when there is none.
-    unsorted : int
-        Persons whose pairs were not in the order of their ages.
     """
 
     people: tuple[str, ...] = field(repr=False)
@@ -47,7 +49,6 @@ class Trajectories:
     codes: Tree
     ages: Tree
     sensitive: tuple[str, ...] = field(default=(), repr=False)
-    unsorted: int = 0
 
     def __len__(self) -> int:
         return len(self.people)
@@ -96,7 +97,6 @@ def make_trajectories(
     code_tree, age_tree = make_tree(codes), make_tree(ages)
     rows: list[tuple[int, int]] = []
     bounds = [0]
-    unsorted = 0
     for place, history in enumerate(histories.values(), 1):
         try:
             numbers = [float(age) for _, age in history]
@@ -104,9 +104,7 @@ def make_trajectories(
             raise InputError("an age is no number", "correct it", "", f"person {place}") from None
         if any(not 0 <= n < float("inf") for n in numbers):
             raise InputError("an age is negative or missing", "correct it", "", f"person {place}")
-        order = sorted(range(len(history)), key=numbers.__getitem__)
-        unsorted += order != list(range(len(history)))
-        for i in order:
+        for i in sorted(range(len(history)), key=numbers.__getitem__):
             code, age = history[i]
             if age not in age_tree.index:
                 raise InputError("an age is not in its hierarchy", "add it to the hierarchy", "", f"person {place}")
@@ -119,7 +117,6 @@ def make_trajectories(
         code_tree,
         age_tree,
         tuple(sensitive[p] for p in histories) if sensitive else (),
-        unsorted,
     )
 
 
@@ -136,12 +133,16 @@ def trajectories_of_table(
 ) -> Trajectories:
     """Read a long table: one row a diagnosis, with columns for the person, the code and the age.
 
+    The order of rows tells nothing and changes nothing: codes of one age are put in their own order, persons in that of
+    their histories.
+
     Raises
     ------
     ConfigError
         When a column is missing.
     InputError
-        When a cell is empty, or `make_trajectories` cannot encode it; names the row.
+        When a cell is empty, a person has two sensitive values, or `make_trajectories` cannot encode a cell; names the
+        row.
     """
     check_columns(table, [person, code, age, *([sensitive] if sensitive else [])])
     for column in (person, code, age):
@@ -150,18 +151,41 @@ def trajectories_of_table(
             row = int(missing.argmax()) + 1
             raise InputError(f"an empty cell in column {column!r}", "fill it in, or remove the row", "", f"row {row}")
     histories: dict[str, list[tuple[str, str]]] = {}
-    values: dict[str, str] = {}
     columns = [table[c].astype(str).tolist() for c in (person, code, age)]
-    for who, what, when in zip(*columns, strict=True):
-        histories.setdefault(who, []).append((what, when.removesuffix(".0")))
-    if sensitive:
-        for row, (who, value) in enumerate(zip(columns[0], table[sensitive].astype(str), strict=True), 1):
-            if values.setdefault(who, value) != value:
-                raise ConfigError(
-                    f"a person has two values of {sensitive!r} (row {row})",
-                    "the sensitive column says one thing a person",
-                )
-    return make_trajectories(histories, codes, ages, own_leaf=own_leaf, sensitive=values or None)
+    for row, (who, what, when) in enumerate(zip(*columns, strict=True), 1):
+        year = _ZEROS.sub("", when)
+        if year not in ages:
+            hint = "correct it, or add it to the hierarchy of ages"
+            raise InputError("an age is no number, negative, or not in its hierarchy", hint, position=f"row {row}")
+        histories.setdefault(who, []).append((what, year))
+    values = values_of_persons(table, person, sensitive) if sensitive else dict.fromkeys(histories, "")
+    for history in histories.values():
+        history.sort()
+    people = sorted(histories, key=lambda who: (histories[who], values[who], who))
+    return make_trajectories(
+        {who: histories[who] for who in people}, codes, ages, own_leaf=own_leaf, sensitive=values if sensitive else None
+    )
+
+
+def values_of_persons(table: pd.DataFrame, person: str, column: str) -> dict[str, str]:
+    """Return the value of a column of each person, empty where no row of theirs has one.
+
+    Raises
+    ------
+    InputError
+        When a person has two values; names the row.
+    """
+    values: dict[str, str] = {}
+    cells = table[column].astype(object).where(table[column].notna(), "").astype(str)
+    for row, (who, value) in enumerate(zip(table[person].astype(str), cells, strict=True), 1):
+        if value and values.setdefault(who, value) != value:
+            raise InputError(
+                "a person has two values",
+                "the column must say one thing a person: correct it, or leave it out",
+                f"column {column!r}",
+                f"row {row}",
+            )
+    return {who: values.get(who, "") for who in table[person].astype(str)}
 
 
 def suppress_repeats(data: Trajectories, k: int) -> tuple[Trajectories, int]:

@@ -119,8 +119,7 @@ def attack_codes(
     """
     if m < 1 or draws < 1:
         raise ConfigError("m and the number of draws are at least 1", "for example m = 2")
-    data = original.transactions
-    full = [frozenset(row) for row in data.texts() if row]
+    full = [frozenset(row) for row in sorted(original.transactions.texts()) if row]  # draws do not tell their order
     found = [_outcome("all codes of a person", distinguishability(released, full), most)]
     rng = np.random.default_rng(seed)
     parts: list[frozenset[str]] = []

@@ -50,9 +50,18 @@ class Constrained:
 class _State:
     """The present map of codes to generalized items, with what the methods ask of it."""
 
-    def __init__(self, data: Transactions, privacy: Policy, k: int, utility: Policy, weight: Weight | None) -> None:
+    def __init__(
+        self,
+        data: Transactions,
+        privacy: Policy,
+        k: int,
+        utility: Policy,
+        most_suppressed: float,
+        weight: Weight | None,
+    ) -> None:
         require_records(data, k)
         self.data, self.k, self.weight = data, k, weight
+        self.most = math.floor(most_suppressed * len(data.labels) + 1e-9)
         # a code without records is no code of the release: it neither protects nor combines
         place = {code: item for code, item in data.place.items() if data.supports[item]}
         self.constraints = [tuple(place[code] for code in sorted(codes) if code in place) for codes in privacy]
@@ -132,22 +141,28 @@ class _State:
     def rarest_first(self, items: Iterable[int]) -> list[int]:
         return sorted(items, key=lambda item: (self.counts[item], item))
 
-    def suppress_until_protected(self, number: int, most: int | None = None) -> None:
-        """Suppress what stands for a constraint and cannot be combined, rarest first, until it is protected."""
+    def suppress_until_protected(self, number: int) -> None:
+        """Suppress what stands for a constraint and cannot be combined, rarest first, until it is protected.
+
+        Raises
+        ------
+        ConfigError
+            When more codes would be suppressed than may be; names the constraint by its number.
+        """
         for item in self.rarest_first(self.published(number)):
             if number not in self.open:
                 return
             if not self.partners(item):
                 self.suppress(item)
-                self._check_share(number, most)
+                self._check_share(number)
 
-    def _check_share(self, number: int, most: int | None) -> None:
+    def _check_share(self, number: int) -> None:
         gone = sum(image < 0 for image in self.image)
-        if most is not None and gone > most:
+        if gone > self.most:
             size = len(self.constraints[number])
             raise ConfigError(
                 f"privacy constraint {number + 1} of {len(self.constraints)} ({size} codes) cannot be met: more than "
-                f"{most} codes would be suppressed",
+                f"{self.most} codes would be suppressed",
                 "allow more suppression, widen the utility constraints, or ask for a smaller k",
             )
 
@@ -172,6 +187,7 @@ def ugaclip(
     utility: Policy,
     k: int,
     *,
+    most_suppressed: float = 1.0,
     free: bool = False,
     weight: Weight | None = None,
 ) -> Constrained:
@@ -185,12 +201,19 @@ def ugaclip(
         Disjoint utility constraints.
     k : int
         Records that must support a constraint.
+    most_suppressed : float
+        Greatest share of the codes that may be suppressed.
     free : bool
         Codes in no utility constraint may be combined with each other; else they can only be suppressed.
     weight : callable, optional
         Semantic distance of a set of codes, from 0 to 1; 1 by default.
+
+    Raises
+    ------
+    ConfigError
+        When the bound on suppression does not allow it; names the constraint by its number.
     """
-    state = _State(data, privacy, k, _utility(data, utility, free), weight)
+    state = _State(data, privacy, k, _utility(data, utility, free), most_suppressed, weight)
     while state.open:
         number = max(state.open, key=lambda n: (state.open[n], -n))
         while number in state.open:
@@ -203,9 +226,11 @@ def ugaclip(
     return state.result()
 
 
-def aclip(data: Transactions, privacy: Policy, k: int, *, weight: Weight | None = None) -> Constrained:
+def aclip(
+    data: Transactions, privacy: Policy, k: int, *, most_suppressed: float = 1.0, weight: Weight | None = None
+) -> Constrained:
     """Do as UGACLIP without a utility policy: any codes may be combined."""
-    return ugaclip(data, privacy, [frozenset(data.labels)], k, weight=weight)
+    return ugaclip(data, privacy, [frozenset(data.labels)], k, most_suppressed=most_suppressed, weight=weight)
 
 
 def _cheapest_pair(state: _State, number: int) -> tuple[int, int] | None:
@@ -220,6 +245,7 @@ def cba(
     utility: Policy,
     k: int,
     *,
+    most_suppressed: float = 1.0,
     free: bool = False,
     weight: Weight | None = None,
 ) -> Constrained:
@@ -227,7 +253,7 @@ def cba(
 
     Parameters are those of `ugaclip`.
     """
-    state = _State(data, privacy, k, _utility(data, utility, free), weight)
+    state = _State(data, privacy, k, _utility(data, utility, free), most_suppressed, weight)
     while state.open:  # combining can turn on constraints that no record supported
         for number in sorted(state.open, key=lambda n: (-state.open[n], n)):
             while number in state.open:
@@ -249,32 +275,25 @@ def coat(
     free: bool = False,
     weight: Weight | None = None,
 ) -> Constrained:
-    """Constraint-based anonymization: as UGACLIP, by the pair of least UL, with a bound on suppression.
+    """Constraint-based anonymization: as UGACLIP, by the pair of least UL of all items of a constraint.
 
-    Parameters
-    ----------
-    most_suppressed : float
-        Greatest share of the codes that may be suppressed.
-
-    Raises
-    ------
-    ConfigError
-        When the bound does not allow it; names the constraint by its number.
+    Parameters are those of `ugaclip`.
     """
-    state = _State(data, privacy, k, _utility(data, utility, free), weight)
-    most = math.floor(most_suppressed * len(data.labels) + 1e-9)
+    state = _State(data, privacy, k, _utility(data, utility, free), most_suppressed, weight)
     while state.open:
         number = max(state.open, key=lambda n: (state.open[n], -n))
         while number in state.open:
             pair = _cheapest_pair(state, number)
             if pair is None:
-                state.suppress_until_protected(number, most)
+                state.suppress_until_protected(number)
             else:
                 state.merge(*pair)
     return state.result()
 
 
-def pcta(data: Transactions, privacy: Policy, k: int, *, weight: Weight | None = None) -> Constrained:
+def pcta(
+    data: Transactions, privacy: Policy, k: int, *, most_suppressed: float = 1.0, weight: Weight | None = None
+) -> Constrained:
     """Combine the pair of least UL, without a utility policy and without suppression, until constraints are met.
 
     Raises
@@ -285,4 +304,4 @@ def pcta(data: Transactions, privacy: Policy, k: int, *, weight: Weight | None =
     held = int((data.lengths > 0).sum())
     if 0 < held < k:
         raise InputError(f"{held} records with codes are fewer than k = {k}", "ask for a smaller k, or add records")
-    return cba(data, privacy, [frozenset(data.labels)], k, weight=weight)
+    return cba(data, privacy, [frozenset(data.labels)], k, most_suppressed=most_suppressed, weight=weight)

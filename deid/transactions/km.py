@@ -171,10 +171,10 @@ class _Nodes:
 
 
 def vertical_cut(data: Transactions, tree: CodeTree, k: int, m: int) -> Cut:
-    """Find a cut part by part (VPA): first within each branch below the root, then over all codes together."""
+    """Find a cut part by part (VPA): first within each branch below the top, then over all codes together."""
     require_records(data, k)
     cut = np.arange(len(data.labels))
-    for branch in tree.children()[tree.root]:
+    for branch in tree.children()[tree.top]:
         inside = np.isin(data.items, tree.leaves[branch])
         lengths = np.bincount(data.record_of[inside], minlength=len(data))
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -59,7 +59,7 @@ class Asked:
     known : int, optional
         For rho-uncertainty: most codes that the attacker knows; any number by default.
     most_suppressed : float
-        For coat: greatest share of codes that may be suppressed.
+        For methods under policies: greatest share of codes that may be suppressed.
     free : bool
         Codes in no utility constraint may be combined with each other.
     """
@@ -222,6 +222,16 @@ def _constrained(run: Callable[[Sequence[frozenset[str]]], Constrained], asked: 
     return Found(found.published, told={"merges": found.merges, "suppressed_codes": len(found.suppressed)})
 
 
+def _under(method: Callable[..., Constrained]) -> Callable[[Source, Asked], Found]:
+    """Return how a method under both policies is run."""
+
+    def run(source: Source, asked: Asked) -> Found:
+        more = {"most_suppressed": asked.most_suppressed, "free": asked.free, "weight": source.weight}
+        return _constrained(lambda p: method(source.data, p, asked.utility, asked.k, **more), asked)
+
+    return run
+
+
 def _partition(source: Source, asked: Asked) -> Found:
     tree = source.tree
     groups = partition_records(source.data, tree, asked.k)
@@ -279,34 +289,35 @@ METHODS: dict[str, Method] = {
     "ugaclip": Method(
         _POLICY,
         ("privacy", "utility"),
-        lambda s, a: _constrained(lambda p: ugaclip(s.data, p, a.utility, a.k, free=a.free, weight=s.weight), a),
+        _under(ugaclip),
         _under_policy,
     ),
     "cba": Method(
         _POLICY,
         ("privacy", "utility"),
-        lambda s, a: _constrained(lambda p: cba(s.data, p, a.utility, a.k, free=a.free, weight=s.weight), a),
+        _under(cba),
         _under_policy,
     ),
     "coat": Method(
         _POLICY,
         ("privacy", "utility"),
-        lambda s, a: _constrained(
-            lambda p: coat(s.data, p, a.utility, a.k, most_suppressed=a.most_suppressed, free=a.free, weight=s.weight),
-            a,
-        ),
+        _under(coat),
         _under_policy,
     ),
     "pcta": Method(
         _POLICY,
         ("privacy",),
-        lambda s, a: _constrained(lambda p: pcta(s.data, p, a.k, weight=s.weight), a),
+        lambda s, a: _constrained(
+            lambda p: pcta(s.data, p, a.k, most_suppressed=a.most_suppressed, weight=s.weight), a
+        ),
         _without_policy,
     ),
     "aclip": Method(
         _POLICY,
         ("privacy",),
-        lambda s, a: _constrained(lambda p: aclip(s.data, p, a.k, weight=s.weight), a),
+        lambda s, a: _constrained(
+            lambda p: aclip(s.data, p, a.k, most_suppressed=a.most_suppressed, weight=s.weight), a
+        ),
         _without_policy,
     ),
     "coherence": Method(
@@ -354,7 +365,8 @@ def find_method(name: str, asked: Asked) -> Method:
     Raises
     ------
     ConfigError
-        When there is none of that name, or a policy, rules or sensitive codes are missing.
+        When there is none of that name, a policy, rules or sensitive codes are missing, or it has no bound on
+        suppression.
     """
     if name not in METHODS:
         raise ConfigError(f"there is no method {name!r}", f"choose one of {', '.join(METHODS)}")
@@ -362,6 +374,9 @@ def find_method(name: str, asked: Asked) -> Method:
     if missing:
         what, hint = _NEEDS[missing[0]]
         raise ConfigError(f"the method {name} needs {what}", hint)
+    if asked.most_suppressed < 1 and "privacy" not in METHODS[name].needs:
+        bounded = ", ".join(other for other, method in METHODS.items() if "privacy" in method.needs)
+        raise ConfigError(f"the method {name} has no bound on suppression", f"only these have one: {bounded}")
     if asked.k < 1 or asked.m < 1:
         raise ConfigError("k and m are at least 1", "for example k = 5, m = 2")
     return METHODS[name]

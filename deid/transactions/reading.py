@@ -53,6 +53,30 @@ class CodedRecords:
     visits: tuple[frozenset[str], ...] = ()
     visit_of: tuple[int, ...] = ()
 
+    def order(self, cells: Sequence[Sequence[str]] = ()) -> list[int]:
+        """Return the records in the order of what they hold: codes, cells beside them, visits.
+
+        Records that are equal in all of that can stand for each other, so what is done in this order does not depend on
+        that of the table.
+        """
+        texts = self.transactions.texts()
+        visits: list[list[list[str]]] = [[] for _ in texts]
+        for codes, record in zip(self.visits, self.visit_of, strict=True):
+            visits[record].append(sorted(codes))
+        return sorted(range(len(texts)), key=lambda i: (texts[i], cells[i] if cells else (), sorted(visits[i])))
+
+    def take(self, records: Sequence[int]) -> CodedRecords:
+        """Return the records in another order."""
+        visits: list[list[frozenset[str]]] = [[] for _ in self.rows]
+        for codes, record in zip(self.visits, self.visit_of, strict=True):
+            visits[record].append(codes)
+        return CodedRecords(
+            self.transactions.take(records),
+            tuple(self.rows[record] for record in records),
+            tuple(codes for record in records for codes in sorted(visits[record], key=sorted)),
+            tuple(place for place, record in enumerate(records) for _ in visits[record]),
+        )
+
 
 def split_cell(cell: str, separator: str = SEPARATOR) -> list[str]:
     """Split a cell at separators outside parentheses; ``(a,b)`` is one published item."""

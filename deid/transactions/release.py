@@ -32,9 +32,9 @@ class CodesRelease:
     Parameters
     ----------
     original : CodedRecords
-        What it was made from.
+        What it was made from, in the order of what the records hold.
     published : Transactions, optional
-        The records, in the order of the original; None for chunks.
+        The records, in the order of ``original``; None for chunks.
     chunks : Disassociated, optional
         For disassociation.
     cells : sequence of tuples of str
@@ -143,7 +143,7 @@ def anonymize_codes(
     Parameters
     ----------
     original : CodedRecords
-        The records.
+        The records; their order changes nothing.
     asked : Asked
         What the release must keep.
     method : str
@@ -169,7 +169,9 @@ def anonymize_codes(
         raise ConfigError(
             f"the method {method} protects codes alone, not columns beside them", "use the method relational"
         )
-    source = Source(original.transactions, hierarchy, cells)
+    order = original.order(cells)
+    original = original.take(order)
+    source = Source(original.transactions, hierarchy, [cells[record] for record in order] if cells else ())
     start = time.process_time()
     found = chosen.run(source, asked)
     seconds = time.process_time() - start

@@ -1,13 +1,12 @@
-"""The report of a release of codes, and its manifest: neither holds a record."""
+"""The report of a release of codes; it holds no record."""
 
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +19,7 @@ from deid.transactions.transactions import Transactions
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["codes_manifest", "write_codes_report"]
-
-_FORMAT = "deid release of codes 1"
+__all__ = ["write_codes_report"]
 
 
 @dataclass(frozen=True)
@@ -31,20 +28,6 @@ class _Section:
     columns: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     note: str = ""
-
-
-def codes_manifest(
-    release: CodesRelease, *, command: str, inputs: Sequence[Path], output: bytes, version: str
-) -> dict[str, Any]:
-    """Return the JSON values of a release's manifest, with checksums of its inputs and its output."""
-    return {
-        "format": _FORMAT,
-        "version": version,
-        "command": command,
-        "input_sha256": [hashlib.sha256(path.read_bytes()).hexdigest() for path in inputs if path.is_file()],
-        "output_sha256": hashlib.sha256(output).hexdigest(),
-        **release.as_dict(),
-    }
 
 
 def write_codes_report(path: Path, release: CodesRelease, command: str) -> None:

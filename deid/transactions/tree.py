@@ -1,6 +1,7 @@
 """A hierarchy of codes over the items of some transactions, as arrays.
 
 Items are the leaves. Inner values without two branches below them are left out: to generalize to them gains nothing.
+The codes of a cohort may all lie below one value: it says more than the root and stays.
 A record may hold an inner value itself (401 beside 401.1); it is then one more leaf below that value.
 """
 
@@ -60,6 +61,15 @@ class CodeTree:
             found.append(self.parent[found[-1]])
         return found
 
+    @property
+    def top(self) -> int:
+        """The lowest node above all items: the root, unless they lie in one branch."""
+        children = self.children()
+        node = self.root
+        while len(children[node]) == 1:
+            node = children[node][0]
+        return node
+
     def children(self) -> list[list[int]]:
         """Return the nodes one step below each node."""
         below: list[list[int]] = [[] for _ in self.labels]
@@ -102,12 +112,12 @@ def code_tree(data: Transactions, hierarchy: Hierarchy | None = None) -> CodeTre
             below.setdefault(value, []).append(item)
     root = hierarchy.root if hierarchy is not None else ROOT
     below.setdefault(root, [])
-    # of a chain of values with the same items the lowest stays; the root stays always
+    # of a chain of values with the same items the lowest stays, also where it holds all; the root stays always
     named: dict[tuple[int, ...], str] = {}
     for code in codes:
         for value in above[code]:
             leaves = tuple(below[value])
-            if value != root and 1 < len(leaves) < len(codes):
+            if value != root and len(leaves) > 1:
                 named.setdefault(leaves, value)
     inner = sorted(named, key=lambda leaves: (len(leaves), leaves))
     labels = [*codes, *(named[leaves] for leaves in inner), root]

@@ -1,5 +1,6 @@
 """The command of longitudinal records."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -43,7 +44,9 @@ def test_histories_are_released_without_persons(table: Path, tmp_path: Path) -> 
     assert "Mary" not in (tmp_path / "out.csv").read_text()
     figures = json.loads((tmp_path / "s.json").read_text())
     assert figures["level"] >= 2
-    assert figures["unsorted"] == 4
+    manifest = json.loads((tmp_path / "out.csv.manifest.json").read_text())
+    assert manifest["level"] == figures["level"]
+    assert manifest["output_sha256"] == hashlib.sha256((tmp_path / "out.csv").read_bytes()).hexdigest()
     assert "persons" in (tmp_path / "r.html").read_text()
 
 

@@ -11,6 +11,7 @@ from deid.hierarchy import hierarchy_from_rows
 from deid.transactions import km
 from deid.transactions.km import apriori_cut, local_recoding, vertical_cut
 from deid.transactions.measures import certainty_penalty
+from deid.transactions.partition import partition_records, publish_groups
 from deid.transactions.transactions import Transactions, transactions_of
 from deid.transactions.tree import CodeTree, code_tree
 from deid.transactions.verifiers import verify_km
@@ -31,8 +32,10 @@ def test_four_records_of_hypertension_go_up_to_401() -> None:
     data = transactions_of([["401.0", "401.1"]] * 2 + [["401.2", "401.3"], ["401.4", "401.3"]])
     hierarchy = hierarchy_from_rows(([code, "401", "*"] for code in data.labels), "icd")
     nodes = code_tree(data, hierarchy)
-    assert nodes.publish(data, apriori_cut(data, nodes, 4, 2)).texts() == [("*",)] * 4
-    # 401 is the only value below the root, so the root is what is left of the two; with another branch it is 401
+    assert nodes.publish(data, apriori_cut(data, nodes, 4, 2)).texts() == [("401",)] * 4
+    assert nodes.publish(data, vertical_cut(data, nodes, 4, 2)).texts() == [("401",)] * 4
+    assert local_recoding(data, nodes, 4, 2).texts() == [("401",)] * 4
+    assert publish_groups(data, nodes, partition_records(data, nodes, 4)).texts() == [("401",)] * 4
     wider = transactions_of([*data.texts(), *[["250"]] * 4])
     nodes = code_tree(wider, hierarchy_from_rows([*([c, "401", "*"] for c in data.labels), ["250", "*"]], "icd"))
     assert nodes.publish(wider, apriori_cut(wider, nodes, 4, 2)).texts() == [("401",)] * 4 + [("250",)] * 4
