@@ -251,7 +251,7 @@ int labeller_places(Labeller *self, const uint32_t *text)
     for (Py_ssize_t i = 1; i <= self->items; i++) {
         int breaks = i == self->items;
         for (int32_t t = self->item[i - 1] + 1; !breaks && t < self->item[i]; t++)
-            breaks = self->type[self->type_of[t]].breaks;
+            breaks = self->type[self->type_of[t]].newlines > 0;
         if (i == self->items || self->item[i] != self->item[i - 1] + 1) {
             if (i - chunk_first > 1 && chunk(self, text, chunk_first, i))
                 return -1;

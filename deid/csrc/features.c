@@ -55,7 +55,6 @@ int32_t labeller_type(Labeller *self, const uint32_t *text, Py_ssize_t size)
         type->blank &= (bits & BLANK) != 0;
         spoken |= (bits & ALNUM) != 0;
         type->newlines += text[i] == '\n';
-        type->breaks |= text[i] == '\n' || text[i] == '\r';
     }
     type->counted = !type->blank && (spoken || !self->skip_signs);
     if (self->lists && !type->blank) {

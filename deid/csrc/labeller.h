@@ -21,8 +21,8 @@ typedef struct {
 enum { NO_POSITION = 0, OCCURRENCE = 1, PLACE = 2 };
 
 typedef struct {
-    uint8_t blank, counted, breaks; /* white space; counts as a neighbour; holds a line end */
-    int32_t newlines;
+    uint8_t blank, counted; /* white space; counts as a neighbour */
+    int32_t newlines;       /* line ends that it holds */
     int32_t word;  /* number in `words`, -1 when no list knows it */
     int32_t start; /* trie node of the phrases that start with it, -1: none */
 } Type;

@@ -114,14 +114,12 @@ static const Word *word_of(Viewer *self, const uint32_t *t, Py_ssize_t size)
 static void mark_gap(const uint32_t *t, Py_ssize_t from, Py_ssize_t start, Py_ssize_t *line, uint8_t *breaks,
                      uint8_t *wrapped)
 {
-    Py_ssize_t feeds = 0, returns = 0, last = from;
-    for (Py_ssize_t i = from; i < start; i++) {
-        feeds += t[i] == '\n';
-        returns += t[i] == '\r';
-        if (t[i] == '\n' || t[i] == '\r')
+    Py_ssize_t count = 0, last = from;
+    for (Py_ssize_t i = from; i < start; i++)
+        if (t[i] == '\n') {
+            count++;
             last = i + 1;
-    }
-    const Py_ssize_t count = feeds ? feeds : returns;
+        }
     *breaks = (uint8_t)(count > MOST_BREAKS ? MOST_BREAKS : count);
     *wrapped = 0;
     if (count) {

@@ -2,7 +2,8 @@
 
 In this order:
 
-1. Invisible and look-alike characters are taken out of the text (`deid.detection.normalize`). A document in capitals or
+1. Invisible and look-alike characters are taken out of the text, and all line ends become line feeds
+   (`deid.detection.normalize`). A document in capitals or
    in small letters, or with numbers and words that a scanner misread, is read a second time as it would ordinarily be
    written (`deid.detection.casing`, `deid.detection.misreading`); offsets stay the same. Where few lines differ, only
    passages are read again (`deid.detection.passages`).
@@ -29,6 +30,7 @@ from deid.compiled import quick
 from deid.detection.casing import recase
 from deid.detection.consistency import find_again, settle_categories, voice
 from deid.detection.fields import Scan
+from deid.detection.layouts import beside, segment_names
 from deid.detection.lexicon import Lexicon, classes_of, load_lexicon
 from deid.detection.misreading import decipher
 from deid.detection.normalize import Normalized, normalize
@@ -205,6 +207,10 @@ class Ensemble:
             else:
                 spans = recognizer.find(document)
             posts += [(rank, span) for span in spans]
+        # a title at a segment's end says nothing about the next one's name, whoever thinks so
+        segments = [segment for r in self._asked if isinstance(r, RuleRecognizer) for segment in r.catalogue.segments]
+        if names := segment_names(document.text, segments):
+            posts = [(rank, rest) for rank, span in posts if (rest := beside(names, span)) is not None]
         return posts, scene
 
     def _post(self, document: Document) -> tuple[list[tuple[int, Span]], Scene]:

@@ -7,6 +7,7 @@ that stand before values elsewhere (*MRN*, *Provider*).
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,7 +19,7 @@ from deid.detection.scene import Scene
 from deid.dictionaries import fold
 from deid.document import Span
 
-__all__ = ["PARTS", "Segment", "find_segments", "find_tables"]
+__all__ = ["PARTS", "Segment", "beside", "find_segments", "find_tables", "segment_names"]
 
 PARTS: dict[str, tuple[str, ...]] = {
     "address": ("STREET", "STREET", "CITY", "STATE", "ZIP", "COUNTRY", "", "", "LOCATION-OTHER"),
@@ -27,7 +28,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 }
 """Composite fields: category of each component between carets; ``name`` takes the rest as one name of a clinician."""
 
-_SEGMENT = regex.compile(r"(?m)^[ \t\x0b]*([A-Za-z][A-Za-z0-9]{2})\|[^\r\n]*")
+_SEGMENT = regex.compile(r"(?m)^[ \t]*([A-Za-z][A-Za-z0-9]{2})\|.*")
 _NAME_CATEGORIES = frozenset(("PATIENT", "DOCTOR"))
 _CELL = regex.compile(r"[^\t|]+")
 _MAX_HEADER_CELL = 40
@@ -60,6 +61,26 @@ def find_segments(text: str, segments: Iterable[Segment]) -> Iterator[Span]:
                 yield from _field(at, value, kind, f"rule:hl7.{line[1].lower()}")
             at += len(value) + 1
             number += 1
+
+
+def segment_names(text: str, segments: Iterable[Segment]) -> list[tuple[int, int]]:
+    """Return where the names of segments stand in a text that holds a segment of the table; they are no PHI.
+
+    In such a text every line that begins with three capitals (or digits) and a bar is a segment.
+    """
+    if "|" not in text:
+        return []
+    known = {segment.name for segment in segments}
+    heads = [(line.span(1), line[1]) for line in _SEGMENT.finditer(text) if line[1].isupper()]
+    return [span for span, _ in heads] if any(name in known for _, name in heads) else []
+
+
+def beside(names: Sequence[tuple[int, int]], span: Span) -> Span | None:
+    """Return what of a span lies before the names of segments, given in order; None where nothing does."""
+    at = bisect_right(names, (span.start, span.start))
+    # a span may begin inside one name and go over another
+    end = min((first for first, last in names[max(0, at - 1) : at + 1] if last > span.start), default=span.end)
+    return span.moved(span.start, min(end, span.end)) if end > span.start else None
 
 
 def _field(start: int, value: str, kind: str, source: str) -> Iterator[Span]:
@@ -109,7 +130,7 @@ def find_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -> Itera
     last_end = -2
     text = scene.view.text
     for start, end in _rows(text):
-        if columns and (start - last_end > 2 or text[last_end:start].strip("\r\n")):
+        if columns and start - last_end > 2:
             columns = []
         last_end = end
         row = text[start:end]
@@ -126,15 +147,13 @@ def find_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -> Itera
 
 
 def _rows(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the lines with tabs or bars lie, without their ends; a carriage return inside makes a line none."""
+    """Yield where the lines with tabs or bars lie, without their ends."""
     at, tab, bar = 0, text.find("\t"), text.find("|")
     while tab >= 0 or bar >= 0:
         first = min(tab, bar) if tab >= 0 and bar >= 0 else max(tab, bar)
         start, end = text.rfind("\n", at, first) + 1, text.find("\n", first)
         at = end = len(text) if end < 0 else end
-        end -= text.endswith("\r", first, end)
-        if text.find("\r", start, end) < 0:
-            yield start, end
+        yield start, end
         # each sign is looked for only when its last place lies behind
         tab = text.find("\t", at) if 0 <= tab < at else tab
         bar = text.find("|", at) if 0 <= bar < at else bar

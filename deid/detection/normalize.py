@@ -2,19 +2,18 @@
 
 Zero-width characters inside words and letters that only look Latin (a Cyrillic *а*) hide names from every pattern and
 list. They are taken out, or replaced by what they look like, before detection, as are curly quotes and odd blanks;
-offsets are mapped back afterwards.
+every line end becomes one line feed (`deid.line_ends`). Offsets are mapped back afterwards.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from bisect import bisect_right
-from dataclasses import dataclass, field
+from bisect import bisect_left
 
 import regex
 
 from deid.compiled import native
-from deid.document import Span
+from deid.line_ends import Normalized, unified
 
 __all__ = ["Normalized", "normalize"]
 
@@ -55,38 +54,22 @@ _TABLE = bytes(chr(code) in _ORDINARY for code in range(max(map(ord, _ORDINARY))
 """The same, a byte for each character."""
 
 
-@dataclass(frozen=True, slots=True)
-class Normalized:
-    """A text for recognizers, and where its characters come from."""
-
-    text: str = field(repr=False)
-    removed: tuple[int, ...] = field(default=(), repr=False)
-    """Offsets in this text before which characters were taken out, one for each; sorted."""
-
-    def back(self, span: Span) -> Span:
-        """Return a span in the original text; characters that were taken out of its inside belong to it."""
-        if not self.removed:
-            return span
-        start = span.start + bisect_right(self.removed, span.start)
-        end = span.end + bisect_right(self.removed, span.end - 1)
-        return Span(start, end, span.category, span.id, span.source, span.score, span.attributes)
-
-
 def normalize(text: str) -> Normalized:
-    """Return the text without invisible characters and look-alikes; ASCII texts are returned as they are."""
-    odd = "" if text.isascii() else _odd(text)
+    """Return the text with plain line ends, and without invisible characters and look-alikes."""
+    lines = unified(text)
+    odd = "" if lines.text.isascii() else _odd(lines.text)
     if not odd:
-        return Normalized(text)
-    plain = text
+        return lines
+    plain = lines.text
     if _OTHER_WIDTH.search(odd):
-        plain = _fold_width(text)
+        plain = _fold_width(plain)
         odd = _odd(plain)
     for character in odd:
         if ord(character) in _PLAIN:  # `str.translate` asks for every character
             plain = plain.replace(character, _PLAIN[ord(character)])
     if _FOREIGN.search(odd):
-        lines = plain.split("\n")  # few have such letters
-        plain = "\n".join(line if line.isascii() else _latin_words(line) for line in lines)
+        pieces = plain.split("\n")  # few have such letters
+        plain = "\n".join(line if line.isascii() else _latin_words(line) for line in pieces)
     places: list[int] = []
     for character in filter(_INVISIBLE.match, odd):
         at = plain.find(character)
@@ -94,9 +77,11 @@ def normalize(text: str) -> Normalized:
             places.append(at)
             at = plain.find(character, at + 1)
     if not places:
-        return Normalized(plain)
+        return Normalized(plain, lines.removed)
     places.sort()
-    return Normalized(_INVISIBLE.sub("", plain), tuple(place - before for before, place in enumerate(places)))
+    removed = [place - before for before, place in enumerate(places)]
+    removed += [place - bisect_left(places, place) for place in lines.removed]
+    return Normalized(_INVISIBLE.sub("", plain), tuple(sorted(removed)))
 
 
 def _odd(text: str) -> str:

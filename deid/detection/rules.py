@@ -20,6 +20,7 @@ from deid.detection.scene import Scene, scene_of
 from deid.detection.view import LOWER, NUMBER, UPPER, view_of
 from deid.dictionaries import fold
 from deid.document import Document, Span, by_position
+from deid.line_ends import unified
 
 __all__ = ["RuleRecognizer"]
 
@@ -119,11 +120,12 @@ class RuleRecognizer:
 
     def find_in(self, text: str) -> list[Span]:
         """Find PHI in a text."""
-        spans, _ = self.analyse(text)
-        return spans
+        normal = unified(text)
+        spans, _ = self.analyse(normal.text)
+        return [normal.back(span) for span in spans]
 
     def analyse(self, text: str) -> tuple[list[Span], Scene]:
-        """Find PHI in a text, and return what was learnt about its words on the way."""
+        """Find PHI in a text with plain line ends, and return what was learnt about its words on the way."""
         spans = self.catalogue.search(text, self._ordinary)
         view = view_of(text)
         scan = self.labels.find(view)

@@ -175,7 +175,7 @@ def _occurrences(
             if term.written and tuple(text[a:b] for a, b in pieces[first : last + 1]) != term.written:
                 continue
             gaps = (text[pieces[i][1] : pieces[i + 1][0]] for i in range(first, last))
-            if all(gap.replace("\r\n", "\n").count("\n") < 2 for gap in gaps):
+            if all(gap.count("\n") < 2 for gap in gaps):
                 yield start, end, term.category
 
 

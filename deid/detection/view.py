@@ -88,7 +88,7 @@ def words_of(text: str) -> list[str]:
 
 
 def view_of(text: str) -> View:
-    """Split a text into words."""
+    """Split a text with plain line ends (`deid.line_ends`) into words."""
     if _viewer is not None:
         words, first, last, *rest = _viewer.view(text)
         return View(text, words, array("q", first), array("q", last), *rest)
@@ -132,7 +132,7 @@ def _breaks(text: str, starts: array[int], ends: array[int]) -> list[int]:
     for index, start in enumerate(starts):
         if start - last > 0:
             gap = text[last:start]
-            breaks[index] = min(_MOST_BREAKS, gap.count("\n") or gap.count("\r"))
+            breaks[index] = min(_MOST_BREAKS, gap.count("\n"))
         last = ends[index]
     if breaks:
         breaks[0] = 2
@@ -147,7 +147,7 @@ def _wrapped(text: str, starts: array[int], ends: array[int], breaks: list[int])
         if not breaks[index] or not index:
             continue
         gap = text[ends[index - 1] : start]
-        last = max(gap.rfind("\n"), gap.rfind("\r")) + 1
+        last = gap.rfind("\n") + 1
         long = ends[index - 1] - line >= _LONG_LINE
         wrapped[index] = breaks[index] == 1 and long and last == len(gap) and text[ends[index - 1] - 1] not in ".:;!?"
         line = start

@@ -19,6 +19,7 @@ from deid.document import Span
 from deid.errors import ConfigError
 from deid.evaluation.cases import Case, Key
 from deid.evaluation.scores import ALL, Columns, Score, Table, tally
+from deid.line_ends import unified
 from deid.phi import I2B2_2014_HIPAA, I2B2_2014_HIPAA_OFFICIAL, canonical
 
 __all__ = [
@@ -186,7 +187,7 @@ _SENTENCE_END = re.compile(r"\n+|(?<=[.!?])[\"')\]»]*\s+(?=[\"'(\[«¿¡]*[A-Z�
 
 def count_sentences(text: str) -> int:
     """Count sentences by a plain rule: line breaks, and full stops before a capital letter or a digit."""
-    return sum(1 for piece in _SENTENCE_END.split(text) if any(character.isalnum() for character in piece))
+    return sum(1 for piece in _SENTENCE_END.split(unified(text).text) if any(map(str.isalnum, piece)))
 
 
 def read_sentences(path: Path) -> dict[str, int]:

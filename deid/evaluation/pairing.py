@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from deid.document import Document, Failure, check_spans
 from deid.errors import DeidError, DuplicateError, InputError
+from deid.line_ends import unified
 
 __all__ = ["Pair", "Pairing", "pair_documents"]
 
@@ -135,14 +136,10 @@ def _difference(gold: Document, system: Document) -> InputError:
         (i for i, (a, b) in enumerate(zip(gold.text, system.text, strict=False)) if a != b),
         min(len(gold.text), len(system.text)),
     )
-    if _plain_breaks(gold.text) == _plain_breaks(system.text):
+    if unified(gold.text).text == unified(system.text).text:
         what = "the texts of GOLD and SYSTEM differ in their line ends"
         hint = "XML readers turn CRLF into LF: make SYSTEM from the files that are given as GOLD"
     else:
         what = f"the texts of GOLD ({len(gold.text)} characters) and SYSTEM ({len(system.text)} characters) differ"
         hint = "evaluate annotated documents with unchanged text (deid tag writes them), not scrubbed ones"
     return InputError(what, hint, gold.name, f"offset {offset}")
-
-
-def _plain_breaks(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -14,7 +14,7 @@ import io
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from deid.detection.view import view_of, words_of
@@ -33,6 +33,7 @@ from deid.extraction.values import (
 )
 from deid.hierarchy import read_hierarchy
 from deid.identity import link, parse_name
+from deid.line_ends import unified_document
 from deid.phi import canonical
 from deid.phrases import PhraseMatcher
 from deid.resources import resource_folder
@@ -119,8 +120,8 @@ def note_facts(
     tuple of Fact
         In the order of the text.
     """
-    cues, text = load_cues(language), document.text
-    spans = sorted(spans)
+    document, normal = unified_document(document.with_spans(spans))
+    cues, text, spans = load_cues(language), document.text, sorted(document.spans)
     spanish = language == "es"
     dates = [text[s.start : s.end] for s in spans if canonical(s.category) == "DATE"]
     days_first = day_first(dates, spanish=spanish)
@@ -152,7 +153,10 @@ def note_facts(
     facts += _names(text, [s for s in spans if canonical(s.category) == "PATIENT"], cues)
     facts += _sex(text, spans, cues)
     facts += _diagnoses(document, language, cues)
-    return tuple(sorted(facts, key=lambda f: (f.start, f.end, f.column)))
+    facts.sort(key=lambda f: (f.start, f.end, f.column))
+    if not normal.removed:
+        return tuple(facts)
+    return tuple(replace(f, start=normal.origin(f.start), end=normal.origin(f.end - 1) + 1) for f in facts)
 
 
 def _names(text: str, spans: Sequence[Span], cues: Cues) -> Iterator[Fact]:

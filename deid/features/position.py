@@ -81,7 +81,7 @@ def _lines(tokens: Tokens, items: Sequence[int]) -> list[list[int]]:
     current: list[int] = []
     before = 0
     for i in items:
-        if current and any("\n" in s or "\r" in s for s in tokens.strings[before + 1 : i]):
+        if current and any("\n" in s for s in tokens.strings[before + 1 : i]):
             lines.append(current)
             current = []
         current.append(i)

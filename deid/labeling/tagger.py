@@ -24,6 +24,7 @@ from deid.labeling.span_decoding import probable_spans
 from deid.labeling.training import TrainingData, TrainingOptions, corpus_checksum, prepare
 from deid.labeling.warm_start import rename_labels
 from deid.labeling.weights import Weights
+from deid.line_ends import unified
 from deid.resources import resource_folder
 
 __all__ = ["DEFAULT_MODEL", "Tagger", "available_models", "load_model", "train"]
@@ -92,7 +93,12 @@ class Tagger:
 
     def label(self, text: str) -> tuple[list[str], np.ndarray, np.ndarray]:
         """Return the labels of the tokens that are labelled, and the tokens' starts and ends."""
-        best, starts, ends, _ = self._decode(text)
+        normal = unified(text)
+        best, starts, ends, _ = self._decode(normal.text)
+        if normal.removed:
+            gone = np.array(normal.removed)
+            starts = starts + np.searchsorted(gone, starts, side="right")
+            ends = ends + np.searchsorted(gone, ends - 1, side="right")
         return [self.labels[i] for i in best.tolist()], starts, ends
 
     def _decode(self, text: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
@@ -110,13 +116,18 @@ class Tagger:
 
     def find(self, document: Document) -> list[Span]:
         """Return the spans found in the document's text, in order; its annotations are ignored."""
+        normal = unified(document.text)
+        found = self._found(normal.text)
+        return [normal.back(span) for span in found] if normal.removed else found
+
+    def _found(self, text: str) -> list[Span]:
         if self.span_probability:
-            return self._probable(document.text)
-        marked = None if self.scores or self.doubt else self.decoder.marked(document.text, self.bias)
+            return self._probable(text)
+        marked = None if self.scores or self.doubt else self.decoder.marked(text, self.bias)
         if marked is not None:
             source = f"model:{self.name}"
             return [Span(start, end, category, source=source) for start, end, category in marked]
-        best, starts, ends, sure = self._decode(document.text)
+        best, starts, ends, sure = self._decode(text)
         names = self.labels
         matters = best != (names.index("O") if "O" in names else -1)
         # of the items outside spans only one behind each run matters, to close it
@@ -130,7 +141,7 @@ class Tagger:
                 first, last = np.searchsorted(starts, span.start), np.searchsorted(ends, span.end)
                 score = float(sure[first : last + 1].min())
             # labels that white space alone got (the hide tokenizer labels it) say nothing about PHI
-            if not document.text[span.start : span.end].isspace():
+            if not text[span.start : span.end].isspace():
                 found.append(Span(span.start, span.end, span.category, source=f"model:{self.name}", score=score))
         return found
 

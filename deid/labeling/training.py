@@ -16,6 +16,7 @@ from deid.labeling.encoding import Sequences, encode_corpus
 from deid.labeling.sampling import keep_random_o, keep_window
 from deid.labeling.schemes import misaligned, spans_to_labels
 from deid.labeling.weights import Weights
+from deid.line_ends import unified_document
 
 __all__ = ["TrainingData", "TrainingOptions", "corpus_checksum", "prepare"]
 
@@ -128,6 +129,8 @@ def prepare(
     ConfigError
         When there is nothing to learn from.
     """
+    # texts are learnt as they are read when they are labelled
+    documents = [unified_document(document)[0] for document in documents]
     everything, borders = encode_corpus(documents, features)
     numbers = {label: i for i, label in enumerate(start.labels if start else ())}
     rng = np.random.default_rng(options.seed)

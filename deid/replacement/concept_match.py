@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from deid.dictionaries import Dictionary, fold, load_dictionary
 from deid.document import Document, Edit, Span, apply_edits
+from deid.line_ends import unified
 from deid.phrases import PhraseMatcher
 from deid.replacement.ontology import phrase_key, shown
 from deid.replacement.ontology_files import load_ontology
@@ -114,7 +115,8 @@ class ConceptMatcher:
 
     def replacements(self, document: Document) -> list[tuple[Span, str]]:
         """Return what to replace by what, for `deid.document.apply_edits`: concepts and blocks, in order."""
-        text = document.text
+        normal = unified(document.text)
+        text = normal.text
         tokens = tokenize(text)
         starts, ends = tokens.starts.tolist(), tokens.ends.tolist()
         found: list[tuple[Span, str]] = []
@@ -131,7 +133,7 @@ class ConceptMatcher:
         for number in range(place, len(starts)):
             block.add(starts[number], ends[number])
         block.close()
-        return found
+        return [(normal.back(span), new) for span, new in found]
 
     def scrub(self, document: Document) -> tuple[Document, tuple[Edit, ...]]:
         """Return the scrubbed document and its edits; ids and metadata are not touched."""
@@ -183,7 +185,7 @@ class _Blocks:
         """Take a token that is not part of a match."""
         token = self._text[start:end]
         if token.isspace():
-            if not self._merge or "\n" in token or "\r" in token:
+            if not self._merge or "\n" in token:
                 self.close()
         elif token not in _PUNCTUATION:
             # between the words of one block there is only punctuation, and blanks when they are merged

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from deid.dictionaries import Dictionary
 from deid.document import Document, Span
 from deid.errors import ConfigError
+from deid.line_ends import unified
 from deid.phrases import PhraseMatcher
 from deid.replacement.ontology import phrase_key
 from deid.tokenization import tokenize
@@ -221,7 +222,8 @@ def erase(document: Document, knowledge: Knowledge, k: int, method: str = "best-
     for context in knowledge.contexts.values():
         for term in context:
             terms.setdefault(phrase_key(term), set()).add(term)
-    tokens = tokenize(document.text)
+    normal = unified(document.text)
+    tokens = tokenize(normal.text)
     matcher = PhraseMatcher([Dictionary(key, (key,)) for key in sorted(terms)], lambda phrase: tokenize(phrase).strings)
     found = matcher.match(tokens.strings)  # a list of its own for each term: terms inside longer terms are found too
     kept = k_safe((term for _, _, key in found for term in terms[key]), knowledge, k, method)
@@ -233,4 +235,4 @@ def erase(document: Document, knowledge: Knowledge, k: int, method: str = "best-
         if erased and start < erased[-1][0].end:
             start, end = erased[-1][0].start, max(end, erased.pop()[0].end)
         erased.append((Span(start, end, "OTHER", source="k-safety"), ERASED))
-    return erased
+    return [(normal.back(span), new) for span, new in erased]

@@ -17,6 +17,7 @@ import regex
 from deid.dictionaries import Dictionary, fold
 from deid.document import Document, Span
 from deid.hierarchy import Hierarchy
+from deid.line_ends import LINE_ENDS, unified
 from deid.phrases import PhraseMatcher
 from deid.replacement.plausibility_search import Chain
 from deid.tokenization import tokenize
@@ -24,7 +25,7 @@ from deid.tokenization import tokenize
 __all__ = ["Ontology", "chain", "find_terms", "phrase_key", "plural", "shown", "starts_sentence", "terms_of"]
 
 _SENTENCE_END = regex.compile(
-    r"(?:^|[:!?\n\r\t-]|\d\)|(?<!\b(?:Dr|Mr|Mrs|Ms|Miss|Prof|Rev|Hon|Sr|St|[A-Z]))\.)[\s\"'(\[]*$"
+    rf"(?:^|[:!?{LINE_ENDS}\t-]|\d\)|(?<!\b(?:Dr|Mr|Mrs|Ms|Miss|Prof|Rev|Hon|Sr|St|[A-Z]))\.)[\s\"'(\[]*$"
 )
 
 
@@ -118,7 +119,8 @@ def find_terms(document: Document, ontologies: Sequence[Ontology]) -> list[Span]
     list of Span
         Sorted, without overlaps; the category is the ontology's, the source ``ontology:<name>``.
     """
-    text = document.text
+    normal = unified(document.text)
+    text = normal.text
     tokens = tokenize(text)
     by_name = {ontology.name: (rank, ontology) for rank, ontology in enumerate(ontologies)}
     found: list[tuple[int, int, int, Ontology]] = []  # minus length, rank, start, ontology
@@ -134,7 +136,7 @@ def find_terms(document: Document, ontologies: Sequence[Ontology]) -> list[Span]
         if not any(covered[start:end]):
             covered[start:end] = b"\1" * (end - start)
             spans.append(Span(start, end, ontology.category, source=f"ontology:{ontology.name}"))
-    return sorted(spans)
+    return sorted(normal.back(span) for span in spans)
 
 
 def _written_as_term(text: str, start: int, end: int, ontology: Ontology) -> bool:

