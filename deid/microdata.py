@@ -2,7 +2,7 @@
 
 The roles are the field's (Samarati 2001; Machanavajjhala 2006): an *identifier* names a person alone,
 *quasi-identifiers* do so together with what others know, *sensitive* values must not become known of a person,
-*free-text* is to be scrubbed, *other* columns are none of these.
+*free-text* is to be scrubbed, *dropped* columns are left out whatever they are, *other* columns are none of these.
 
 Missing values have one meaning everywhere. NA (None, NaN, an empty cell) says that nothing was recorded. As a
 quasi-identifier it is a value of its own: it equals NA alone, and only NA and ``*`` cover it. As a sensitive value it
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "NA_CODE", "ROLES", "SUPPRESSED", "Codes", "Microdata", "check_columns", "nearest"]
 
-ROLES = ("identifier", "quasi-identifier", "sensitive", "free-text", "other")
+ROLES = ("identifier", "quasi-identifier", "sensitive", "free-text", "dropped", "other")
 """What a column can be."""
 
 KINDS = ("numeric", "nominal", "date")
@@ -91,7 +91,8 @@ class Microdata:
     frame : pandas.DataFrame
         The rows.
     roles : mapping of str to str
-        Role of each column, one of `ROLES`; columns that are not named are ``other``.
+        Role of each column, one of `ROLES`; columns that are not named are ``other`` where a table is only looked at,
+        and have to be named before it is released (`deid.disclosure.guards`).
     hierarchies : mapping of str to Hierarchy
         By column. Every value of the column must be in it, leaf or inner value; intervals, sets and prefixes of a
         published table (`deid.disclosure.cells`) may stand beside them.
@@ -100,11 +101,14 @@ class Microdata:
     kinds : mapping of str to str
         Kind of columns whose values do not tell it, one of `KINDS`: ``nominal`` for codes that are digits, for
         instance. By default numbers are numeric, ISO dates are dates, all other columns are nominal.
+    each_row_a_person : bool
+        States that rows which share an identifier are different persons all the same.
 
     Raises
     ------
     ConfigError
-        When a column is misspelt or missing, or a role or a kind is none.
+        When a column is misspelt or missing, a role or a kind is none, or a person column is named although every row
+        is said to be a person.
     InputError
         When the table is empty, has two columns of one name, a quasi-identifier mixes numbers and words, or a value
         is not in its hierarchy. Names column and row, never the value.
@@ -115,6 +119,7 @@ class Microdata:
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
     person: str | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
+    each_row_a_person: bool = False
     _codes: dict[str, Codes] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -131,6 +136,10 @@ class Microdata:
         check_columns(self.frame, [*self.roles, *self.hierarchies, *self.kinds])
         if self.person is not None:
             check_columns(self.frame, [self.person])
+            if self.each_row_a_person:
+                raise ConfigError(
+                    f"column {self.person!r} names the persons, and every row is said to be one", "say one of the two"
+                )
             if self.codes(self.person).codes.min() == NA_CODE:
                 row = int(np.argmin(self.codes(self.person).codes)) + 1
                 raise InputError("a row without a person", "fill it in, or remove the row", position=f"row {row}")
@@ -151,6 +160,11 @@ class Microdata:
     def having(self, role: str) -> tuple[str, ...]:
         """Return the columns of a role, in the table's order."""
         return tuple(name for name in self.frame.columns if self.roles.get(name, "other") == role)
+
+    @property
+    def unnamed(self) -> tuple[str, ...]:
+        """Columns of which nobody has said a role, in the table's order."""
+        return tuple(name for name in self.frame.columns if name not in self.roles and name != self.person)
 
     @property
     def quasi_identifiers(self) -> tuple[str, ...]:
@@ -224,8 +238,10 @@ class Microdata:
         return InputError(what, hint, f"column {column!r}", f"row {row}")
 
     def _check_values(self, column: str) -> None:
-        values = self.codes(column).values
         hierarchy = self.hierarchies.get(column)
+        if hierarchy is None and self.kinds.get(column) == "nominal":
+            return  # any text will do: spares the coding of a column that nobody asks for
+        values = self.codes(column).values
         if hierarchy is not None:
             for place, value in enumerate(values):
                 if value not in hierarchy and not _is_general(value):
@@ -236,7 +252,7 @@ class Microdata:
                         "add it to the hierarchy, or correct the value",
                     )
         elif column in self.kinds:
-            if self.kinds[column] != "nominal" and not any(map(_is_general, values)):
+            if not any(map(_is_general, values)):
                 self.numbers(column)
         elif self.roles[column] == "quasi-identifier" and self.kind(column) == "nominal":
             # codes such as 250 and V10 are nominal, an age "forty" is a mistake: only the user can tell

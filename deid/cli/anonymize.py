@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ import typer
 
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.table_options import (
+    Hierarchies,
     Person,
     QuasiIdentifiers,
     SchemaFile,
@@ -28,17 +28,15 @@ from deid.cli.table_options import (
 
 if TYPE_CHECKING:
     from deid.disclosure.release import Release
-    from deid.disclosure.schema import Schema
-    from deid.microdata import Microdata
 
-__all__ = ["Hierarchies", "register", "schema_of"]
+__all__ = ["register"]
 
 Drop = Annotated[
-    list[str] | None, typer.Option("--drop", metavar="A,B", help="Direct identifiers: columns that are left out.")
+    list[str] | None, typer.Option("--drop", metavar="A,B", help="Columns that are left out, such as identifiers.")
 ]
-Hierarchies = Annotated[
+Publish = Annotated[
     list[str] | None,
-    typer.Option("--hierarchy", metavar="COLUMN=FILE", help="Hierarchy of a column, a CSV of ARX's form (repeatable)."),
+    typer.Option("--publish", metavar="A,B", help="Columns that are published as they are, without protection."),
 ]
 Suppression = Annotated[
     float, typer.Option(metavar="P", help="Share of rows that full-domain methods and --scheme may suppress.")
@@ -52,50 +50,6 @@ Rounds = Annotated[
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed of local recoding.")]
 
 
-def schema_of(
-    schema: Path | None,
-    quasi_identifiers: list[str] | None,
-    sensitive: list[str] | None,
-    person: str | None,
-    drop: list[str] | None,
-    hierarchies: list[str] | None,
-) -> Schema:
-    """Return what the schema file and the options say of the columns."""
-    from deid.disclosure.schema import Column, Schema
-    from deid.errors import ConfigError
-
-    said = gather_schema(schema, quasi_identifiers, sensitive, person)
-    columns = dict(said.columns)
-    for name in names_of(drop):
-        columns[name] = replace(columns.get(name, Column("other")), role="identifier")
-    for pair in hierarchies or ():
-        name, equals, file = pair.partition("=")
-        if not equals or not name or not file:
-            raise ConfigError("--hierarchy is not of the form COLUMN=FILE", "for example: --hierarchy zip=zip.csv")
-        columns[name] = replace(columns.get(name, Column("other")), hierarchy=Path(file))
-    return Schema(columns, said.person)
-
-
-def _check_persons(data: Microdata, each_row: bool) -> None:
-    """Refuse rows that seem to be notes: several of them share an identifier, and no person column is named."""
-    from deid.disclosure.proposal import propose_schema
-    from deid.errors import ConfigError
-    from deid.microdata import Microdata
-
-    if data.person is not None or each_row:
-        return
-    unsaid = data.frame[[name for name in data.frame.columns if name not in data.roles]]
-    likely = propose_schema(Microdata(unsaid, {})).person if len(unsaid.columns) else None
-    for name in (*data.having("identifier"), *((likely,) if likely is not None else ())):
-        codes = data.codes(name).codes
-        known = codes[codes >= 0]
-        if len(set(known.tolist())) < len(known):
-            raise ConfigError(
-                f"several rows share a value of {name!r}, so rows may be notes, not persons",
-                f"name the person's column, such as --person {name}, or say --each-row-a-person",
-            )
-
-
 def _anonymize(
     place: Table,
     out: Annotated[Path, typer.Option("-o", "--output", metavar="OUT", help="Released table, CSV or Parquet.")],
@@ -104,6 +58,7 @@ def _anonymize(
     person: Person = None,
     schema: SchemaFile = None,
     drop: Drop = None,
+    publish: Publish = None,
     hierarchy: Hierarchies = None,
     k: Annotated[int | None, typer.Option("--k", help="Persons that every class must hold.")] = None,
     l: Annotated[int | None, typer.Option("--l", help="Distinct sensitive values in every class.")] = None,  # noqa: E741
@@ -154,8 +109,9 @@ def _anonymize(
 ) -> None:
     """Make a table that can be released with a stated protection.
 
-    Identifiers and free text are left out, quasi-identifiers are generalized until what is asked for holds. Verifiers
-    that know only the result must pass it, otherwise nothing is written. OUT.manifest.json lies beside the release.
+    Every column must be spoken of: quasi-identifiers are generalized until what is asked for holds, sensitive columns
+    and those of --publish leave as they are, identifiers, free text and those of --drop do not. Verifiers that know
+    only the result must pass it, otherwise nothing is written. OUT.manifest.json lies beside the release.
 
     Example: deid anonymize patients.csv --qi age,sex,zip --sensitive disease --drop mrn --k 5 --l 2 -o released.csv
     """
@@ -163,6 +119,7 @@ def _anonymize(
 
     from deid import __version__
     from deid.disclosure.assessment import Requirements
+    from deid.disclosure.guards import drop_unnamed
     from deid.disclosure.methods import Options
     from deid.disclosure.release import anonymize
     from deid.disclosure.release_report import manifest, write_report
@@ -178,12 +135,13 @@ def _anonymize(
     for path in (beside, save_scheme):
         if path is not None and path.exists():
             raise OutputError("the file to write exists already", "name a new file", str(path))
-    said = schema_of(schema, quasi_identifiers, sensitive, person, drop, hierarchy)
+    said = gather_schema(
+        schema, quasi_identifiers, sensitive, person, hierarchy,
+        drop=drop, publish=publish, each_row_a_person=each_row_a_person,
+    )  # fmt: skip
     data = open_microdata(place, said, separator, table)
-    _check_persons(data, each_row_a_person)
     if drop_rest:
-        named = [name for name in data.frame.columns if name in said.columns or name == said.person]
-        data = replace(data, frame=data.frame[named])
+        data = drop_unnamed(data)
     asked = Requirements(
         k, l, entropy_l, c, alpha, t, distance, beta, *(epsilon_m or (None, None)), *(range_diversity or (None, None))
     )
@@ -212,11 +170,15 @@ def _anonymize(
 
 
 def _notes(release: Release) -> list[str]:
-    data = release.original
-    plain = [name for name in data.having("other") if name != data.person]
-    notes = [f"published as they are, name a role if they tell who it is: {', '.join(plain)}"] if plain else []
-    if data.having("free-text"):
-        notes.append(f"free text is left out, scrub it first: {', '.join(data.having('free-text'))}")
+    from deid.disclosure.guards import fates_of
+
+    fates = fates_of(release.original).items()
+    plain = [name for name, what in fates if what.fate == "unaltered"]
+    gone = [name for name, what in fates if what.fate == "dropped" and what.role != "free-text"]
+    texts = [name for name, what in fates if what.role == "free-text"]
+    notes = [f"published as they are, without protection: {', '.join(plain)}"] if plain else []
+    notes += [f"left out: {', '.join(gone)}"] if gone else []
+    notes += [f"free text is left out, scrub it first: {', '.join(texts)}"] if texts else []
     return notes
 
 
@@ -232,7 +194,8 @@ def _print(release: Release) -> None:
             if f.asked is not None
         ),
         ("loss: NCP, classes", f"{release.loss.ncp:.4f}, {release.loss.classes:,}"),
-        ("linked rightly, before and after", f"{before.marketer:.2%}, {after.marketer:.2%}"),
+        ("linked rightly, before and after", "{:.2%}, {:.2%}".format(*release.linked_by_all)),
+        ("... by the quasi-identifiers alone", f"{before.marketer:.2%}, {after.marketer:.2%}"),
     ]
     print_rows(("release", "value"), rows)
 
@@ -280,10 +243,10 @@ def _ru_map(
         ks = [int(part) for part in k.split(",")]
     except ValueError:
         raise ConfigError("--k is no list of numbers", "for example: --k 2,5,10") from None
-    data = open_microdata(
-        place, schema_of(schema, quasi_identifiers, sensitive, person, drop, hierarchy), separator, table
+    said = gather_schema(
+        schema, quasi_identifiers, sensitive, person, hierarchy, drop=drop, each_row_a_person=each_row_a_person
     )
-    _check_persons(data, each_row_a_person)
+    data = open_microdata(place, said, separator, table)
     points, failures = map_releases(data, names_of([method]), ks, Options(suppression, rounds), Requirements(l=l))
     choices = choose(points, least_utility=min_utility, greatest_risk=max_risk)
     front = frontier(points)

@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deid.cli.anonymize import Hierarchies, schema_of
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.experiment_output import check_outputs, numbers
-from deid.cli.table_options import QuasiIdentifiers, SchemaFile, Separator, open_microdata
+from deid.cli.table_options import (
+    Hierarchies,
+    QuasiIdentifiers,
+    SchemaFile,
+    Separator,
+    gather_schema,
+    open_microdata,
+)
 from deid.cli.tables import print_sections, write_json
 
 if TYPE_CHECKING:
@@ -64,11 +70,11 @@ def experiment_conclusions(
     needs = numbers(need, int, "--need")
     if queries < 1 or not 0 < level < 1:
         raise ConfigError("--queries is less than 1, or --level is no probability", "for example: --level 0.05")
-    said = schema_of(schema, quasi_identifiers, None, None, None, hierarchy)
+    said = gather_schema(schema, quasi_identifiers, hierarchies=hierarchy)
     truth = open_microdata(original, said, separator, None)
     if not truth.quasi_identifiers:
         raise ConfigError("no column is a quasi-identifier", "name the anonymized columns with --qi")
-    pair = TablePair(truth, open_microdata(release, said, separator, None, hierarchies=False))
+    pair = TablePair(truth, open_microdata(release, said, separator, None, published=True))
     groups = [(text, parse_cohort(truth, text)) for text in group or ()]
     findings = compare_conclusions(pair, parse_cohort(truth, outcome), groups, level=level)
     drawn = random_queries(truth, queries, seed=seed)

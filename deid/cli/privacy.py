@@ -8,6 +8,7 @@ import typer
 
 from deid.cli.common import EXIT_FAILED, Summary, SummaryJson
 from deid.cli.table_options import (
+    Hierarchies,
     IgnoreSuppressed,
     Person,
     QuasiIdentifiers,
@@ -35,6 +36,7 @@ def _privacy(
     sensitive: Sensitive = None,
     person: Person = None,
     schema: SchemaFile = None,
+    hierarchy: Hierarchies = None,
     k: Annotated[int | None, typer.Option("--k", help="Persons that every class must hold.")] = None,
     l: Annotated[int | None, typer.Option("--l", help="Distinct sensitive values in every class.")] = None,  # noqa: E741
     entropy_l: Annotated[float | None, typer.Option(help="Entropy l-diversity of every class.")] = None,
@@ -84,8 +86,8 @@ def _privacy(
     from deid.disclosure.assessment import Requirements, assess
     from deid.disclosure.recoding_scheme import classify_recoding
 
-    said = gather_schema(schema, quasi_identifiers, sensitive, person)
-    release = open_microdata(place, said, separator, table, hierarchies=False)
+    said = gather_schema(schema, quasi_identifiers, sensitive, person, hierarchy)
+    release = open_microdata(place, said, separator, table, published=True)
     epsilon, m = epsilon_m or (None, None)
     width, window = range_diversity or (None, None)
     node, breach = guard or (None, None)

@@ -54,7 +54,7 @@ def _release(
     summary = Summary("release", failures=report.failures)
     summary.notes = [*([created] if created else []), *report.remarks]
     for name, columns in report.left_out.items():
-        summary.notes.append(f"table {name}: identifiers without a category are left out: {', '.join(columns)}")
+        summary.notes.append(f"table {name}: left out: {', '.join(columns)}")
     if report.residual:
         summary.notes.append(f"{report.residual} replaced texts still stand elsewhere in their note or cell")
     if report.failures:

@@ -12,6 +12,7 @@ from deid.cli.common import Summary, SummaryJson
 from deid.cli.risk_report import check_signed, write_report
 from deid.cli.source_options import KeyFile
 from deid.cli.table_options import (
+    Hierarchies,
     IgnoreSuppressed,
     Person,
     QuasiIdentifiers,
@@ -39,6 +40,7 @@ def _risk(
     sensitive: Sensitive = None,
     person: Person = None,
     schema: SchemaFile = None,
+    hierarchy: Hierarchies = None,
     population: Annotated[
         str | None,
         typer.Option(metavar="P", help="Table of the population, one row a person, with the quasi-identifiers."),
@@ -99,8 +101,8 @@ def _risk(
             place, codes, population=population, person=person, separator=separator, table=table,
             summary_json=summary_json,
         )  # fmt: skip
-    said = gather_schema(schema, quasi_identifiers, sensitive, person)
-    release = open_microdata(place, said, separator, table, hierarchies=False)
+    said = gather_schema(schema, quasi_identifiers, sensitive, person, hierarchy)
+    release = open_microdata(place, said, separator, table, published=True)
     rule = "ignore" if ignore_suppressed else "class"
     if earlier is not None and not release.sensitive:
         raise ConfigError("no column is sensitive", "name the ones under attack with --sensitive")
@@ -116,7 +118,7 @@ def _risk(
     if earlier is not None:
         from dataclasses import asdict
 
-        other = open_microdata(earlier, said, separator, None, hierarchies=False)
+        other = open_microdata(earlier, said, separator, None, published=True)
         targets = open_beside(known, release, said, separator)
         for column in release.sensitive:
             attack = composition_attack(release, other, column, targets)

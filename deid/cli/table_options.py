@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from deid.microdata import Microdata
 
 __all__ = [
+    "Hierarchies",
     "IgnoreSuppressed",
     "Person",
     "QuasiIdentifiers",
@@ -41,6 +42,10 @@ Sensitive = Annotated[
     list[str] | None,
     typer.Option("--sensitive", metavar="A,B", help="Columns that must not become known of a person."),
 ]
+Hierarchies = Annotated[
+    list[str] | None,
+    typer.Option("--hierarchy", metavar="COLUMN=FILE", help="Hierarchy of a column, a CSV of ARX's form (repeatable)."),
+]
 Person = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="Column that tells whose row it is; needed when rows are notes or visits."),
@@ -63,29 +68,48 @@ def names_of(given: list[str] | None) -> list[str]:
 
 
 def gather_schema(
-    schema: Path | None, quasi_identifiers: list[str] | None, sensitive: list[str] | None, person: str | None
+    schema: Path | None,
+    quasi_identifiers: list[str] | None,
+    sensitive: list[str] | None = None,
+    person: str | None = None,
+    hierarchies: list[str] | None = None,
+    *,
+    drop: list[str] | None = None,
+    publish: list[str] | None = None,
+    each_row_a_person: bool = False,
 ) -> Schema:
     """Read the schema file, if any, and put what the command line says over it."""
     from dataclasses import replace
 
     from deid.disclosure.schema import Column, Schema, read_schema
+    from deid.errors import ConfigError
 
     said = read_schema(schema) if schema is not None else Schema()
     columns = dict(said.columns)
-    asked = Schema.of_roles(quasi_identifier=names_of(quasi_identifiers), sensitive=names_of(sensitive))
+    asked = Schema.of_roles(
+        quasi_identifier=names_of(quasi_identifiers),
+        sensitive=names_of(sensitive),
+        dropped=names_of(drop),
+        other=names_of(publish),
+    )
     for name, column in asked.columns.items():
-        columns[name] = replace(columns.get(name, Column("other")), role=column.role)
-    return Schema(columns, person or said.person)
+        columns[name] = replace(columns.get(name, column), role=column.role)
+    for pair in hierarchies or ():
+        name, equals, file = pair.partition("=")
+        if not equals or not name or not file:
+            raise ConfigError("--hierarchy is not of the form COLUMN=FILE", "for example: --hierarchy zip=zip.csv")
+        columns[name] = replace(columns.get(name, Column(None)), hierarchy=Path(file))
+    return Schema(columns, person or said.person, said.each_row_a_person or each_row_a_person)
 
 
 def open_microdata(
-    place: str, schema: Schema, separator: str | None, table: str | None, *, hierarchies: bool = True
+    place: str, schema: Schema, separator: str | None, table: str | None, *, published: bool = False
 ) -> Microdata:
-    """Read a table and give it its roles."""
+    """Read a table, an original or a published one, and give it its roles."""
     from deid.disclosure.schema import apply_schema
     from deid.tables import read_table
 
-    return apply_schema(read_table(place, separator=separator, table=table), schema, hierarchies=hierarchies)
+    return apply_schema(read_table(place, separator=separator, table=table), schema, published=published)
 
 
 def open_beside(place: str | None, release: Microdata, schema: Schema, separator: str | None) -> Microdata | None:

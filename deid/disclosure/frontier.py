@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deid.disclosure.assessment import Requirements
+from deid.disclosure.guards import check_before_release, drop_unnamed
 from deid.disclosure.methods import Options
 from deid.disclosure.release import Release, anonymize
 from deid.errors import ConfigError, DeidError
@@ -61,7 +62,7 @@ def map_releases(
     Parameters
     ----------
     data : Microdata
-        The table.
+        The table; columns of which nothing is said count as left out.
     methods : iterable of str
         Names of methods.
     ks : iterable of int
@@ -83,6 +84,8 @@ def map_releases(
     points: list[Point] = []
     failures: list[tuple[str, int, DeidError]] = []
     ks = list(ks)
+    data = drop_unnamed(data)
+    check_before_release(data)
     for method in methods:
         for k in ks:
             try:

@@ -17,12 +17,19 @@ from deid.errors import InputError
 from deid.hierarchy_builders import icd_9_cm, icd_10_cm
 from deid.microdata import NA_CODE, Codes, Microdata
 
-__all__ = ["propose_schema"]
+__all__ = ["propose_schema", "repeated_person"]
 
 _IDENTIFIERS = """mrn ssn npi name surname forename firstname lastname email mail phone telephone fax mobile url ip
  account license licence passport insurance member subscriber address street guid uuid healthplan beneficiary doctor
  physician"""
 _PERSON = "mrn patientid subjectid personid patient subject person pid medicalrecordnumber"
+_PERSON_NUMBERS = """mrn ssn pid patientid patientno patientnr patientnumber subjectid subjectno subjectnumber personid
+ personno personnr personnumber medicalrecordnumber medicalrecordno"""
+_PERSON_ALONE = frozenset({"patient", "subject", "person"})  # numbers only as the whole name: not "patient_status"
+_SHARED = """first last middle given family forename firstname surname lastname doctor physician provider npi insurer
+ insurance member subscriber employer address street city email mail phone telephone fax mobile url ip account license
+ licence date"""
+"""Words of identifiers that different persons have in common: parts of names, other people, households."""
 _QUASI = """age sex gender race ethnicity ethnic zip zipcode zip5 zip3 postcode postal city town county state region
  country birth dob born yob marital married education degree occupation job profession employer workclass language
  religion nationality citizenship admission admit admitted discharge visit date death deceased height weight children
@@ -50,6 +57,45 @@ _TEXT = 40  # characters of the mean value from which a column is free text
 def _words(name: str) -> set[str]:
     parts = re.findall(r"[a-z]+\d*|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
     return {*parts, "".join(parts), *(a + b for a, b in itertools.pairwise(parts))}
+
+
+def _repeats(table: Microdata, name: str) -> bool:
+    coded = table.codes(name)
+    return len(coded.values) < int((coded.codes != NA_CODE).sum())
+
+
+def _numbers_persons(name: str) -> bool:
+    words = _words(name)
+    if words & set(_SHARED.split()):
+        return False
+    return bool(words & set(_PERSON_NUMBERS.split())) or re.sub(r"[^a-z]", "", name.lower()) in _PERSON_ALONE
+
+
+def repeated_person(table: Microdata) -> str | None:
+    """Return a column by which several rows seem to be of one person, None when there is none.
+
+    That is a column called like the number of a person (a record number, a patient's id), wherever it repeats. In a
+    table without such a column that numbers every row differently, also an identifier that repeats, unless its name
+    says that persons share it, as first names, addresses and doctors are.
+
+    Parameters
+    ----------
+    table : Microdata
+        Quasi-identifiers and sensitive columns are not looked at.
+    """
+    columns = [c for c in table.frame.columns if table.roles.get(c) not in ("quasi-identifier", "sensitive")]
+    numbers = [name for name in columns if _numbers_persons(name)]
+    for name in numbers:
+        if _repeats(table, name):
+            return name
+    if any(len(table.codes(name).values) == len(table) for name in numbers):
+        return None
+    for name in columns:
+        words = _words(name)
+        says = table.roles.get(name) == "identifier" or bool(words & {"name", "fullname"})
+        if says and not words & set(_SHARED.split()) and _repeats(table, name):
+            return name
+    return None
 
 
 def propose_schema(table: Microdata) -> Schema:

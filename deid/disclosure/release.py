@@ -28,6 +28,7 @@ from deid.disclosure.constraints import (
     TCloseness,
 )
 from deid.disclosure.encoding import CodedTable, Ints, encode
+from deid.disclosure.guards import check_before_release, fates_of
 from deid.disclosure.methods import Options, Recoding, recode, recode_best
 from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
 from deid.disclosure.recoding import publish
@@ -53,10 +54,11 @@ class Release:
     ----------
     original : Microdata
         The table that it was made from.
-    published : Microdata
-        The rows that are published, in the order of the original, with all columns.
+    recoded : Microdata
+        The rows that are published, in the order of the original and with all its columns, identifiers too: what the
+        verifiers count persons on. It must not leave; ``published`` may.
     rows : ndarray of intp
-        Row of the original behind each published row.
+        Row of the original behind each recoded row.
     method : str
         Name of the method.
     asked : Requirements
@@ -76,7 +78,7 @@ class Release:
     """
 
     original: Microdata
-    published: Microdata
+    recoded: Microdata
     rows: NDArray[np.intp]
     method: str
     asked: Requirements
@@ -93,23 +95,48 @@ class Release:
         return len(self.original) - len(self.rows)
 
     @cached_property
+    def published(self) -> Microdata:
+        """What may leave: no identifier, free text, dropped column or person, rows in an order that tells nothing.
+
+        Its quasi-identifiers are nominal: cells such as ``[20-29]`` stand beside numbers.
+        """
+        data = self.recoded
+        fates = fates_of(data)
+        names = [name for name, what in fates.items() if what.fate != "dropped"]
+        codes = [data.codes(name).codes for name in names]
+        frame = data.frame[names].iloc[np.lexsort(codes[::-1])] if names else data.frame[[]]
+        return Microdata(
+            frame.reset_index(drop=True),
+            {name: fates[name].role for name in names},
+            {name: tree for name, tree in data.hierarchies.items() if name in names},
+            kinds={name: kind for name, kind in data.kinds.items() if name in names},
+        )
+
+    @cached_property
     def risks(self) -> tuple[SampleRisk, SampleRisk]:
-        """Risk of the original and of the release."""
-        return sample_risk(self.original), sample_risk(self.published)
+        """Risk of the original and of the release, for attackers who know the quasi-identifiers."""
+        return sample_risk(self.original), sample_risk(self.recoded)
+
+    @cached_property
+    def linked_by_all(self) -> tuple[float, float]:
+        """Share of persons linked rightly, before and after, by who knows *every* column that is published.
+
+        Sensitive and unaltered columns included, persons linked at random within what agrees: the bound for attackers
+        who know more than the quasi-identifiers.
+        """
+        names = tuple(self.published.frame.columns)
+        before, after = (sample_risk(table, columns=names).marketer for table in (self.original, self.recoded))
+        return before, after
 
     def table(self) -> pd.DataFrame:
-        """Return what may leave: no identifiers, no free text, no person, and rows in an order that tells nothing."""
-        data = self.published
-        gone = {*data.having("identifier"), *data.having("free-text"), data.person}
-        frame = data.frame[[name for name in data.frame.columns if name not in gone]]
-        keys = [data.codes(name).codes for name in frame.columns]
-        return frame.iloc[np.lexsort(keys[::-1])].reset_index(drop=True) if keys else frame
+        """Return the rows of ``published``."""
+        return self.published.frame
 
     def aligned(self) -> pd.DataFrame:
         """Return the published quasi-identifiers for the rows of the original, ``*`` where a row is suppressed."""
-        names = list(self.published.quasi_identifiers)
+        names = list(self.recoded.quasi_identifiers)
         cells = np.full((len(self.original), len(names)), "*", dtype=object)
-        cells[self.rows] = self.published.frame[names].to_numpy(dtype=object)
+        cells[self.rows] = self.recoded.frame[names].to_numpy(dtype=object)
         import pandas as pd
 
         return pd.DataFrame(cells, columns=names, index=self.original.frame.index)
@@ -124,6 +151,8 @@ class Release:
             "quasi_identifiers": list(self.original.quasi_identifiers),
             "sensitive": list(self.original.sensitive),
             "person": self.original.person,
+            "each_row_a_person": self.original.each_row_a_person,
+            "columns": {name: asdict(what) for name, what in fates_of(self.original).items()},
             "rows": len(self.original),
             "published": len(self.rows),
             "suppressed": self.suppressed,
@@ -132,6 +161,7 @@ class Release:
             "loss": asdict(self.loss),
             "risk_before": before.as_dict(),
             "risk_after": after.as_dict(),
+            "linked_by_all_columns": dict(zip(("before", "after"), self.linked_by_all, strict=True)),
             "cpu_seconds": round(self.seconds, 3),
         }
 
@@ -203,11 +233,13 @@ def anonymize(
     Raises
     ------
     ConfigError
-        When nothing can reach what is asked for; names the models.
+        When nothing is said of a column, when rows seem to be notes and not persons (see `deid.disclosure.guards`),
+        or when nothing can reach what is asked for; names the models.
     OutputError
         When a verifier rejects what the method found: then there is no release.
     """
     options = options or Options()
+    check_before_release(data)
     if not data.quasi_identifiers:
         raise ConfigError("the table has no quasi-identifier", "name the columns by which persons can be recognized")
     constraint = constraint_of(data, asked)
@@ -270,20 +302,21 @@ def finish(
         When a verifier rejects it, or a published cell does not cover the original one.
     """
     kinds = dict.fromkeys(data.quasi_identifiers, "nominal")
-    published = Microdata(
+    recoded = Microdata(
         frame.reset_index(drop=True),
         data.roles,
         {name: tree for name, tree in data.hierarchies.items() if name in data.sensitive},
         data.person,
         {name: kind for name, kind in data.kinds.items() if name not in kinds} | kinds,
+        data.each_row_a_person,
     )
-    untrue = [name for name in data.quasi_identifiers if not _covers(data, published, name, rows)]
+    untrue = [name for name in data.quasi_identifiers if not _covers(data, recoded, name, rows)]
     if untrue:
         raise OutputError(
             f"the method {method} published cells of {', '.join(untrue)} that are not true of their rows",
             "this is a fault of the method: please report it; nothing was released",
         )
-    findings = assess(published, asked, originals=_like(data, rows) if asked.kk is not None else None)
+    findings = assess(recoded, asked, originals=_like(data, rows) if asked.kk is not None else None)
     failed = [f for f in findings if f.failed]
     if failed:
         names = ", ".join(f"{f.model}{f' of {f.column}' if f.column else ''}" for f in failed)
@@ -291,8 +324,8 @@ def finish(
             f"the verifier rejects what the method {method} found: {names} not reached",
             "this is a fault of the method: please report it; nothing was released",
         )
-    loss = information_loss(data, published, asked.k or asked.kk or 1)
-    return Release(data, published, rows, method, asked, options, tuple(findings), loss, levels, overlapping, seconds)
+    loss = information_loss(data, recoded, asked.k or asked.kk or 1)
+    return Release(data, recoded, rows, method, asked, options, tuple(findings), loss, levels, overlapping, seconds)
 
 
 def _covers(data: Microdata, published: Microdata, name: str, rows: NDArray[np.intp]) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deid.disclosure.classes import equivalence_classes
+from deid.disclosure.guards import fates_of
 from deid.disclosure.release import Release
 from deid.disclosure.risk import SampleRisk
 from deid.plots import COLOURS, image, new_figure
@@ -74,7 +75,7 @@ def write_report(path: Path, release: Release, command: str) -> None:
         path,
         "release.html",
         title="Release report",
-        sections=[_done(release), _levels(release), _loss(release), _risk(release)],
+        sections=[_done(release), _columns(release), _levels(release), _loss(release), _risk(release)],
         plots=plots,
         command=command,
     )
@@ -90,10 +91,18 @@ def _done(release: Release) -> _Section:
         ("quasi-identifiers", ", ".join(data.quasi_identifiers)),
         ("sensitive", ", ".join(data.sensitive) or "none named"),
         ("counted", "rows" if data.person is None else f"distinct persons ({data.person})"),
-        ("left out", ", ".join((*data.having("identifier"), *data.having("free-text"))) or "nothing"),
     ]
     rows += [(f"level of {name}", str(level)) for name, level in release.levels.items()]
     return _Section("What was done", ("", ""), rows)
+
+
+def _columns(release: Release) -> _Section:
+    rows = [(name, what.role, what.fate) for name, what in fates_of(release.original).items()]
+    note = (
+        "Generalized: until the levels asked for hold. Published: a sensitive value, protected by the models that "
+        "speak of it. Unaltered: published as it is, without protection. Dropped: not in the released table."
+    )
+    return _Section("Every column of the original", ("column", "role", "what was done"), rows, note)
 
 
 def _levels(release: Release) -> _Section:
@@ -137,12 +146,14 @@ def _risk(release: Release) -> _Section:
         row("prosecutor: highest", lambda r: r.prosecutor.highest),
         row("prosecutor: average", lambda r: r.prosecutor.average),
         row("prosecutor: persons at risk", lambda r: r.prosecutor.at_risk),
-        row("marketer: linked rightly", lambda r: r.marketer),
+        ("marketer: linked rightly by all published columns", *(f"{share:.2%}" for share in release.linked_by_all)),
+        row("marketer: linked rightly by the quasi-identifiers alone", lambda r: r.marketer),
         row("unique in the table", lambda r: r.sample_unique),
         row("smallest class", smallest, "d"),
     ]
     note = (
-        "The prosecutor knows that a person is in the table, and all quasi-identifiers; the marketer links everybody."
+        "The prosecutor knows that a person is in the table, and all quasi-identifiers; the marketer links everybody. "
+        "The line on all published columns is the bound for attackers who know sensitive and unaltered values, too."
     )
     return _Section("Risk of re-identification", ("measure", "before", "after"), rows, note)
 
@@ -161,7 +172,7 @@ def _losses(release: Release) -> Figure:
 def _sizes(release: Release) -> Figure:
     figure = new_figure(6, 3)
     axes = figure.add_subplot()
-    for name, table, colour in (("before", release.original, COLOURS[2]), ("after", release.published, COLOURS[1])):
+    for name, table, colour in (("before", release.original, COLOURS[2]), ("after", release.recoded, COLOURS[1])):
         sizes = np.sort(equivalence_classes(table).persons)
         share = np.cumsum(sizes) / sizes.sum()
         axes.step(sizes, share, where="post", label=name, color=colour)

@@ -8,6 +8,7 @@ found to be in the table has it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -95,7 +96,12 @@ def _check_threshold(threshold: float) -> None:
 
 
 def sample_risk(
-    release: Microdata, *, threshold: float = 0.2, population_size: int | None = None, suppressed: str = "class"
+    release: Microdata,
+    *,
+    threshold: float = 0.2,
+    population_size: int | None = None,
+    suppressed: str = "class",
+    columns: Sequence[str] | None = None,
 ) -> SampleRisk:
     """Measure the risk that a published table shows by itself.
 
@@ -108,9 +114,11 @@ def sample_risk(
         (`deid.disclosure.uniqueness`).
     suppressed : str
         ``class`` or ``ignore``, see `equivalence_classes`.
+    columns : sequence of str, optional
+        What attackers know, where that is not the quasi-identifiers.
     """
     _check_threshold(threshold)
-    classes = equivalence_classes(release, suppressed=suppressed)
+    classes = equivalence_classes(release, columns, suppressed=suppressed)
     persons = int(classes.persons.sum())
     return SampleRisk(
         rows=int(classes.sizes.sum()),

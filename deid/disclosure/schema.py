@@ -3,6 +3,7 @@
 ::
 
     person = "mrn"                        # for tables with several rows a person
+    each_row_a_person = false             # true: rows that share an identifier are different persons all the same
 
     [columns.age]
     role = "quasi-identifier"
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "Schema", "apply_schema", "format_schema", "read_column", "read_schema"]
 
+_SETTINGS = ("columns", "person", "each_row_a_person")
+
 
 @dataclass(frozen=True)
 class Column:
@@ -43,8 +46,8 @@ class Column:
 
     Parameters
     ----------
-    role : str
-        One of `ROLES`.
+    role : str or None
+        One of `ROLES`; None where something is said of the column, but no role.
     kind : str, optional
         One of `KINDS`; told by the values when not given.
     hierarchy : Hierarchy, Path or dict, optional
@@ -53,7 +56,7 @@ class Column:
         Why the role was proposed; written as a comment.
     """
 
-    role: str
+    role: str | None
     kind: str | None = None
     hierarchy: Hierarchy | Path | Mapping[str, Any] | None = None
     reason: str = ""
@@ -61,10 +64,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """What is said of a table: its columns by name, and the column that tells whose row it is."""
+    """What is said of a table: its columns by name, and the column that tells whose row it is, or that every row is
+    another person."""
 
     columns: Mapping[str, Column] = field(default_factory=dict)
     person: str | None = None
+    each_row_a_person: bool = False
 
     @classmethod
     def of_roles(cls, person: str | None = None, **columns: Sequence[str]) -> Schema:
@@ -97,16 +102,18 @@ def read_schema(path: Path) -> Schema:
         raise ConfigError(f"cannot be read ({error.strerror})", "check the path and its permissions", where) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         raise ConfigError("not a TOML file", "look at the output of deid schema", where) from None
-    unknown = set(content) - {"columns", "person"}
+    unknown = set(content) - set(_SETTINGS)
     if unknown or not isinstance(content.get("columns", {}), dict):
-        raise ConfigError(
-            "unknown settings", f"write {nearest(min(unknown, default=''), ('columns', 'person'))}", where
-        )
+        hint = nearest(min(unknown, default=""), _SETTINGS).replace("the table has", "a schema has")
+        raise ConfigError("unknown settings", hint, where)
     columns = {name: read_column(said, path.parent, where, name) for name, said in content.get("columns", {}).items()}
     person = content.get("person")
     if person is not None and not isinstance(person, str):
         raise ConfigError("person is no column's name", 'for example: person = "mrn"', where)
-    return Schema(columns, person)
+    each = content.get("each_row_a_person", False)
+    if not isinstance(each, bool):
+        raise ConfigError("each_row_a_person is neither true nor false", "write true or false, without quotes", where)
+    return Schema(columns, person, each)
 
 
 def read_column(said: object, folder: Path, where: str, name: str) -> Column:
@@ -129,14 +136,14 @@ def read_column(said: object, folder: Path, where: str, name: str) -> Column:
     at = f"column {name!r}"
     if not isinstance(said, Mapping) or set(said) - {"role", "kind", "hierarchy"}:
         raise ConfigError("unknown settings", "a column has role, kind and hierarchy", where, at)
-    if said.get("role", "other") not in ROLES or said.get("kind", KINDS[0]) not in KINDS:
+    if said.get("role", ROLES[0]) not in ROLES or said.get("kind", KINDS[0]) not in KINDS:
         raise ConfigError("unknown role or kind", f"roles: {', '.join(ROLES)}; kinds: {', '.join(KINDS)}", where, at)
     hierarchy = said.get("hierarchy")
     if isinstance(hierarchy, str):
         hierarchy = folder / hierarchy
     elif hierarchy is not None and not (isinstance(hierarchy, Mapping) and isinstance(hierarchy.get("kind"), str)):
         raise ConfigError("a hierarchy is a file name, or has a kind", "see deid schema", where, at)
-    return Column(said.get("role", "other"), said.get("kind"), hierarchy)
+    return Column(said.get("role"), said.get("kind"), hierarchy)
 
 
 def _quoted(text: str) -> str:
@@ -155,9 +162,12 @@ def _value(value: Any) -> str:
 def format_schema(schema: Schema) -> str:
     """Return a schema as TOML; hierarchies must be files or builders."""
     lines = [] if schema.person is None else [f"person = {_quoted(schema.person)}", ""]
+    if schema.each_row_a_person:
+        lines = ["each_row_a_person = true", *lines]
     for name, column in schema.columns.items():
         lines.append(f"[columns.{_quoted(name)}]")
-        lines.append(f"role = {_quoted(column.role)}" + (f"  # {column.reason}" if column.reason else ""))
+        if column.role is not None:
+            lines.append(f"role = {_quoted(column.role)}" + (f"  # {column.reason}" if column.reason else ""))
         if column.kind is not None:
             lines.append(f"kind = {_quoted(column.kind)}")
         if isinstance(column.hierarchy, Hierarchy):
@@ -168,7 +178,7 @@ def format_schema(schema: Schema) -> str:
     return "\n".join(lines)
 
 
-def apply_schema(frame: pd.DataFrame, schema: Schema, *, hierarchies: bool = True) -> Microdata:
+def apply_schema(frame: pd.DataFrame, schema: Schema, *, published: bool = False) -> Microdata:
     """Make microdata of a table.
 
     Parameters
@@ -177,9 +187,10 @@ def apply_schema(frame: pd.DataFrame, schema: Schema, *, hierarchies: bool = Tru
         The table.
     schema : Schema
         What is said of it.
-    hierarchies : bool
-        Build hierarchies of quasi-identifiers from their values. Those of a published table are general already: read
-        it without. Files are loaded, and hierarchies of other columns built, in any case.
+    published : bool
+        The table is a published one: its quasi-identifiers are cells of any kind (``[20-29]`` or ``15-19`` beside 31),
+        so they are nominal, and no hierarchy is built from them. Files are loaded, and hierarchies of other columns
+        built, in any case. Identifiers, free text and dropped columns, the person's too, need not be there.
 
     Raises
     ------
@@ -188,21 +199,34 @@ def apply_schema(frame: pd.DataFrame, schema: Schema, *, hierarchies: bool = Tru
     InputError
         When the values do not fit; names column and row.
     """
+    if published:
+        schema = _without_dropped(frame, schema)
     check_columns(frame, schema.columns)
-    roles = {name: column.role for name, column in schema.columns.items()}
+    roles = {name: column.role for name, column in schema.columns.items() if column.role is not None}
     kinds = {name: column.kind for name, column in schema.columns.items() if column.kind is not None}
-    plain = Microdata(
-        frame[list(schema.columns)] if schema.columns else frame, dict.fromkeys(roles, "other"), kinds=kinds
-    )
+    if published:
+        kinds |= {name: "nominal" for name, role in roles.items() if role == "quasi-identifier"}
+    plain = Microdata(frame[list(schema.columns)] if schema.columns else frame, {}, kinds=kinds)
     trees: dict[str, Hierarchy] = {}
     for name, column in schema.columns.items():
         if isinstance(column.hierarchy, Hierarchy):
             trees[name] = column.hierarchy
         elif isinstance(column.hierarchy, Path):
             trees[name] = read_hierarchy(column.hierarchy, name)
-        elif column.hierarchy is not None and (hierarchies or column.role != "quasi-identifier"):
+        elif column.hierarchy is not None and not (published and column.role == "quasi-identifier"):
             trees[name] = _build(plain, name, column.hierarchy)
-    return Microdata(frame, roles, trees, schema.person, kinds)
+    return Microdata(frame, roles, trees, schema.person, kinds, schema.each_row_a_person)
+
+
+def _without_dropped(frame: pd.DataFrame, schema: Schema) -> Schema:
+    """Return what a schema says of a published table: without the columns that a release leaves out."""
+    gone = {
+        name
+        for name, column in schema.columns.items()
+        if column.role in ("identifier", "free-text", "dropped") and name not in frame.columns
+    }
+    columns = {name: column for name, column in schema.columns.items() if name not in gone}
+    return Schema(columns, None if schema.person in gone else schema.person, schema.each_row_a_person)
 
 
 def _build(table: Microdata, name: str, settings: Mapping[str, Any]) -> Hierarchy:

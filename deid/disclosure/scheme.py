@@ -20,6 +20,7 @@ from deid.disclosure.assessment import Requirements
 from deid.disclosure.cells import Domain, cover_table
 from deid.disclosure.encoding import class_ids, encode
 from deid.disclosure.groups import groups_of
+from deid.disclosure.guards import check_before_release
 from deid.disclosure.methods import Options
 from deid.disclosure.release import Release, constraint_of, finish
 from deid.errors import ConfigError, InputError
@@ -80,10 +81,10 @@ def read_scheme(path: Path) -> Scheme:
 
 def scheme_of(release: Release) -> Scheme:
     """Return the scheme of a release."""
-    names = release.published.quasi_identifiers
+    names = release.recoded.quasi_identifiers
     if release.levels and all(name in release.original.hierarchies for name in names):
         return Scheme(names, levels=tuple(release.levels[name] for name in names))
-    coded = [release.published.codes(name) for name in names]
+    coded = [release.recoded.codes(name) for name in names]
     codes = np.stack([column.codes for column in coded], axis=1)
     _, index = class_ids(codes + 1, [len(column.values) + 1 for column in coded])
     loss = np.zeros(len(index))
@@ -111,9 +112,10 @@ def apply_scheme(scheme: Scheme, data: Microdata, asked: Requirements, options: 
     Raises
     ------
     ConfigError
-        When a column is missing, or more rows than allowed would be suppressed.
+        When a column is missing or nothing is said of it, or more rows than allowed would be suppressed.
     """
     options = options or Options(suppression=1.0)
+    check_before_release(data)
     if set(scheme.columns) != set(data.quasi_identifiers):
         check_columns(data.frame, scheme.columns)
         raise ConfigError(

@@ -181,6 +181,8 @@ def _table(said: object, folder: Path, where: str, name: str) -> JointTable:
             known = nearest(str(category), sorted(_CATEGORIES)).replace("the table has", "categories are")
             raise ConfigError(f"column {column!r} of {at} has the unknown category {category!r}", known, where)
         columns[column] = read_column(settings, folder, where, column)
+        if columns[column].role is None:
+            raise ConfigError(f"column {column!r} of {at} has no role", "other publishes it as it is", where)
         if category is not None:
             categories[column] = category
     if said["patient"] in columns:

@@ -58,7 +58,7 @@ class JointReport:
     rows: dict[str, int] = field(default_factory=dict)
     """Table -> rows."""
     left_out: dict[str, list[str]] = field(default_factory=dict)
-    """Table -> identifiers without a category, which are not published."""
+    """Table -> columns that are not published: identifiers without a category, and dropped ones."""
     persons: int = 0
     release: Release | None = field(default=None, repr=False)
     """The joined view, anonymized; None without quasi-identifiers."""
@@ -224,9 +224,9 @@ def _replaced(
             out[column] = [cells[p][column] for p in table.patients]
         elif role == "free-text":
             out[column] = _scrubbed(name, table, column, pipeline, jobs, report)
-        elif category is not None:
+        elif category is not None and role != "dropped":
             out[column] = _surrogates(name, table, column, category, pipeline, report)
-        elif role == "identifier":
+        elif role in ("identifier", "dropped"):
             report.left_out.setdefault(name, []).append(column)
         else:
             out[column] = table.frame[column].to_numpy()

@@ -65,6 +65,11 @@ def test_a_release_its_manifest_report_and_scheme(table: Path, tmp_path: Path) -
     assert "deid" in content["command"]
     page = report.read_text()
     assert "linked rightly" in page
+    assert [what["fate"] for what in content["columns"].values()] == [
+        *("dropped", "generalized", "generalized", "generalized", "published", "unaltered"),
+    ]
+    for name in content["columns"]:
+        assert f">{name}<" in page
     assert page.count("<img") == 2
     for page_or_manifest in (page, json.dumps(content)):
         assert "M0001" not in page_or_manifest
@@ -104,6 +109,46 @@ def test_rows_that_are_notes_need_a_person(table: Path, tmp_path: Path) -> None:
     assert code == 0, message
     assert "mrn" not in pd.read_csv(out).columns
     assert run("anonymize", table, *OPTIONS, "--each-row-a-person", "-o", tmp_path / "two.csv")[0] == 0
+
+
+def test_columns_are_named_or_left_out(table: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(table, dtype=str).assign(name=["Ann Smith", "Bo Ray"] * (ROWS // 2), visits=range(ROWS))
+    frame.to_csv(table, index=False)
+    out = tmp_path / "released.csv"
+    base = ["--qi", "age,sex,zip", "--k", "4", "-o"]
+    code, _, message = run("anonymize", table, *base, out)
+    assert code == 2
+    for told in ("'mrn' (identifier?)", "'name' (identifier?)", "'disease' (sensitive?)", "'visits'", "--publish"):
+        assert told in message
+    assert "Smith" not in message
+    assert [path.name for path in tmp_path.iterdir()] == ["patients.csv"]
+    code, _, message = run("anonymize", table, *base, out, "--drop", "name,mrn", "--publish", "visits,disease")
+    assert code == 0, message
+    assert "left out: mrn, name" in message
+    assert "without protection: disease, ward, visits" in message
+    assert list(pd.read_csv(out).columns) == ["age", "sex", "zip", "disease", "ward", "visits"]
+    rest, page = tmp_path / "rest.csv", tmp_path / "rest.html"
+    code, _, message = run("anonymize", table, *base, rest, "--drop-rest", "--report", page)
+    assert code == 0, message
+    assert list(pd.read_csv(rest).columns) == ["age", "sex", "zip"]
+    columns = json.loads((tmp_path / "rest.csv.manifest.json").read_text())["columns"]
+    assert columns["name"] == {"role": "dropped", "fate": "dropped"}
+    assert page.read_text().count(">dropped<") == 10
+    code, _, message = run("anonymize", table, *base, tmp_path / "x.csv", "--drop", "age")
+    assert code == 2
+    assert "'age' has two roles" in message
+
+
+def test_a_hierarchy_alone_gives_no_role(table: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(table, dtype=str)
+    file = tmp_path / "mrn.csv"
+    file.write_text("".join(f"{value};*\n" for value in frame["mrn"]))
+    code, _, message = run(
+        *("anonymize", table, "--qi", "age,sex,zip", "--sensitive", "disease", "--k", 4),
+        *("--hierarchy", f"mrn={file}", "-o", tmp_path / "o.csv"),
+    )
+    assert code == 2
+    assert "nothing is said of the columns 'mrn'" in message
 
 
 @pytest.mark.parametrize(

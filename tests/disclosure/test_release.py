@@ -42,16 +42,16 @@ def test_published_values_cover_the_originals_and_rows_are_counted(method: str, 
         assert method in ("records", "optimal", "greedy")
         return
     assert len(release.rows) + release.suppressed == 50
-    stars = (release.published.frame[["age", "sex", "place"]] == "*").all(axis=1).sum()
+    stars = (release.recoded.frame[["age", "sex", "place"]] == "*").all(axis=1).sum()
     assert release.loss.suppressed == release.suppressed + stars
     assert release.suppressed <= 25
     for name in table.quasi_identifiers:
-        cells, values = release.published.codes(name), table.codes(name)
+        cells, values = release.recoded.codes(name), table.codes(name)
         covers = cover_table(cells.values, values.values, table.hierarchies.get(name))
         assert covers[cells.codes, values.codes[release.rows]].all()
-    assert release.published.frame["disease"].tolist() == table.frame["disease"].iloc[release.rows].tolist()
+    assert release.recoded.frame["disease"].tolist() == table.frame["disease"].iloc[release.rows].tolist()
     if method != "kk":
-        assert equivalence_classes(release.published).sizes.min() >= k
+        assert equivalence_classes(release.recoded).sizes.min() >= k
     again = anonymize(table, Requirements(k=k), method, Options(suppression=0.5))
     pd.testing.assert_frame_equal(release.table(), again.table())
 
@@ -123,9 +123,9 @@ def test_identifiers_persons_and_the_order_of_rows_do_not_leave() -> None:
     shuffled = np.random.default_rng(0).permutation(80)
     other = Microdata(frame.iloc[shuffled].reset_index(drop=True), data.roles, data.hierarchies, "person")
     assert len(anonymize(other, Requirements(k=5)).table()) == 80
-    keys = [release.published.codes(name).codes for name in release.table().columns]
+    keys = [release.recoded.codes(name).codes for name in release.table().columns]
     assert (
-        release.table()["disease"].tolist() == release.published.frame["disease"].iloc[np.lexsort(keys[::-1])].tolist()
+        release.table()["disease"].tolist() == release.recoded.frame["disease"].iloc[np.lexsort(keys[::-1])].tolist()
     )
 
 
@@ -178,9 +178,9 @@ def test_a_scheme_is_kept_and_applied_to_new_rows(tmp_path, method: str) -> None
     applied = apply_scheme(scheme, new, Requirements(k=4))
     assert applied.suppressed < 250
     assert applied.findings[0].verdict.level >= 4
-    known = {tuple(row) for row in release.published.frame[["age", "sex", "place"]].astype(str).to_numpy()}
+    known = {tuple(row) for row in release.recoded.frame[["age", "sex", "place"]].astype(str).to_numpy()}
     if not scheme.levels:
-        assert {tuple(row) for row in applied.published.frame[["age", "sex", "place"]].astype(str).to_numpy()} <= known
+        assert {tuple(row) for row in applied.recoded.frame[["age", "sex", "place"]].astype(str).to_numpy()} <= known
     with pytest.raises(ConfigError, match="would be suppressed"):
         apply_scheme(scheme, random_table(10, 3), Requirements(k=9), Options(suppression=0.1))
 

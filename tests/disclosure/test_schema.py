@@ -42,7 +42,7 @@ def test_a_file_gives_roles_and_hierarchies(tmp_path: Path) -> None:
     assert table.hierarchies["zip"].parent("61802") == "618"
     assert table.hierarchies["dx"].parent("I10") == "I10-I1A"
     published = FRAME.assign(age=["[40-49]"] * 3)
-    assert set(apply_schema(published, said, hierarchies=False).hierarchies) == {"zip", "dx"}  # not of the intervals
+    assert set(apply_schema(published, said, published=True).hierarchies) == {"zip", "dx"}  # not of the intervals
 
 
 def test_schemas_are_written_as_they_are_read(tmp_path: Path) -> None:

@@ -1,0 +1,82 @@
+"""What must hold before a table is released: every column is spoken of, and rows are persons or name theirs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from deid.disclosure.proposal import propose_schema, repeated_person
+from deid.errors import ConfigError
+from deid.microdata import Microdata
+
+__all__ = ["FATES", "Fate", "check_before_release", "drop_unnamed", "fates_of"]
+
+FATES = {
+    "quasi-identifier": "generalized",
+    "sensitive": "published",
+    "other": "unaltered",
+    "identifier": "dropped",
+    "free-text": "dropped",
+    "dropped": "dropped",
+}
+"""Role of a column -> what a release does with it: *generalized* until the levels asked for hold; *published*, as the
+models of sensitive values protect it; *unaltered*, published as it is without any protection; *dropped*."""
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What a column is (a role, or ``person``), and what a release does with it (one of `FATES`)."""
+
+    role: str
+    fate: str
+
+
+def fates_of(data: Microdata) -> dict[str, Fate]:
+    """Return what a release does with each column, in the table's order; the person column is dropped."""
+    found = {}
+    for name in data.frame.columns:
+        role = data.roles.get(name, "person" if name == data.person else "other")
+        found[name] = Fate(role, "dropped" if name == data.person else FATES[role])
+    return found
+
+
+def drop_unnamed(data: Microdata) -> Microdata:
+    """Return the table with the role ``dropped`` for every column of which nobody has said one."""
+    return replace(data, roles={**data.roles, **dict.fromkeys(data.unnamed, "dropped")}) if data.unnamed else data
+
+
+def check_before_release(data: Microdata) -> None:
+    """Refuse a table that cannot be released as it is described.
+
+    Raises
+    ------
+    ConfigError
+        When nothing is said of a column with more than one value, which would then be published as it is; or when
+        several rows seem to be of one person, and neither a person column is named nor every row said to be a person.
+        Names columns only.
+    """
+    told = [f"{name!r} ({role}?)" for name, role in _proposed(data).items() if role != "other"]
+    if told:
+        listed = ", ".join(told[:12]) + (f" and {len(told) - 12} more" if len(told) > 12 else "")
+        raise ConfigError(
+            f"nothing is said of the columns {listed}",
+            "give each a role, as deid schema proposes them, or leave it out (--drop A,B, --drop-rest); what shall "
+            "leave as it is must be named (--publish A,B, the role other)",
+        )
+    if data.person is None and not data.each_row_a_person:
+        shared = repeated_person(data)
+        if shared is not None:
+            raise ConfigError(
+                f"several rows share a value of {shared!r}, so rows may be notes, not persons",
+                f"name the person's column, such as --person {shared}, or say --each-row-a-person",
+            )
+
+
+def _proposed(data: Microdata) -> dict[str, str | None]:
+    """Return the role that is proposed for each column of which nothing is said; ``other`` for one with one value."""
+    names = data.unnamed
+    if not names:
+        return {}
+    kinds = {name: kind for name, kind in data.kinds.items() if name in names}
+    return {
+        name: c.role for name, c in propose_schema(Microdata(data.frame[list(names)], {}, kinds=kinds)).columns.items()
+    }
