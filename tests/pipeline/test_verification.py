@@ -131,3 +131,42 @@ def test_surrogates_that_share_words_with_their_originals_pass_when_the_spans_ar
     verify_document(original, scrubbed, recognizer=WordRecognizer())
     with pytest.raises(OutputError):
         verify_document(original, scrubbed)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        "[NAME] Quartermain",  # the family name was left
+        "Zebulon [NAME]",  # the given name was left
+        "Zebulon [NAME]ain",
+        "Zebulon Quartermain",  # the name was not touched
+    ],
+)
+@pytest.mark.parametrize("ward", ["7b", "[ROOM]"])  # as it was, or replaced without being found by this recognizer
+def test_what_is_left_of_a_name_is_found_without_log_and_annotations(seen: str, ward: str, tmp_path: Path) -> None:
+    """Half a name is a leak: the other half of it may not count as text that stays."""
+    original = Document("d", "Ward 7b. Seen: Zebulon Quartermain today. Called Ulan Bator.")
+    scrubbed = f"Ward {ward}. Seen: {seen} today. Called Ulan Bator."
+    policy = load_policy("limited-data-set")  # cities stay
+    with pytest.raises(OutputError, match="of category PATIENT"):
+        verify_document(original, Document("d", scrubbed), recognizer=WordRecognizer(), policy=policy)
+    before, after = tmp_path / "before.txt", tmp_path / "after.txt"
+    before.write_text(original.text)
+    after.write_text(scrubbed)
+    result = verify_files(scan(before), scan(after), policy=policy, recognizer=WordRecognizer())
+    assert (result.documents, len(result.failures)) == (0, 1)
+    whole = Document("d", scrubbed.replace(seen, "[NAME]"))
+    verify_document(original, whole, recognizer=WordRecognizer(), policy=policy)
+
+
+@pytest.mark.parametrize("ward", ["7b", "[ROOM]"])
+@pytest.mark.parametrize("rest", ["Mr.", "Dr.", "J.", "van", "Nurse"])
+def test_titles_initials_and_particles_may_stand_beside_a_replaced_name(rest: str, ward: str) -> None:
+    class Found:
+        name, categories = "found", frozenset({"PATIENT"})
+
+        def find(self, document: Document) -> list[Span]:
+            return [Span(15, 15 + len(rest) + 1 + len("Quartermain"), "PATIENT")]
+
+    original = Document("d", f"Ward 7b. Seen: {rest} Quartermain today.")
+    verify_document(original, Document("d", f"Ward {ward}. Seen: {rest} [NAME] today."), recognizer=Found())

@@ -241,6 +241,17 @@ def test_birth_dates_over_89_are_capped_on_request() -> None:
         date_shift_operator(cap_age=0)
 
 
+def test_an_age_of_exactly_the_cap_keeps_its_distances() -> None:
+    """Who is 89 on the reference day, to the day or by the year, is not in the class of those over 89."""
+    at = scope(FORWARD.patient_id, reference_date=datetime.date(2019, 6, 1))
+    for birth in ("06/02/1929", "06/01/1930", "01/31/1930", "1930"):
+        assert shift(birth, at=at, cap_age=89) == shift(birth, at=at), birth
+    for birth in ("06/01/1929", "1929"):  # 90 that day, or in that year
+        assert shift(birth, "06/01/2019", at=at, cap_age=89)[0][-4:] in ("1929", "1930"), birth
+    # a day older than the class is written as its youngest
+    assert shift("06/01/1928", at=at, cap_age=89) == shift("06/01/1929", at=at, cap_age=89)
+
+
 def test_no_original_comes_back_elsewhere_in_the_document() -> None:
     """With an unknown patient another offset is taken; a month that stands alone moves on by itself."""
     first = datetime.date(2019, 3, 14)

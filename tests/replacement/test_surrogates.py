@@ -288,6 +288,36 @@ def test_a_span_that_comes_back_as_another_ones_original_is_replaced_again() -> 
     assert len(set(new)) == 2
 
 
+ONE_OF_EACH = {
+    "HOSPITAL": "Kensington Baptist Hospital",
+    "ORGANIZATION": "Acme Steel Company",
+    "STREET": "12 Elm Street",
+    "ZIP": "02115",
+    "PHONE": "617-555-8331",
+    "MEDICALRECORD": "8834412",
+    "USERNAME": "zq1233",
+    "EMAIL": "zq@harbor.org",
+    "URL": "http://harbor.org/x",
+    "SSN": "219-09-9999",
+    "IDNUM": "AB-12345",
+    "DEVICE": "SN 99812",
+    "BIOID": "F 33122",
+}
+
+
+@pytest.mark.parametrize("category", ONE_OF_EACH)
+@pytest.mark.parametrize("other", ["OTHER", "MEDICALRECORD", "PROFESSION", "HOSPITAL"])
+def test_no_surrogate_shows_what_another_span_of_the_document_hid(category: str, other: str) -> None:
+    """A reader who knows the note must not meet its originals in the scrubbed one, in whatever place."""
+    for number in range(3):
+        key = Key(b"another key of the tests %d" % number)
+        usual = run(build((category, ONE_OF_EACH[category])), key=key)[0]
+        first, second = (category, ONE_OF_EACH[category]), (other, usual)
+        for pieces in ((first, ", ", second), (second, ", ", first)):
+            new = run(build(*pieces), key=key)
+            assert not any(as_word(usual).search(text) for text in new), (usual, new)
+
+
 # bad input
 
 
