@@ -84,6 +84,38 @@ def test_groups_have_k_to_2k_less_1_rows(rows: list[tuple[int, int]], k: int) ->
         assert sizes.max() <= 2 * k - 1
 
 
+def _by_the_book(points: np.ndarray, k: int) -> set[frozenset[int]]:
+    """MDAV as its authors write it down: two groups around the farthest and what is farthest from that, and so on."""
+    table = points / points.std(axis=0)
+    left = list(range(len(points)))
+
+    def farthest(center: np.ndarray) -> int:
+        return max(left, key=lambda i: float(((table[i] - center) ** 2).sum()))
+
+    def group(center: int) -> frozenset[int]:
+        members = sorted(left, key=lambda i: float(((table[i] - table[center]) ** 2).sum()))[:k]
+        left[:] = [i for i in left if i not in members]
+        return frozenset(members)
+
+    groups = set()
+    while len(left) >= 3 * k:
+        first = farthest(table[left].mean(axis=0))
+        groups.add(group(first))
+        groups.add(group(farthest(table[first])))
+    if len(left) >= 2 * k:
+        groups.add(group(farthest(table[left].mean(axis=0))))
+    return groups | {frozenset(left)}
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_groups_are_those_of_the_authors(k: int) -> None:
+    random = np.random.default_rng(k)
+    for rows in range(max(k, 2), 6 * k + 2):
+        points = random.normal(size=(rows, 2)) * [1, 50]
+        groups = microaggregation_groups(points, k)
+        assert {frozenset(np.flatnonzero(groups == g)) for g in set(groups)} == _by_the_book(points, k)
+
+
 def _optimal(line: np.ndarray, k: int) -> float:
     """Return the least sum of squared errors of a sorted line cut into groups of k to 2k - 1."""
     best = {0: 0.0}

@@ -135,6 +135,19 @@ def test_a_record_that_kills_or_stalls_its_worker_costs_itself_alone(run: Run, t
     ]
 
 
+@pytest.mark.parametrize("slow", [0, 1])
+def test_each_of_two_records_that_were_sent_together_is_asked_for_again(run: Run, tmp_path: Path, slow: int) -> None:
+    """Time ran out for both: the one that stalls is left out, whichever it is, and the other comes out."""
+    lines = [NAME + b" %d\n" % n for n in range(2)]
+    lines[slow] = b"SLOW\n"
+    (tmp_path / "in").write_bytes(b"".join(lines))
+    status, _, said = run("--format", "plain", "--timeout", 0.4, "--input", "in", "--output", "out")
+    assert status == 3, said
+    assert (tmp_path / "out").read_bytes() == b"[NAME] %d\n" % (1 - slow)
+    assert totals(said)["errors"] == {"RecordTimeout": 1}
+    assert totals(said)["records"] == 1
+
+
 def test_a_worker_that_somebody_kills_costs_nothing(feeder: Feeder, tmp_path: Path, expected: bytes) -> None:
     process = feeder("--jobs", 2, stdin=subprocess.PIPE, stdout=(tmp_path / "out").open("wb"))
     assert process.stdin is not None

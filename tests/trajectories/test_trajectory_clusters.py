@@ -10,8 +10,9 @@ from trajectories.fixture import AGES, CODES, HISTORIES, paper
 
 from deid.errors import ConfigError, InputError
 from deid.trajectories import Release, anonymize_trajectories, check_trajectories, make_trajectories
+from deid.trajectories.alignment import Costs, align
 from deid.trajectories.measures import average_relative_error, loss_of
-from deid.trajectories.records import suppress_repeats
+from deid.trajectories.records import Trajectories, suppress_repeats
 
 
 def shown(release: Release) -> dict[frozenset[str], list[tuple[str, str]]]:
@@ -81,6 +82,55 @@ def test_every_release_holds(
     loss = loss_of(release)
     assert 0 <= loss.ilm <= 1
     assert 0 <= loss.alm <= 1
+
+
+def _by_the_book(data: Trajectories, k: int, costs: Costs) -> set[frozenset[int]]:
+    """Clusters of Algorithms 3 and 4 of the paper, written down plainly: the first of equals is always taken."""
+    left = list(range(len(data)))
+    own = [data.trajectory(i) for i in left]
+
+    def distance(x: np.ndarray, i: int) -> float:
+        if x.shape == own[i].shape and (x == own[i]).all():
+            return 0.0
+        found = align(x, own[i], costs)
+        return found.codes * costs.weights[0] + found.ages * costs.weights[1]
+
+    def extreme(x: np.ndarray, sign: int) -> int:
+        return min(left, key=lambda i: (sign * distance(x, i), i))
+
+    def most_frequent() -> np.ndarray:
+        often = Counter(own[i].tobytes() for i in left)
+        return own[min(left, key=lambda i: (-often[own[i].tobytes()], i))]
+
+    def form(first: int) -> frozenset[int]:
+        members, x = [first], own[first]
+        left.remove(first)
+        while len(members) < k:
+            nearest = extreme(x, 1)
+            if distance(x, nearest) or len(x) != len(own[nearest]):
+                x = align(x, own[nearest], costs).pairs
+            members.append(nearest)
+            left.remove(nearest)
+        return frozenset(members)
+
+    clusters = set()
+    while len(left) >= 3 * k:
+        far = extreme(most_frequent(), -1)
+        clusters.add(form(far))
+        clusters.add(form(extreme(own[far], -1)))
+    while len(left) >= 2 * k:
+        clusters.add(form(extreme(most_frequent(), -1)))
+    return clusters | {frozenset(left)}
+
+
+@settings(max_examples=60)
+@given(st.integers(2, 3), st.integers(0, 6), st.sampled_from([0.0, 0.5, 1.0]), st.data())
+def test_clusters_are_those_of_the_paper(k: int, more: int, weight: float, source: st.DataObject) -> None:
+    count = 2 * k + more
+    histories = source.draw(st.lists(_history, min_size=count, max_size=count))
+    data = make_trajectories({f"p{i:02}": h for i, h in enumerate(histories)}, CODES, AGES)
+    release = anonymize_trajectories(data, k, weight=weight)
+    assert {frozenset(c.members) for c in release.clusters} == _by_the_book(data, k, release.costs)
 
 
 def test_planted_violations_are_rejected() -> None:
