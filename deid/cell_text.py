@@ -37,7 +37,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["cell_text", "key_text", "row_hashes", "table_hash", "text_column", "whole_number"]
+__all__ = ["cell_text", "key_text", "row_hashes", "table_hash", "text_column", "text_list", "whole_number"]
 
 _WHOLE = re.compile(r"(-?\d+)\.0", re.ASCII)
 _LONGEST_EXPONENT = 400
@@ -149,6 +149,11 @@ def text_column(column: pd.Series, *, key: bool = False) -> pd.Series:
     by_place = np.append(codes, -1)  # the last one serves missing cells
     coded = pd.Categorical.from_codes(by_place[places], pd.Index(texts, dtype=object))
     return pd.Series(coded, index=column.index, name=column.name)
+
+
+def text_list(column: pd.Series, *, key: bool = False) -> list[str]:
+    """Return a column as a list of texts, empty where a cell is missing; parameters as for `text_column`."""
+    return ["" if text != text else str(text) for text in text_column(column, key=key).astype(object).tolist()]
 
 
 def row_hashes(frame: pd.DataFrame, key: bytes) -> npt.NDArray[np.uint64]:

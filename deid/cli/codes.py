@@ -52,13 +52,11 @@ def _read(
     code_separator: str,
     person: str | None,
     visit: str | None,
-    columns: Sequence[str] = (),
 ) -> tuple[pd.DataFrame, CodedRecords]:
     from deid.tables import read_table
     from deid.transactions.reading import read_codes
 
-    said = [column, *([person] if person else []), *([visit] if visit else []), *columns]
-    frame = read_table(place, separator=separator, table=table, text=said)
+    frame = read_table(place, separator=separator, table=table, text=True)
     return frame, read_codes(frame, column, separator=code_separator, person=person, visit=visit)
 
 
@@ -161,7 +159,7 @@ def _anonymize(
     check_new_table(out)
     manifest_path(out)
     columns = names_of(quasi_identifiers)
-    frame, data = _read(place, column, separator, table, code_separator, person, visit, columns)
+    frame, data = _read(place, column, separator, table, code_separator, person, visit)
     tree = codes_hierarchy(data, hierarchy, own_leaf=own_leaf)
     labels = data.transactions.labels
     studies = read_policy(phenotypes, labels, "phenotypes") if phenotypes else {}
@@ -364,9 +362,11 @@ def risk_of_codes(
     for name, found in targets:
         attacks = attack_codes(data, found, m=m, draws=draws, most=most, seed=seed)
         if voters is not None and discharges is not None:
-            records = read_table(discharges, separator=separator, text=(column,))
+            records = read_table(discharges, separator=separator, text=True)
             coded = read_codes(records, column, separator=code_separator)
-            attacks.append(two_step(read_table(voters, separator=separator), records, coded, found, on, most=most))
+            attacks.append(
+                two_step(read_table(voters, separator=separator, text=True), records, coded, found, on, most=most)
+            )
         results.append((name, attacks))
     _print_attacks(results)
     summary = Summary("codes risk")

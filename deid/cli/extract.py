@@ -93,12 +93,14 @@ def _extract(
 
     One column an attribute, with ISO dates, ages, codes of states; VIEW.provenance.csv beside it says where each value
     stands. Both hold PHI (mode 0600). Notes belong to one person by --patients and the like, else by an equal record
-    number, or an equal name and birth date. Then: deid schema VIEW, deid anonymize VIEW.
+    number, or an equal name and birth date; how many persons look alike is said. Then: deid schema VIEW, deid anonymize
+    VIEW.
 
     Example: deid extract notes/ view.csv --join patients.csv --on mrn
     """
     from deid.extraction.view import join_table, provenance_path
     from deid.io import scan
+    from deid.linkage import count_look_alikes
     from deid.microdata import check_columns
     from deid.pipeline import build_recognizer
     from deid.pipeline.extracting import extract_files
@@ -112,7 +114,7 @@ def _extract(
         require_annotations(found, "extract", "detect")
     table = None
     if join is not None:
-        table = read_table(join, table=join_sql_table)
+        table = read_table(join, table=join_sql_table, text=True)
         check_columns(table, [on])
     people = read_people(patients, patient_field, patient_pattern, known, known_column)
     site = site_lists(deny, allow)
@@ -145,6 +147,9 @@ def _extract(
     summary.notes += [
         f"{column}: {count} rows with values that disagree" for column, count in sorted(view.conflicts.items())
     ]
+    alike = count_look_alikes(view.frame, "person")
+    if alike is not None and alike.pairs:
+        summary.notes.append(f"{alike}; name who is who with --patients, or correct the view, before levels count them")
     if join is not None:
         summary.notes.append(f"{unmatched} rows have no partner in the joined table")
     filled = {c: int(view.frame[c].notna().sum()) for c in view.frame.columns[2:]}
@@ -155,6 +160,7 @@ def _extract(
         "conflicts": dict(sorted(view.conflicts.items())),
         "filled": filled,
         "unmatched": unmatched,
+        "look_alikes": None if alike is None else alike.as_dict(),
     }
     write_failed(summary, failed)
     summary.finish(summary_json)

@@ -59,6 +59,7 @@ def _anonymize(
     Example: deid trajectories anonymize diagnoses.csv released.csv --k 5 --person mrn --code icd --age age
     """
     from deid import __version__
+    from deid.cell_text import text_list
     from deid.errors import OutputError
     from deid.hierarchy import read_hierarchy
     from deid.hierarchy_builders import BUILDERS, build_hierarchy
@@ -68,21 +69,21 @@ def _anonymize(
     from deid.trajectories import anonymize_trajectories
     from deid.trajectories.measures import average_relative_error, loss_of
     from deid.trajectories.publishing import publish_trajectories
-    from deid.trajectories.records import suppress_repeats, trajectories_of_table, values_of_persons
+    from deid.trajectories.records import age_text, suppress_repeats, trajectories_of_table, values_of_persons
 
     check_new_table(target)
     manifest_path(target)
     if report is not None and report.exists():
         raise OutputError("there already", "name a new file", str(report))
     said = [person, code, age, *([attach] if attach else []), *([sensitive] if sensitive else [])]
-    frame = read_table(table, table=sql_table, text=said)
+    frame = read_table(table, table=sql_table, text=True)
     check_columns(frame, said)
-    values = sorted({str(v) for v in frame[code].dropna()})
+    values = sorted({cell for cell in text_list(frame[code]) if cell})
     if code_hierarchy in BUILDERS:
         codes = build_hierarchy(code_hierarchy, values)
     else:
         codes = read_hierarchy(Path(code_hierarchy))
-    years = sorted({str(v).removesuffix(".0") for v in frame[age].dropna()})
+    years = sorted({age_text(cell) for cell in text_list(frame[age]) if cell})
     widths = [5, 10, 20, 40]
     ages = read_hierarchy(age_hierarchy) if age_hierarchy else build_hierarchy("intervals", years, widths=widths)
     data = trajectories_of_table(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deid.cell_text import text_list
 from deid.errors import InputError
 from deid.hierarchy import Hierarchy
 from deid.microdata import check_columns, nearest
@@ -19,10 +20,16 @@ from deid.trajectories.trees import Tree, make_tree
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Trajectories", "make_trajectories", "suppress_repeats", "trajectories_of_table", "values_of_persons"]
+__all__ = [
+    "Trajectories",
+    "age_text",
+    "make_trajectories",
+    "suppress_repeats",
+    "trajectories_of_table",
+    "values_of_persons",
+]
 
 _ZEROS = re.compile(r"\.0+$")
-"""Decimals that a whole number of years need not have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,15 +152,14 @@ def trajectories_of_table(
         row.
     """
     check_columns(table, [person, code, age, *([sensitive] if sensitive else [])])
-    for column in (person, code, age):
-        missing = table[column].isna().to_numpy()
-        if missing.any():
-            row = int(missing.argmax()) + 1
-            raise InputError(f"an empty cell in column {column!r}", "fill it in, or remove the row", "", f"row {row}")
+    columns = [text_list(table[name], key=name == person) for name in (person, code, age)]
+    for name, cells in zip((person, code, age), columns, strict=True):
+        if "" in cells:
+            position = f"row {cells.index('') + 1}"
+            raise InputError(f"an empty cell in column {name!r}", "fill it in, or remove the row", "", position)
     histories: dict[str, list[tuple[str, str]]] = {}
-    columns = [table[c].astype(str).tolist() for c in (person, code, age)]
     for row, (who, what, when) in enumerate(zip(*columns, strict=True), 1):
-        year = _ZEROS.sub("", when)
+        year = age_text(when)
         if year not in ages:
             hint = "correct it, or add it to the hierarchy of ages"
             raise InputError("an age is no number, negative, or not in its hierarchy", hint, position=f"row {row}")
@@ -176,8 +182,8 @@ def values_of_persons(table: pd.DataFrame, person: str, column: str) -> dict[str
         When a person has two values; names the row.
     """
     values: dict[str, str] = {}
-    cells = table[column].astype(object).where(table[column].notna(), "").astype(str)
-    for row, (who, value) in enumerate(zip(table[person].astype(str), cells, strict=True), 1):
+    people = text_list(table[person], key=True)
+    for row, (who, value) in enumerate(zip(people, text_list(table[column]), strict=True), 1):
         if value and values.setdefault(who, value) != value:
             raise InputError(
                 "a person has two values",
@@ -185,7 +191,12 @@ def values_of_persons(table: pd.DataFrame, person: str, column: str) -> dict[str
                 f"column {column!r}",
                 f"row {row}",
             )
-    return {who: values.get(who, "") for who in table[person].astype(str)}
+    return {who: values.get(who, "") for who in people}
+
+
+def age_text(cell: str) -> str:
+    """Return an age without the decimals that a whole number of years need not have: ``45.0`` is ``45``."""
+    return _ZEROS.sub("", cell)
 
 
 def suppress_repeats(data: Trajectories, k: int) -> tuple[Trajectories, int]:

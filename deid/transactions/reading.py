@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deid.cell_text import text_column
 from deid.errors import ConfigError, InputError
 from deid.hierarchy import Hierarchy, read_hierarchy
 from deid.hierarchy_builders import build_hierarchy
@@ -104,7 +105,7 @@ def read_codes(
     Parameters
     ----------
     frame : pandas.DataFrame
-        The table. Its codes must be text: ``250.00`` is another code than ``250.0``.
+        The table. Its cells are compared as texts (`deid.cell_text`): ``250.00`` is another code than ``250.0``.
     column : str
         Column with one code, or a list of codes, in a cell; the identifier view's ``diagnosis`` is such a one. Empty
         cells are records without codes.
@@ -125,8 +126,10 @@ def read_codes(
     """
     if len(separator) != 1 or separator in "()":
         raise ConfigError("the separator of codes is not one character", "for example ; or |")
+    check_columns(frame, [column, *([person] if person else []), *([visit] if visit else [])])
+    texts = {name: text_column(frame[name]) for name in (column, visit) if name}
+    frame = frame.assign(**texts | ({person: text_column(frame[person], key=True)} if person else {}))
     data = Microdata(frame, {}, person=person)
-    check_columns(frame, [column, *([visit] if visit else [])])
     coded = data.codes(column)
     lists = [frozenset(split_cell(value, separator)) for value in coded.values] + [frozenset()]
     rows_codes = [lists[code] for code in coded.codes.tolist()]  # NA_CODE is the last place

@@ -138,3 +138,26 @@ def test_what_cannot_be_done_says_so(tmp_path: Path) -> None:
     ):
         with pytest.raises(DeidError, match=word):
             run(*arguments)
+
+
+def test_persons_who_look_alike_are_told(tmp_path: Path) -> None:
+    """A short form of a name with the same birth date makes a second person, which is said."""
+    notes = write_notes(tmp_path / "notes")
+    (notes / "d.txt").write_text("Patient: Bobby Ostrander\nDOB: 1/2/1980   MRN: 9987645\nHe is well.\n")
+    result = CliRunner().invoke(
+        app,
+        ["extract", str(notes), str(tmp_path / "v.csv"), "--model", "none", "--summary-json", str(tmp_path / "s.json")],
+    )
+    assert "1 pairs of 3 persons look alike" in result.stderr
+    assert json.loads((tmp_path / "s.json").read_text())["look_alikes"]["pairs"] == 1
+
+
+def test_joined_cells_stay_as_they_are_whatever_other_rows_hold(tmp_path: Path) -> None:
+    notes = write_notes(tmp_path / "notes")
+    seen = []
+    for number, more in enumerate(("", "1112223,V58.11,x\n")):
+        (tmp_path / "t.csv").write_text(f"mrn,dx,dose\n5512345,250.00,1.50\n9987654,401.10,01\n{more}")
+        view = tmp_path / f"v{number}.csv"
+        assert run("extract", notes, view, "--model", "none", "--join", tmp_path / "t.csv", "--on", "mrn")[0] == 0
+        seen.append(pd.read_csv(view, dtype=str)[["dx", "dose"]].to_numpy().tolist())
+    assert seen == [[["250.00", "1.50"], ["401.10", "01"]]] * 2
