@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from deid.compiled import quick
 from deid.errors import ConfigError
@@ -58,6 +59,7 @@ _LETTERS = re.compile("[A-Za-z]+")
 _REMEMBERED = 1 << 15
 _MEANING = _SPECIAL | _CREDENTIALS
 _QUOTES = "\"“”„«»'‘’()"
+_STOPS = (",", ".")
 _AFTER_NICKNAME = frozenset(_QUOTES)
 
 
@@ -202,19 +204,26 @@ def name_words(text: str) -> list[tuple[int, int, str]]:
     return tokens
 
 
+def _gap(text: str, tokens: Sequence[tuple[int, int, str]], index: int) -> str:
+    """Return what stands between a word and the one before it."""
+    return text[tokens[index - 1][1] : tokens[index][0]]
+
+
 def _pronounceable(key: str, alone: bool) -> bool:
     return any(c in "aeiouy" for c in key) and not (alone and len(key) == 2)
 
 
-def _is_initials(word: str, key: str, text: str, is_word: Callable[[str, bool], bool]) -> bool:
-    """Tell whether a word stands for initials: one letter, or two or three letters of one case that are no name."""
+def _is_initials(word: str, key: str, alone: bool, loud: bool, is_word: Callable[[str, bool], bool]) -> bool:
+    """Tell whether a word stands for initials: one letter, or two or three letters of one case that are no name.
+
+    ``alone`` says that the name has no other word, ``loud`` that it is all in capitals.
+    """
     if len(key) == 1:
         return True
     if len(key) > 3 or not (word.isupper() or word.islower()):
         return False
-    if word.isupper() and not text.isupper():
+    if word.isupper() and not loud:
         return True  # "JM Smith"
-    alone = len(word) == len(text)
     return (word.isupper() or alone) and not is_word(key, alone)
 
 
@@ -248,6 +257,7 @@ def parse_name(
         return plain
     tokens = name_words(text)
     roles: list[str] = [""] * len(tokens)
+    loud = text.isupper()
     for i, (start, end, key) in enumerate(tokens):
         after = text[end : end + 1]
         if len(key) > 3 and key not in _MEANING and after not in _AFTER_NICKNAME:
@@ -257,16 +267,16 @@ def parse_name(
             roles[i] = "nickname"
         elif i > 0 and key in _SUFFIXES and len(key) > 1:
             roles[i] = "suffix"
-        elif i > 0 and key in _CREDENTIALS and word.isupper() and text[:start].rstrip()[-1:] in (",", "."):
+        elif i > 0 and key in _CREDENTIALS and word.isupper() and _gap(text, tokens, i).rstrip()[-1:] in _STOPS:
             roles[i] = "credential"
-        elif _is_initials(word, key, text, is_word):
+        elif _is_initials(word, key, len(word) == len(text), loud, is_word):
             roles[i] = "initial"
         elif key in _TITLES and i == 0 and len(tokens) > 1 and (after == "." or key not in ("fr", "don", "miss")):
             roles[i] = "title"
         elif (
             key in _PARTICLES
             and i + 1 < len(tokens)
-            and text[end : tokens[i + 1][0]].strip() in ("", "-", ".")
+            and _gap(text, tokens, i + 1).strip() in ("", "-", ".")
             and (i > 0 or word.islower() or len(tokens) > 2)
         ):
             roles[i] = "particle"
@@ -274,7 +284,8 @@ def parse_name(
     comma = -1 if caret else _family_comma(text, tokens, roles)
     names = [i for i, role in enumerate(roles) if not role]
     if caret:
-        fields = [text.count("^", 0, start) for start, _, _ in tokens]
+        ends = [0, *(end for _, end, _ in tokens)]
+        fields = list(accumulate(text.count("^", end, start) for end, (start, _, _) in zip(ends, tokens, strict=False)))
         for i in names:
             roles[i] = "family" if fields[i] == fields[0] else "given" if fields[i] == fields[0] + 1 else "middle"
     elif comma >= 0:
@@ -342,7 +353,7 @@ def _given_first(
     """Fill in the roles of ``Given Middle Family``; hyphenated words stay together."""
     groups: list[list[int]] = []
     for i in names:
-        if groups and groups[-1][-1] == i - 1 and text[tokens[i - 1][1] : tokens[i][0]].strip() in ("-", "‐", "‑"):
+        if groups and groups[-1][-1] == i - 1 and _gap(text, tokens, i).strip() in ("-", "‐", "‑"):
             groups[-1].append(i)
         else:
             groups.append([i])
@@ -350,8 +361,8 @@ def _given_first(
     titled = "title" in roles
     if len(groups) == 1 and not (initials_before or titled):
         particle_before = groups[0][0] > 0 and roles[groups[0][0] - 1] == "particle"
+        initial_after = "initial" in roles[groups[0][-1] + 1 :]
         for i in groups[0]:
-            initial_after = any(role == "initial" for role in roles[i + 1 :])
             roles[i] = "family" if particle_before else "given" if initial_after else "name"
         return
     count = min(family_names, max(len(groups) - 1, 1))

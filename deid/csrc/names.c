@@ -104,6 +104,8 @@ static Py_ssize_t value_of(const Persons *n, const Scene *s, Py_ssize_t end, int
     return may_be_value(n, s, at) ? at : -1;
 }
 
+enum { MOST_INITIALS = 6 }; /* letters and full stops */
+
 static Py_ssize_t initials_at(const Persons *n, const Scene *s, Py_ssize_t i, int *dotted)
 {
     const Py_ssize_t length = scene_inside(s, i) && scene_kind(s, i) == UPPER ? scene_length(s, i) : 0;
@@ -113,9 +115,11 @@ static Py_ssize_t initials_at(const Persons *n, const Scene *s, Py_ssize_t i, in
     if (length > 1)
         return s->classes_of[i] & (n->ordinary | n->credential | n->state_code | n->suffix) ? i : i + 1;
     Py_ssize_t end = i;
-    while (is_initial(n, s, end) && scene_sign(s, end + 1) == '.' && (end == i || s->start[end] == s->end[end - 1]))
+    /* no further than what is too long: a chain of thousands is looked at from each of its letters */
+    while (end - i <= MOST_INITIALS && is_initial(n, s, end) && scene_sign(s, end + 1) == '.' &&
+           (end == i || s->start[end] == s->end[end - 1]))
         end += 2;
-    *dotted = end - i >= 4 && end - i <= 6;
+    *dotted = end - i >= 4 && end - i <= MOST_INITIALS;
     return *dotted ? end : i;
 }
 

@@ -45,6 +45,7 @@ _SEPARATORS = frozenset(":#=-\u2013|.")
 _LISTING = frozenset((",", ";", "&", "/", "|"))
 _TURNS = 4
 """A label that begins so many lines marks the turns of a dialogue."""
+_MOST_INITIALS = 6  # letters and full stops
 _LEAST = 0.2
 """Certainty below which a candidate is not posted."""
 _LEAST_LOUD = 0.8
@@ -359,9 +360,15 @@ def _initials_at(scene: Scene, index: int) -> tuple[int, bool]:
         other = scene.classes[index] & ORDINARY or scene.has(index, "credential", "state_code", "suffix")
         return (index, False) if other else (index + 1, False)
     end = index
-    while is_initial(scene, end) and scene.word(end + 1) == "." and (end == index or not scene.view.gap(end)):
+    # no further than what is too long: a chain of thousands is looked at from each of its letters
+    while (
+        end - index <= _MOST_INITIALS
+        and is_initial(scene, end)
+        and scene.word(end + 1) == "."
+        and (end == index or not scene.view.gap(end))
+    ):
         end += 2
-    return (end, True) if 4 <= end - index <= 6 else (index, False)
+    return (end, True) if 4 <= end - index <= _MOST_INITIALS else (index, False)
 
 
 def _weigh_initials(scene: Scene, index: int, end: int, dotted: bool) -> tuple[float, str]:

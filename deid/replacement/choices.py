@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from deid.document import Document, Span, check_spans
-from deid.errors import DetectionError
 from deid.identity import name_key
 from deid.replacement.names import NameMap
 from deid.replacement.permutation import Keyed
@@ -77,27 +76,15 @@ class Choices:
         Returns
         -------
         str
-            Empty when every candidate holds an original, so that nothing can stand for this one.
-
-        Raises
-        ------
-        DetectionError
-            When candidates would do, but other originals have them all.
+            Empty when every candidate holds an original or stands for another one, so that nothing can stand for this.
         """
-        taken = False
         for candidate in candidates:
             if not (self.allowed(original, candidate) if words else original not in candidate):
                 continue
             if self._taken.get((kind, candidate), original) == original:
                 self._taken[kind, candidate] = original
                 return candidate
-            taken = True
-        if not taken:
-            return ""
-        raise DetectionError(
-            f"the surrogates for {kind} in one document are used up",
-            "split the document, or give this category another operator in the policy",
-        )
+        return ""
 
     def others(self, what: str, index: int, group: Sequence[str]) -> Iterator[str]:
         """Yield the other members of a group in keyed order; no two indexes begin with the same member."""

@@ -156,7 +156,7 @@ _HEX = re.compile(r"[0-9a-f]", re.IGNORECASE)
 
 
 def _domain(choices: Choices, domain: str) -> str:
-    """Return a reserved domain for ``domain``, always the same one."""
+    """Return a reserved domain for ``domain``, always the same one; empty when none is left."""
 
     def candidates() -> Iterator[str]:
         for attempt in range(200):
@@ -185,6 +185,8 @@ def replace_email(choices: Choices, text: str, step: int = 1) -> str:
     if found is None:
         return ""
     host = _domain(choices, found.group())
+    if not host:
+        return ""
     return f"{replace_username(choices, local, step)}@{domain[: found.start()]}{host}{domain[found.end() :]}"
 
 
@@ -201,22 +203,23 @@ def replace_url(choices: Choices, text: str, step: int = 1) -> str:
     body = rest[: len(rest) - len(tail)]
     moved = scramble(choices.keyed, body, "url", step) or body
     lead = text[: len(text) - len(text.lstrip())]
-    return f"{lead}{match['scheme'] or ''}{host[: len(www)]}{_domain(choices, host[len(www) :])}{moved}{tail}"
+    new = _domain(choices, host[len(www) :])
+    return f"{lead}{match['scheme'] or ''}{host[: len(www)]}{new}{moved}{tail}" if new else ""
 
 
 def replace_ip(choices: Choices, text: str, step: int = 1) -> str:
     """Replace a network address by one of the ranges for documentation; hardware addresses change their digits."""
     if _V4.search(text):
 
-        def one(match: re.Match[str]) -> str:
-            def candidates() -> Iterator[str]:
-                for attempt in range(step, step + 2000):
-                    number = choices.keyed.number("ip", match.group(), str(attempt))
-                    yield _NETS[number % 3] + str(1 + number // 3 % 254)
+        def candidates(address: str) -> Iterator[str]:
+            for attempt in range(step, step + 2000):
+                number = choices.keyed.number("ip", address, str(attempt))
+                yield _NETS[number % 3] + str(1 + number // 3 % 254)
 
-            return choices.claim("network addresses", match.group(), candidates(), words=False)
-
-        moved = _V4.sub(one, text)
+        new = {a: choices.claim("network addresses", a, candidates(a), words=False) for a in _V4.findall(text)}
+        if not all(new.values()):
+            return ""
+        moved = _V4.sub(lambda match: new[match.group()], text)
         rest = _V4.sub("", text)
         return moved if not _DIGIT.search(rest) else _scramble_around(choices, moved, step)
     places = [m.start() for m in _HEX.finditer(text)]

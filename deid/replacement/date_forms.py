@@ -157,13 +157,16 @@ def tokenize_date(text: str, *, spanish: bool = False) -> tuple[Token, ...] | No
 
     def take(pattern: re.Pattern[str], make: Callable[[re.Match[str]], Token | None]) -> None:
         nonlocal rest
+        out, read = [], 0
         for match in pattern.finditer(rest):
             token = make(match)
             if token is not None:
                 if token.kind:
                     tokens.append(token)
                 start, end = match.span()
-                rest = f"{rest[:start]}{' ' * (end - start)}{rest[end:]}"
+                out += [rest[read:start], " " * (end - start)]
+                read = end
+        rest = "".join(out) + rest[read:]
 
     keys = {name_key(w) for w in _WORD.findall(text)}
     if not keys.isdisjoint(HOLIDAY_WORDS):

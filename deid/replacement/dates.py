@@ -44,10 +44,11 @@ _MANY = 300
 """Distinct dates from which on no offset will keep all originals away, so that looking for one is vain."""
 _LONG = 5
 _NUMERIC_ORDER = re.compile(r"(?<!\d)(\d{1,2})([-/.])(\d{1,2})\2(?:\d{4}|\d{2})(?!\d)")
-# what belongs together, over the tokens' kinds; commas and words between them do not count
+# what belongs together, over the tokens' kinds; commas and words between them do not count. Bounds on days and months
+# that are listed keep the time linear
 _UNITS = re.compile(
-    "(?P<ymd>YM[DO])|(?P<mdy>M[DO][YQ])|(?P<dmy>[DO]M[YQ])|(?P<mrange>M[DO][DO]+[YQ]?)|(?P<drange>[DO][DO]+M[YQ]?)"
-    "|(?P<nny>[DO][DO][YQ])|(?P<md>M[DO])|(?P<dm>[DO]M)|(?P<ym>YM)|(?P<mmy>MM+[YQ])|(?P<my>M[YQ])|(?P<sy>S[YQ]+)|(?P<hy>H[YQ])|(?P<one>.)"
+    "(?P<ymd>YM[DO])|(?P<mdy>M[DO][YQ])|(?P<dmy>[DO]M[YQ])|(?P<mrange>M[DO][DO]+[YQ]?)|(?P<drange>[DO][DO]{1,31}M[YQ]?)"
+    "|(?P<nny>[DO][DO][YQ])|(?P<md>M[DO])|(?P<dm>[DO]M)|(?P<ym>YM)|(?P<mmy>MM{1,31}[YQ])|(?P<my>M[YQ])|(?P<sy>S[YQ]+)|(?P<hy>H[YQ])|(?P<one>.)"
 )
 
 

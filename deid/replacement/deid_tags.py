@@ -169,5 +169,5 @@ def _age_payload(text: str) -> str | None:
     number = re.search(r"\d+", text)
     if number is None:
         return None
-    years = int(number.group())
+    years = int(number.group()) if len(number.group()) < 4 else 120
     return "over 89" if years > 89 else f"in {years // 10 * 10}s" if years >= 10 else "under 10"

@@ -12,11 +12,12 @@ import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from operator import mul
 
 from deid.compiled import native
 from deid.identity import name_key
-from deid.replacement.permutation import Keyed
+from deid.replacement.permutation import LARGEST, Keyed
 from deid.replacement.pools import words
 
 __all__ = ["SCHEMES", "Scheme", "replace_code", "replace_ssn", "scramble"]
@@ -24,7 +25,8 @@ __all__ = ["SCHEMES", "Scheme", "replace_code", "replace_ssn", "scramble"]
 _DIGITS = "0123456789"
 _LOWER = "abcdefghijklmnopqrstuvwxyz"
 _UPPER = _LOWER.upper()
-_CHUNK = 64  # characters that are permuted together: 26**64 stays below the permutation's limit
+_CHUNK = 64  # characters of a long text that are permuted together: 128**64 stays below the permutation's limit
+_WHOLE = 256  # characters from which on no text is permuted as a whole: 10**256 is beyond the limit
 _ALNUM = re.compile(r"[^\W_]", re.UNICODE)
 _LABEL = re.compile(r"[^\W\d_]+")
 
@@ -40,24 +42,50 @@ def _alphabet(char: str) -> str:
     return _LOWER if char.islower() else _UPPER
 
 
-def encipher(keyed: Keyed, what: str, text: str, alphabets: Sequence[str], step: int = 1) -> str:
-    """Move ``text`` within the strings whose characters come from ``alphabets``, one a character.
+def pieces(alphabets: Sequence[str]) -> list[tuple[int, int]]:
+    """Return where strings of these alphabets are cut, so that each piece can be permuted: begin and end of each.
 
-    ``alphabets`` must be the same for all texts that share ``what`` and a length, and have two members at least
-    somewhere.
+    Short ones stay whole, longer ones fall into even pieces of at most 64 characters.
     """
+    length = len(alphabets)
+    if length <= _WHOLE and prod(map(len, alphabets)) < LARGEST:
+        return [(0, length)]
+    count = -(-length // _CHUNK)
+    return [(n * length // count, (n + 1) * length // count) for n in range(count)]
+
+
+def rank_of(text: str, alphabets: Sequence[str]) -> tuple[int, int]:
+    """Return the number of a text among the strings of its alphabets, and how many there are."""
     size, rank = 1, 0
     for char, alphabet in zip(text, alphabets, strict=True):
         count = len(alphabet)
         size *= count
         place = alphabet.find(char)
         rank = rank * count + (place if place > 0 else 0)
-    rank = keyed.move(f"{what}\0{len(text)}\0{size}", rank, size, step)
+    return rank, size
+
+
+def of_rank(rank: int, alphabets: Sequence[str]) -> str:
+    """Return the string with this number."""
     out = []
     for alphabet in reversed(alphabets):
         rank, digit = divmod(rank, len(alphabet))
         out.append(alphabet[digit])
     return "".join(reversed(out))
+
+
+def encipher(keyed: Keyed, what: str, text: str, alphabets: Sequence[str], step: int = 1) -> str:
+    """Move ``text`` within the strings whose characters come from ``alphabets``, one a character.
+
+    ``alphabets`` must be the same for all texts that share ``what`` and a length, and have two members at least
+    somewhere in every 32 characters. A long text moves piece by piece, so that the time is linear.
+    """
+    out = []
+    for begin, end in pieces(alphabets):
+        rank, size = rank_of(text[begin:end], alphabets[begin:end])
+        name = f"{what}\0{len(text)}\0{size}\0{begin}" if begin else f"{what}\0{len(text)}\0{size}"
+        out.append(of_rank(keyed.move(name, rank, size, step), alphabets[begin:end]))
+    return "".join(out)
 
 
 def scramble(keyed: Keyed, text: str, what: str = "code", step: int = 1) -> str:

@@ -179,7 +179,7 @@ def _numbers(choices: Choices, text: str, step: int) -> str:
     parts = re.split(r"(\d+)", text)
     for i in range(1, len(parts), 2):
         parts[i] = scramble(choices.keyed, parts[i], "number", step)
-    return _ORDINAL.sub(lambda m: m[1] + match_case(_ending(int(m[1])), m[2]), "".join(parts))
+    return _ORDINAL.sub(lambda m: m[1] + match_case(_ending(int(m[1][-2:])), m[2]), "".join(parts))
 
 
 def _ending(number: int) -> str:

@@ -18,11 +18,11 @@ hash. Decision record: docs/decisions/0005-name-surrogates.md.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
-from deid.errors import DetectionError
 from deid.identity import PersonName, canonical_given, full_names, link, name_key, parse_name, unclear_forms
 from deid.replacement.identifiers import scramble
 from deid.replacement.permutation import Keyed
@@ -43,8 +43,11 @@ _KEPT_ROLES = frozenset({"particle", "suffix", "title", "credential"})
 _COMMON = 24
 """Ranks in its cell up to which two or three capital letters are read as a name."""
 _HASH_TRIES = 64
+_VOWELS, _CONSONANTS = "aeiou", "bdfklmnprstvz"
 _REMEMBERED = 1 << 14
 _DIGITS = re.compile(r"\d")
+_LONGEST_LOGIN = 64
+"""Letters up to which a login is taken apart into names; nobody's is longer."""
 _LOGIN = re.compile(r"[^\W\d_]+|\d+|[\W_]+")
 _NO_WORDS = _KEPT_ROLES | {"initial"}
 _BETWEEN_NAMES = frozenset({"and", "the", "or", "y", "los", "las"})
@@ -264,15 +267,17 @@ class NameMap:
         origin = "spanish" if spanish else "general"
         names = self._pool.reserve.get((kind, origin, letter), [])
         rare = self._pool.reserve["S", "general", letter]
-        for attempt in range(_HASH_TRIES):
+        for attempt in itertools.count():
             number = self._keyed.number("reserve", owner, str(attempt))
             if attempt < 8 and len(names) > 4:
                 chosen = names[number % len(names)]
             elif attempt < 24:
                 chosen = rare[number % len(rare)]
-            else:
+            elif attempt < _HASH_TRIES:
                 first, second = divmod(number, len(rare))
                 chosen = f"{rare[first % len(rare)]}-{rare[second]}"
+            else:  # the document names them all
+                chosen = letter + _syllables(number, 3 + attempt // 256)
             if (
                 chosen not in self._originals
                 and key not in chosen
@@ -282,10 +287,7 @@ class NameMap:
             ):
                 self._taken[chosen] = owner
                 return chosen
-        raise DetectionError(
-            "the surrogates for names of one document are used up",
-            "split the document, or replace names by tags instead of surrogates",
-        )
+        raise AssertionError("no document names every word")
 
     # whole names
 
@@ -345,7 +347,7 @@ class NameMap:
 
     def _login_run(self, run: str, step: int) -> str:
         key = name_key(run)
-        if len(key) != len(run):  # ligatures and the like: offsets would not agree
+        if len(key) != len(run) or len(run) > _LONGEST_LOGIN:  # ligatures and the like: offsets would not agree
             return scramble(self._keyed, run, "login", step)
         if len(key) <= 3 and key not in self._written:
             return self.initials(run)
@@ -399,7 +401,7 @@ class NameMap:
             return piece, 0.0
         if self._beginnings is None:
             ordered = sorted(self._written, reverse=True)
-            self._beginnings = {word[:n]: word for word in ordered for n in range(3, len(word))}
+            self._beginnings = {word[:n]: word for word in ordered for n in range(3, min(len(word), _LONGEST_LOGIN))}
         cut = self._beginnings.get(piece)
         if cut is not None:
             return cut, 0.5
@@ -439,6 +441,16 @@ def _slot(spanish: bool, key: str) -> tuple[Cell, int, int, int, str] | None:
     cell, rank = place
     band = bisect_right(_BANDS, rank) - 1
     return cell, rank, _BANDS[band], _BANDS[band + 1], f"{cell.kind} {cell.origin} {cell.letter} {band}"
+
+
+def _syllables(number: int, count: int) -> str:
+    """Return the end of a word that can be spoken, for a number."""
+    out = []
+    for _ in range(count):
+        number, vowel = divmod(number, len(_VOWELS))
+        number, consonant = divmod(number, len(_CONSONANTS))
+        out.append(_VOWELS[vowel] + _CONSONANTS[consonant])
+    return "".join(out)
 
 
 def _reserve_kind(cell: Cell) -> str:

@@ -59,7 +59,7 @@ def replace_age(keyed: Keyed, text: str, step: int = 1) -> str:
         if match["decade"]:
             return str(_decade(keyed, int(word), step))
         if match["number"]:
-            return str(_age(keyed, min(int(word), 120), step)).zfill(len(word) if word[0] == "0" else 1)
+            return str(_age(keyed, int(word) if len(word) < 4 else 120, step)).zfill(len(word) if word[0] == "0" else 1)
         if match["decades"]:
             lower = word.lower()
             new = _decade(keyed, 10 if lower == "teens" else 20 + 10 * _DECADES.index(lower), step)

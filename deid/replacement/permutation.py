@@ -18,7 +18,7 @@ from math import isqrt
 from deid.compiled import native
 from deid.keys import Key
 
-__all__ = ["Keyed", "keyed_for"]
+__all__ = ["LARGEST", "Keyed", "keyed_for"]
 
 _SHUFFLED = 32
 """Sets up to this size are shuffled outright; a draw out of 65,536 for one of at most 32 is all but uniform."""
@@ -30,7 +30,8 @@ _ROUNDS = tuple((step, bytes([step])) for step in range(4))
 _ROUNDS_BACK = _ROUNDS[::-1]
 _COMPILED = 1 << 62  # sets that the compiled permutation is for
 _SCOPES = 64
-_MAX_BITS = 800  # beyond that a round's 512-bit digest would no longer be uniform over half of the set
+LARGEST = 1 << 800
+"""Size that no set may reach: a round's 512-bit digest would no longer be uniform over half of it."""
 
 
 class Keyed:
@@ -76,7 +77,7 @@ class Keyed:
         if self._draws is not None and 0 <= index < size < _COMPILED:
             place: int = self._draws.permute(what, index, size, inverse)
             return place
-        if size.bit_length() > _MAX_BITS:
+        if size >= LARGEST:
             raise ValueError("the set is too large for one permutation")
         if size <= _SHUFFLED:
             return self._shuffled(what, index, size, inverse)

@@ -255,6 +255,8 @@ class PlaceMap:
                 yield f"{prefixes[number % len(prefixes)]}{last:02}"
 
         five = self._choices.claim("ZIP codes", match[1], candidates(), words=False)
+        if not five:
+            return ""
         four = scramble(self._choices.keyed, match[3], "zip4", step) if match[3] else ""
         return f"{text[: match.start()]}{five}{match[2] or ''}{four}{text[match.end() :]}"
 

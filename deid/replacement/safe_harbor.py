@@ -22,6 +22,7 @@ __all__ = ["age90", "age_rule", "year_only", "year_rule", "years_in", "zip3", "z
 
 _MAX_PEOPLE = 20_000
 _MAX_AGE = 89
+_AGE_DIGITS = 9
 
 # A number that is a year by its form; not a part of a longer number, a decimal or a clock time.
 _YEAR = re.compile(r"(?<!\d)(?<!\d[:.,])(1[89]\d\d|20\d\d|21\d\d)(?!\d|[:.,]\d)")
@@ -233,7 +234,7 @@ def age_rule(age: float) -> str:
     return "90+" if int(age) > _MAX_AGE else str(int(age) if age == int(age) else age)
 
 
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)?(?:\s*(?:\d/\d|[½¼¾]))?(?:['’]?s\b)?")
+_NUMBER = re.compile(r"(?P<whole>\d+)(?:[.,]\d+)?(?:\s*(?:\d/\d|[½¼¾]))?(?:['’]?s\b)?")
 _TIME_UNIT = re.compile(
     r"\s*-?\s*(?:months?|mos?|weeks?|wks?|days?|hours?|hrs?|meses|mes|semanas?|d[ií]as?|horas?)\b", re.I
 )
@@ -286,7 +287,8 @@ def _age(document: Document, span: Span) -> str:
 
     def limit(found: re.Match[str]) -> str:
         after = text[found.end() :] or follows
-        whole = int(re.match(r"\d+", found.group())[0])  # type: ignore[index]  # the pattern begins with digits
-        return found.group() if whole <= _MAX_AGE or _TIME_UNIT.match(after) else "90+"
+        # a number of more digits than any age is none that may stay
+        young = len(found["whole"]) <= _AGE_DIGITS and int(found["whole"]) <= _MAX_AGE
+        return found.group() if young or _TIME_UNIT.match(after) else "90+"
 
     return _NUMBER.sub(limit, text)

@@ -110,3 +110,13 @@ def test_a_vocabulary_without_a_list_is_an_error(monkeypatch):
         READER.is_initial(scene, 2)
     with pytest.raises(KeyError):
         READER.free(scene, 0.2)
+
+
+def test_a_chain_of_initials_is_read_from_each_letter_no_further_than_initials_go(monkeypatch):
+    """Thousands of letters with full stops take a step or four a letter, not one for each letter behind it."""
+    looked = []
+    monkeypatch.setattr(names, "READER", None)
+    monkeypatch.setattr(names, "is_initial", lambda scene, i: looked.append(i) or is_initial(scene, i))
+    scene = scene_in("A." * 1000)
+    list(names._initials(scene))
+    assert 1000 <= len(looked) <= 5000

@@ -8,7 +8,6 @@ import re
 import phonenumbers
 import pytest
 
-from deid.errors import DetectionError
 from deid.replacement.contacts import replace_email, replace_ip, replace_phone, replace_url
 from tests.replacement.making import make_choices
 
@@ -83,8 +82,8 @@ def test_numbers_of_a_document_are_distinct_until_there_are_no_more() -> None:
     choices = make_choices()
     seen = {replace_phone(choices, f"234-{n:04}") for n in range(60)}
     assert len(seen) == 60
-    with pytest.raises(DetectionError, match="used up"):
-        _ = [replace_phone(choices, f"234-{n:04}") for n in range(60, 150)]
+    rest = {replace_phone(choices, f"234-{n:04}") for n in range(60, 150)} - {""}
+    assert len(seen | rest) == 100
 
 
 def test_one_number_in_several_forms_has_one_surrogate() -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid.keys import Key
-from deid.replacement.identifiers import SCHEMES, replace_code, replace_ssn, scramble
-from deid.replacement.permutation import Keyed
+from deid.replacement.identifiers import SCHEMES, encipher, replace_code, replace_ssn, scramble
+from deid.replacement.permutation import LARGEST, Keyed
 
 KEYED = Keyed(Key(b"a key of the tests"), "patient:1")
 CODES = st.from_regex(r"[A-Za-z0-9]{1,12}(?:[-/ .][A-Za-z0-9]{1,6}){0,3}", fullmatch=True)
@@ -141,3 +141,27 @@ def test_social_security_numbers_are_never_issued_ones(number: str) -> None:
 def test_the_last_four_digits() -> None:
     assert re.fullmatch(r"\d{4}", replace_ssn(KEYED, "6789"))
     assert replace_ssn(KEYED, "6789") != "6789"
+
+
+def test_long_codes_are_permuted_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten thousand digits: no set beyond the limit of a permutation, and one permutation for some dozens of digits."""
+    sizes: list[int] = []
+    permute = Keyed.permute
+
+    def counted(self: Keyed, what: str, index: int, size: int, *, inverse: bool = False) -> int:
+        sizes.append(size)
+        return permute(self, what, index, size, inverse=inverse)
+
+    monkeypatch.setattr(Keyed, "permute", counted)
+    digits = "0123456789" * 1000
+    new = encipher(KEYED, "x", digits, ["0123456789"] * len(digits))
+    assert len(new) == len(digits)
+    assert max(sizes) < LARGEST
+    assert len(sizes) < len(digits) / 20
+
+
+@given(st.lists(st.text("0123456789", min_size=300, max_size=300), min_size=2, max_size=5, unique=True))
+def test_long_codes_never_share_a_surrogate(codes: list[str]) -> None:
+    new = [encipher(KEYED, "x", code, ["0123456789"] * 300) for code in codes]
+    assert len(set(new)) == len(codes)
+    assert all(a != b for a, b in zip(codes, new, strict=True))

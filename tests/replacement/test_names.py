@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deid.errors import DetectionError
 from deid.identity import name_key
 from deid.keys import Key
 from deid.replacement.names import NameMap, match_case
@@ -185,16 +184,15 @@ def test_another_scope_or_key_gives_other_names() -> None:
     assert len(set(found)) == 3
 
 
-def test_when_names_run_out_the_error_says_so_without_a_name() -> None:
-    class Everything(frozenset[str]):
-        def __contains__(self, item: object) -> bool:
-            return True
-
-    names = name_map()
-    names._originals = Everything()
-    with pytest.raises(DetectionError, match="used up") as caught:
-        names.word("smith")
-    assert "smith" not in str(caught.value)
+def test_a_document_that_names_everybody_still_gets_names() -> None:
+    pool = name_pool(False)
+    everybody = {*pool.words, *(name for names in pool.reserve.values() for name in names)}
+    names = name_map(originals=tuple(everybody))
+    words = ["smith", "johnson", "mary", "a", "o"]
+    found = [names.word(word) for word in words]
+    assert len(set(found)) == len(words)
+    assert everybody.isdisjoint(found)
+    assert all(word not in new for word, new in zip(words, found, strict=True))
 
 
 @pytest.mark.parametrize(
