@@ -48,6 +48,16 @@ def test_text_outside_the_edits_is_unchanged_and_offsets_lead_to_the_new_text(
     assert [edited.text[s.start : s.end] for s in edited.spans] == [text for _, text in chosen if text]
 
 
+def test_of_spans_of_one_length_the_earlier_names_the_union_then_the_alphabet() -> None:
+    """The order in which recognizers are asked tells nothing: the same note is always labelled the same."""
+    chained = [Span(0, 4, "Z"), Span(2, 6, "A"), Span(5, 9, "B")]
+    same = [Span(0, 4, "Z"), Span(0, 4, "A"), Span(0, 4, "M")]
+    longer = [Span(0, 4, "A"), Span(1, 6, "Z"), Span(5, 10, "B")]
+    for spans, expected in ((chained, Span(0, 9, "Z")), (same, Span(0, 4, "A")), (longer, Span(0, 10, "Z"))):
+        for order in itertools.permutations(spans):
+            assert resolve_overlaps(order) == (expected,)
+
+
 def test_overlapping_edits_are_refused() -> None:
     with pytest.raises(OffsetError, match="overlap"):
         apply_edits(Document("d", "abcdef"), [(Span(0, 3, "A"), "x"), (Span(2, 4, "A"), "y")])

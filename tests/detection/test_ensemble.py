@@ -93,6 +93,16 @@ def test_a_name_found_with_certainty_is_found_everywhere() -> None:
     ]
 
 
+def test_a_name_found_with_certainty_is_found_however_it_is_written() -> None:
+    """Typed in haste, without capitals: one word, several, or all in capitals. Beside it ordinary words stay."""
+    text = (
+        "Attending: Dr. Mary Quimby.\n\nThe patient slept. Later the nurse told quimby about it and QUIMBY came.\n"
+        "All was talked over with mary quimby at noon, and with MARY QUIMBY.\nRose Young, RN saw a young rose; rose young agreed."
+    )
+    names = [word for word, _ in found(Ensemble((RULES,)), text)]
+    assert names == ["Mary Quimby", "quimby", "QUIMBY", "mary quimby", "MARY QUIMBY", "Rose Young", "rose young"]
+
+
 def test_consistency_spares_ordinary_and_clinical_words() -> None:
     text = "Mrs. May Parkinson came. She may return. Parkinson's disease is stable. No brown sputum."
     assert found(Ensemble((RULES,)), text) == [("May Parkinson", "PATIENT")]
