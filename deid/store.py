@@ -107,6 +107,10 @@ def _check_file(path: Path, create: bool) -> None:
         try:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         except FileExistsError:
+            if path.is_symlink() and not path.exists():  # SQLite would follow it, and make the file with any mode
+                raise StoreError(
+                    "this is a link to a file that is not there", "remove the link, or name its target", str(path)
+                ) from None
             return  # another process was faster, with the same mode
         except OSError as error:
             reason = os.strerror(error.errno or 0)

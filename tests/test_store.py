@@ -146,3 +146,11 @@ def test_unreachable_server_is_a_clear_error_without_the_password() -> None:
         open_store("postgresql://me:hush@127.0.0.1:1/db?connect_timeout=2", TABLES)
     assert "hush" not in str(caught.value)
     assert "127.0.0.1" in str(caught.value)
+
+
+def test_a_link_to_nothing_is_no_place_for_a_database(tmp_path: Path) -> None:
+    """SQLite would follow it, and the file that it makes could be read by others."""
+    (tmp_path / "link").symlink_to(tmp_path / "nothing")
+    with pytest.raises(StoreError, match="a link to a file that is not there"):
+        open_store(tmp_path / "link", sql.MetaData(), create=True)
+    assert not (tmp_path / "nothing").exists()

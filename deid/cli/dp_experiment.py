@@ -38,7 +38,8 @@ def experiment_dp(
     ],
     domains: Annotated[Path | None, typer.Option(metavar="F", help="Declared domains of the columns (TOML).")] = None,
     domain: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN=VALUES", help="Declared domain: A,B,C or LOW..HIGH[/WIDTH].")
+        list[str] | None,
+        typer.Option(metavar="COLUMN=VALUES", help="Domain: A,B,C, LOW..HIGH or LOW..HIGH/WIDTH."),
     ] = None,
     methods: Annotated[
         str, typer.Option(metavar="A,B,...", help="Methods of deid cube; even is always compared.")

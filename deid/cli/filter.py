@@ -115,7 +115,8 @@ def _filter(
     """Replace the PHI in a stream of records.
 
     Records come out in order, each as soon as it is done. One that fails is left out, never passed on, and the exit
-    status is 3; 143 and 130 after SIGTERM and Ctrl-C, when what was read is written; 141 when nobody reads the output.
+    status is 3; 143, 130 and 129 after SIGTERM, Ctrl-C and SIGHUP, when what was read is written; 141 when nobody
+    reads the output.
 
     Example: deid filter --format ndjson --text-field note.text --dead-letters dead.jsonl < notes.ndjson > out.ndjson
     """

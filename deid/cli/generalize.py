@@ -26,6 +26,7 @@ from deid.cli.source_options import (
     PatientTable,
     SpansField,
     TextField,
+    check_target,
     document_total,
     job_count,
     keeps_ids,
@@ -92,7 +93,7 @@ def _generalize(
     """
     from dataclasses import asdict
 
-    from deid.io import check_output, scan
+    from deid.io import scan
     from deid.keys import load_key
     from deid.pipeline.generalizing import generalize_files
     from deid.pipeline.naming import Naming
@@ -102,7 +103,7 @@ def _generalize(
     summary = Summary("generalize")
     kept = frozenset(keep or ())
     found = scan(source, format, read_options(encoding, any_label, text_field, id_field, spans_field))
-    check_output(source, target)
+    check_target(summary, found, source, target, found.format, resume=False)
     generalizer = make_generalizer(
         t, objective=objective, alpha=alpha, search=search, ontologies=ontology or SHIPPED, every_word=every_word
     )
@@ -147,7 +148,7 @@ def _generalize(
         summary.notes.append(
             f"plausible texts a note: at least {counts[0]}, median {counts[len(counts) // 2]}, at most {counts[-1]}"
         )
-    write_failed(summary, failed)
+    write_failed(summary, failed, target)
     summary.finish(summary_json)
 
 

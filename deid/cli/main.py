@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import errno
 import gc
 import importlib
 import importlib.util
@@ -106,11 +107,26 @@ _OBJECTS = 50_000
 _ClickException: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 
+def _is_closed_pipe(error: BaseException | None) -> bool:
+    return isinstance(error, OSError) and error.errno == errno.EPIPE
+
+
+def _closed_pipe() -> int:
+    """Let what is still buffered go nowhere; return the status of a program that SIGPIPE ended."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + 13
+
+
 def main() -> None:
-    """Run the command line; exit 0 done, 1 something failed, 2 cannot be done as asked, 130 interrupted."""
+    """Run the command line; exit 0 done, 1 something failed, 2 cannot be done as asked, 130 interrupted, 141 when
+    nobody reads standard output any more.
+    """
     gc.set_threshold(_OBJECTS)
     try:
         status = _narrowed(sys.argv[1:])(standalone_mode=False)
+        sys.stdout.flush()  # else the interpreter finds at its very end that nobody reads, and has a status of its own
+    except SystemExit as error:  # typer ends a command that writes to a closed pipe with 1, before it gets here
+        status = _closed_pipe() if _is_closed_pipe(error.__context__) else error.code
     except DeidError as error:
         sys.stderr.write(f"error: {error}\n")
         status = EXIT_USAGE
@@ -120,8 +136,7 @@ def main() -> None:
         error.show()
         status = EXIT_USAGE
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 141
+        status = _closed_pipe()
     except KeyboardInterrupt:
         status = 130
     except Exception as error:  # a bug: say where, never what, because messages can quote a document

@@ -21,6 +21,7 @@ from deid.cli.source_options import (
     Doubt,
     Encoding,
     Failed,
+    FilesFrom,
     IdField,
     In,
     InFormat,
@@ -36,18 +37,22 @@ from deid.cli.source_options import (
     PatientPattern,
     PatientTable,
     PolicyName,
+    Resume,
     Rules,
     SpansField,
     TextField,
     Transformer,
+    check_target,
     document_total,
     existing_key,
     fill_summary,
     job_count,
     keeps_ids,
+    listed_source,
     read_day,
     read_options,
     read_people,
+    run_note,
     site_lists,
     write_failed,
 )
@@ -116,6 +121,8 @@ def _scrub(
         typer.Option(metavar="F", help="Check the report of deid risk --expert-report and put it beside OUT."),
     ] = None,
     failed: Failed = None,
+    files_from: FilesFrom = None,
+    resume: Resume = False,
     summary_json: SummaryJson = None,
 ) -> None:
     """Replace the PHI in notes.
@@ -126,7 +133,7 @@ def _scrub(
     Example: deid scrub notes/ scrubbed/ --policy safe-harbor
     """
     from deid.errors import ConfigError
-    from deid.io import check_output, scan
+    from deid.io import scan
     from deid.pipeline import Pipeline, Settings, build_recognizer, scrub_files
     from deid.replacement.policy import DEFAULT_POLICY, load_policy
 
@@ -135,9 +142,12 @@ def _scrub(
     if target is None and not preview:
         raise ConfigError("OUT is missing", "name a new file or folder, or look first with --preview")
     kept = frozenset(keep or ())
-    found = scan(source, format, read_options(encoding, any_label, text_field, id_field, spans_field))
+    found = listed_source(
+        scan(source, format, read_options(encoding, any_label, text_field, id_field, spans_field)), files_from
+    )
+    summary, workers = Summary("scrub"), job_count(jobs)
     if target is not None:
-        check_output(source, target)
+        check_target(summary, found, source, target, found.format, resume=resume)
     whole = method != "policy"
     unused = (policy, model, transformer, doubt or None, rules, bias, deny, allow, known, known_field)
     if whole and (gold or any(option is not None for option in unused)):
@@ -182,16 +192,18 @@ def _scrub(
         raise typer.Exit(show(pipeline, found, preview_count))
     assert target is not None
     run = begin(context, target, key)
-    summary = Summary("scrub", notes=found.remarks(), places=[created] if created else [])
+    summary.notes += found.remarks()
+    summary.places += [created] if created else []
     with _vault(vault, vault_key_file, key) as opened:
         report = scrub_files(
             found,
             target,
             pipeline,
-            jobs=job_count(jobs),
+            jobs=workers,
             keep_filename="filename" in kept,
             edit_log=edits,
             vault=opened,
+            run=run_note(context, found, target, key, resume=resume),
             watch=lambda items: progress(items, "scrubbing", document_total(found)),
         )
     fill_summary(summary, report, site)
@@ -238,7 +250,7 @@ def _scrub(
         summary.places.append(
             f"{attached[0]} goes with the notes: it says under which assumptions the risk is how great"
         )
-    write_failed(summary, failed)
+    write_failed(summary, failed, target)
     finish(
         run,
         summary,
@@ -277,6 +289,7 @@ def _risk_report(place: Path, target: Path | None, policy: Policy, key: Key) -> 
 
 
 def _tag(
+    context: typer.Context,
     source: In,
     target: Annotated[Path, typer.Argument(metavar="OUT", help="New file or folder.")],
     model: Model = None,
@@ -317,6 +330,8 @@ def _tag(
     text_field: TextField = None,
     id_field: IdField = None,
     failed: Failed = None,
+    files_from: FilesFrom = None,
+    resume: Resume = False,
     summary_json: SummaryJson = None,
 ) -> None:
     """Annotate the PHI in notes, whatever annotations they carry.
@@ -328,13 +343,14 @@ def _tag(
     """
     from dataclasses import replace
 
-    from deid.io import FORMATS, check_output, scan
+    from deid.io import FORMATS, CollectionFormat, scan
     from deid.io.reading import get_format
     from deid.phi import LABEL_SETS
     from deid.pipeline import build_recognizer, tag_files
 
-    found = scan(source, from_format, read_options(encoding, any_label, text_field, id_field, None))
-    check_output(source, target)
+    found = listed_source(
+        scan(source, from_format, read_options(encoding, any_label, text_field, id_field, None)), files_from
+    )
     site = site_lists(deny, allow)
     people = read_people(patients, patient_field, patient_pattern, known, known_column, known_field)
     recognizer = build_recognizer(
@@ -354,10 +370,13 @@ def _tag(
         spanish = LABEL_SETS["meddocan"].labels.keys() - LABEL_SETS["i2b2-2014"].labels.keys()
         format = "meddocan" if labels & spanish else "i2b2-2014"
     chosen = get_format(format, FORMATS)
+    summary = Summary("tag")
+    check_target(summary, found, source, target, chosen, resume=resume)
     fits = not chosen.label_sets or all(any(c in LABEL_SETS[s] for s in chosen.label_sets) for c in labels)
     same = found.format.name == chosen.name
     options = replace(found.layout() if same else found.options, any_label=any_label or not fits)
-    summary = Summary("tag", notes=found.remarks())
+    summary.notes += found.remarks()
+    into_folder = found if not isinstance(chosen, CollectionFormat) else replace(found, single=True)
     report = tag_files(
         found,
         target,
@@ -367,6 +386,7 @@ def _tag(
         patients=people.patients,
         known=people.known,
         jobs=job_count(jobs),
+        run=run_note(context, into_folder, target, None, resume=resume),
         watch=lambda items: progress(items, "tagging", document_total(found)),
     )
     fill_summary(summary, report, site)
@@ -378,7 +398,7 @@ def _tag(
         "unlisted": report.unlisted,
         **({"site_lists": report.effect.as_dict()} if site else {}),
     }
-    write_failed(summary, failed)
+    write_failed(summary, failed, target)
     summary.finish(summary_json)
 
 

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
     from deid.detection.known import KnownRecognizer
     from deid.detection.site_lists import SiteLists
-    from deid.io import Options, Source
+    from deid.io import Format, Options, Source
     from deid.keys import Key
     from deid.pipeline import Report
     from deid.pipeline.known_people import KnownPeople
     from deid.pipeline.patients import Patients
+    from deid.pipeline.resuming import RunNote
 
 __all__ = [
     "Accept",
@@ -31,6 +32,7 @@ __all__ = [
     "Deny",
     "Encoding",
     "Failed",
+    "FilesFrom",
     "IdField",
     "In",
     "InFormat",
@@ -47,18 +49,23 @@ __all__ = [
     "PatientTable",
     "People",
     "PolicyName",
+    "Resume",
     "Rules",
     "SpansField",
     "TextField",
+    "check_target",
     "document_total",
     "existing_key",
     "fill_summary",
     "job_count",
     "keeps_ids",
+    "listed_source",
     "read_day",
     "read_options",
     "read_people",
+    "run_note",
     "site_lists",
+    "tell_leftovers",
     "write_failed",
 ]
 
@@ -157,7 +164,18 @@ KnownField = Annotated[
 ]
 Failed = Annotated[
     Path | None,
-    typer.Option("--failed", metavar="F", help="Write the real paths of failed documents to F (they may hold PHI)."),
+    typer.Option(
+        "--failed",
+        metavar="F",
+        help="List the real paths of failed documents in F (they may hold PHI); by default beside OUT.",
+    ),
+]
+FilesFrom = Annotated[
+    Path | None,
+    typer.Option("--files-from", metavar="F", help="Only the documents that F lists, such as those that failed."),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on with an interrupted run into OUT, or make what failed in it.")
 ]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Processes; 0 for one a core.")]
 KeyFile = Annotated[
@@ -218,6 +236,10 @@ def job_count(jobs: int) -> int:
     """Return the number of processes for what the user said."""
     import os
 
+    if jobs < 0:
+        from deid.errors import ConfigError
+
+        raise ConfigError("the number of jobs must be at least 1", "such as --jobs 2; 0 for one a core")
     return jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
@@ -312,6 +334,11 @@ def fill_summary(summary: Summary, report: Report, site: SiteLists | None = None
     summary.documents = report.documents
     summary.failures = report.failures
     summary.categories = report.categories
+    if report.there:
+        summary.notes.append(f"{report.there} documents were there from the interrupted run")
+    tell_leftovers(summary, report.leftovers)
+    if report.unmatched:
+        summary.notes.append(f"{report.unmatched} documents of the table of patients are not in IN")
     if not site:
         return
     effect = report.effect
@@ -328,11 +355,108 @@ def fill_summary(summary: Summary, report: Report, site: SiteLists | None = None
         summary.notes.append(f"{site.both} terms stand in both lists; they count as denied")
 
 
-def write_failed(summary: Summary, path: Path | None) -> None:
-    """Write the real paths of the documents that failed, for a re-run; only the user may read them."""
-    if path is None:
-        return
+def listed_source(source: Source, files_from: Path | None) -> Source:
+    """Return what --files-from names of a source."""
+    if files_from is None:
+        return source
+    from deid.pipeline.resuming import select_files
+
+    return select_files(source, files_from)
+
+
+def check_target(summary: Summary, source: Source, place: Path, target: Path, format: Format, *, resume: bool) -> None:
+    """Refuse an OUT that cannot be used, and remove what killed runs left hidden beside it.
+
+    Parameters
+    ----------
+    summary : Summary
+        Told what was removed.
+    source, place : Source, Path
+        What is read: as it was found, and as the user named it.
+    target : Path
+    format : Format
+        Of what is written.
+    resume : bool
+        Whether OUT is a folder with an interrupted run.
+    """
+    from deid.errors import OutputError
+    from deid.io import check_output, check_suffix
+    from deid.io.atomic import clear_leftovers
+    from deid.pipeline.resuming import interrupted
+
+    if interrupted(target):
+        if not resume:
+            raise OutputError(
+                "the output folder holds a run that was interrupted, or of which documents failed",
+                "go on with --resume and the same options, or name a new folder",
+            )
+    else:
+        check_output(place, target)
+        check_suffix(source, target, format)
+    tell_leftovers(summary, clear_leftovers(target.absolute().parent))
+
+
+def tell_leftovers(summary: Summary, removed: int) -> None:
+    """Say how many hidden part files of killed runs were removed."""
+    if removed:
+        summary.notes.append(f"{removed} hidden part files that a killed run had left were removed")
+
+
+def run_note(context: typer.Context, source: Source, target: Path, key: Key | None, *, resume: bool) -> RunNote | None:
+    """Return the note of a run into a folder; None where one file is written, which appears whole or not at all.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command, with the values of its options.
+    source, target
+        What is read, and where results go.
+    key : Key, optional
+        Makes digests of the files that options name.
+    resume : bool
+    """
+    from deid import __version__
+    from deid.errors import ConfigError
+    from deid.keys import Key
+    from deid.pipeline.resuming import RunNote, fingerprint
+
+    if source.single:
+        if resume:
+            raise ConfigError("--resume is for folders", "the result of one file is there whole, or run anew")
+        return None
+    if resume and context.params.get("edits") is not None:
+        raise ConfigError(
+            "the edit log of the interrupted run is lost, and --resume cannot make it",
+            "leave out --edits, or name a new folder",
+        )
+    besides = {"jobs", "failed", "summary_json", "resume", "files_from", "edits", "target", "preview_count", "key_file"}
+    options = {name: value for name, value in context.params.items() if name not in besides}
+    maker = key or Key(b"\0" * 32)  # tagging has no key; its notes lie beside the notes of OUT
+    digest = fingerprint(options, lambda data: maker.mac(data.hex()).hex())
+    return RunNote(target, f"{__version__}\n{maker.mac('run').hex()}\n{digest}", resume)
+
+
+def write_failed(summary: Summary, path: Path | None, target: Path | None = None) -> None:
+    """List the documents that failed, for another run; only the user may read the list.
+
+    Parameters
+    ----------
+    summary : Summary
+    path : Path, optional
+        Where the user wants the list.
+    target : Path, optional
+        OUT, beside which it stands otherwise.
+    """
     from deid.io.atomic import write_bytes
 
+    place = path or (target.with_name(f"{target.name}.failed") if target is not None else None)
+    if place is None:
+        return
+    if not summary.failures and path is None:
+        place.unlink(missing_ok=True)  # of an earlier run into OUT, which is complete now
+        return
     lines = "".join(f"{failure.path}\n" for failure in summary.failures)
-    write_bytes(path, lines.encode("utf-8", "surrogateescape"), replace=True)
+    write_bytes(place, lines.encode("utf-8", "surrogateescape"), replace=True)
+    if summary.failures:
+        named = f"{place}" if path else "OUT.failed (beside OUT; real names, mode 0600)"
+        summary.places.append(f"what failed is listed in {named}: run it again with --files-from, or --resume into OUT")

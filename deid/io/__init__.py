@@ -18,7 +18,7 @@ from deid.document import Document, Failure
 from deid.io.brat import BRAT
 from deid.io.csv_table import CSV
 from deid.io.docbin import DOCBIN
-from deid.io.folder import check_output
+from deid.io.folder import check_output, check_suffix
 from deid.io.formats import CollectionFormat, DocumentFormat, Format, Options
 from deid.io.hide import HIDE
 from deid.io.i2b2_2006 import I2B2_2006
@@ -40,6 +40,7 @@ __all__ = [
     "Writer",
     "Written",
     "check_output",
+    "check_suffix",
     "open_writer",
     "read",
     "scan",

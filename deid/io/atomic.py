@@ -12,7 +12,12 @@ from typing import BinaryIO, cast
 
 from deid.errors import OutputError
 
-__all__ = ["atomic_files", "make_folder", "os_reason", "output_error", "write_bytes"]
+try:
+    import fcntl
+except ImportError:  # not a system with such locks: part files stay until somebody removes them
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["atomic_files", "clear_leftovers", "make_folder", "os_reason", "output_error", "try_folder", "write_bytes"]
 
 _PREFIX = ".deid-part-"  # hidden, so that what a killed process leaves behind is never read as a document
 
@@ -38,6 +43,15 @@ def make_folder(path: Path, *, private: bool = True) -> None:
         for folder in (*reversed(path.parents), path):
             if not folder.is_dir():
                 folder.mkdir(exist_ok=True, mode=0o700 if private else 0o777)
+    except OSError as error:
+        raise output_error(error) from None
+
+
+def try_folder(path: Path) -> None:
+    """Raise `OutputError` when a file cannot be made in a folder that exists."""
+    try:
+        with tempfile.TemporaryFile(prefix=_PREFIX, dir=path) as stream:
+            stream.write(b"\0")
     except OSError as error:
         raise output_error(error) from None
 
@@ -75,6 +89,7 @@ def atomic_files(
             for path in paths:
                 descriptor, name = tempfile.mkstemp(prefix=_PREFIX, dir=path.parent)
                 temporary.append(Path(name))
+                _lock(descriptor)
                 streams.append(cast(BinaryIO, stack.enter_context(os.fdopen(descriptor, "wb"))))
             yield streams
             for stream in streams:
@@ -92,6 +107,41 @@ def atomic_files(
         if isinstance(error, OSError):
             raise output_error(error) from None
         raise
+
+
+def clear_leftovers(folder: Path, *, deep: bool = False) -> int:
+    """Remove the hidden part files that killed processes left in a folder; return how many there were.
+
+    A process that is still writing holds a lock on its part file, so that nothing of its is removed.
+
+    Parameters
+    ----------
+    folder : Path
+        One that is not there has none.
+    deep : bool
+        Look into the folders below too.
+    """
+    removed = 0
+    for part in folder.rglob(f"{_PREFIX}*") if deep else folder.glob(f"{_PREFIX}*"):
+        try:
+            with part.open("rb") as stream:
+                if _lock(stream.fileno()) and os.fstat(stream.fileno()).st_size:  # empty: just begun
+                    part.unlink(missing_ok=True)
+                    removed += 1
+        except OSError:
+            continue  # another user's, or gone
+    return removed
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a part file for as long as it is open; tell whether nobody else holds it."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def write_bytes(path: Path, data: bytes, *, private: bool = True, replace: bool = False) -> None:

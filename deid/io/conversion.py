@@ -9,7 +9,7 @@ from pathlib import Path
 
 from deid.document import Document, Failure
 from deid.errors import ConfigError, DeidError, LabelError
-from deid.io import FORMATS, check_output, open_writer, scan
+from deid.io import FORMATS, check_output, check_suffix, open_writer, scan
 from deid.io.formats import CollectionFormat, Format, Options
 from deid.io.reading import Source, get_format
 from deid.io.span_checks import allowed, shown
@@ -78,6 +78,7 @@ def convert(
     target = get_format(format, FORMATS)
     check_output(in_path, out_path)
     source = scan(in_path, from_format, options)
+    check_suffix(source, out_path, target)
     result = Conversion(source.format.name, target.name, remarks=source.remarks())
     mapping = _mapping(source, target, options, map_to, map_from, result)
     same = source.format.name == target.name

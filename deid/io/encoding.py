@@ -25,6 +25,7 @@ __all__ = [
     "lines",
     "looks_textual",
     "misfit",
+    "refuse_binary",
     "strip_mark",
     "text_view",
     "would_fit",
@@ -32,8 +33,9 @@ __all__ = [
 
 _SIGNATURES = (
     (b"\x1f\x8b", "gzip"),
-    (b"PK\x03\x04", "zip (also docx, xlsx, odt)"),
+    (b"PK\x03\x04", "a zip archive"),
     (b"%PDF-", "PDF"),
+    (b"{\\rtf", "RTF"),
     (b"\x89PNG\r\n", "PNG"),
     (b"\xff\xd8\xff", "JPEG"),
     (b"\x7fELF", "ELF"),
@@ -44,6 +46,21 @@ _SIGNATURES = (
     (b"\xfd7zXZ\x00", "xz"),
     (b"\x28\xb5\x2f\xfd", "Zstandard"),
 )
+_PACKED = (
+    (b"word/", "a Word document (docx)"),
+    (b"xl/", "an Excel workbook (xlsx)"),
+    (b"ppt/", "a PowerPoint presentation (pptx)"),
+    (b"opendocument.text", "an OpenDocument text (odt)"),
+    (b"opendocument.spreadsheet", "an OpenDocument spreadsheet (ods)"),
+)
+"""Documents that are zip archives, by the name of a member."""
+_REMEDIES = {
+    "PDF": "extract its text first (such as: pdftotext -layout IN.pdf OUT.txt), and look whether it has any",
+    "an Excel workbook (xlsx)": "save each sheet as CSV, in UTF-8",
+    "an OpenDocument spreadsheet (ods)": "save each sheet as CSV, in UTF-8",
+    "OLE (doc, xls, msg)": "save it as plain text in UTF-8, or a sheet as CSV",
+}
+_REMEDY = "save or export it as plain text, in UTF-8"
 _BEGINNINGS = tuple(signature for signature, _ in _SIGNATURES)
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 _CONTROL_BYTES = re.compile(b"[\x00-\x08\x0e-\x1f\x7f]")
@@ -90,13 +107,13 @@ def decode(data: bytes, encoding: str, *, whole: bool = True) -> str:
     EncodingError
         Bytes that are not text in this encoding; the hint names those that they would fit.
     """
-    if whole and (kind := is_binary(data)):
-        raise FormatError(f"this is no text but {kind}", "export the document as plain text")
+    if whole:
+        refuse_binary(data)
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         if whole and _mostly_control(len(_CONTROL_BYTES.findall(data)), len(data)) and not _wide(data):
-            raise FormatError("this is no text but binary data", "export the document as plain text") from None
+            raise FormatError("this is no text but binary data", _REMEDY) from None
         raise misfit(data, encoding, f"byte {error.start}") from None
     except UnicodeError:
         raise misfit(data, encoding, "byte 0") from None
@@ -107,7 +124,7 @@ def decode(data: bytes, encoding: str, *, whole: bool = True) -> str:
             raise misfit(data, encoding, "byte 0")
         raise FormatError(
             f"this is no text: {len(found)} of {len(text)} characters are control characters",
-            "export the document as plain text",
+            _REMEDY,
         )
     return text
 
@@ -154,7 +171,16 @@ def is_binary(data: bytes) -> str:
     """Return the kind of file that the first bytes are a signature of, else an empty string."""
     if not data.startswith(_BEGINNINGS):
         return ""
-    return next(kind for signature, kind in _SIGNATURES if data.startswith(signature))
+    kind = next(kind for signature, kind in _SIGNATURES if data.startswith(signature))
+    if kind == "a zip archive":
+        return next((packed for member, packed in _PACKED if member in data), kind)
+    return kind
+
+
+def refuse_binary(data: bytes) -> None:
+    """Raise `FormatError` with what can be done when the first bytes are those of a kind of file that is no text."""
+    if kind := is_binary(data):
+        raise FormatError(f"this is no text but {kind}", _REMEDIES.get(kind, _REMEDY))
 
 
 def looks_textual(head: bytes) -> bool:

@@ -7,18 +7,27 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deid.errors import InputError, OutputError
-from deid.io.atomic import os_reason
+from deid.io.atomic import os_reason, try_folder
+from deid.io.formats import CollectionFormat, Format
 from deid.safe_names import safe_name
 
-__all__ = ["Listing", "check_output", "list_files", "split_suffix"]
+if TYPE_CHECKING:
+    from deid.io.reading import Source
+
+__all__ = ["Listing", "check_output", "check_suffix", "list_files", "shown_suffix", "skipped_suffix", "split_suffix"]
 
 _COMMON = re.compile(
     r"\.(ann|bak|csv|dcm|docx?|gz|html?|ini|jpe?g|json|jsonl|log|md|ndjson|odt|parquet|pdf|phi|phrase|png|pq|py|rtf"
     r"|sgml?|spacy|tar|text|tiff?|tmp|toml|tsv|txt|xlsx?|xml|ya?ml|zip)"
 )
 _MANIFEST = re.compile(r"\.manifest(\.[1-9][0-9]*)?\.(json|html)$")  # of this program: what a run said of itself
+
+
+_VERSION = re.compile(r"\.v?\d+")
+"""What may follow a dot at the end of a folder's name: ``release.2``, ``notes.v3``."""
 
 
 @dataclass(slots=True)
@@ -82,19 +91,25 @@ def split_suffix(name: str) -> tuple[str, str]:
 
 
 def check_output(in_path: Path, out_path: Path) -> None:
-    """Refuse an output path that could damage or mix with something.
+    """Refuse an output path that could damage or mix with something, or that cannot be written to.
+
+    A file is made there and removed, so that a place without room or rights is known before the work and not after it.
 
     Raises
     ------
     OutputError
-        When ``out_path`` is the input, lies inside it, holds it, or is there already (an empty folder is fine).
+        When ``out_path`` is the input, lies inside it, holds it, is there already (an empty folder is fine), goes
+        back from a folder that is not there (``missing/..``), or cannot be written to.
     """
+    if ".." in out_path.parts and not out_path.parent.is_dir():
+        raise OutputError("the output path goes back from a folder that is not there", "write it without ..")
     source, target = in_path.resolve(), out_path.resolve()
     if target == source or (os.path.lexists(out_path) and in_path.exists() and _same(in_path, out_path)):
         raise OutputError("the output path is the input path", "name another place")
     if source in target.parents:
         raise OutputError("the output path lies inside the input", "name a place outside of it")
     if not os.path.lexists(out_path):
+        try_folder(next(folder for folder in target.parents if folder.is_dir()))
         return
     try:
         empty = out_path.is_dir() and next(out_path.iterdir(), None) is None
@@ -104,6 +119,42 @@ def check_output(in_path: Path, out_path: Path) -> None:
         raise OutputError(
             "the output path exists already", "name a new one or an empty folder; nothing is ever overwritten"
         )
+    try_folder(target)
+
+
+def check_suffix(source: Source, out_path: Path, format: Format) -> None:
+    """Refuse an output path whose suffix says another format than the one that is written, or a file for a folder.
+
+    Parameters
+    ----------
+    source : Source
+        What is read.
+    out_path : Path
+        Where the user wants the result.
+    format : Format
+        What is written. A collection that is made of a file, or of a folder of documents, is one file.
+
+    Raises
+    ------
+    OutputError
+        When a file of the name would not be what its suffix says.
+    """
+    suffix = split_suffix(out_path.name)[1]
+    whole = isinstance(format, CollectionFormat)
+    is_file = source.single or (whole and not isinstance(source.format, CollectionFormat))
+    if not suffix or (is_file and suffix in format.suffixes) or not (is_file or _COMMON.fullmatch(suffix)):
+        return
+    if is_file and not _COMMON.fullmatch(suffix) and _VERSION.fullmatch(suffix):
+        return
+    right = " or ".join(format.suffixes)
+    if is_file:
+        raise OutputError(
+            f"a file called *{shown_suffix(suffix)} is no {format.name} file, which is what is written",
+            f"let its name end in {right}, or write another format with deid convert",
+        )
+    raise OutputError(
+        f"a folder is written, and *{shown_suffix(suffix)} is the name of a file", "name a folder, without a suffix"
+    )
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -113,8 +164,11 @@ def _same(one: Path, other: Path) -> bool:
         return False
 
 
+def shown_suffix(suffix: str) -> str:
+    """Return a suffix for messages; an unusual one is masked (``report.Smith``)."""
+    return suffix if _COMMON.fullmatch(suffix) else safe_name(suffix)
+
+
 def skipped_suffix(suffix: str) -> str:
-    """Return how files of a suffix are called in a summary; an unusual one is masked (``report.Smith``)."""
-    if not suffix:
-        return "files without suffix"
-    return f"{suffix if _COMMON.fullmatch(suffix) else safe_name(suffix)} files"
+    """Return how files of a suffix are called in a summary."""
+    return f"{shown_suffix(suffix)} files" if suffix else "files without suffix"

@@ -12,11 +12,13 @@ from typing import BinaryIO
 from deid.document import Document, Failure
 from deid.errors import ConfigError, DeidError, DuplicateError, FormatError, InputError
 from deid.io.atomic import os_reason
-from deid.io.encoding import check_encoding
+from deid.io.encoding import check_encoding, refuse_binary
 from deid.io.folder import list_files, skipped_suffix, split_suffix
 from deid.io.formats import CollectionFormat, DocumentFormat, Format, Options
 from deid.io.sniffing import sniff_file, sniff_names
 from deid.safe_names import safe_name
+
+_HEAD = 1 << 16  # bytes that tell what kind of file this is
 
 __all__ = ["Source", "get_format", "open_source"]
 
@@ -37,6 +39,8 @@ class Source:
     """Files that are not read, by kind, for the summary: a skipped file is a file that nobody has scrubbed."""
     unreadable: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Folders below that could not be opened, and why."""
+    records: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
+    """Collections of which just some records are read: file -> ids."""
 
     def documents(self, first: int = 1) -> Iterator[Document | Failure]:
         """Yield all documents in a fixed order, counted from ``first``; a `Failure` for each that fails."""
@@ -96,10 +100,13 @@ class Source:
     def _records(self, name: str) -> Iterator[Document | DeidError]:
         assert isinstance(self.format, CollectionFormat)
         prefix = "" if self.single else f"{split_suffix(name)[0]}/"
+        wanted = self.records.get(name)
         with ExitStack() as stack:
             for row, item in enumerate(self.format.read(self._open(name, stack), self.options), 1):
                 # a record without an id is known by its file and its place there
-                yield replace(item, id=f"{prefix}{row}") if isinstance(item, Document) and not item.id else item
+                document = replace(item, id=f"{prefix}{row}") if isinstance(item, Document) and not item.id else item
+                if wanted is None or (isinstance(document, Document) and document.id in wanted):
+                    yield document
 
     def paths(self, name: str) -> Iterator[tuple[str, Path]]:
         """Yield the files of a document or collection: the main one, then companions that exist."""
@@ -176,6 +183,14 @@ def _single(path: Path, named: Format | None, formats: Mapping[str, Format], opt
             path = main  # the annotations were named; their text stands beside them
     found = named or sniff_file(path, formats)
     if found is None:
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD)
+        try:
+            refuse_binary(head)
+        except FormatError as error:
+            raise error.at(str(path)) from None
+        if not head:
+            raise FormatError("this file is empty", "name a file that holds notes", str(path))
         raise FormatError(
             "the format of this file cannot be told",
             f"name it with --format (or --from): {', '.join(formats)}",

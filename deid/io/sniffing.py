@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from deid.errors import FormatError, InputError
 from deid.io.atomic import os_reason
-from deid.io.folder import split_suffix
+from deid.io.folder import shown_suffix, split_suffix
 from deid.io.formats import DocumentFormat, Format
 
 __all__ = ["sniff_file", "sniff_names"]
@@ -88,8 +88,14 @@ def sniff_names(root: Path, names: Sequence[str], formats: Mapping[str, Format])
         if votes:
             break
     if not votes:
+        if not names:
+            raise FormatError("the folder holds no file", "name a folder with notes in it")
+        kinds = Counter(shown_suffix(suffix) or "without suffix" for suffix in map(_suffix, names))
+        there = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         raise FormatError(
-            "no file here has a format that can be told", f"name one with --format (or --from): {', '.join(formats)}"
+            f"no file here has a format that can be told (files: {there})",
+            f"name one with --format (or --from): {', '.join(formats)}; PDF, Word and Excel files "
+            "must be saved as text or CSV first",
         )
     ranked = sorted(votes.items(), key=lambda item: -item[1])
     if len(ranked) > 1 and ranked[0][1] == ranked[1][1]:
@@ -98,3 +104,7 @@ def sniff_names(root: Path, names: Sequence[str], formats: Mapping[str, Format])
             "name the one to read with --format (or --from)",
         )
     return formats[ranked[0][0]]
+
+
+def _suffix(name: str) -> str:
+    return split_suffix(name)[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,11 +18,12 @@ from deid.io.atomic import atomic_files
 from deid.pipeline.collisions import Collisions
 from deid.pipeline.core import Pipeline, Scrubbed
 from deid.pipeline.edit_log import log_line
-from deid.pipeline.files import Output, Watch, require_annotations, results
+from deid.pipeline.files import Output, Watch, require_annotations, require_names, results
 from deid.pipeline.known_people import KnownPeople
 from deid.pipeline.naming import pseudonym_of_id
-from deid.pipeline.patients import Patients
+from deid.pipeline.patients import Listed, Patients
 from deid.pipeline.recognizers import find_with_effect
+from deid.pipeline.resuming import RunNote, make_skip
 
 if TYPE_CHECKING:
     from deid.replacement.vault import Vault
@@ -53,6 +55,12 @@ class Report:
     same."""
     effect: Effect = NO_EFFECT
     """What the site's lists changed in the spans."""
+    there: int = 0
+    """Documents whose results an interrupted run had written."""
+    leftovers: int = 0
+    """Hidden part files of an interrupted run that were removed."""
+    unmatched: int = 0
+    """Documents of the table of patients that the source does not have."""
 
 
 def scrub_files(
@@ -64,6 +72,7 @@ def scrub_files(
     keep_filename: bool = False,
     edit_log: Path | None = None,
     vault: Vault | None = None,
+    run: RunNote | None = None,
     watch: Watch = iter,
 ) -> Report:
     """Scrub a file or folder into a new file or folder of the same format.
@@ -84,6 +93,8 @@ def scrub_files(
     vault : Vault, optional
         Keeps which replacement stands for which original, before the document is written. No surrogate becomes a full
         name that it knows as an original (`deid.pipeline.collisions`).
+    run : RunNote, optional
+        Of a run into a folder: lets it go on after an interruption.
     watch : callable, optional
         Wraps the stream of results.
 
@@ -94,7 +105,8 @@ def scrub_files(
     Raises
     ------
     ConfigError
-        When annotations are to be replaced and no document carries any: its text would come out as it is.
+        When annotations are to be replaced and no document carries any: its text would come out as it is; when a field
+        or a table of patients is named that fits no document; when there is no such run to go on with.
     StoreError
         When the vault cannot keep what it must; the run stops there.
     DeidError
@@ -104,18 +116,24 @@ def scrub_files(
         raise ConfigError("a vault needs the originals", "make the pipeline with Settings(originals=True)")
     if pipeline.settings.gold:
         require_annotations(source, "replace", "detect")
+    settings = pipeline.settings
+    fields = dict.fromkeys(settings.keep_fields - {"filename", "id"}, "--keep")
+    fields |= _named_fields(settings.patients, settings.date_field)
+    require_names(source, fields, settings.patients.table)
     report = Report()
     collisions = Collisions(pipeline, vault)
-    output = Output(
-        source,
-        target,
-        source.format,
-        (lambda name: name) if keep_filename else (lambda n: pseudonym_of_id(pipeline.key, n)),
-    )
+
+    def rename(name: str) -> str:
+        return name if keep_filename else pseudonym_of_id(pipeline.key, name)
+
+    output = Output(source, target, source.format, rename)
+    skip = _begin(run, report, source, source.format, rename, pipeline.naming.id)
+    listed = Listed(settings.patients)
     with ExitStack() as stack:
         log = stack.enter_context(atomic_files([edit_log], replace=True))[0] if edit_log else None
         stack.enter_context(output)
-        for origin, result in watch(results(source, pipeline, jobs, keep=vault is not None)):
+        for origin, result in watch(results(source, pipeline, jobs, keep=vault is not None, skip=skip)):
+            listed.met(origin.id)
             if isinstance(result, Failure):
                 report.failures.append(result)
                 continue
@@ -151,9 +169,47 @@ def scrub_files(
                 key = output.key(origin.group, document.id)
                 log.write(log_line(key, len(document.text) - grown, result.edits))
     report.collisions, report.shared_names = collisions.words, collisions.names
+    _end(run, report, output, listed)
+    return report
+
+
+def _named_fields(patients: Patients, date_field: str | None = None) -> dict[str, str]:
+    """Return the fields that every source must have -> the option that names them."""
+    named = {patients.field_name: "--patient-field", date_field: "--date-field"}
+    return {field: option for field, option in named.items() if field is not None}
+
+
+def _begin(
+    run: RunNote | None,
+    report: Report,
+    source: Source,
+    format: Format,
+    rename: Callable[[str], str],
+    identify: Callable[[str], str],
+) -> Callable[[str, Document], bool] | None:
+    """Begin a run that can be interrupted; return what is to be skipped, if it goes on."""
+    if run is None:
+        return None
+    report.leftovers = run.begin()
+    if not run.resume:
+        return None
+    there = make_skip(run.target, format, rename, identify)
+
+    def skip(group: str, document: Document) -> bool:
+        found = there(group, document)
+        report.there += found
+        return found
+
+    return skip
+
+
+def _end(run: RunNote | None, report: Report, output: Output, listed: Listed) -> None:
+    """Take over what the output knows, and end the run if it is complete."""
     report.failures.extend(output.failures)
     report.documents -= output.lost
-    return report
+    report.unmatched = listed.missing() if not report.there else 0
+    if run is not None and not report.failures:
+        run.end()
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +240,7 @@ def tag_files(
     patients: Patients | None = None,
     known: KnownPeople | None = None,
     jobs: int = 1,
+    run: RunNote | None = None,
     watch: Watch = iter,
 ) -> Report:
     """Write the documents of a file or folder with the spans that a recognizer finds; other annotations are left out.
@@ -198,13 +255,18 @@ def tag_files(
         How to write; by default as the source was read.
     patients, known
         Whom documents are about, and the table of known patients, for the report; the recognizer has its own.
-    jobs, watch
+    jobs, run, watch
         See `scrub_files`.
     """
     report = Report()
-    output = Output(source, target, output_format, lambda name: name, options)
+    people = patients or Patients()
+    require_names(source, _named_fields(people), people.table)
+    output = Output(source, target, output_format, str, options)
+    skip = _begin(run, report, source, output_format, str, str)
+    listed_people = Listed(people)
     with output:
-        for origin, result in watch(results(source, Tagging(recognizer, patients or Patients(), known), jobs)):
+        for origin, result in watch(results(source, Tagging(recognizer, people, known), jobs, skip=skip)):
+            listed_people.met(origin.id)
             if isinstance(result, Failure):
                 report.failures.append(result)
                 continue
@@ -218,6 +280,5 @@ def tag_files(
             report.categories.update(span.category for span in document.spans)
             report.effect += effect
             report.unlisted += not listed
-    report.failures.extend(output.failures)
-    report.documents -= output.lost
+    _end(run, report, output, listed_people)
     return report

@@ -140,7 +140,7 @@ class Pipeline:
             if recognizer is None:
                 raise ConfigError("the pipeline has no recognizer", "give one, or replace annotations with gold=True")
             self._undetected = policy.check_detectable(recognizer.categories)
-        self._naming = Naming(key, self.settings.keep_id, self.settings.keep_fields, self.settings.patients.field_name)
+        self.naming = Naming(key, self.settings.keep_id, self.settings.keep_fields, self.settings.patients.field_name)
         self._replacer  # noqa: B018  (operators that cannot be made are an error of now, not of the first document)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -211,11 +211,11 @@ class Pipeline:
         else:
             replaced = self._replacer(document, spans, scope)
         anonymous = Document(
-            self._naming.id(document.id),
+            self.naming.id(document.id),
             replaced.document.text,
             # ids of annotations come from the file and can say anything
             tuple(replace(span, id="") if span.id else span for span in replaced.document.spans),
-            self._naming.metadata(document.metadata),
+            self.naming.metadata(document.metadata),
             document.index,
         )
         return Scrubbed(

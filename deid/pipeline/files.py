@@ -6,8 +6,9 @@ is written of a document that failed.
 
 from __future__ import annotations
 
+import difflib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,10 +18,12 @@ from deid.document import Document, Failure, Span
 from deid.errors import ConfigError, DeidError
 from deid.io import CollectionFormat, Format, Options, Source, Writer, open_writer
 from deid.phi import LABEL_SETS, map_used_labels
+from deid.pipeline.patients import patient_of
+from deid.pipeline.resuming import list_line
 from deid.pipeline.workers import process
 from deid.safe_names import safe_name
 
-__all__ = ["Origin", "Output", "Watch", "keyed_documents", "require_annotations", "results"]
+__all__ = ["Origin", "Output", "Watch", "keyed_documents", "require_annotations", "require_names", "results"]
 
 R = TypeVar("R")
 _NUMBERED = frozenset({"i2b2-2014", "meddocan"})
@@ -54,6 +57,53 @@ def require_annotations(source: Source, what: str, otherwise: str) -> None:
             f"no document carries an annotation, so there is nothing to {what}",
             f"name the field of the annotations (--spans-field), or leave out --gold to {otherwise}",
         )
+
+
+def require_names(source: Source, fields: Mapping[str, str], patients: Mapping[str, str]) -> None:
+    """Refuse names of fields, and tables of documents, that fit no document: they would be without effect.
+
+    Documents are read until each name has been met, which is nearly always the first one.
+
+    Parameters
+    ----------
+    source : Source
+    fields : mapping
+        Names of metadata fields -> the option that names them.
+    patients : mapping
+        Table of documents; one of them at least must be there.
+
+    Raises
+    ------
+    ConfigError
+        When no document has such a field, or none stands in the table.
+    """
+    missing, unmatched = set(fields), bool(patients)
+    if not missing and not unmatched:
+        return
+    seen: dict[str, None] = {}
+    count = 0
+    for item in source.documents():
+        if isinstance(item, Document):
+            count += 1
+            seen.update(dict.fromkeys(item.metadata))
+            missing.difference_update(item.metadata)
+            unmatched = unmatched and patient_of(item.id, patients) is None
+            if not missing and not unmatched:
+                return
+    if not count:
+        return  # what cannot be read says so itself
+    if missing:
+        name = min(missing)
+        close = difflib.get_close_matches(name, seen, 1, 0.5)
+        there = f"fields: {', '.join(map(repr, list(seen)[:12]))}" if seen else "they have no fields beside the text"
+        raise ConfigError(
+            f"{fields[name]} {name}: no document has such a field",
+            f"did you mean {close[0]!r}?" if close else there,
+        )
+    raise ConfigError(
+        "no document of IN stands in the table of patients",
+        "its column document holds ids; of files, their paths in IN, with or without suffix",
+    )
 
 
 def _key(group: str, document_id: str) -> str:
@@ -98,23 +148,43 @@ class Origin:
         return Failure(self.name, error, self.index, self.path(source))
 
     def path(self, source: Source) -> str:
-        """Return the path of the document's file; of a record in a collection that of its file, and its id."""
+        """Return the line of a list of documents for this one (`deid.pipeline.resuming.list_line`)."""
         if isinstance(source.format, CollectionFormat):
             file = source.root / (self.group or source.names[0])
-            return f"{next(_existing(file, source.format), file)}\t{self.id}"
+            return list_line(str(next(_existing(file, source.format), file)), self.id)
         file = source.root / self.id
-        return str(next(_existing(file, source.format), file))
+        return list_line(str(next(_existing(file, source.format), file)))
 
 
 def results(
-    source: Source, work: Callable[[Document], R], jobs: int, *, keep: bool = False
+    source: Source,
+    work: Callable[[Document], R],
+    jobs: int,
+    *,
+    keep: bool = False,
+    skip: Callable[[str, Document], bool] | None = None,
 ) -> Iterator[tuple[Origin, R | Failure]]:
-    """Yield each result with where it comes from, in order; with its document when that is to be kept."""
+    """Yield each result with where it comes from, in order; with its document when that is to be kept.
+
+    Parameters
+    ----------
+    source : Source
+    work : callable
+        What is done with a document.
+    jobs : int
+        Number of processes.
+    keep : bool
+        Whether the documents themselves are needed beside the results.
+    skip : callable, optional
+        Tells of a collection's name and a document whether nothing is to be done with it.
+    """
     origins: deque[Origin | None] = deque()  # of what is under way, so a bounded number; None: could not be read
 
     def items() -> Iterator[Document | Failure]:
         for group, item in _items(source):
             if isinstance(item, Document):
+                if skip is not None and skip(group, item):
+                    continue
                 origins.append(Origin(group, item.id, item.name, item.index, item if keep else None))
             else:
                 origins.append(None)

@@ -11,7 +11,7 @@ from deid.detection import Recognizer
 from deid.document import Document, Failure
 from deid.errors import DeidError
 from deid.io import Source
-from deid.pipeline.files import Output, Watch, require_annotations, results
+from deid.pipeline.files import Output, Watch, require_annotations, require_names, results
 from deid.pipeline.known_people import KnownPeople
 from deid.pipeline.naming import Naming
 from deid.pipeline.patients import Patients
@@ -138,6 +138,11 @@ def generalize_files(
     """
     if gold:
         require_annotations(source, "generalize", "search")
+    people = patients or Patients()
+    fields = dict.fromkeys(naming.keep_fields - {"filename", "id"}, "--keep")
+    if people.field_name is not None:
+        fields[people.field_name] = "--patient-field"
+    require_names(source, fields, people.table)
     report = GeneralizingReport()
 
     def rename(name: str) -> str:
@@ -145,7 +150,7 @@ def generalize_files(
 
     output = Output(source, target, source.format, rename)
     with output:
-        work = Generalizing(generalizer, naming, gold, recognizer, patients or Patients(), known)
+        work = Generalizing(generalizer, naming, gold, recognizer, people, known)
         for origin, found in watch(results(source, work, jobs)):
             if isinstance(found, Failure):
                 report.failures.append(found)

@@ -281,7 +281,10 @@ def _write_notes(plan: JointPlan, part: Path, pipeline: Pipeline, jobs: int, wat
     source = scan(plan.notes.path, plan.notes.format, ReadOptions())
     report.remarks += source.remarks()
     place = part / "notes"
-    report.notes = scrub_files(source, place, pipeline, jobs=jobs, watch=watch)
+    # the field of cells is none of the notes
+    settings = dataclasses.replace(pipeline.settings, patients=plan.notes.patients)
+    scrubber = Pipeline(pipeline.recognizer, pipeline.policy, pipeline.key, settings)
+    report.notes = scrub_files(source, place, scrubber, jobs=jobs, watch=watch)
     report.failures += report.notes.failures
     report.residual += report.notes.residual
     pairs = [

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from deid.document import Document
 from deid.errors import ConfigError
 
-__all__ = ["Patients", "read_patients"]
+__all__ = ["Listed", "Patients", "patient_of", "read_patients"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,8 @@ class Patients:
 
     def of(self, document: Document) -> str | None:
         """Return the patient's id, None when it is not known."""
-        for name in (document.id, _stem(document.id)):
-            if name in self.table:
-                return self.table[name]
+        if (listed := patient_of(document.id, self.table)) is not None:
+            return listed
         if self.field_name is not None:
             value = document.metadata.get(self.field_name)
             if isinstance(value, (str, int)) and value != "":
@@ -42,6 +41,29 @@ class Patients:
         if self.pattern is not None and (found := self.pattern.search(document.id.rpartition("/")[2])):
             return found[1] if self.pattern.groups and found[1] is not None else found[0]
         return None
+
+
+class Listed:
+    """Counts which documents of a table of patients were met."""
+
+    def __init__(self, patients: Patients) -> None:
+        self._left = {_stem(name) for name in patients.table}
+
+    def met(self, document_id: str) -> None:
+        """Take note of a document."""
+        if self._left:
+            self._left.discard(document_id)
+            self._left.discard(_stem(document_id))
+
+    def missing(self) -> int:
+        """Return how many documents of the table were not met."""
+        return len(self._left)
+
+
+def patient_of(document_id: str, table: Mapping[str, str]) -> str | None:
+    """Return the patient of a document in a table (`read_patients`), None when it does not stand there."""
+    found = table.get(document_id)
+    return table.get(_stem(document_id)) if found is None else found
 
 
 def _stem(name: str) -> str:

@@ -1,4 +1,7 @@
-"""Requests to end (Ctrl-C, SIGTERM): the first is noted, so that what was read is written; a second ends at once."""
+"""Requests to end (Ctrl-C, SIGTERM, a terminal that hangs up).
+
+The first is noted, so that what was read is written; a second ends at once.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 
 __all__ = ["Stop"]
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stop:

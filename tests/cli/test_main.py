@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -44,6 +46,14 @@ def test_every_command_has_help_an_example_and_a_machine_readable_summary(name: 
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_every_command_can_be_shown(name: str) -> None:
+    arguments = [*name.split(), "--help"]
+    shown = CliRunner().invoke(frame.app, arguments, env={"COLUMNS": "200"})
+    assert shown.exit_code == 0, shown.exception
+    assert "Usage" in shown.output
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_is_described_in_the_docs(name: str) -> None:
     pages = "".join(path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
     assert f"deid {name}" in pages
@@ -76,6 +86,25 @@ def test_a_bug_says_where_and_never_what(monkeypatch: pytest.MonkeyPatch, capsys
 @pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt(), 130), (typer.Abort(), 130)])
 def test_interruption_has_its_exit_code(error: BaseException, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(monkeypatch, error) == status
+
+
+@pytest.mark.parametrize("times", range(3))
+def test_a_reader_that_goes_away_ends_every_command_as_the_signal_would(times: int) -> None:
+    for arguments in (["policy", "show", "safe-harbor"], ["filter", "--model", "none", "--policy", "redact", "-q"]):
+        command = subprocess.Popen(
+            [sys.executable, "-m", "deid", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "DEID_KEY": "ab" * 32},
+        )
+        assert command.stdin is not None
+        assert command.stdout is not None
+        command.stdout.close()
+        with contextlib.suppress(BrokenPipeError):
+            command.stdin.write(b"Seen by Dr. Baker.\n" * 50_000)
+            command.stdin.close()
+        assert command.wait(60) == 141
 
 
 def test_version_and_wrong_usage() -> None:

@@ -236,10 +236,22 @@ def test_a_pipe_hears_nothing_and_ctrl_c_leaves_no_torn_file(tmp_path: Path) -> 
     assert run_.returncode == 130
     assert said == ""
     # a part file may be left by an interruption in the very moment of its making; it is hidden, so nobody reads it
-    files = [f for f in (tmp_path / "out").iterdir() if not f.name.startswith(".deid-part-")]
+    files = [f for f in (tmp_path / "out").iterdir() if not f.name.startswith(".deid-")]
     assert 0 < len(files) < 1500
     assert {f.suffix for f in files} == {".txt"}
     assert {f.read_text() for f in files} == {"Seen by Dr. [NAME] on [DATE]. Call [CONTACT].\n" * 4}
+
+    # the same command goes on where it was, and does nothing twice
+    before = {f.name: f.stat().st_mtime_ns for f in files}
+    done = subprocess.run([*command, "--resume"], cwd=tmp_path, stderr=subprocess.PIPE, text=True, check=True)
+    assert f"{len(files)} documents were there from the interrupted run" in done.stderr
+    after = {f.name: f.stat().st_mtime_ns for f in (tmp_path / "out").iterdir()}
+    assert len(after) == 1500
+    assert before.items() <= after.items()
+    subprocess.run([*command[:5], "anew", *command[6:]], cwd=tmp_path, stderr=subprocess.DEVNULL, check=True)
+    assert {f.name: f.read_bytes() for f in (tmp_path / "anew").iterdir()} == {
+        f.name: f.read_bytes() for f in (tmp_path / "out").iterdir()
+    }
 
 
 def test_known_patients_are_looked_for_and_unknown_ones_counted(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import traceback
 from dataclasses import replace
 from io import BytesIO
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from strategies import json_values
 
 from deid.document import Document, Failure, Span
-from deid.errors import DeidError
+from deid.errors import DeidError, FormatError
 from deid.io import FORMATS, Options, check_output, open_writer, read, scan, write
 from deid.io.formats import DocumentFormat, Format
 
@@ -165,3 +166,48 @@ def test_file_names_ids_and_fields_are_masked_in_messages(tmp_path: Path) -> Non
     with pytest.raises(DeidError) as caught:
         check_output(folder, folder / "out")
     assert silent(caught.value)
+
+
+def _packed(member: str) -> bytes:
+    import io
+    import zipfile
+
+    with io.BytesIO() as stream:
+        with zipfile.ZipFile(stream, "w") as archive:
+            archive.writestr("[Content_Types].xml", "x")
+            archive.writestr(member, "y")
+        return stream.getvalue()
+
+
+@pytest.mark.parametrize("suffix", ["", ".txt", "own"])
+@pytest.mark.parametrize(
+    ("own", "content", "said"),
+    [
+        (".pdf", b"%PDF-1.4\n", "PDF.*pdftotext"),
+        (".docx", _packed("word/document.xml"), "Word"),
+        (".xlsx", _packed("xl/workbook.xml"), "Excel.*CSV"),
+        (".rtf", b"{\\rtf1 x}", "RTF"),
+        (".doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "doc, xls"),
+        (".zip", _packed("note.txt"), "zip archive"),
+    ],
+)
+def test_office_documents_are_named_as_what_they_are(
+    own: str, content: bytes, said: str, suffix: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"scan{own if suffix == 'own' else suffix}"
+    path.write_bytes(content)
+    try:
+        failures = [item for item in scan(path).documents() if isinstance(item, Failure)]
+        message = str(failures[0].error)
+    except FormatError as error:
+        message = str(error)
+    assert re.search(said, message, re.DOTALL)
+
+
+def test_a_folder_without_notes_says_what_it_holds(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="holds no file"):
+        scan(tmp_path)
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4")
+    (tmp_path / "b.docx").write_bytes(b"PK\x03\x04")
+    with pytest.raises(FormatError, match=r"1 \.docx, 1 \.pdf"):
+        scan(tmp_path)

@@ -136,5 +136,7 @@ def test_many_documents_do_not_fit_one_file_of_one(tmp_path: Path) -> None:
 
 def test_a_folder_of_documents_stays_a_folder(tmp_path: Path) -> None:
     write(NOTES, tmp_path / "in", "i2b2-2014")
-    assert convert(tmp_path / "in", tmp_path / "out.txt", "text").documents == 3
-    assert len(documents(tmp_path / "out.txt")) == 3
+    with pytest.raises(OutputError, match="name of a file"):
+        convert(tmp_path / "in", tmp_path / "out.txt", "text")
+    assert convert(tmp_path / "in", tmp_path / "out.v2", "text").documents == 3
+    assert len(documents(tmp_path / "out.v2")) == 3

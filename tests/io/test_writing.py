@@ -14,7 +14,7 @@ import pytest
 
 from deid.document import Document, Failure, Span
 from deid.errors import DuplicateError, FormatError, OutputError
-from deid.io import FORMATS, Options, check_output, open_writer, read, write
+from deid.io import FORMATS, Options, check_output, check_suffix, open_writer, read, scan, write
 
 ANN = Document("a", "Ann", (Span(0, 3, "PATIENT", "T1"),))
 
@@ -191,6 +191,38 @@ def test_check_output(tmp_path: Path) -> None:
         with pytest.raises(OutputError):
             check_output(source / "a.txt", tmp_path / bad)
     check_output(source / "a.txt", source / "b.txt")
+    with pytest.raises(OutputError, match="goes back from a folder that is not there"):
+        check_output(source, tmp_path / "missing" / ".." / "out")
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no place where nobody can write")
+def test_a_place_that_cannot_be_written_to_is_known_before_the_work(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="cannot write"):
+        check_output(tmp_path, Path("/proc/out"))
+
+
+@pytest.mark.parametrize(
+    ("source", "format", "good", "bad"),
+    [
+        ("a.txt", "text", ["b.txt", "b.text", "b", "b.v2"], ["b.csv", "b.note", "b.TXT.pdf"]),
+        ("r.jsonl", "jsonl", ["s.jsonl", "s.ndjson", "s", "s.2"], ["s.csv", "s.txt", "s.foo"]),
+        ("r.jsonl", "i2b2-2014", ["s", "s.xml"], ["s.jsonl"]),
+        (".", "text", ["out", "out.2019", "out.new"], ["out.txt", "out.csv", "out.PDF"]),
+        (".", "jsonl", ["out", "out.jsonl"], ["out.txt"]),
+    ],
+)
+def test_a_suffix_of_the_output_means_a_format_or_is_refused(
+    source: str, format: str, good: list[str], bad: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("x")
+    if source != ".":
+        (tmp_path / "r.jsonl").write_text('{"id": "a", "text": "x"}\n')
+    found = scan(tmp_path / source)
+    for name in good:
+        check_suffix(found, tmp_path / name, FORMATS[format])
+    for name in bad:
+        with pytest.raises(OutputError):
+            check_suffix(found, tmp_path / name, FORMATS[format])
 
 
 def test_a_writer_takes_documents_one_by_one(tmp_path: Path) -> None:

@@ -231,7 +231,9 @@ def test_workers_do_not_outlive_their_parent(feeder: Feeder) -> None:
     wait_until(lambda: not any(map(alive, started)))
 
 
-@pytest.mark.parametrize(("number", "expected_status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "expected_status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
+)
 def test_a_request_to_end_drains_what_was_read(feeder: Feeder, number: int, expected_status: int) -> None:
     process = feeder("--format", "plain", stdin=subprocess.PIPE)
     assert process.stdin is not None

@@ -1,0 +1,178 @@
+"""Running again what is missing: the list of documents that failed, and runs that were interrupted.
+
+A run into a folder notes in it, in a hidden file, what it does (a fingerprint of its options). The note goes when the
+run is complete. Where it stands, the same command with the same options goes on: what is there is whole, because files
+appear whole or not at all, and is not made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from deid.document import Document
+from deid.errors import ConfigError, OutputError
+from deid.io import CollectionFormat, Format, Source
+from deid.io.atomic import clear_leftovers, make_folder, write_bytes
+
+__all__ = ["RunNote", "interrupted", "list_line", "make_skip", "select_files"]
+
+_NOTE = ".deid-run"
+
+
+def list_line(path: str, identifier: str | None = None) -> str:
+    """Return the line of a list of documents for one of them: its file and, of a record in it, a tab and the id."""
+    return "\t".join(map(_escape, [path] if identifier is None else [path, identifier]))
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+
+
+def _unescape(text: str) -> str:
+    plain = {"n": "\n", "r": "\r", "t": "\t"}
+    pieces = text.split("\\\\")
+    for number, piece in enumerate(pieces):
+        for letter, character in plain.items():
+            piece = piece.replace(f"\\{letter}", character)
+        pieces[number] = piece
+    return "\\".join(pieces)
+
+
+def select_files(source: Source, path: Path) -> Source:
+    """Return what a list names of a source.
+
+    Parameters
+    ----------
+    source : Source
+    path : Path
+        Lines as `list_line` makes them; files by their path, or relative to the source's folder.
+
+    Raises
+    ------
+    ConfigError
+        When the list cannot be read, names nothing, or names what the source does not have.
+    """
+    hint = "give the list that --failed wrote, or paths of files in IN, one a line"
+    try:
+        lines = path.read_bytes().decode("utf-8", "surrogateescape").split("\n")
+    except OSError:
+        raise ConfigError("the list of files cannot be read", hint, str(path)) from None
+    names = {str(source.root / name): name for name in source.names}
+    names |= {str((source.root / name).resolve()): name for name in source.names} | {n: n for n in source.names}
+    wanted: dict[str, set[str] | None] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        file, tab, identifier = line.removesuffix("\r").partition("\t")
+        name = names.get(_unescape(file)) or names.get(str(Path(_unescape(file)).resolve()))
+        if name is None or (tab and not isinstance(source.format, CollectionFormat)):
+            raise ConfigError("IN has no such file", hint, str(path), f"line {number}")
+        known = wanted.setdefault(name, set())
+        if not tab:
+            wanted[name] = None  # all of it
+        elif known is not None:
+            known.add(_unescape(identifier))
+    if not wanted:
+        raise ConfigError("the list of files is empty", hint, str(path))
+    records = {name: frozenset(ids) for name, ids in wanted.items() if ids is not None}
+    return replace(source, names=tuple(n for n in source.names if n in wanted), records=records, unreadable=())
+
+
+def interrupted(target: Path) -> bool:
+    """Tell whether a folder holds a run that is not complete."""
+    return (target / _NOTE).is_file()
+
+
+@dataclass(frozen=True, slots=True)
+class RunNote:
+    """The note of a run into a folder."""
+
+    target: Path
+    options: str
+    """What decides what is written."""
+    resume: bool = False
+
+    def begin(self) -> int:
+        """Write the note, or find the one of the run that goes on; return how many hidden part files it had left.
+
+        Raises
+        ------
+        ConfigError
+            When no run is there to go on with, or it had other options.
+        """
+        digest = hashlib.sha256(self.options.encode()).hexdigest()
+        if not self.resume:
+            make_folder(self.target)
+            write_bytes(self.target / _NOTE, f"{digest}\n".encode())
+            return 0
+        try:
+            before = (self.target / _NOTE).read_text().strip()
+        except OSError:
+            raise ConfigError(
+                "there is no interrupted run to go on with", "leave out --resume, and name a new folder"
+            ) from None
+        if before != digest:
+            raise ConfigError(
+                "the interrupted run had other options, another input, key or version",
+                "give the same ones, or name a new folder",
+            )
+        return clear_leftovers(self.target, deep=True)
+
+    def end(self) -> None:
+        """Take the note away: the run is complete."""
+        try:
+            (self.target / _NOTE).unlink(missing_ok=True)
+        except OSError:
+            raise OutputError("the note of the run cannot be removed", f"remove {_NOTE} from the output") from None
+
+
+def make_skip(
+    target: Path, format: Format, rename: Callable[[str], str], identify: Callable[[str], str]
+) -> Callable[[str, Document], bool]:
+    """Return what tells, for the name of a collection and a document of it, whether its result is there.
+
+    Parameters
+    ----------
+    target, format
+        What is written where.
+    rename : callable
+        Gives the name of a collection in a folder.
+    identify : callable
+        Gives the id of a written document.
+    """
+    there: dict[str, bool] = {}
+
+    def skip(group: str, document: Document) -> bool:
+        if isinstance(format, CollectionFormat):
+            if group not in there:
+                there[group] = bool(group) and (target / f"{rename(group)}{format.suffixes[0]}").is_file()
+            return there[group]
+        folder = target / rename(group) if group else target
+        stem = identify(document.id)
+        return all((folder / f"{stem}{suffix}").is_file() for suffix in (format.suffixes[0], *format.companions))
+
+    return skip
+
+
+def fingerprint(options: Mapping[str, object], digest: Callable[[bytes], str]) -> str:
+    """Return the options of a run as a text in which the files that they name are told by their content.
+
+    Parameters
+    ----------
+    options : mapping
+        Values by name; paths are read where they are files.
+    digest : callable
+        Makes a keyed digest: what the files hold may be guessed from a plain one.
+    """
+
+    def shown(value: object) -> str:
+        if isinstance(value, (list, tuple, set, frozenset)):
+            return "[" + ",".join(sorted(map(shown, value))) + "]"
+        if isinstance(value, (str, Path)) and value and len(str(value)) < 4096 and Path(value).is_file():
+            return digest(Path(value).read_bytes())
+        return repr(str(value) if isinstance(value, Path) else value)
+
+    return "\n".join(f"{name}={shown(value)}" for name, value in sorted(options.items()))

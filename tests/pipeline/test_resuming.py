@@ -1,0 +1,173 @@
+"""What failed can be found and run again, and an interrupted run goes on; names that fit nothing are refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from deid.cli.main import app
+from deid.errors import ConfigError
+from deid.io import scan
+from deid.io.atomic import atomic_files, clear_leftovers
+from deid.pipeline.resuming import list_line, select_files
+
+TEXT = "Seen by Dr. Alice Baker on 3 May 2019.\n"
+RULES = ("--model", "none", "--policy", "redact")
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    error = result.exception
+    return result.exit_code, result.output + (str(error) if error and not isinstance(error, SystemExit) else "")
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    path = tmp_path / "key"
+    path.write_text("ab" * 32)
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "in"
+    (folder / "sub").mkdir(parents=True)
+    for name in ("a", "b", "sub/c"):
+        (folder / f"{name}.txt").write_text(TEXT)
+    (folder / "bad.txt").write_bytes(b"\xff\xfe\x00bad")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [("scrub", RULES), ("tag", ("--model", "none")), ("tag", ("--model", "none", "--format", "brat"))],
+)
+def test_what_failed_is_listed_and_run_again(
+    command: str, options: tuple[str, ...], notes: Path, key: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    options = (*options, "--key-file", str(key)) if command == "scrub" else options
+    status, said = run(command, notes, out, *options)
+    assert status == 1
+    assert "OUT.failed" in said
+    listed = tmp_path / "out.failed"
+    assert listed.stat().st_mode & 0o777 == 0o600
+    assert listed.read_text() == f"{notes / 'bad.txt'}\n"
+    status, said = run(command, notes, out, *options)
+    assert (status != 0, "--resume" in said) == (True, True)
+
+    (notes / "bad.txt").write_text(TEXT)
+    status, said = run(command, notes, tmp_path / "more", *options, "--files-from", listed)
+    assert status == 0
+    assert "1 documents, 0 failed" in said
+    there = {p: p.stat().st_mtime_ns for p in out.rglob("*") if p.is_file() and not p.name.startswith(".")}
+    status, said = run(command, notes, out, *options, "--resume")
+    assert status == 0
+    assert "3 documents were there" in said
+    assert not listed.exists()
+    files = {p: p.stat().st_mtime_ns for p in out.rglob("*") if p.is_file()}
+    assert there.items() <= files.items()
+    anew = tmp_path / "anew"
+    assert run(command, notes, anew, *options)[0] == 0
+    assert {p.relative_to(out): p.read_bytes() for p in files} == {
+        p.relative_to(anew): p.read_bytes() for p in anew.rglob("*") if p.is_file()
+    }
+
+
+def test_another_run_does_not_go_on(notes: Path, key: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run("scrub", notes, out, *RULES, "--key-file", key)
+    for other in (("--policy", "tag"), ("--keep", "filename"), ("--encoding", "cp1252")):
+        status, said = run("scrub", notes, out, *RULES, *other, "--key-file", key, "--resume")
+        assert status != 0
+        assert "other options" in said
+    key.write_text("cd" * 32)
+    assert "other options" in run("scrub", notes, out, *RULES, "--key-file", key, "--resume")[1]
+    status, said = run("scrub", notes, tmp_path / "none", *RULES, "--key-file", key, "--resume")
+    assert status != 0
+    assert "no interrupted run" in said
+
+
+def test_records_are_run_again_by_their_ids(key: Path, tmp_path: Path) -> None:
+    records = [{"id": "a\tb", "text": TEXT}, {"id": "c\\n", "text": "\ud800"}, {"text": 5, "id": "d"}]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    source = scan(tmp_path / "in.jsonl")
+    lines = "".join(list_line(str(tmp_path / "in.jsonl"), r["id"]) + "\n" for r in records[:2])
+    (tmp_path / "list").write_text(lines)
+    assert [d.id for d in select_files(source, tmp_path / "list").documents() if hasattr(d, "text")] == ["a\tb", "c\\n"]
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=12), st.text(max_size=12))
+def test_a_line_of_the_list_holds_any_name(path: str, identifier: str) -> None:
+    from deid.pipeline.resuming import _unescape
+
+    line = list_line(path, identifier)
+    assert not re.search("[\n\r]", line)
+    assert tuple(map(_unescape, line.split("\t"))) == (path, identifier)
+
+
+@pytest.mark.parametrize("content", ["", "nowhere.txt\n", "a.txt\tid\n"])
+def test_a_list_that_fits_nothing_is_refused(content: str, notes: Path, tmp_path: Path) -> None:
+    (tmp_path / "list").write_text(content)
+    with pytest.raises(ConfigError):
+        select_files(scan(notes), tmp_path / "list")
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (("--keep", "wrad"), "did you mean 'ward'"),
+        (("--patient-field", "patientid"), "did you mean 'patient_id'"),
+        (("--date-field", "x"), "fields: 'ward', 'patient_id'"),
+        (("--patients", "other.csv"), "no document of IN"),
+    ],
+)
+def test_names_that_fit_no_document_are_refused(
+    options: tuple[str, str], hint: str, key: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.jsonl").write_text(json.dumps({"id": "a", "text": TEXT, "ward": "W", "patient_id": "p"}) + "\n")
+    Path("other.csv").write_text("document,patient\nz,p\n")
+    status, said = run("scrub", "in.jsonl", "out.jsonl", *RULES, "--key-file", key, *options)
+    assert status != 0
+    assert hint in said
+    assert not Path("out.jsonl").exists()
+
+
+def test_documents_of_the_table_that_are_not_there_are_counted(notes: Path, key: Path, tmp_path: Path) -> None:
+    (notes / "bad.txt").unlink()
+    (tmp_path / "p.csv").write_text("document,patient\na.txt,p\nsub/c,q\nz,r\nzz.txt,r\n")
+    said = run("scrub", notes, tmp_path / "out", *RULES, "--key-file", key, "--patients", tmp_path / "p.csv")[1]
+    assert "2 documents of the table of patients are not in IN" in said
+
+
+def test_part_files_of_killed_processes_are_removed_and_those_of_living_ones_are_not(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from deid.io.atomic import atomic_files\n"
+        "with atomic_files([Path(sys.argv[1])]) as (s,):\n    s.write(b'x'); s.flush(); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "f")], check=False)
+    assert len(list(tmp_path.iterdir())) == 1
+    with atomic_files([tmp_path / "g"]) as (stream,):
+        stream.write(b"y")
+        stream.flush()
+        assert clear_leftovers(tmp_path) == 1
+    assert os.listdir(tmp_path) == ["g"]  # noqa: PTH208
+    assert (tmp_path / "g").read_bytes() == b"y"
+
+
+def test_a_run_tells_what_it_removed(notes: Path, key: Path, tmp_path: Path) -> None:
+    (tmp_path / ".deid-part-xyz").write_bytes(b"of a killed run")
+    said = run("scrub", notes, tmp_path / "out", *RULES, "--key-file", key)[1]
+    assert "1 hidden part files that a killed run had left were removed" in said
+    assert not (tmp_path / ".deid-part-xyz").exists()
