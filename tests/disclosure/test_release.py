@@ -124,9 +124,7 @@ def test_identifiers_persons_and_the_order_of_rows_do_not_leave() -> None:
     other = Microdata(frame.iloc[shuffled].reset_index(drop=True), data.roles, data.hierarchies, "person")
     assert len(anonymize(other, Requirements(k=5)).table()) == 80
     keys = [release.recoded.codes(name).codes for name in release.table().columns]
-    assert (
-        release.table()["disease"].tolist() == release.recoded.frame["disease"].iloc[np.lexsort(keys[::-1])].tolist()
-    )
+    assert release.table()["disease"].tolist() == release.recoded.frame["disease"].iloc[np.lexsort(keys[::-1])].tolist()
 
 
 def test_notes_of_one_person_do_not_make_a_crowd() -> None:
