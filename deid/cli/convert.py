@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from deid.cli.common import Summary, SummaryJson, progress
+from deid.cli.source_options import Encoding, read_options
 
 __all__ = ["register"]
 
@@ -22,7 +23,8 @@ def _convert(
     from_format: Annotated[
         str | None, typer.Option("--from", metavar="F", help="Format of IN; told by suffix and content if not given.")
     ] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of IN, such as cp1252. OUT is written in UTF-8.")] = "utf-8",
+    encoding: Encoding = "utf-8",
+    output_encoding: Annotated[str, typer.Option(metavar="NAME", help="Encoding of OUT.")] = "utf-8",
     map_to: Annotated[
         str | None,
         typer.Option("--map", metavar="SET", help="Map the labels to this label set; the losses are told."),
@@ -54,13 +56,10 @@ def _convert(
 
     Example: deid convert corpus/xml corpus.jsonl --format jsonl
     """
-    from deid.io import Options
     from deid.io.conversion import convert
 
     summary = Summary("convert")
-    options = Options(
-        encoding=encoding, any_label=any_label, text_field=text_field, id_field=id_field, spans_field=spans_field
-    )
+    options = read_options(encoding, any_label, text_field, id_field, spans_field, output_encoding)
     done = convert(
         source,
         target,

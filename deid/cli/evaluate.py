@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deid.cli.common import Summary, SummaryJson, progress
+from deid.cli.source_options import Encoding
 from deid.cli.tables import print_sections, write_json
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ _Seed = Annotated[int, typer.Option(metavar="N", help="Seed of all draws.")]
 _Format = Annotated[
     str | None, typer.Option("--format", metavar="NAME", help="Format of all inputs; told by itself when left out.")
 ]
-_Encoding = Annotated[str, typer.Option(help="Encoding of the inputs.")]
 _AnyLabel = Annotated[bool, typer.Option("--any-label", help="Accept labels outside the format's label set.")]
 
 
@@ -62,7 +62,7 @@ def _evaluate(
     resamples: _Resamples = 1000,
     seed: _Seed = 0,
     format_name: _Format = None,
-    encoding: _Encoding = "utf-8",
+    encoding: Encoding = "utf-8",
     any_label: _AnyLabel = False,
     summary_json: SummaryJson = None,
 ) -> None:
@@ -123,7 +123,7 @@ def _compare(
     ] = 10_000,
     seed: _Seed = 0,
     format_name: _Format = None,
-    encoding: _Encoding = "utf-8",
+    encoding: Encoding = "utf-8",
     any_label: _AnyLabel = False,
     summary_json: SummaryJson = None,
 ) -> None:

@@ -27,6 +27,7 @@ from deid.cli.source_options import (
     KnownTable,
     Language,
     Model,
+    OutputEncoding,
     PatientField,
     PatientTable,
     PolicyName,
@@ -97,6 +98,7 @@ def _filter(
     accept: Accept = None,
     as_of: AsOf = None,
     encoding: Encoding = "utf-8",
+    output_encoding: OutputEncoding = "",
     jobs: Jobs = 1,
     dead_letters: Annotated[
         Path | None,
@@ -144,6 +146,7 @@ def _filter(
         recipe,
         known_field,
         encoding,
+        output_encoding,
         max_record,
         timeout,
         add_id=journal is not None and not files,
@@ -190,6 +193,7 @@ def _watch(
     accept: Accept = None,
     as_of: AsOf = None,
     encoding: Encoding = "utf-8",
+    output_encoding: OutputEncoding = "",
     jobs: Jobs = 1,
     poll: Annotated[float, typer.Option(metavar="S", help="Seconds between looks at the inbox.")] = 1.0,
     settle: Annotated[
@@ -225,7 +229,9 @@ def _watch(
         key, policy, accept, model, rules, bias, language, patients, patient_field, known, known_column, known_field,
         deny, allow, keep, date_field, as_of,
     )  # fmt: skip
-    shape = _shape(format, delimiter, text_field, id_field, recipe, known_field, encoding, max_record, timeout)
+    shape = _shape(
+        format, delimiter, text_field, id_field, recipe, known_field, encoding, output_encoding, max_record, timeout
+    )
     totals = Totals()
     failed = 0
     with ExitStack() as stack:
@@ -302,6 +308,7 @@ def _shape(
     recipe: PipelineRecipe,
     known_field: list[str] | None,
     encoding: str,
+    output_encoding: str,
     max_record: str,
     timeout: float | None,
     *,
@@ -322,15 +329,24 @@ def _shape(
     fields |= {text.rpartition("=")[0] or text for text in known_field or ()}
     if content == "text" and (text_field or id_field or fields - {"filename"}):
         raise ConfigError(f"records of --format {format} have no fields", "use --format ndjson")
-    if content == "json" and encoding.lower().replace("-", "") != "utf8":
-        raise ConfigError("JSON is UTF-8", "leave out --encoding")
+    if content == "json" and {n.lower().replace("-", "") for n in (encoding, output_encoding) if n} != {"utf8"}:
+        raise ConfigError("JSON is UTF-8", "leave out --encoding and --output-encoding")
     framing: Framing
     if format.startswith("length-prefixed"):
         framing = Prefixed()
     else:
         framing = whole() if format == "whole" else delimited("line" if delimiter is None else delimiter)
     return Shape(
-        framing, content, text_field, id_field, frozenset(fields), add_id, encoding, _size(max_record), timeout
+        framing,
+        content,
+        text_field,
+        id_field,
+        frozenset(fields),
+        add_id,
+        encoding,
+        output_encoding,
+        _size(max_record),
+        timeout,
     )
 
 

@@ -21,6 +21,7 @@ from deid.cli.source_options import (
     KnownColumn,
     KnownField,
     KnownTable,
+    OutputEncoding,
     PatientField,
     PatientPattern,
     PatientTable,
@@ -75,6 +76,7 @@ def _generalize(
     jobs: Jobs = 1,
     format: InFormat = None,
     encoding: Encoding = "utf-8",
+    output_encoding: OutputEncoding = "",
     any_label: AnyLabel = False,
     text_field: TextField = None,
     id_field: IdField = None,
@@ -102,7 +104,7 @@ def _generalize(
 
     summary = Summary("generalize")
     kept = frozenset(keep or ())
-    found = scan(source, format, read_options(encoding, any_label, text_field, id_field, spans_field))
+    found = scan(source, format, read_options(encoding, any_label, text_field, id_field, spans_field, output_encoding))
     check_target(summary, found, source, target, found.format, resume=False)
     generalizer = make_generalizer(
         t, objective=objective, alpha=alpha, search=search, ontologies=ontology or SHIPPED, every_word=every_word

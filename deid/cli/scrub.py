@@ -33,6 +33,7 @@ from deid.cli.source_options import (
     KnownTable,
     Language,
     Model,
+    OutputEncoding,
     PatientField,
     PatientPattern,
     PatientTable,
@@ -98,6 +99,7 @@ def _scrub(
     jobs: Jobs = 1,
     format: InFormat = None,
     encoding: Encoding = "utf-8",
+    output_encoding: OutputEncoding = "",
     any_label: AnyLabel = False,
     text_field: TextField = None,
     id_field: IdField = None,
@@ -143,7 +145,8 @@ def _scrub(
         raise ConfigError("OUT is missing", "name a new file or folder, or look first with --preview")
     kept = frozenset(keep or ())
     found = listed_source(
-        scan(source, format, read_options(encoding, any_label, text_field, id_field, spans_field)), files_from
+        scan(source, format, read_options(encoding, any_label, text_field, id_field, spans_field, output_encoding)),
+        files_from,
     )
     summary, workers = Summary("scrub"), job_count(jobs)
     if target is not None:
@@ -326,6 +329,7 @@ def _tag(
     ] = None,
     jobs: Jobs = 1,
     encoding: Encoding = "utf-8",
+    output_encoding: OutputEncoding = "",
     any_label: AnyLabel = False,
     text_field: TextField = None,
     id_field: IdField = None,
@@ -349,7 +353,8 @@ def _tag(
     from deid.pipeline import build_recognizer, tag_files
 
     found = listed_source(
-        scan(source, from_format, read_options(encoding, any_label, text_field, id_field, None)), files_from
+        scan(source, from_format, read_options(encoding, any_label, text_field, id_field, None, output_encoding)),
+        files_from,
     )
     site = site_lists(deny, allow)
     people = read_people(patients, patient_field, patient_pattern, known, known_column, known_field)

@@ -70,7 +70,16 @@ __all__ = [
 ]
 
 In = Annotated[Path, typer.Argument(metavar="IN", help="File or folder of any readable format.")]
-Encoding = Annotated[str, typer.Option(help="Encoding of text files, such as cp1252.")]
+Encoding = Annotated[
+    str,
+    typer.Option(
+        metavar="NAMES",
+        help="Encoding of text files, such as cp1252; utf-8,cp1252: each file in the first that it fits.",
+    ),
+]
+OutputEncoding = Annotated[
+    str, typer.Option(metavar="NAME", help="Encoding of OUT; by default (the first of) --encoding.")
+]
 AnyLabel = Annotated[bool, typer.Option("--any-label", help="Accept labels outside the format's label sets.")]
 TextField = Annotated[str | None, typer.Option("--text-field", metavar="NAME", help="Column or field of the text.")]
 IdField = Annotated[str | None, typer.Option("--id-field", metavar="NAME", help="Column or field of the id.")]
@@ -185,13 +194,23 @@ KeyFile = Annotated[
 
 
 def read_options(
-    encoding: str, any_label: bool, text_field: str | None, id_field: str | None, spans_field: str | None
+    encoding: str,
+    any_label: bool,
+    text_field: str | None,
+    id_field: str | None,
+    spans_field: str | None,
+    output_encoding: str = "",
 ) -> Options:
     """Return the options for `deid.io.scan`."""
     from deid.io import Options
 
     return Options(
-        encoding=encoding, any_label=any_label, text_field=text_field, id_field=id_field, spans_field=spans_field
+        encoding=encoding,
+        any_label=any_label,
+        text_field=text_field,
+        id_field=id_field,
+        spans_field=spans_field,
+        output_encoding=output_encoding,
     )
 
 

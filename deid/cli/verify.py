@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from deid.cli.source_options import (
     In,
     KeyFile,
     Model,
+    OutputEncoding,
     SpansField,
     TextField,
     existing_key,
@@ -44,6 +46,7 @@ def _verify(
         str | None, typer.Option(metavar="F", help="Format of both; told by content if not given.")
     ] = None,
     encoding: Encoding = "utf-8",
+    output_encoding: OutputEncoding = "",
     text_field: TextField = None,
     id_field: IdField = None,
     spans_field: SpansField = None,
@@ -64,7 +67,8 @@ def _verify(
     from deid.replacement.policy import DEFAULT_POLICY, load_policy
 
     options = read_options(encoding, True, text_field, id_field, spans_field)
-    ours, theirs = scan(source, format, options), scan(scrubbed, format, options)
+    written = replace(options, encoding=output_encoding or encoding)
+    ours, theirs = scan(source, format, options), scan(scrubbed, format, written)
     summary = Summary("verify", notes=ours.remarks())
     result = verify_files(
         ours,

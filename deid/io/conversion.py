@@ -59,7 +59,7 @@ def convert(
     format, from_format : str
         Names of formats; the second is sniffed when not given.
     options : Options, optional
-        How to read; ``any_label`` is for writing too.
+        How to read; ``any_label`` is for writing too, and ``output_encoding`` (empty: UTF-8) for writing alone.
     map_to : str, optional
         Label set to map the labels to. Without it they are mapped only where the target format is closed to some.
     map_from : str, optional
@@ -83,7 +83,11 @@ def convert(
     mapping = _mapping(source, target, options, map_to, map_from, result)
     same = source.format.name == target.name
     for place, part, single in _parts(source, target, out_path):
-        writing = replace(part.layout() if same else Options(any_label=options.any_label), encoding="utf-8")
+        writing = replace(
+            part.layout() if same else Options(any_label=options.any_label),
+            encoding="utf-8",
+            output_encoding=options.output_encoding,
+        )
         done = result.documents + len(result.failures)
         with open_writer(place, target.name, writing, single=single) as writer:
             for item in watch(part.documents(done + 1)):

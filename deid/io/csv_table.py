@@ -15,8 +15,8 @@ from io import TextIOWrapper
 from typing import Any, BinaryIO
 
 from deid.document import Document
-from deid.errors import DeidError, FormatError, OutputError
-from deid.io.encoding import TextSink, encode, is_binary, misfit, strip_mark, text_view
+from deid.errors import DeidError, EncodingError, FormatError, OutputError
+from deid.io.encoding import TextSink, check_misread, encode, is_binary, misfit, settle, strip_mark, text_view
 from deid.io.fields import Columns, TableFields, find_columns
 from deid.io.formats import CollectionFormat, Options, Streams
 from deid.io.span_checks import check_label, check_offsets
@@ -76,13 +76,14 @@ def _rows(stream: BinaryIO, options: Options) -> Iterator[tuple[str, list[str] |
         raise FormatError("the file is empty", "a table needs at least a header")
     if kind := is_binary(head):
         raise FormatError(f"this is no CSV but {kind}", "name the right format with --format (or --from)")
+    encoding = settle(stream, options.encoding)
     csv.field_size_limit(sys.maxsize)  # a note may be longer than the 128 KiB that the module allows
     # undecodable bytes become lone surrogates, which no encoding yields otherwise: so the row that has them is known
-    with text_view(stream, options.encoding, "", "surrogateescape") as text:
+    with text_view(stream, encoding, "", "surrogateescape") as text:
         try:
-            yield from _parsed(text, options)
+            yield from _parsed(text, replace(options, encoding=encoding))
         except UnicodeError:
-            raise misfit(head, options.encoding, "beginning") from None
+            raise misfit(head, encoding, "beginning") from None
 
 
 def _parsed(text: TextIOWrapper, options: Options) -> Iterator[tuple[str, list[str] | DeidError]]:
@@ -131,6 +132,11 @@ def _check_bytes(row: list[str], encoding: str, position: str) -> list[str] | De
             cell.encode("utf-8")
         except UnicodeEncodeError:
             return misfit(cell.encode(encoding, "surrogateescape"), encoding, position)
+        if encoding != "utf-8" and not cell.isascii() and "A".encode(encoding) == b"A":
+            try:
+                check_misread(cell.encode(encoding), encoding)
+            except EncodingError as error:
+                return EncodingError(error.what, error.hint, position=position)
     return row
 
 
@@ -141,7 +147,8 @@ def layout(streams: Streams, options: Options) -> Options:
         raise header
     columns = find_columns(header, options)
     streams[_SUFFIX].seek(0)
-    first = strip_mark(streams[_SUFFIX].readline().decode(options.encoding, "replace"))
+    encoding = settle(streams[_SUFFIX], options.encoding)
+    first = strip_mark(streams[_SUFFIX].readline().decode(encoding, "replace"))
     return replace(columns.fill(options), columns=tuple(header), delimiter=options.delimiter or _delimiter(first))
 
 

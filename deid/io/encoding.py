@@ -1,6 +1,8 @@
 """Bytes to text and back, exactly, and never by guessing.
 
-Text that does not fit the stated encoding is refused with the names of the encodings that it would fit. Content that
+Text that does not fit the stated encoding is refused with the names of the encodings that it would fit. So is UTF-8
+that is read as another encoding: nearly any bytes are text in cp1252, and a name that is read wrongly is not found.
+Where several encodings are named (``utf-8,cp1252``), each file is read in the first of them that it fits. Content that
 is no text at all (a known binary signature, or many control characters) is refused as well, in both directions, so
 that what is written can be read again.
 """
@@ -9,8 +11,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from io import TextIOWrapper
 from typing import BinaryIO
 
@@ -19,13 +22,17 @@ from deid.errors import ConfigError, DeidError, EncodingError, FormatError, Outp
 __all__ = [
     "TextSink",
     "check_encoding",
+    "check_encodings",
+    "check_misread",
     "decode",
     "encode",
     "is_binary",
     "lines",
+    "looks_misread",
     "looks_textual",
     "misfit",
     "refuse_binary",
+    "settle",
     "strip_mark",
     "text_view",
     "would_fit",
@@ -68,6 +75,20 @@ _C1 = re.compile("[\x80-\x84\x86-\x9f]")
 _CONTROL_CODES = bytes((*range(9), *range(0x0E, 0x20), 0x7F))
 _FEW = 8  # a handful of control characters is never called binary, however short the text
 _CANDIDATES = ("utf-8", "utf-16", "utf-32", "cp1252", "latin-1", "iso8859-15")
+_MULTIBYTE = re.compile(b"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+"""What UTF-8 makes of a character outside ASCII."""
+_OUTSIDE_ASCII = bytes(range(0x80, 0x100))
+_SURE_BYTES = 8
+"""So many bytes of such characters are no accident, even where others are not UTF-8."""
+_MOST_ASCII = 4
+"""Where fewer than one byte in so many is none of ASCII, bytes without a NUL are no UTF-16 and no EBCDIC."""
+_MISREAD_AS = ("cp1252", "latin-1", "mac-roman")
+_INSIDE_WORD = re.compile(
+    "[A-Za-z][\u00c3-\u00c5][\u0080-\u00bf\u0152-\u0192\u02c6\u02dc\u2013-\u203a\u20ac\u2122][A-Za-z]"
+)
+"""What UTF-8 that was read as cp1252 makes of a Latin letter inside a word."""
+_BLOCK = 1 << 20
+_OUTPUT_HINT = "write in utf-8 (--output-encoding utf-8)"
 _NOT_FOR_NOTES = frozenset({"unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined", "utf-7"})
 
 
@@ -89,6 +110,123 @@ def check_encoding(name: str) -> str:
     return info.name
 
 
+def check_encodings(names: str) -> str:
+    """Return the canonical names of one or several encodings, with commas between.
+
+    Raises
+    ------
+    ConfigError
+        When Python knows no text encoding of one of the names.
+    """
+    return ",".join(dict.fromkeys(check_encoding(name.strip()) for name in names.split(",")))
+
+
+@dataclass(slots=True)
+class _Bytes:
+    """What tells UTF-8 from other encodings, of bytes that come piece by piece."""
+
+    size: int = 0
+    nul: bool = False
+    outside: int = 0
+    """Bytes outside ASCII."""
+    inside: int = 0
+    """Those that lie in what UTF-8 makes of a character."""
+
+    def add(self, data: bytes) -> None:
+        """Take a piece that cuts no character of UTF-8."""
+        self.nul |= b"\0" in data
+        self.size += len(data)
+        if data.isascii():
+            return
+        self.outside += len(data) - len(data.translate(None, _OUTSIDE_ASCII))
+        self.inside += sum(map(len, _MULTIBYTE.findall(data)))
+
+    def misread_as(self, encoding: str) -> bool:
+        """Tell whether this is UTF-8 that the encoding would take for something else."""
+        if encoding.startswith("utf-8") or not self.size:
+            return False
+        if "A".encode(encoding) != b"A":
+            # UTF-16 and its like, EBCDIC: nearly any bytes are text in it, ASCII too
+            return not self.nul and (self.inside == self.outside or self.outside * _MOST_ASCII < self.size)
+        return self.outside > 0 and (
+            self.inside == self.outside or (self.inside >= _SURE_BYTES and 2 * self.inside >= self.outside)
+        )
+
+
+def check_misread(data: bytes, encoding: str) -> None:
+    """Raise where bytes are UTF-8 beyond ASCII, and would be read as another encoding.
+
+    Raises
+    ------
+    EncodingError
+    """
+    seen = _Bytes()
+    if not encoding.startswith("utf-8"):
+        seen.add(data)
+    if seen.misread_as(encoding):
+        found = _MULTIBYTE.search(data)
+        raise _misread(encoding, f"byte {found.start() if found else 0}")
+
+
+def _misread(encoding: str, position: str) -> EncodingError:
+    return EncodingError(
+        f"the text is UTF-8 or ASCII, and would be misread as {encoding}",
+        f"--encoding utf-8,{encoding} reads each file in the first that it fits; repair a file that mixes them",
+        position=position,
+    )
+
+
+def looks_misread(text: str) -> bool:
+    """Tell whether a text looks like UTF-8 that was read as another encoding: *JosÃ© MÃ¼ller*."""
+    if text.isascii():
+        return False
+    if _INSIDE_WORD.search(text):
+        return True
+    for encoding in _MISREAD_AS:
+        seen = _Bytes()
+        seen.add(text.encode(encoding, "replace"))
+        if seen.misread_as(encoding):
+            return True
+    return False
+
+
+def settle(stream: BinaryIO, encodings: str) -> str:
+    """Return the encoding of a file: of those that are named, with commas between, the first that it fits.
+
+    The stream is read once where it may be anything but UTF-8, and is at its start afterwards.
+
+    Raises
+    ------
+    EncodingError
+        The file is UTF-8 and that is not among them, or it fits none of several. (Where one is named, what does not fit
+        is told by the reader, which knows the record.)
+    """
+    if encodings == "utf-8":
+        return encodings
+    names = encodings.split(",")
+    decoders = {name: codecs.getincrementaldecoder(name)() for name in names}
+    seen = _Bytes()
+    while block := stream.read(_BLOCK):
+        block += stream.readline()  # up to a line's end, so that no character is cut
+        seen.add(block)
+        for name in list(decoders):
+            try:
+                decoders[name].decode(block)
+            except UnicodeError:
+                del decoders[name]
+    stream.seek(0)
+    misread = [name for name in names if seen.misread_as(name)]
+    if fitting := [name for name in names if name not in misread and (name in decoders or len(names) == 1)]:
+        return fitting[0]
+    raise _misread(misread[0], "beginning") if misread else _unfit(names)
+
+
+def _unfit(names: Sequence[str]) -> EncodingError:
+    return EncodingError(
+        f"the text is none of {', '.join(names)}", "add its encoding to those of --encoding, or repair the file"
+    )
+
+
 def decode(data: bytes, encoding: str, *, whole: bool = True) -> str:
     """Decode text; a BOM stays character 0, line ends stay as they are.
 
@@ -96,7 +234,7 @@ def decode(data: bytes, encoding: str, *, whole: bool = True) -> str:
     ----------
     data : bytes
     encoding : str
-        As `check_encoding` returns it.
+        As `check_encodings` returns it: of several, the first that the bytes fit.
     whole : bool
         Whether this is a whole file, which is then checked for being binary.
 
@@ -105,10 +243,17 @@ def decode(data: bytes, encoding: str, *, whole: bool = True) -> str:
     FormatError
         Binary content.
     EncodingError
-        Bytes that are not text in this encoding; the hint names those that they would fit.
+        Bytes that are not text in this encoding, or UTF-8 in place of it; the hint names those that they would fit.
     """
     if whole:
         refuse_binary(data)
+    if "," in encoding:
+        names = encoding.split(",")
+        for name in names:
+            with suppress(EncodingError):
+                return decode(data, name, whole=whole)
+        raise _unfit(names)
+    check_misread(data, encoding)
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -145,7 +290,7 @@ def encode(text: str, encoding: str, *, whole: bool = True) -> bytes:
             f"{kind} cannot be expressed in {encoding}",
             "write JSONL, which can carry every character, or repair the text"
             if kind.endswith("surrogate")
-            else "write in utf-8",
+            else _OUTPUT_HINT,
             position=f"offset {error.start}",
         ) from None
     if not encoding.startswith("utf"):
@@ -154,14 +299,14 @@ def encode(text: str, encoding: str, *, whole: bool = True) -> bytes:
         except UnicodeError:
             exact = False
         if not exact:
-            raise OutputError(f"the text does not survive {encoding}", "write in utf-8", position="offset 0")
+            raise OutputError(f"the text does not survive {encoding}", _OUTPUT_HINT, position="offset 0")
     if whole:
         try:
             decode(data, encoding)
         except DeidError:
             raise OutputError(
-                "the text would be taken for binary data when read again",
-                "it begins like a binary file or consists of control characters; write JSONL instead",
+                "the text would be taken for something else when read again",
+                "it looks like a binary file or like another encoding; write JSONL, or --output-encoding utf-8",
                 position="offset 0",
             ) from None
     return data
@@ -210,7 +355,8 @@ def misfit(data: bytes, encoding: str, position: str) -> EncodingError:
     """Return the error for bytes that are not text in ``encoding``; its hint names the encodings that would fit."""
     fitting = [name for name in would_fit(data) if codecs.lookup(name).name != encoding]
     hint = (
-        f"would fit: {', '.join(fitting)}; name the right one with --encoding"
+        f"would fit: {', '.join(fitting)}; name the right one with --encoding, or where only some files are not "
+        f"{encoding} both in order: --encoding {encoding},{fitting[0]}"
         if fitting
         else "no common encoding fits; the file may be damaged or binary"
     )
@@ -234,7 +380,7 @@ class TextSink:
         try:
             self._text.write(text)
         except UnicodeEncodeError:
-            raise OutputError(f"a character cannot be expressed in {self._encoding}", "write in utf-8") from None
+            raise OutputError(f"a character cannot be expressed in {self._encoding}", _OUTPUT_HINT) from None
 
     def close(self) -> None:
         """Flush, and leave the stream open."""
@@ -255,8 +401,10 @@ def text_view(stream: BinaryIO, encoding: str, newline: str, errors: str = "stri
 def lines(stream: BinaryIO, encoding: str) -> Iterator[tuple[int, str | EncodingError]]:
     """Yield numbered lines, line ends included; a line of wrong bytes gives an error in its place.
 
-    Lines end at LF only, as JSON Lines and the PhysioNet files have it, so CR and other separators stay text.
+    Lines end at LF only, as JSON Lines and the PhysioNet files have it, so CR and other separators stay text. Of
+    several encodings the one that the whole file fits is taken (`settle`).
     """
+    encoding = settle(stream, encoding)
     if "\n".encode(encoding) != b"\n" or encoding == "utf-8-sig":
         # LF is more than one byte here, so lines cannot be cut before decoding, and one error ends the file
         number = 0
@@ -272,7 +420,10 @@ def lines(stream: BinaryIO, encoding: str) -> Iterator[tuple[int, str | Encoding
         return
     for number, raw in enumerate(stream, 1):
         try:
+            check_misread(raw, encoding)
             yield number, raw.decode(encoding)
+        except EncodingError as error:
+            yield number, EncodingError(error.what, error.hint, position=f"line {number}")
         except UnicodeError:
             yield number, misfit(raw, encoding, f"line {number}")
 

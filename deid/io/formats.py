@@ -27,7 +27,8 @@ class Options:
     """What a user can say about how files are read and written."""
 
     encoding: str = "utf-8"
-    """Encoding of text files; XML files follow their own declaration unless this differs from UTF-8."""
+    """Encoding of text files, or several with commas between, tried in this order for each file; XML files follow their
+    own declaration unless this differs from UTF-8."""
     any_label: bool = False
     """Accept labels outside the label sets of a closed format."""
     text_field: str | None = field(default=None, repr=False)
@@ -40,6 +41,8 @@ class Options:
     """Separator of a CSV file; None: the one that its header has, a comma when writing."""
     columns: tuple[str, ...] = field(default=(), repr=False)
     """Order of all columns or fields when writing; those that a document lacks are left out."""
+    output_encoding: str = ""
+    """Encoding when writing; empty: the first that is named for reading."""
 
 
 class Sink(Protocol):

@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from typing import Any, BinaryIO
 
 from deid.errors import DeidError, EncodingError, FormatError, OutputError
-from deid.io.encoding import is_binary, lines, strip_mark, text_view
+from deid.io.encoding import is_binary, lines, settle, strip_mark, text_view
 
 __all__ = ["dump", "first_record", "parse_record", "records"]
 
@@ -34,6 +34,7 @@ def records(stream: BinaryIO, encoding: str) -> Iterator[tuple[str, dict[str, An
         raise FormatError("the file is empty", "a JSON Lines file holds one object a line")
     if kind := is_binary(head):
         raise FormatError(f"this is no JSON but {kind}", "name the right format with --format (or --from)")
+    encoding = settle(stream, encoding)
     beginning = strip_mark(head.decode(encoding, errors="ignore")).lstrip(_SPACE)
     if beginning.startswith("["):
         yield from _array(stream, encoding)

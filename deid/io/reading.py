@@ -12,7 +12,7 @@ from typing import BinaryIO
 from deid.document import Document, Failure
 from deid.errors import ConfigError, DeidError, DuplicateError, FormatError, InputError
 from deid.io.atomic import os_reason
-from deid.io.encoding import check_encoding, refuse_binary
+from deid.io.encoding import check_encodings, refuse_binary
 from deid.io.folder import list_files, skipped_suffix, split_suffix
 from deid.io.formats import CollectionFormat, DocumentFormat, Format, Options
 from deid.io.sniffing import sniff_file, sniff_names
@@ -139,7 +139,7 @@ def open_source(path: Path, format_name: str | None, formats: Mapping[str, Forma
     InputError
         The path does not exist, or its format cannot be told.
     """
-    options = replace(options, encoding=check_encoding(options.encoding))
+    options = replace(options, encoding=check_encodings(options.encoding))
     named = get_format(format_name, formats) if format_name else None
     if not path.exists():
         raise InputError("the input does not exist", "check the path", str(path))

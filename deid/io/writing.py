@@ -70,7 +70,7 @@ def make_writer(path: Path, format: Format, options: Options, *, private: bool, 
     A place is a file when its name ends in a suffix of the format, and a folder otherwise, unless ``single`` says
     which.
     """
-    options = replace(options, encoding=check_encoding(options.encoding))
+    options = replace(options, encoding=check_encoding(options.output_encoding or options.encoding.partition(",")[0]))
     if single is None:
         single = path.suffix.lower() in format.suffixes and not path.is_dir()
     if path.suffix.lower() == ".tsv" and options.delimiter is None:

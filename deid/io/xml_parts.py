@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from xml.parsers import expat
 
 from deid.errors import ConfigError, DeidError, EncodingError, FormatError, OutputError
-from deid.io.encoding import check_encoding, decode, is_binary, strip_mark
+from deid.io.encoding import check_encoding, check_misread, decode, is_binary, settle, strip_mark
 
 __all__ = [
     "attribute",
@@ -32,10 +32,14 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _DECLARED = re.compile(rb"""^\s*<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']""")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _CHUNK = 1 << 16
+_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF8)
 
 
 def encoding_of(head: bytes, encoding: str) -> str:
-    """Return the encoding of an XML file: what the user says, else its BOM, else its declaration, else UTF-8."""
+    """Return the encoding of an XML file: what the user says, else its BOM, else its declaration, else UTF-8.
+
+    Where the user names several, the file's own word is one of them.
+    """
     if encoding != "utf-8":
         return encoding
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -58,7 +62,11 @@ def chunks(stream: BinaryIO, encoding: str) -> Iterator[str]:
         raise FormatError("the file is empty", "an XML file needs at least a root element")
     if kind := is_binary(data):
         raise FormatError(f"this is no XML but {kind}", "name the right format with --format (or --from)")
-    name = encoding_of(data, encoding)
+    if "," in encoding and not data.startswith(_MARKS) and not _DECLARED.match(data):
+        stream.seek(0)
+        encoding = settle(stream, encoding)
+        stream.seek(len(data))
+    name = encoding_of(data, "utf-8" if "," in encoding else encoding)
     decoder = codecs.getincrementaldecoder(name)()
     done = 0
     first = True
@@ -70,6 +78,7 @@ def chunks(stream: BinaryIO, encoding: str) -> Iterator[str]:
             raise _wrong_bytes(data + following, name, done + error.start) from None
         except UnicodeError:
             raise _wrong_bytes(data + following, name, done) from None
+        check_misread(data, name)
         yield strip_mark(text) if first else text
         first = False
         done += len(data)

@@ -20,6 +20,7 @@ from deid.dictionaries import load_dictionary
 from deid.document import Document, Failure, Span
 from deid.errors import DeidError, ModelError, OutputError
 from deid.io import CollectionFormat, Source
+from deid.io.encoding import looks_misread
 from deid.keys import Key
 from deid.phi import CATEGORIES, group
 from deid.pipeline.alignment import Stretch, align_by_annotations, align_by_detection, align_by_text
@@ -101,6 +102,12 @@ def verify_document(
             _look_again(original, stretches, detected, policy)
     for stretch in stretches:
         _check_stretch(original, scrubbed, stretch, policy)
+    if looks_misread(scrubbed.text):
+        raise OutputError(
+            "it holds UTF-8 that was read as another encoding, in which names are not found",
+            "do not pass it on; scrub the original in its encoding: --encoding utf-8,cp1252 tells file by file",
+            original.name,
+        )
     return stretches, how
 
 

@@ -36,6 +36,9 @@ class Fields:
     add_id: bool = False
     """Give records without an id a field ``id``."""
     encoding: str = "utf-8"
+    """Of records of plain text; of several, with commas between, each record's is the first that it fits."""
+    output_encoding: str = ""
+    """Of what is written of these; empty: the first of the above."""
 
 
 Scrub = Callable[[bytes, int, Pipeline, Fields], tuple[bytes, Scrubbed]]
@@ -44,7 +47,7 @@ Scrub = Callable[[bytes, int, Pipeline, Fields], tuple[bytes, Scrubbed]]
 
 def _scrub_text(content: bytes, offset: int, pipeline: Pipeline, fields: Fields) -> tuple[bytes, Scrubbed]:
     scrubbed = pipeline(Document(_name(content, pipeline), decode(content, fields.encoding)))
-    return encode(scrubbed.document.text, fields.encoding), scrubbed
+    return encode(scrubbed.document.text, fields.output_encoding or fields.encoding.partition(",")[0]), scrubbed
 
 
 def _scrub_json(content: bytes, offset: int, pipeline: Pipeline, fields: Fields) -> tuple[bytes, Scrubbed]:

@@ -78,6 +78,7 @@ class Shape:
     """Further fields that the user named (`deid.streaming.records.Fields.named`)."""
     add_id: bool = False
     encoding: str = "utf-8"
+    output_encoding: str = ""
     max_record: int = 4 << 20
     """Bytes that a record may have."""
     timeout: float | None = None
@@ -94,20 +95,24 @@ class Shape:
             "add_id": self.add_id,
             "encoding": self.encoding,
             "max_record": self.max_record,
+            **({"output_encoding": self.output_encoding} if self.output_encoding else {}),
         }
 
     def fields(self) -> Fields:
         """Return what reads and writes the records' contents."""
-        from deid.io.encoding import check_encoding
+        from deid.io.encoding import check_encoding, check_encodings
         from deid.streaming.records import Fields
 
-        encoding = check_encoding(self.encoding)
+        encoding = check_encodings(self.encoding)
+        output = check_encoding(self.output_encoding) if self.output_encoding else ""
         printable = "".join(map(chr, range(128)))
-        if printable.encode(encoding) != printable.encode("ascii"):
+        if any(
+            printable.encode(name) != printable.encode("ascii") for name in [*encoding.split(","), output or "ascii"]
+        ):
             raise ConfigError(
                 "records cannot be told apart in this encoding", "convert the feed to UTF-8, with iconv or the like"
             )
-        return Fields(self.text_field, self.id_field, self.named_fields, self.add_id, encoding)
+        return Fields(self.text_field, self.id_field, self.named_fields, self.add_id, encoding, output)
 
 
 class Recipe(Protocol):
