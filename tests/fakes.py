@@ -35,7 +35,7 @@ class WordRecognizer:
         if "KILL" in text:
             os.kill(os.getpid(), signal.SIGKILL)
         if "SLOW" in text:
-            time.sleep(60)
+            time.sleep(3600)
         found = [
             Span(m.start(), m.end(), category, source="rule:word")
             for pattern, category in self.words

@@ -69,6 +69,7 @@ def decipher(text: str, lexicon: Lexicon) -> str:
 
     Examples
     --------
+    >>> from deid.detection.lexicon import load_lexicon
     >>> decipher("Dr. J0hnson, DOB O3/l4/2Ol9, B12 low, L5-S1", load_lexicon("en"))
     'Dr. Johnson, DOB 03/14/2019, B12 low, L5-S1'
     """

@@ -228,11 +228,11 @@ def test_a_pipe_hears_nothing_and_ctrl_c_leaves_no_torn_file(tmp_path: Path) -> 
     run_ = subprocess.Popen(
         command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True, env=dict(os.environ)
     )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while not list((tmp_path / "out").glob("*.txt")) and time.monotonic() < deadline:
         time.sleep(0.02)
     os.killpg(run_.pid, signal.SIGINT)
-    _, said = run_.communicate(timeout=20)
+    _, said = run_.communicate(timeout=300)
     assert run_.returncode == 130
     assert said == ""
     # a part file may be left by an interruption in the very moment of its making; it is hidden, so nobody reads it

@@ -97,7 +97,8 @@ def test_a_name_found_with_certainty_is_found_however_it_is_written() -> None:
     """Typed in haste, without capitals: one word, several, or all in capitals. Beside it ordinary words stay."""
     text = (
         "Attending: Dr. Mary Quimby.\n\nThe patient slept. Later the nurse told quimby about it and QUIMBY came.\n"
-        "All was talked over with mary quimby at noon, and with MARY QUIMBY.\nRose Young, RN saw a young rose; rose young agreed."
+        "All was talked over with mary quimby at noon, and with MARY QUIMBY.\n"
+        "Rose Young, RN saw a young rose; rose young agreed."
     )
     names = [word for word, _ in found(Ensemble((RULES,)), text)]
     assert names == ["Mary Quimby", "quimby", "QUIMBY", "mary quimby", "MARY QUIMBY", "Rose Young", "rose young"]

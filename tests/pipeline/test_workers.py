@@ -138,8 +138,8 @@ def test_no_worker_outlives_its_parent(sent: signal.Signals, tmp_path: Path) -> 
         os.killpg(parent.pid, sent)
     else:
         os.kill(parent.pid, sent)
-    assert parent.wait(10) != 0
-    gone = time.monotonic() + 10
+    assert parent.wait(300) != 0
+    gone = time.monotonic() + 300
     while any(_alive(pid) for pid in workers) and time.monotonic() < gone:
         time.sleep(0.05)
     assert not any(_alive(pid) for pid in workers)

@@ -359,7 +359,7 @@ def test_killed_writer_loses_nothing_that_it_had_recorded(vault: Vault, place: s
         done = int(writer.stdout.readline())
     writer.send_signal(signal.SIGKILL)
     rest = writer.stdout.read().split()
-    writer.wait(timeout=20)
+    writer.wait(timeout=300)
     writer.stdout.close()
     done = int(rest[-1]) if rest and int(rest[-1]) % 20 == 0 else done
     entries = vault.verify().entries - len(ALL)
@@ -388,7 +388,7 @@ with vault.Vault.open(sys.argv[1], Key(b"k" * 32)) as opened:
 @pytest.mark.parametrize(("moment", "valid", "refused"), [("before", KEY, OTHER), ("after", OTHER, KEY)])
 def test_killed_rotation_leaves_one_valid_key(vault: Vault, place: str, moment: str, valid: Key, refused: Key) -> None:
     with start(KILLED_ROTATION, place, moment) as process:
-        assert process.wait(timeout=60) == -signal.SIGKILL
+        assert process.wait(timeout=300) == -signal.SIGKILL
     with pytest.raises(ConfigError):
         Vault.open(place, refused)
     with Vault.open(place, valid) as again:

@@ -112,7 +112,7 @@ def test_metrics_of_a_running_filter(tmp_path: Path) -> None:
     process.stdin.close()
     process.stdout.read()
     process.stderr.read()
-    assert process.wait(20) == 0
+    assert process.wait(300) == 0
 
 
 def test_watch_takes_what_is_there(deid: Deid, tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_another_file_is_no_journal(tmp_path: Path) -> None:
 def cut_off(feeder: Feeder, folder: Path, *arguments: object, number: int = signal.SIGKILL) -> subprocess.Popen[bytes]:
     """Start a run, wait until a part is committed, and end it."""
     process = feeder(*arguments)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline and process.poll() is None:
         lines = (folder / "j").read_bytes().splitlines() if (folder / "j").exists() else []
         if len(lines) > 2:
@@ -220,7 +220,7 @@ def test_a_pipe_is_at_least_once_and_duplicates_can_be_told(feeder: Feeder, run:
         assert process.stdin is not None
         process.stdin.write(data[: len(data) // 2])
         process.stdin.flush()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 300
         while time.monotonic() < deadline:
             if (tmp_path / "j").exists() and (tmp_path / "j").read_bytes().count(b"\n") > 2:
                 break

@@ -42,7 +42,7 @@ def kill_at_random(feeder: Feeder, run: Run, folder: Path, count: int, kills: in
         process.communicate()
         done += 1
         resumed += commits(folder) > before > 0
-        end = time.monotonic() + 20
+        end = time.monotonic() + 300
         while any(map(alive, workers)):
             assert time.monotonic() < end, "a worker outlived its parent"
             time.sleep(0.01)
