@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,21 @@ from hypothesis import settings
 # the same examples in every run, and no test fails because a machine is busy
 settings.register_profile("deid", deadline=None, derandomize=True)
 settings.load_profile("deid")
+
+EXAMPLES = int(os.environ.get("DEID_EXAMPLES", "1"))
+"""How many times the examples of every test with random input are tried, for a night: new ones then in every run."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Multiply the examples."""
+    if EXAMPLES > 1:
+        for test in {getattr(item, "obj", None) for item in items} - {None}:
+            test = getattr(test, "__func__", test)
+            chosen = getattr(test, "_hypothesis_internal_use_settings", None)
+            if chosen is not None:
+                more = settings(chosen, max_examples=EXAMPLES * chosen.max_examples, derandomize=False, database=None)
+                test._hypothesis_internal_use_settings = more
+
 
 ROOT = Path(__file__).resolve().parent.parent
 

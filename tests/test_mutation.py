@@ -1,0 +1,102 @@
+"""scripts/mutate: faults are real changes of the code, and what is listed as equivalent is one of them."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "scripts" / "mutation"
+sys.path.insert(0, str(FOLDER))
+
+from c_faults import c_faults  # noqa: E402
+from python_faults import compiles, python_faults  # noqa: E402
+
+SOURCE = '''"""Text 1 > 0."""
+
+__all__ = ["f"]
+LIMIT: int = 3
+
+
+def f(a: int = 1, *, b: bool = True) -> int:
+    """Return 1 + 1."""
+    assert a > 0, "1 > 2"
+    if a > LIMIT and not b:
+        raise ValueError("more than 3 ä")
+    for n in range(a):
+        if "é" in str(n):
+            continue
+        a += 2
+    return a * 2 - 1 if b else -a
+'''
+
+
+def test_each_operator_number_condition_result_and_statement_of_python_is_changed(tmp_path: Path) -> None:
+    (tmp_path / "f.py").write_text(SOURCE)
+    faults = [f for f in python_faults(tmp_path, "f.py") if compiles(f, SOURCE)]
+    changed = {(f.before, f.after) for f in faults}
+    assert {
+        ("LIMIT: int = 3", "LIMIT: int = 4"),
+        ("def f(a: int = 1, *, b: bool = True) -> int:", "def f(a: int = 1, *, b: bool = False) -> int:"),
+        ("if a > LIMIT and not b:", "if a >= LIMIT and not b:"),
+        ("if a > LIMIT and not b:", "if a > LIMIT or not b:"),
+        ("if a > LIMIT and not b:", "if a > LIMIT:"),
+        ("if a > LIMIT and not b:", "if not b:"),
+        ('raise ValueError("more than 3 ä")', "pass"),
+        ('if "é" in str(n):', 'if "é" not in str(n):'),
+        ("continue", "break"),
+        ("a += 2", "pass"),
+        ("a += 2", "a -= 2"),
+        ("return a * 2 - 1 if b else -a", "return None"),
+        ("return a * 2 - 1 if b else -a", "return a * 2 + 1 if b else -a"),
+        ("return a * 2 - 1 if b else -a", "return a * 2 - 1 if b else (a)"),
+    } <= changed
+    assert not any("assert" in before or "__all__" in before or '"""' in before for before, _ in changed)
+    for fault in faults:
+        assert fault.apply(SOURCE) != SOURCE
+
+
+def test_c_is_changed_outside_of_comments_strings_and_memory(tmp_path: Path) -> None:
+    text = """/* a < b */
+#define LEAST 3
+static int f(int a, int b)
+{
+    const char *word = "a < b"; // 1 + 1
+    int *kept = malloc(4);
+    if (!kept)
+        return -1;
+    if (a < b && b != 0)
+        return a + 2;
+    b -= 1;
+    return 0.5 * b > 1;
+}
+"""
+    (tmp_path / "f.c").write_text(text)
+    changed = {(f.before, f.after) for f in c_faults(tmp_path, "f.c")}
+    assert {
+        ("if (a < b && b != 0)", "if (a <= b && b != 0)"),
+        ("if (a < b && b != 0)", "if (a < b || b != 0)"),
+        ("if (a < b && b != 0)", "if (!(a < b && b != 0))"),
+        ("return a + 2;", "return a - 2;"),
+        ("return a + 2;", "return 0;"),
+        ("b -= 1;", ";"),
+        ("return 0.5 * b > 1;", "return 0.4 * b > 1;"),
+    } <= changed
+    assert not any(
+        "malloc" in before or "#" in before or "/*" in before or "return -1" in before for before, _ in changed
+    )
+
+
+EQUIVALENT = tomllib.loads((FOLDER / "equivalent.toml").read_text(encoding="utf-8"))["fault"]
+
+
+@pytest.mark.parametrize("listed", EQUIVALENT, ids=lambda listed: f"{listed['file']}: {listed['after']}")
+def test_what_is_listed_as_equivalent_is_a_fault_with_a_reason(listed: dict[str, str]) -> None:
+    assert len(listed["reason"]) > 20
+    find = c_faults if listed["file"].endswith(".c") else python_faults
+    faults = {(f.before, f.after) for f in find(ROOT, listed["file"])}
+    if listed["before"] in {before for before, _ in faults}:  # else the code has gone on: scripts/mutate says so
+        assert (listed["before"], listed["after"]) in faults
