@@ -8,7 +8,7 @@ look alike when
   for one letter, and
 * their birth dates are equal but for one digit, two neighbouring digits, or day and month exchanged; or a telephone
   number, an address or an e-mail address is the same, and no two birth dates speak against it; or nothing beside the
-  names can be compared and both are written out.
+  names can be compared, no two record numbers differ, and both names are written out.
 
 `candidate_pairs` finds them by blocks (a word of the name with a birth date of which a digit is left out, or with a
 telephone number or an address), so that not all pairs are looked at.
@@ -64,6 +64,7 @@ _HEADERS = {
     "birth": "birthdate dateofbirth dob birth born bdate birthday",
     "contact": "phone telephone mobile tel cell phonenumber telephonenumber homephone cellphone mobilephone email "
     "emailaddress mail",
+    "number": "mrn medicalrecordnumber recordnumber ssn socialsecuritynumber id number no subjectid personid pid",
     "address": "street address streetaddress homeaddress addressline1 addr",
 }
 """Names of columns by what they hold, letters only and without a leading ``patient``."""
@@ -84,10 +85,13 @@ class PersonRecord:
     contacts: tuple[str, ...] = field(default=(), repr=False)
     """Telephone numbers, addresses and e-mail addresses in a form in which equal ones are equal."""
 
+    number: str = field(default="", repr=False)
+    """Record number; two different ones speak against one person where only names are known."""
+
     @property
-    def key(self) -> tuple[str, str, tuple[str, ...], str]:
+    def key(self) -> tuple[str, str, tuple[str, ...], str, str]:
         """What the order of records goes by: it is not that of the rows."""
-        return self.name, self.birth, self.contacts, self.person
+        return self.name, self.birth, self.contacts, self.number, self.person
 
 
 @dataclass(frozen=True)
@@ -197,7 +201,9 @@ def person_records(frame: pd.DataFrame, person: str | None = None) -> list[Perso
             if cells[own][row]:
                 contacts.append(f"{_BLANK.sub(' ', cells[own][row]).lower()} {zips[row][:5] if zips else ''}")
         alike = tuple(sorted({contact for contact in contacts if len(contact) > 6}))
-        found.update(PersonRecord(people[row], name, births[0] if births else "", alike) for name in names)
+        number = next((cells[own][row] for own in columns.get("number", ()) if cells[own][row]), "")
+        birth = births[0] if births else ""
+        found.update(PersonRecord(people[row], name, birth, alike, number) for name in names)
     return sorted(found, key=lambda record: record.key)
 
 
@@ -309,6 +315,8 @@ def look_alike(a: PersonRecord, b: PersonRecord) -> bool:
         return _near_names(a.name, b.name)
     if a.contacts and b.contacts:
         return False
+    if a.number and b.number and a.number != b.number:
+        return False
     written_out = all(_parsed(a.name).full) and all(_parsed(b.name).full)
     return written_out and (a.name == b.name or same_person(_parsed(a.name), _parsed(b.name)))
 
@@ -394,14 +402,14 @@ def _dealt(records: Sequence[PersonRecord]) -> Iterator[list[PersonRecord]]:
     for record in records:
         decades.setdefault(record.birth[:3], []).append(record)
     for own in decades.values():
-        own.sort(key=lambda r: hashlib.blake2b("\0".join((r.name, r.birth, *r.contacts)).encode()).digest())
+        own.sort(key=lambda r: hashlib.blake2b("\0".join((r.name, r.birth, r.number, *r.contacts)).encode()).digest())
     for step in range(1, 6 if len(records) <= _DEALT else 2):
         found = []
         for own in decades.values():
             for place, record in enumerate(own):
                 other = own[(place + step) % len(own)]
                 name = record.name if record.birth or record.contacts else _with_given(record.name, other.name)
-                found.append(PersonRecord(record.person, name, other.birth, other.contacts))
+                found.append(PersonRecord(record.person, name, other.birth, other.contacts, other.number))
         yield sorted(found, key=lambda record: record.key)
 
 

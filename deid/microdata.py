@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from deid.errors import ConfigError, FormatError, InputError
 from deid.hierarchy import Hierarchy
+from deid.linkage import LookAlikes, count_look_alikes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,6 +105,8 @@ class Microdata:
         instance. By default numbers are numeric, ISO dates are dates, all other columns are nominal.
     each_row_a_person : bool
         States that rows which share an identifier are different persons all the same.
+    persons_as_given : bool
+        States that persons who look alike are different ones all the same.
 
     Raises
     ------
@@ -120,6 +124,7 @@ class Microdata:
     person: str | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
     each_row_a_person: bool = False
+    persons_as_given: bool = False
     _codes: dict[str, Codes] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -156,6 +161,17 @@ class Microdata:
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.frame)
+
+    @cached_property
+    def look_alikes(self) -> LookAlikes | None:
+        """Persons who look like others of the table; None when no column holds names."""
+        return count_look_alikes(self.frame, self.person)
+
+    def arranged(self, order: np.ndarray) -> Microdata:
+        """Return the table with its rows in another order: ``order`` has each row once."""
+        other = replace(self, frame=self.frame.iloc[order].reset_index(drop=True))
+        other._codes.update({name: Codes(own.codes[order], own.values) for name, own in self._codes.items()})
+        return other
 
     def having(self, role: str) -> tuple[str, ...]:
         """Return the columns of a role, in the table's order."""

@@ -23,7 +23,7 @@ from deid.io.atomic import write_bytes
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["manifest_path", "printable", "render_html", "write_html", "write_manifest"]
+__all__ = ["manifest_path", "printable", "read_manifest", "render_html", "write_html", "write_manifest"]
 
 # What HTML cannot hold or a reader cannot see: control characters except tab and line feed, and lone surrogates.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
@@ -85,6 +85,17 @@ def manifest_path(out: Path) -> Path:
     if beside.exists():
         raise OutputError("the file to write exists already", "name a new file", str(beside))
     return beside
+
+
+def read_manifest(out: Path) -> dict[str, Any] | None:
+    """Return the manifest of a released file, None where there is none, or it is another file's."""
+    beside = out.with_name(out.name + ".manifest.json")
+    try:
+        values = json.loads(beside.read_text(encoding="utf-8"))
+        own = values["output_sha256"] == hashlib.sha256(out.read_bytes()).hexdigest()
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return values if own else None
 
 
 def write_manifest(out: Path, kind: str, content: Mapping[str, Any], *, inputs: Sequence[Path], version: str) -> None:

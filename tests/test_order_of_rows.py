@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from deid.cli.main import app
+from deid.disclosure.methods import METHODS
 from deid.errors import DeidError
 from deid.transactions.methods import METHODS as CODE_METHODS
 
@@ -65,6 +66,94 @@ def same_for_every_order(
     assert seen[0]
     for other in seen[1:]:
         assert other == seen[0]
+
+
+def patients(count: int = 48) -> Rows:
+    """Rows with many ties, and sensitive values that go with no quasi-identifier."""
+    random_of = random.Random(5)
+    return [
+        f"{random_of.choice((20, 20, 31, 44, 44, 67, 80))},{random_of.choice('FM')},"
+        f"{random_of.choice(('02139', '02138', '02472', '90210'))},{random_of.choice(('flu', 'gout', 'burn'))}\n"
+        for _ in range(count)
+    ]
+
+
+PATIENTS = "age,sex,zip,dx\n"
+ROLES = ("--qi", "age,sex,zip", "--sensitive", "dx")
+
+
+@pytest.mark.parametrize("method", ["auto", *METHODS])
+def test_tables(tmp_path: Path, method: str) -> None:
+    more = ("--l", 2) if method not in ("kk", "cells", "mdav") else ()
+    same_for_every_order(
+        tmp_path,
+        PATIENTS,
+        patients(),
+        lambda table, out: (
+            call(
+                *(
+                    "anonymize",
+                    table,
+                    *ROLES,
+                    "--k",
+                    3,
+                    *more,
+                    "--method",
+                    method,
+                    "--suppression",
+                    1.0 if method == "records" else 0.2,
+                ),
+                *("-o", out / "o.csv", "--save-scheme", out / "scheme.json"),
+            )
+            and None
+        ),
+    )
+
+
+@pytest.mark.parametrize("target", ["local", "mondrian"])
+def test_tables_of_visits(tmp_path: Path, target: str) -> None:
+    rows = [f"{n % 20},{row}" for n, row in enumerate(patients(60))]
+    by_person = {row.split(",")[0]: row.split(",")[1:4] for row in rows}
+    same = [",".join([who, *by_person[who], row.split(",")[4]]) for row in rows for who in [row.split(",")[0]]]
+    same_for_every_order(
+        tmp_path,
+        "who,age,sex,zip,dx\n",
+        same,
+        lambda table, out: (
+            call(
+                *("anonymize", table, "--qi", "age,sex,zip", "--sensitive", "dx", "--person", "who", "--k", 3),
+                *("--method", target, "-o", out / "o.csv"),
+            )
+            and None
+        ),
+    )
+
+
+def test_tables_by_the_scheme_of_an_earlier_one(tmp_path: Path) -> None:
+    (tmp_path / "first.csv").write_text(PATIENTS + "".join(patients(80)))
+    scheme = tmp_path / "scheme.json"
+    call("anonymize", tmp_path / "first.csv", *ROLES, "--k", 3, "-o", tmp_path / "f.csv", "--save-scheme", scheme)
+    same_for_every_order(
+        tmp_path,
+        PATIENTS,
+        patients(),
+        lambda table, out: call("anonymize", table, *ROLES, "--k", 3, "--scheme", scheme, "-o", out / "o.csv") and None,
+    )
+
+
+def test_maps_of_risk_and_utility(tmp_path: Path) -> None:
+    def points(table: Path, out: Path) -> None:
+        told = out.parent / "s.json"
+        call(
+            *("ru-map", table, *ROLES, "--k", "2", "--method", "local,mondrian"),
+            *("-o", out.parent / "map.svg", "--summary-json", told),
+        )
+        found = json.loads(told.read_text())["points"]
+        for point in found:
+            point.pop("seconds", None)
+        (out / "points.json").write_text(json.dumps(found))
+
+    same_for_every_order(tmp_path, PATIENTS, patients(), points)
 
 
 def cohort() -> Rows:

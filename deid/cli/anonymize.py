@@ -13,6 +13,7 @@ from deid.cli.common import Summary, SummaryJson
 from deid.cli.table_options import (
     Hierarchies,
     Person,
+    PersonsAsGiven,
     QuasiIdentifiers,
     SchemaFile,
     Sensitive,
@@ -103,6 +104,7 @@ def _anonymize(
         bool, typer.Option("--drop-rest", help="Leave out all columns of which nothing is said.")
     ] = False,
     each_row_a_person: Single = False,
+    persons_as_given: PersonsAsGiven = False,
     separator: Separator = None,
     table: SqlTable = None,
     summary_json: SummaryJson = None,
@@ -137,7 +139,7 @@ def _anonymize(
             raise OutputError("the file to write exists already", "name a new file", str(path))
     said = gather_schema(
         schema, quasi_identifiers, sensitive, person, hierarchy,
-        drop=drop, publish=publish, each_row_a_person=each_row_a_person,
+        drop=drop, publish=publish, each_row_a_person=each_row_a_person, persons_as_given=persons_as_given,
     )  # fmt: skip
     data = open_microdata(place, said, separator, table)
     if drop_rest:
@@ -170,7 +172,7 @@ def _anonymize(
 
 
 def _notes(release: Release) -> list[str]:
-    from deid.disclosure.guards import fates_of
+    from deid.disclosure.guards import fates_of, told_of
 
     fates = fates_of(release.original).items()
     plain = [name for name, what in fates if what.fate == "unaltered"]
@@ -178,6 +180,7 @@ def _notes(release: Release) -> list[str]:
     texts = [name for name, what in fates if what.role == "free-text"]
     notes = [f"published as they are, without protection: {', '.join(plain)}"] if plain else []
     notes += [f"left out: {', '.join(gone)}"] if gone else []
+    notes += [told_of(release.original)] if release.original.look_alikes and release.original.look_alikes.pairs else []
     notes += [f"free text is left out, scrub it first: {', '.join(texts)}"] if texts else []
     return notes
 
@@ -221,6 +224,7 @@ def _ru_map(
     ] = None,
     rounds: Rounds = None,
     each_row_a_person: Single = False,
+    persons_as_given: PersonsAsGiven = False,
     separator: Separator = None,
     table: SqlTable = None,
     summary_json: SummaryJson = None,
@@ -244,8 +248,9 @@ def _ru_map(
     except ValueError:
         raise ConfigError("--k is no list of numbers", "for example: --k 2,5,10") from None
     said = gather_schema(
-        schema, quasi_identifiers, sensitive, person, hierarchy, drop=drop, each_row_a_person=each_row_a_person
-    )
+        schema, quasi_identifiers, sensitive, person, hierarchy,
+        drop=drop, each_row_a_person=each_row_a_person, persons_as_given=persons_as_given,
+    )  # fmt: skip
     data = open_microdata(place, said, separator, table)
     points, failures = map_releases(data, names_of([method]), ks, Options(suppression, rounds), Requirements(l=l))
     choices = choose(points, least_utility=min_utility, greatest_risk=max_risk)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +12,7 @@ from deid.cli.table_options import (
     Hierarchies,
     IgnoreSuppressed,
     Person,
+    PersonsAsGiven,
     QuasiIdentifiers,
     SchemaFile,
     Sensitive,
@@ -72,6 +74,7 @@ def _privacy(
         int | None, typer.Option(help="(k,k)-anonymity: rows and originals consistent with each other.")
     ] = None,
     ignore_suppressed: IgnoreSuppressed = False,
+    persons_as_given: PersonsAsGiven = False,
     separator: Separator = None,
     table: SqlTable = None,
     summary_json: SummaryJson = None,
@@ -84,10 +87,13 @@ def _privacy(
     Example: deid privacy released.csv --qi age,sex,zip --sensitive disease --k 5 --l 3
     """
     from deid.disclosure.assessment import Requirements, assess
+    from deid.disclosure.guards import check_published
     from deid.disclosure.recoding_scheme import classify_recoding
+    from deid.reporting import read_manifest
 
-    said = gather_schema(schema, quasi_identifiers, sensitive, person, hierarchy)
+    said = gather_schema(schema, quasi_identifiers, sensitive, person, hierarchy, persons_as_given=persons_as_given)
     release = open_microdata(place, said, separator, table, published=True)
+    told = check_published(release, read_manifest(Path(place)))
     epsilon, m = epsilon_m or (None, None)
     width, window = range_diversity or (None, None)
     node, breach = guard or (None, None)
@@ -104,10 +110,11 @@ def _privacy(
     )
     _print(findings)
     summary = Summary("privacy")
+    summary.notes = told
     summary.extra = {"rows": len(release), "findings": [finding.as_dict() for finding in findings]}
     if originals is not None and len(originals) == len(release):
         recoding = classify_recoding(originals, release)
-        summary.notes = [f"recoding, if both tables have the same rows in the same order: {recoding.scheme}"]
+        summary.notes += [f"recoding, if both tables have the same rows in the same order: {recoding.scheme}"]
         summary.extra["recoding"] = recoding.scheme
     summary.finish(summary_json)
     if any(finding.failed for finding in findings):

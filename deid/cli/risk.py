@@ -15,6 +15,7 @@ from deid.cli.table_options import (
     Hierarchies,
     IgnoreSuppressed,
     Person,
+    PersonsAsGiven,
     QuasiIdentifiers,
     SchemaFile,
     Sensitive,
@@ -77,6 +78,7 @@ def _risk(
         typer.Option(metavar="COLUMN", help="Attack this column of diagnosis codes, as deid codes risk does."),
     ] = None,
     ignore_suppressed: IgnoreSuppressed = False,
+    persons_as_given: PersonsAsGiven = False,
     separator: Separator = None,
     table: SqlTable = None,
     summary_json: SummaryJson = None,
@@ -89,8 +91,10 @@ def _risk(
     Example: deid risk released.csv --qi age,sex,zip --population voters.csv
     """
     from deid.disclosure.composition import composition_attack
+    from deid.disclosure.guards import check_published
     from deid.disclosure.risk import population_risk, sample_risk
     from deid.errors import ConfigError
+    from deid.reporting import read_manifest
 
     if check_report is not None:
         return check_signed(place, population, check_report, key_file, summary_json)
@@ -101,8 +105,9 @@ def _risk(
             place, codes, population=population, person=person, separator=separator, table=table,
             summary_json=summary_json,
         )  # fmt: skip
-    said = gather_schema(schema, quasi_identifiers, sensitive, person, hierarchy)
+    said = gather_schema(schema, quasi_identifiers, sensitive, person, hierarchy, persons_as_given=persons_as_given)
     release = open_microdata(place, said, separator, table, published=True)
+    told = check_published(release, read_manifest(Path(place)))
     rule = "ignore" if ignore_suppressed else "class"
     if earlier is not None and not release.sensitive:
         raise ConfigError("no column is sensitive", "name the ones under attack with --sensitive")
@@ -126,10 +131,21 @@ def _risk(
             rows += _composition_rows(column, attack, known is not None)
     print_rows(("measure", "value", "rows"), rows)
     summary = Summary("risk")
+    summary.notes = list(told)
     summary.extra = extra
     if expert_report is not None:
         summary.notes += write_report(
-            expert_report, release, alone, whole, place, population, threshold, assume, policy, rule, key_file
+            expert_report,
+            release,
+            alone,
+            whole,
+            place,
+            population,
+            threshold,
+            [*(assume or ()), *told],
+            policy,
+            rule,
+            key_file,
         )
     summary.finish(summary_json)
 

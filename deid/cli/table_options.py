@@ -17,6 +17,7 @@ __all__ = [
     "Hierarchies",
     "IgnoreSuppressed",
     "Person",
+    "PersonsAsGiven",
     "QuasiIdentifiers",
     "SchemaFile",
     "Sensitive",
@@ -50,6 +51,9 @@ Person = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="Column that tells whose row it is; needed when rows are notes or visits."),
 ]
+PersonsAsGiven = Annotated[
+    bool, typer.Option("--persons-as-given", help="Persons who look alike are different ones; levels count them so.")
+]
 SchemaFile = Annotated[
     Path | None, typer.Option("--schema", metavar="FILE", help="Roles and hierarchies as deid schema writes them.")
 ]
@@ -77,6 +81,7 @@ def gather_schema(
     drop: list[str] | None = None,
     publish: list[str] | None = None,
     each_row_a_person: bool = False,
+    persons_as_given: bool = False,
 ) -> Schema:
     """Read the schema file, if any, and put what the command line says over it."""
     from dataclasses import replace
@@ -99,7 +104,12 @@ def gather_schema(
         if not equals or not name or not file:
             raise ConfigError("--hierarchy is not of the form COLUMN=FILE", "for example: --hierarchy zip=zip.csv")
         columns[name] = replace(columns.get(name, Column(None)), hierarchy=Path(file))
-    return Schema(columns, person or said.person, said.each_row_a_person or each_row_a_person)
+    return Schema(
+        columns,
+        person or said.person,
+        said.each_row_a_person or each_row_a_person,
+        said.persons_as_given or persons_as_given,
+    )
 
 
 def open_microdata(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from deid.disclosure.proposal import propose_schema, repeated_person
 from deid.errors import ConfigError
+from deid.linkage import LookAlikes, check_persons
 from deid.microdata import Microdata
 
-__all__ = ["FATES", "Fate", "check_before_release", "drop_unnamed", "fates_of"]
+__all__ = ["FATES", "Fate", "check_before_release", "check_published", "drop_unnamed", "fates_of", "told_of"]
 
 FATES = {
     "quasi-identifier": "generalized",
@@ -50,9 +53,9 @@ def check_before_release(data: Microdata) -> None:
     Raises
     ------
     ConfigError
-        When nothing is said of a column with more than one value, which would then be published as it is; or when
-        several rows seem to be of one person, and neither a person column is named nor every row said to be a person.
-        Names columns only.
+        When nothing is said of a column with more than one value, which would then be published as it is; when
+        several rows seem to be of one person, and neither a person column is named nor every row said to be a person;
+        or when too many persons look like others, and nobody says that they are not. Names columns only.
     """
     told = [f"{name!r} ({role}?)" for name, role in _proposed(data).items() if role != "other"]
     if told:
@@ -69,6 +72,48 @@ def check_before_release(data: Microdata) -> None:
                 f"several rows share a value of {shared!r}, so rows may be notes, not persons",
                 f"name the person's column, such as --person {shared}, or say --each-row-a-person",
             )
+    check_persons(data.look_alikes, as_given=data.persons_as_given)
+
+
+def check_published(data: Microdata, manifest: Mapping[str, Any] | None) -> list[str]:
+    """Refuse to count persons of a published table where too many of them seem to be others of it.
+
+    Parameters
+    ----------
+    data : Microdata
+        The table; its own names are compared where it has any.
+    manifest : mapping, optional
+        The manifest of its release, which says what was found in the original.
+
+    Returns
+    -------
+    list of str
+        What must be said beside levels and risks: persons that look alike, and a column that repeats like a person's.
+
+    Raises
+    ------
+    ConfigError
+        When the estimated share is too great, and nobody says that these are different persons.
+    """
+    found = data.look_alikes
+    if found is None and manifest is not None and isinstance(manifest.get("look_alikes"), Mapping):
+        found = LookAlikes.from_dict(manifest["look_alikes"])
+    check_persons(found, as_given=data.persons_as_given)
+    told = [str(found)] if found is not None and found.pairs else []
+    shared = repeated_person(data) if data.person is None else None
+    if shared is not None:
+        told.append(
+            f"several rows share a value of {shared!r}, and each was counted as a person: if rows are notes or visits, "
+            f"say --person {shared}"
+        )
+    return told
+
+
+def told_of(data: Microdata) -> str:
+    """Return what a report says of persons who look alike."""
+    if data.look_alikes is None:
+        return "not compared: no column holds names"
+    return f"{data.look_alikes}{'; said to be different persons' if data.persons_as_given else ''}"
 
 
 def _proposed(data: Microdata) -> dict[str, str | None]:

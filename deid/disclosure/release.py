@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +55,8 @@ class Release:
     original : Microdata
         The table that it was made from.
     recoded : Microdata
-        The rows that are published, in the order of the original and with all its columns, identifiers too: what the
-        verifiers count persons on. It must not leave; ``published`` may.
+        The rows that are published, in the order of what is published of them and with all columns of the original,
+        identifiers too: what the verifiers count persons on. It must not leave; ``published`` may.
     rows : ndarray of intp
         Row of the original behind each recoded row.
     method : str
@@ -96,17 +96,15 @@ class Release:
 
     @cached_property
     def published(self) -> Microdata:
-        """What may leave: no identifier, free text, dropped column or person, rows in an order that tells nothing.
+        """The columns of ``recoded`` that may leave: no identifier, free text, dropped column or person.
 
         Its quasi-identifiers are nominal: cells such as ``[20-29]`` stand beside numbers.
         """
         data = self.recoded
         fates = fates_of(data)
         names = [name for name, what in fates.items() if what.fate != "dropped"]
-        codes = [data.codes(name).codes for name in names]
-        frame = data.frame[names].iloc[np.lexsort(codes[::-1])] if names else data.frame[[]]
         return Microdata(
-            frame.reset_index(drop=True),
+            data.frame[names],
             {name: fates[name].role for name in names},
             {name: tree for name, tree in data.hierarchies.items() if name in names},
             kinds={name: kind for name, kind in data.kinds.items() if name in names},
@@ -152,6 +150,8 @@ class Release:
             "sensitive": list(self.original.sensitive),
             "person": self.original.person,
             "each_row_a_person": self.original.each_row_a_person,
+            "persons_as_given": self.original.persons_as_given,
+            "look_alikes": None if self.original.look_alikes is None else self.original.look_alikes.as_dict(),
             "columns": {name: asdict(what) for name, what in fates_of(self.original).items()},
             "rows": len(self.original),
             "published": len(self.rows),
@@ -159,11 +159,18 @@ class Release:
             "levels": dict(self.levels),
             "findings": [finding.as_dict() for finding in self.findings],
             "loss": asdict(self.loss),
-            "risk_before": before.as_dict(),
+            "risk_before": _without_rows(before.as_dict()),
             "risk_after": after.as_dict(),
             "linked_by_all_columns": dict(zip(("before", "after"), self.linked_by_all, strict=True)),
             "cpu_seconds": round(self.seconds, 3),
         }
+
+
+def _without_rows(values: dict[str, Any]) -> dict[str, Any]:
+    """Return a risk without the rows that decide: those of the original are nobody's outside."""
+    found = {name: _without_rows(own) if isinstance(own, dict) else own for name, own in values.items()}
+    found.pop("witness", None)
+    return found
 
 
 def constraint_of(data: Microdata, asked: Requirements) -> Constraint:
@@ -215,7 +222,7 @@ def anonymize(
     *,
     target: str | None = None,
 ) -> Release:
-    """Make a table publishable.
+    """Make a table publishable. The order of its rows changes nothing.
 
     Parameters
     ----------
@@ -233,8 +240,8 @@ def anonymize(
     Raises
     ------
     ConfigError
-        When nothing is said of a column, when rows seem to be notes and not persons (see `deid.disclosure.guards`),
-        or when nothing can reach what is asked for; names the models.
+        When nothing is said of a column, when rows seem to be notes and not persons, or persons others of the table
+        (see `deid.disclosure.guards`), or when nothing can reach what is asked for; names the models.
     OutputError
         When a verifier rejects what the method found: then there is no release.
     """
@@ -245,15 +252,32 @@ def anonymize(
     constraint = constraint_of(data, asked)
     start = time.process_time()
     coded = encode(data)
+    order = _content_order(data)
+    arranged = coded.take(order)
     if method == "auto":
-        name, found = recode_best(coded, constraint, options)
+        name, found = recode_best(arranged, constraint, options)
     else:
         name = method
-        found = recode(coded, constraint, name, options, _labels(data, target, name))
+        labels = _labels(data, target, name)
+        found = recode(arranged, constraint, name, options, None if labels is None else labels[order])
+    back = np.argsort(order)
+    suppressed = None if found.suppressed is None else found.suppressed[back]
+    found = replace(found, classes=found.classes[back], suppressed=suppressed)
     seconds = time.process_time() - start
     if found.overlapping:  # the guarantee of (k,k)-anonymity is not that of k-anonymity
         asked = Requirements(kk=asked.k)
     return _release(data, coded, found, name, asked, options, seconds)
+
+
+def _content_order(data: Microdata) -> NDArray[np.intp]:
+    """Return the rows in the order of what is published of them, then of their persons.
+
+    Methods take rows as they come where these are equally good; rows that are equal in all of that can stand for each
+    other, so that nothing depends on the order of the table.
+    """
+    names = [name for name, what in fates_of(data).items() if what.fate != "dropped"]
+    names += [] if data.person is None else [data.person]
+    return np.lexsort([data.codes(name).codes for name in reversed(names)])
 
 
 def _labels(data: Microdata, target: str | None, method: str) -> Ints | None:
@@ -310,6 +334,8 @@ def finish(
         {name: kind for name, kind in data.kinds.items() if name not in kinds} | kinds,
         data.each_row_a_person,
     )
+    order = _content_order(recoded)
+    recoded, rows = recoded.arranged(order), rows[order]
     untrue = [name for name in data.quasi_identifiers if not _covers(data, recoded, name, rows)]
     if untrue:
         raise OutputError(

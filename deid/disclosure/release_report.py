@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deid.disclosure.classes import equivalence_classes
-from deid.disclosure.guards import fates_of
+from deid.disclosure.guards import fates_of, told_of
 from deid.disclosure.release import Release
 from deid.disclosure.risk import SampleRisk
 from deid.plots import COLOURS, image, new_figure
@@ -91,6 +91,7 @@ def _done(release: Release) -> _Section:
         ("quasi-identifiers", ", ".join(data.quasi_identifiers)),
         ("sensitive", ", ".join(data.sensitive) or "none named"),
         ("counted", "rows" if data.person is None else f"distinct persons ({data.person})"),
+        ("persons that look alike", told_of(data)),
     ]
     rows += [(f"level of {name}", str(level)) for name, level in release.levels.items()]
     return _Section("What was done", ("", ""), rows)

@@ -8,6 +8,7 @@ found to be in the table has it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -50,8 +51,8 @@ def _attacker(chances: np.ndarray, classes: Classes, threshold: float) -> Attack
     weights = classes.persons / classes.persons.sum()
     return AttackerRisk(
         highest=float(chances.max()),
-        average=float((chances * weights).sum()),
-        at_risk=float(weights[chances > threshold * (1 + 1e-9)].sum()),
+        average=math.fsum(chances * weights),  # the same in any order of classes
+        at_risk=min(1.0, math.fsum(weights[chances > threshold * (1 + 1e-9)])),
         witness=classes.rows(int(np.argmax(chances))),
     )
 

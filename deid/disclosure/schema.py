@@ -4,6 +4,7 @@
 
     person = "mrn"                        # for tables with several rows a person
     each_row_a_person = false             # true: rows that share an identifier are different persons all the same
+    persons_as_given = false              # true: persons who look alike are different ones all the same
 
     [columns.age]
     role = "quasi-identifier"
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "Schema", "apply_schema", "format_schema", "read_column", "read_schema"]
 
-_SETTINGS = ("columns", "person", "each_row_a_person")
+_SETTINGS = ("columns", "person", "each_row_a_person", "persons_as_given")
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,12 @@ class Column:
 @dataclass(frozen=True)
 class Schema:
     """What is said of a table: its columns by name, and the column that tells whose row it is, or that every row is
-    another person."""
+    another person; and whether persons who look alike are different ones."""
 
     columns: Mapping[str, Column] = field(default_factory=dict)
     person: str | None = None
     each_row_a_person: bool = False
+    persons_as_given: bool = False
 
     @classmethod
     def of_roles(cls, person: str | None = None, **columns: Sequence[str]) -> Schema:
@@ -110,10 +112,11 @@ def read_schema(path: Path) -> Schema:
     person = content.get("person")
     if person is not None and not isinstance(person, str):
         raise ConfigError("person is no column's name", 'for example: person = "mrn"', where)
-    each = content.get("each_row_a_person", False)
-    if not isinstance(each, bool):
-        raise ConfigError("each_row_a_person is neither true nor false", "write true or false, without quotes", where)
-    return Schema(columns, person, each)
+    stated = {name: content.get(name, False) for name in ("each_row_a_person", "persons_as_given")}
+    for name, value in stated.items():
+        if not isinstance(value, bool):
+            raise ConfigError(f"{name} is neither true nor false", "write true or false, without quotes", where)
+    return Schema(columns, person, **stated)
 
 
 def read_column(said: object, folder: Path, where: str, name: str) -> Column:
@@ -162,8 +165,9 @@ def _value(value: Any) -> str:
 def format_schema(schema: Schema) -> str:
     """Return a schema as TOML; hierarchies must be files or builders."""
     lines = [] if schema.person is None else [f"person = {_quoted(schema.person)}", ""]
-    if schema.each_row_a_person:
-        lines = ["each_row_a_person = true", *lines]
+    for name in ("persons_as_given", "each_row_a_person"):
+        if getattr(schema, name):
+            lines = [f"{name} = true", *lines]
     for name, column in schema.columns.items():
         lines.append(f"[columns.{_quoted(name)}]")
         if column.role is not None:
@@ -215,7 +219,7 @@ def apply_schema(frame: pd.DataFrame, schema: Schema, *, published: bool = False
             trees[name] = read_hierarchy(column.hierarchy, name)
         elif column.hierarchy is not None and not (published and column.role == "quasi-identifier"):
             trees[name] = _build(plain, name, column.hierarchy)
-    return Microdata(frame, roles, trees, schema.person, kinds, schema.each_row_a_person)
+    return Microdata(frame, roles, trees, schema.person, kinds, schema.each_row_a_person, schema.persons_as_given)
 
 
 def _without_dropped(frame: pd.DataFrame, schema: Schema) -> Schema:
@@ -226,7 +230,7 @@ def _without_dropped(frame: pd.DataFrame, schema: Schema) -> Schema:
         if column.role in ("identifier", "free-text", "dropped") and name not in frame.columns
     }
     columns = {name: column for name, column in schema.columns.items() if name not in gone}
-    return Schema(columns, None if schema.person in gone else schema.person, schema.each_row_a_person)
+    return replace(schema, columns=columns, person=None if schema.person in gone else schema.person)
 
 
 def _build(table: Microdata, name: str, settings: Mapping[str, Any]) -> Hierarchy:
