@@ -207,6 +207,8 @@ class Store:
         except sql.exc.SQLAlchemyError as error:
             what, hint = _explain(error)
             raise StoreError(what, hint, self.shown) from None
+        except UnicodeDecodeError:
+            raise StoreError("the database is damaged", "restore a copy", self.shown) from None
 
 
 def _explain(error: sql.exc.SQLAlchemyError) -> tuple[str, str]:

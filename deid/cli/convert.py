@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from deid.cli.common import Summary, SummaryJson, progress
-from deid.cli.source_options import Encoding, read_options
+from deid.cli.source_options import Encoding, MaxDocument, read_options
 
 __all__ = ["register"]
 
@@ -25,6 +25,7 @@ def _convert(
     ] = None,
     encoding: Encoding = "utf-8",
     output_encoding: Annotated[str, typer.Option(metavar="NAME", help="Encoding of OUT.")] = "utf-8",
+    max_document: MaxDocument = "64M",
     map_to: Annotated[
         str | None,
         typer.Option("--map", metavar="SET", help="Map the labels to this label set; the losses are told."),
@@ -59,7 +60,7 @@ def _convert(
     from deid.io.conversion import convert
 
     summary = Summary("convert")
-    options = read_options(encoding, any_label, text_field, id_field, spans_field, output_encoding)
+    options = read_options(encoding, any_label, text_field, id_field, spans_field, output_encoding, max_document)
     done = convert(
         source,
         target,

@@ -37,6 +37,7 @@ from deid.cli.source_options import (
     read_day,
     read_people,
     site_lists,
+    size_of,
 )
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ Delimiter = Annotated[
     typer.Option(metavar="D", help="Behind each plain record: line (default), blank-line, form-feed, nul, or a text."),
 ]
 MaxRecord = Annotated[str, typer.Option(metavar="SIZE", help="Leave out longer records: bytes, or with K, M, G.")]
-Timeout = Annotated[float | None, typer.Option(metavar="S", help="Leave out records that take longer than S seconds.")]
+Timeout = Annotated[float, typer.Option(metavar="S", help="Leave out records that take longer than S seconds.")]
 Metrics = Annotated[
     int | None, typer.Option(metavar="PORT", help="Answer /metrics and /health on 127.0.0.1; 0 for any free port.")
 ]
@@ -109,7 +110,7 @@ def _filter(
         typer.Option(metavar="F", help="Note progress in F, so that the same command goes on after a crash."),
     ] = None,
     max_record: MaxRecord = "4M",
-    timeout: Timeout = None,
+    timeout: Timeout = 600.0,
     metrics_port: Metrics = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing when all went well.")] = False,
     summary_json: SummaryJson = None,
@@ -201,7 +202,7 @@ def _watch(
     ] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Take the files that are there, then end.")] = False,
     max_record: MaxRecord = "4M",
-    timeout: Timeout = None,
+    timeout: Timeout = 600.0,
     metrics_port: Metrics = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Tell failures only.")] = False,
     summary_json: SummaryJson = None,
@@ -310,7 +311,7 @@ def _shape(
     encoding: str,
     output_encoding: str,
     max_record: str,
-    timeout: float | None,
+    timeout: float,
     *,
     add_id: bool = False,
 ) -> Shape:
@@ -322,7 +323,7 @@ def _shape(
         raise ConfigError("there is no such format of records", f"formats: {', '.join(FORMATS)}")
     if delimiter is not None and format != "plain":
         raise ConfigError(f"--format {format} has no delimiter of your own", "leave out --delimiter")
-    if timeout is not None and timeout <= 0:
+    if timeout <= 0:
         raise ConfigError("--timeout must be above 0", "it is in seconds")
     content = FORMATS[format]
     fields = {n for n in (recipe.patient_field, recipe.date_field, *recipe.keep) if n}
@@ -345,20 +346,9 @@ def _shape(
         add_id,
         encoding,
         output_encoding,
-        _size(max_record),
+        size_of(max_record, "--max-record"),
         timeout,
     )
-
-
-def _size(text: str) -> int:
-    from deid.errors import ConfigError
-
-    number, factor = (text[:-1], {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(text[-1:].lower()))
-    if factor is None:
-        number, factor = text, 1
-    if not number.isascii() or not number.isdigit() or not int(number):
-        raise ConfigError("--max-record is no size", "write bytes, or a number with K, M or G, such as 4M")
-    return int(number) * factor
 
 
 def _serve(stack: ExitStack, port: int | None, totals: Totals) -> None:

@@ -32,6 +32,7 @@ from deid.cli.source_options import (
     KnownField,
     KnownTable,
     Language,
+    MaxDocument,
     Model,
     OutputEncoding,
     PatientField,
@@ -42,6 +43,7 @@ from deid.cli.source_options import (
     Rules,
     SpansField,
     TextField,
+    Timeout,
     Transformer,
     check_target,
     document_total,
@@ -100,6 +102,8 @@ def _scrub(
     format: InFormat = None,
     encoding: Encoding = "utf-8",
     output_encoding: OutputEncoding = "",
+    max_document: MaxDocument = "64M",
+    timeout: Timeout = 600.0,
     any_label: AnyLabel = False,
     text_field: TextField = None,
     id_field: IdField = None,
@@ -144,10 +148,10 @@ def _scrub(
     if target is None and not preview:
         raise ConfigError("OUT is missing", "name a new file or folder, or look first with --preview")
     kept = frozenset(keep or ())
-    found = listed_source(
-        scan(source, format, read_options(encoding, any_label, text_field, id_field, spans_field, output_encoding)),
-        files_from,
+    options = read_options(
+        encoding, any_label, text_field, id_field, spans_field, output_encoding, max_document, timeout
     )
+    found = listed_source(scan(source, format, options), files_from)
     summary, workers = Summary("scrub"), job_count(jobs)
     if target is not None:
         check_target(summary, found, source, target, found.format, resume=resume)
@@ -330,6 +334,8 @@ def _tag(
     jobs: Jobs = 1,
     encoding: Encoding = "utf-8",
     output_encoding: OutputEncoding = "",
+    max_document: MaxDocument = "64M",
+    timeout: Timeout = 600.0,
     any_label: AnyLabel = False,
     text_field: TextField = None,
     id_field: IdField = None,
@@ -352,10 +358,8 @@ def _tag(
     from deid.phi import LABEL_SETS
     from deid.pipeline import build_recognizer, tag_files
 
-    found = listed_source(
-        scan(source, from_format, read_options(encoding, any_label, text_field, id_field, None, output_encoding)),
-        files_from,
-    )
+    reading = read_options(encoding, any_label, text_field, id_field, None, output_encoding, max_document, timeout)
+    found = listed_source(scan(source, from_format, reading), files_from)
     site = site_lists(deny, allow)
     people = read_people(patients, patient_field, patient_pattern, known, known_column, known_field)
     recognizer = build_recognizer(

@@ -77,6 +77,10 @@ Encoding = Annotated[
         help="Encoding of text files, such as cp1252; utf-8,cp1252: each file in the first that it fits.",
     ),
 ]
+MaxDocument = Annotated[str, typer.Option(metavar="SIZE", help="Leave out larger documents: bytes, or with K, M, G.")]
+Timeout = Annotated[
+    float, typer.Option(metavar="S", help="Leave out documents that take longer than S seconds; 0 for any time.")
+]
 OutputEncoding = Annotated[
     str, typer.Option(metavar="NAME", help="Encoding of OUT; by default (the first of) --encoding.")
 ]
@@ -200,10 +204,21 @@ def read_options(
     id_field: str | None,
     spans_field: str | None,
     output_encoding: str = "",
+    max_document: str = "64M",
+    timeout: float = 600.0,
 ) -> Options:
-    """Return the options for `deid.io.scan`."""
+    """Return the options for `deid.io.scan`.
+
+    Raises
+    ------
+    ConfigError
+        When a limit is none.
+    """
+    from deid.errors import ConfigError
     from deid.io import Options
 
+    if not timeout >= 0:
+        raise ConfigError("--timeout must not be below 0", "it is in seconds; 0 for any time")
     return Options(
         encoding=encoding,
         any_label=any_label,
@@ -211,7 +226,27 @@ def read_options(
         id_field=id_field,
         spans_field=spans_field,
         output_encoding=output_encoding,
+        max_document=size_of(max_document, "--max-document"),
+        timeout=timeout,
     )
+
+
+def size_of(text: str, option: str) -> int:
+    """Read a size: bytes, or a number with K, M or G.
+
+    Raises
+    ------
+    ConfigError
+        When it is none.
+    """
+    from deid.errors import ConfigError
+
+    number, factor = (text[:-1], {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(text[-1:].lower()))
+    if factor is None:
+        number, factor = text, 1
+    if not number.isascii() or not number.isdigit() or not int(number):
+        raise ConfigError(f"{option} is no size", "write bytes, or a number with K, M or G, such as 4M")
+    return int(number) * factor
 
 
 def keeps_ids(kept: frozenset[str], source: Source) -> bool:

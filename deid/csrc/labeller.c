@@ -125,6 +125,10 @@ static PyObject *best_path(Labeller *self, int outside, double bias)
 static PyObject *all_scores(Labeller *self, int outside, double bias)
 {
     const Py_ssize_t n = self->items, l = self->labels;
+    if (!self->exact) {
+        PyErr_SetString(PyExc_ValueError, "scores are asked of a labeller that is made exact");
+        return NULL;
+    }
     if (n > PY_SSIZE_T_MAX / l / 8)
         return PyErr_NoMemory();
     PyObject *scores = PyBytes_FromStringAndSize(NULL, n * l * (Py_ssize_t)sizeof(double));

@@ -26,6 +26,8 @@ __all__ = ["DOCBIN", "SPANS_KEY", "read", "write"]
 SPANS_KEY = "phi"
 _SUFFIX = ".spacy"
 _DATA = "deid"
+_LEAST_MOST, _MOST_RATIO = 1 << 28, 50
+"""Bytes that any file may inflate to, and how many times its size; DocBins of notes are 3 to 10 times as large."""
 
 
 def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:
@@ -36,6 +38,7 @@ def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:
     data = streams[_SUFFIX].read()
     if not data:
         raise FormatError("the file is empty", "a DocBin file holds at least a header")
+    _check_size(data)
     number = 0
     try:
         for number, doc in enumerate(DocBin().from_bytes(data).get_docs(Vocab()), 1):
@@ -48,6 +51,23 @@ def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:
             "it may be truncated, of another format, or made by another version of spaCy",
             position=f"document {number + 1}",
         ) from None
+
+
+def _check_size(data: bytes) -> None:
+    """Refuse a file that inflates beyond all measure, before it fills the memory."""
+    most = max(_LEAST_MOST, _MOST_RATIO * len(data))
+    inflate, rest, size = zlib.decompressobj(), data, 0
+    try:
+        while rest and not inflate.eof:
+            size += len(inflate.decompress(rest, 1 << 20))
+            rest = inflate.unconsumed_tail
+            if size > most:
+                raise FormatError(
+                    f"the file inflates to more than {most >> 20} MB",
+                    "it may be made to fill the memory; write it in smaller files",
+                )
+    except zlib.error:
+        return  # reading it says what is wrong
 
 
 def _document(doc: Any, position: str) -> Document | DeidError:

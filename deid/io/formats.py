@@ -43,6 +43,10 @@ class Options:
     """Order of all columns or fields when writing; those that a document lacks are left out."""
     output_encoding: str = ""
     """Encoding when writing; empty: the first that is named for reading."""
+    max_document: int = 64 << 20
+    """Bytes that the files of a document may have, characters that a record's text may have; larger ones fail."""
+    timeout: float = 600.0
+    """Seconds that the work on a document may take; one that takes longer fails. 0: any."""
 
 
 class Sink(Protocol):

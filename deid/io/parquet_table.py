@@ -44,6 +44,8 @@ def _open(stream: BinaryIO) -> Any:
         return pyarrow.parquet.ParquetFile(stream)
     except (pyarrow.ArrowException, OSError):
         raise FormatError("this is no whole Parquet file", "it may be truncated, or of another format") from None
+    except UnicodeError:
+        raise FormatError("the name of a column is no valid text", "write the file again") from None
 
 
 def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:
@@ -51,15 +53,23 @@ def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:
     import pyarrow
 
     file = _open(streams[_SUFFIX])
-    schema = file.schema_arrow
+    schema = _schema_of(file)
     columns = find_columns(schema.names, options)
     encoded = {field.name for field in schema if (field.metadata or {}).get(b"deid") == b"json"}
     number = 0
     try:
         for batch in file.iter_batches(batch_size=_BATCH):
-            for row in batch.to_pylist():
+            for row in _rows(batch):
                 number += 1
                 position = f"row {number}"
+                if row is None:
+                    yield FormatError(
+                        "a cell holds no valid text, or no valid value of its type",
+                        "write the file again",
+                        "",
+                        position,
+                    )
+                    continue
                 try:
                     text = row[columns.text]
                     if not isinstance(text, str):
@@ -79,6 +89,35 @@ def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:
                     yield FormatError("a cell that is marked as JSON is not", "write the file again", "", position)
     except (pyarrow.ArrowException, OSError):
         raise FormatError("the file is damaged", "write it again", position=f"row {number + 1}") from None
+
+
+def _schema_of(file: Any) -> Any:
+    """Return the columns of a file; writers need not check that their names are text."""
+    import pyarrow
+
+    try:
+        schema = file.schema_arrow
+        schema.names  # noqa: B018  (decodes them)
+    except (pyarrow.ArrowException, UnicodeError, ValueError):
+        raise FormatError("the name of a column is no valid text", "write the file again") from None
+    return schema
+
+
+def _rows(batch: Any) -> Iterator[dict[str, Any] | None]:
+    """Yield the rows of a batch, None for one with a cell that cannot be read: some writers check nothing."""
+    import pyarrow
+
+    bad = (pyarrow.ArrowException, ValueError, OverflowError)  # UnicodeDecodeError is a ValueError
+    try:
+        yield from batch.to_pylist()
+        return
+    except bad:
+        pass
+    for number in range(batch.num_rows):
+        try:
+            yield batch.slice(number, 1).to_pylist()[0]
+        except bad:
+            yield None
 
 
 def _span_values(cell: object, position: str) -> object:
@@ -112,7 +151,7 @@ def _plain(value: Any) -> Any:
 
 def layout(streams: Streams, options: Options) -> Options:
     """Fill in the columns as the file has them."""
-    names = _open(streams[_SUFFIX]).schema_arrow.names
+    names = _schema_of(_open(streams[_SUFFIX])).names
     return replace(find_columns(names, options).fill(options), columns=tuple(names))
 
 

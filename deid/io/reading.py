@@ -46,6 +46,8 @@ class Source:
         """Yield all documents in a fixed order, counted from ``first``; a `Failure` for each that fails."""
         seen: set[str] = set()
         for index, (name, item) in enumerate(self._items(), first):
+            if isinstance(item, Document) and len(item.text) > self.options.max_document:
+                item = self._too_large()
             if isinstance(item, Document):
                 document = replace(item, index=index)
                 if document.id not in seen:
@@ -125,7 +127,14 @@ class Source:
                 yield companion, beside
 
     def _parts(self, name: str) -> dict[str, bytes]:
-        return {suffix: path.read_bytes() for suffix, path in self.paths(name)}
+        paths = dict(self.paths(name))
+        if sum(path.stat().st_size for path in paths.values()) > self.options.max_document:
+            raise self._too_large()
+        return {suffix: path.read_bytes() for suffix, path in paths.items()}
+
+    def _too_large(self) -> InputError:
+        most = self.options.max_document
+        return InputError(f"the document is larger than {most:,} bytes", "split it, or raise --max-document")
 
     def _open(self, name: str, stack: ExitStack) -> dict[str, BinaryIO]:
         return {suffix: stack.enter_context(path.open("rb")) for suffix, path in self.paths(name)}

@@ -88,7 +88,7 @@ def read_dial(path: Path) -> Dial:
         raise ConfigError(
             f"the dial is no number and no file ({error.strerror})", "write a number or name a file", str(path)
         ) from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ConfigError("no settings of a dial", "deid calibrate writes them", str(path)) from None
     value = content.get("dial") if isinstance(content, dict) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

@@ -61,7 +61,7 @@ def read_edit_log(path: Path) -> Iterator[LoggedEdits]:
                 line += 1
                 if raw.strip():
                     yield _parse(json.loads(raw))
-    except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         where = f"line {line}" if line else ""
         raise FormatError("this is no edit log, or it is damaged", _HINT, str(path), where) from None
 
@@ -147,7 +147,7 @@ def _move_line(raw: bytes, logs: Mapping[str, LoggedEdits], back: bool, key: Key
         label = span.get("label", span.get("category", ""))
         if not (isinstance(document, str) and type(start) is int and type(end) is int and isinstance(label, str)):
             raise TypeError
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise FormatError("this is no span", 'write {"document": "id", "start": 0, "end": 4, "label": "X"}') from None
     entry = logs.get(document) or (logs.get(pseudonym_of_id(key, document)) if key is not None else None)
     if entry is None:
@@ -156,7 +156,10 @@ def _move_line(raw: bytes, logs: Mapping[str, LoggedEdits], back: bool, key: Key
         raise OffsetError(f"span {start}:{end} does not lie in its text", "offsets are characters, end excluded")
     start, end = move_span(start, end, entry.edits, back=back)
     value = {"document": document if back else entry.document, "start": start, "end": end, "label": label}
-    return json.dumps(value, ensure_ascii=False).encode() + b"\n"
+    try:
+        return json.dumps(value, ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can only carry escaped
+        return json.dumps(value).encode() + b"\n"
 
 
 Stretches = Sequence[tuple[int, int]]

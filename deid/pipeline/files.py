@@ -20,7 +20,7 @@ from deid.io import CollectionFormat, Format, Options, Source, Writer, open_writ
 from deid.phi import LABEL_SETS, map_used_labels
 from deid.pipeline.patients import patient_of
 from deid.pipeline.resuming import list_line
-from deid.pipeline.workers import process
+from deid.pipeline.workers import Timed, process
 from deid.safe_names import safe_name
 
 __all__ = ["Origin", "Output", "Watch", "keyed_documents", "require_annotations", "require_names", "results"]
@@ -190,7 +190,7 @@ def results(
                 origins.append(None)
             yield item
 
-    for result in process(work, items(), jobs):
+    for result in process(Timed(work, source.options.timeout), items(), jobs):
         origin = origins.popleft()
         if origin is not None and isinstance(result, Failure):
             result = origin.failure(result.error, source)

@@ -23,7 +23,7 @@ from typing import Any, Generic, TypeVar
 from deid.document import Document, Failure
 from deid.errors import ConfigError, DeidError, DetectionError
 
-__all__ = ["failure_of", "process"]
+__all__ = ["Timed", "failure_of", "process"]
 
 R = TypeVar("R")
 Work = Callable[[Document], R]
@@ -69,6 +69,40 @@ def process(work: Work[R], documents: Iterable[Document | Failure], jobs: int = 
             "use one job, or a recognizer that can be pickled",
         ) from None
     return _Pool(sent, jobs).run(iter(documents))
+
+
+@dataclass(frozen=True)
+class Timed(Generic[R]):
+    """Work that gives a document up when it takes too long, so that none holds up the rest of a run."""
+
+    work: Work[R]
+    seconds: float
+    """0: any time."""
+
+    def prepare(self) -> None:
+        """Load what is loaded on first use."""
+        getattr(self.work, "prepare", lambda: None)()
+
+    def __call__(self, document: Document) -> R:
+        """Work on a document.
+
+        Raises
+        ------
+        DetectionError
+            When it takes longer. (Signals reach the main thread alone: in another thread there is no limit.)
+        """
+        if not self.seconds or threading.current_thread() is not threading.main_thread():
+            return self.work(document)
+        before = signal.signal(signal.SIGALRM, self._over)
+        signal.setitimer(signal.ITIMER_REAL, self.seconds)
+        try:
+            return self.work(document)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    def _over(self, number: int, frame: object) -> None:
+        raise DetectionError(f"it took longer than {self.seconds:g} s", "split the document, or raise --timeout")
 
 
 def failure_of(document: Document, error: Exception) -> Failure:

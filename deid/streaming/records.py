@@ -6,6 +6,7 @@ a named field are opened: their other fields follow the same rule as all others 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -41,11 +42,17 @@ class Fields:
     """Of what is written of these; empty: the first of the above."""
 
 
+_OBJECT = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*)?\{\s*"(?:[^"\\]|\\.)*"\s*:')
+"""How a JSON object begins, or an array of them."""
+
 Scrub = Callable[[bytes, int, Pipeline, Fields], tuple[bytes, Scrubbed]]
 """Takes a record's bytes and its offset, returns the scrubbed bytes and what was done; raises `DeidError`."""
 
 
 def _scrub_text(content: bytes, offset: int, pipeline: Pipeline, fields: Fields) -> tuple[bytes, Scrubbed]:
+    if _OBJECT.match(content):
+        # its ids would go out as they are, and a span may end inside an escape
+        raise FormatError("the record is a JSON object, and this is a feed of plain text", "use --format ndjson")
     scrubbed = pipeline(Document(_name(content, pipeline), decode(content, fields.encoding)))
     return encode(scrubbed.document.text, fields.output_encoding or fields.encoding.partition(",")[0]), scrubbed
 
