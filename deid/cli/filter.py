@@ -153,7 +153,7 @@ def _filter(
         add_id=journal is not None and not files,
     )
     feed = Feed(source, target, dead_letters, journal, {**recipe.fingerprint(), **shape.fingerprint()})
-    totals = Totals()
+    totals = Totals(tell=lambda reason: sys.stderr.write(f"{reason}\n"))
     with ExitStack() as stack:
         stop = stack.enter_context(Stop())
         if created:
@@ -165,8 +165,9 @@ def _filter(
     summary = _summary("filter", totals, notes)
     if not complete:
         summary.notes.append(_stopped(feed.journal is not None, target))
-    summary.finish(summary_json, quiet=quiet and not totals.failed and complete)
-    raise typer.Exit(EXIT_LEFT_OUT if complete and totals.failed else 0 if complete else stop.status)
+    unmet = _tell_unmet(summary, totals)
+    summary.finish(summary_json, quiet=quiet and not totals.failed and complete and not unmet)
+    raise typer.Exit(EXIT_LEFT_OUT if complete and (totals.failed or unmet) else 0 if complete else stop.status)
 
 
 def _watch(
@@ -233,7 +234,7 @@ def _watch(
     shape = _shape(
         format, delimiter, text_field, id_field, recipe, known_field, encoding, output_encoding, max_record, timeout
     )
-    totals = Totals()
+    totals = Totals(tell=lambda reason: sys.stderr.write(f"{reason}\n"))
     failed = 0
     with ExitStack() as stack:
         stop = stack.enter_context(Stop())
@@ -251,8 +252,9 @@ def _watch(
         notes = crew.notes
     summary = _summary("watch", totals, notes)
     summary.extra["failed_files"] = failed
-    summary.finish(summary_json, quiet=quiet and not failed)
-    raise typer.Exit(EXIT_LEFT_OUT if failed else 0)
+    unmet = _tell_unmet(summary, totals)
+    summary.finish(summary_json, quiet=quiet and not failed and not unmet)
+    raise typer.Exit(EXIT_LEFT_OUT if failed or unmet else 0)
 
 
 def _recipe(
@@ -326,9 +328,9 @@ def _shape(
     if timeout <= 0:
         raise ConfigError("--timeout must be above 0", "it is in seconds")
     content = FORMATS[format]
-    fields = {n for n in (recipe.patient_field, recipe.date_field, *recipe.keep) if n}
+    fields = {n for n in (recipe.patient_field, recipe.date_field, *(recipe.keep - {"filename", "id"})) if n}
     fields |= {text.rpartition("=")[0] or text for text in known_field or ()}
-    if content == "text" and (text_field or id_field or fields - {"filename"}):
+    if content == "text" and (text_field or id_field or fields or "id" in recipe.keep):
         raise ConfigError(f"records of --format {format} have no fields", "use --format ndjson")
     if content == "json" and {n.lower().replace("-", "") for n in (encoding, output_encoding) if n} != {"utf8"}:
         raise ConfigError("JSON is UTF-8", "leave out --encoding and --output-encoding")
@@ -373,6 +375,13 @@ def _summary(command: str, totals: Totals, notes: list[str]) -> Summary:
         "worker_restarts": totals.restarts,
     }
     return summary
+
+
+def _tell_unmet(summary: Summary, totals: Totals) -> bool:
+    """Say which fields of the options no record has had; tell whether there are any."""
+    for name in sorted(totals.unmet or ()):
+        summary.notes.append(f"no record has the field {name}, which an option names: look at its spelling")
+    return bool(totals.unmet)
 
 
 def _stopped(journal: bool, target: Path | None) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Listing", "check_output", "check_suffix", "list_files", "shown_suffix", "skipped_suffix", "split_suffix"]
 
 _COMMON = re.compile(
-    r"\.(ann|bak|csv|dcm|docx?|gz|html?|ini|jpe?g|json|jsonl|log|md|ndjson|odt|parquet|pdf|phi|phrase|png|pq|py|rtf"
+    r"\.(ann|bak|csv|dcm|docx?|gz|hl7|html?|ini|jpe?g|json|jsonl|log|md|ndjson|odt|parquet|pdf|phi|phrase|png|pq|py|rtf"
     r"|sgml?|spacy|tar|text|tiff?|tmp|toml|tsv|txt|xlsx?|xml|ya?ml|zip)"
 )
 _MANIFEST = re.compile(r"\.manifest(\.[1-9][0-9]*)?\.(json|html)$")  # of this program: what a run said of itself

@@ -278,8 +278,8 @@ class _Run:
         start, end, _ = next(iter(self.shape.framing.split(data)))
         mac = self.mac.copy()
         mac.update(data[start:end])
-        error = RecordTimeout if died.timed_out else WorkerDied
-        stretch.give_up(DeadLetter(stretch.offset + start, end - start, mac.hexdigest(), error.__name__))
+        error = RecordTimeout() if died.timed_out else WorkerDied()
+        stretch.give_up(DeadLetter.of(error, stretch.offset + start, end - start, mac))
 
     def _write(self, stretch: Stretch) -> None:
         assert stretch.output is not None
@@ -289,6 +289,10 @@ class _Run:
         totals = self.totals
         totals.records += stretch.records
         totals.errors.update(letter.error for letter in stretch.letters)
+        for letter in stretch.letters:
+            totals.explain(letter.error, letter.reason)
+        if stretch.records:
+            totals.unmet = stretch.unmet if totals.unmet is None else totals.unmet & stretch.unmet
         totals.spans.update(stretch.spans)
         totals.read += stretch.length
         totals.written += len(stretch.output)

@@ -12,7 +12,7 @@ import hmac
 import json
 from dataclasses import dataclass
 
-from deid.errors import DetectionError, FormatError
+from deid.errors import DeidError, DetectionError, FormatError
 from deid.keys import Key
 
 __all__ = ["DeadLetter", "RecordTimeout", "RecordTooLong", "RecordTruncated", "WorkerDied", "record_mac"]
@@ -21,17 +21,31 @@ __all__ = ["DeadLetter", "RecordTimeout", "RecordTooLong", "RecordTruncated", "W
 class RecordTooLong(FormatError):
     """A record that exceeds the limit."""
 
+    def __init__(self) -> None:
+        super().__init__("the record is too long", "raise --max-record")
+
 
 class RecordTruncated(FormatError):
     """A last record that is shorter than its length says."""
+
+    def __init__(self) -> None:
+        super().__init__("the last record is shorter than its length says", "look whether its sender was cut off")
 
 
 class RecordTimeout(DetectionError):
     """A record that took longer than the limit."""
 
+    def __init__(self) -> None:
+        super().__init__("the record took too long", "raise --timeout, or look what is strange about the record")
+
 
 class WorkerDied(DetectionError):
     """A record that its worker process did not survive."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a worker process died of the record, twice", "it may have run out of memory: use fewer --jobs"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +60,16 @@ class DeadLetter:
     """Keyed HMAC-SHA256 of its content, in hex."""
     error: str
     """Class of the exception."""
+    reason: str = ""
+    """What was wrong, and what can be done: for the user's eyes, once a class, not in the file."""
+
+    @classmethod
+    def of(cls, error: Exception, offset: int, length: int, mac: hmac.HMAC) -> DeadLetter:
+        """Return the letter of a record that failed; its reason holds nothing of the record, and no place in it."""
+        reason = "an error of deid; please report it"
+        if isinstance(error, DeidError):
+            reason = f"{error.what}. Hint: {error.hint}" if error.hint else error.what
+        return cls(offset, length, mac.hexdigest(), type(error).__name__, reason)
 
     def line(self) -> bytes:
         """Return the line of the dead-letter file."""

@@ -37,6 +37,8 @@ class Stretch:
     records: int = 0
     letters: tuple[DeadLetter, ...] = ()
     spans: Mapping[str, int] = field(default_factory=dict)
+    unmet: frozenset[str] = field(default=frozenset(), repr=False)
+    """See `deid.streaming.work.Reply.unmet`."""
     single: bool = False
     """Whether it is one record, cut out because a worker did not survive its neighbourhood."""
 
@@ -47,7 +49,7 @@ class Stretch:
     def fill(self, reply: Reply) -> None:
         """Take over a worker's answer."""
         self.output, self.records, self.letters, self.spans = reply.output, reply.records, reply.letters, reply.spans
-        self.data = None
+        self.unmet, self.data = reply.unmet, None
 
     def give_up(self, letter: DeadLetter) -> None:
         """Leave the record out."""
@@ -185,7 +187,7 @@ class Reader:
         if not over or self.stopped:
             return None
         self._skip = None
-        letter = DeadLetter(state.content, state.length, state.mac.hexdigest(), RecordTooLong.__name__)
+        letter = DeadLetter.of(RecordTooLong(), state.content, state.length, state.mac)
         return Stretch(state.offset, self.offset - state.offset, output=b"", letters=(letter,))
 
     def _last(self) -> Stretch:
@@ -197,7 +199,7 @@ class Reader:
         length = len(self._buffer) - start
         stretch = self._cut(len(self._buffer))
         if torn:
-            letter = DeadLetter(stretch.offset + start, length, mac.hexdigest(), RecordTruncated.__name__)
+            letter = DeadLetter.of(RecordTruncated(), stretch.offset + start, length, mac)
             stretch = replace(stretch, data=None, output=b"", letters=(letter,))
         return stretch
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from deid.document import Document
@@ -40,6 +40,12 @@ class Fields:
     """Of records of plain text; of several, with commas between, each record's is the first that it fits."""
     output_encoding: str = ""
     """Of what is written of these; empty: the first of the above."""
+    unmet: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+    """Those of ``named`` that no record has had so far: misspelt ones stay here."""
+
+    def __post_init__(self) -> None:
+        """Begin with all names."""
+        self.unmet.update(self.named)
 
 
 _OBJECT = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*)?\{\s*"(?:[^"\\]|\\.)*"\s*:')
@@ -68,6 +74,8 @@ def _scrub_json(content: bytes, offset: int, pipeline: Pipeline, fields: Fields)
     id_field = fields.id or find_id(record)
     paths = _Paths((text_field, id_field, *fields.named), record)
     values = paths.values(record)
+    if fields.unmet:
+        fields.unmet.difference_update(values)
     text = values.pop(text_field, None)
     if not isinstance(text, str):
         raise FormatError("the record has no text", "name its field with --text-field", position=position)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,11 +28,24 @@ class Totals:
     restarts: int = 0
     """Workers that died and were replaced."""
     started: float = field(default_factory=time.monotonic)
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Why the first record of each class of exceptions was left out, in words for the user."""
+    tell: Callable[[str], object] | None = field(default=None, repr=False)
+    """Called with each new reason as it comes."""
+    unmet: frozenset[str] | None = field(default=None, repr=False)
+    """Fields that the user named and that no record has had; None before the first record."""
 
     @property
     def failed(self) -> int:
         """Records that were left out."""
         return self.errors.total()
+
+    def explain(self, error: str, reason: str) -> None:
+        """Take note of why a record was left out; the first of a class is told at once."""
+        if error not in self.reasons:
+            self.reasons[error] = reason
+            if self.tell is not None:
+                self.tell(f"left out: {error}: {reason}")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the counts as JSON values."""

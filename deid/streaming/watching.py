@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deid.errors import ConfigError, DeidError, InputError, OutputError
+from deid.io.folder import shown_suffix
 from deid.keys import Key
 from deid.safe_names import safe_name
 from deid.streaming.crew import Crew
@@ -212,7 +213,7 @@ def _result_name(path: Path, key: Key, *, keep: bool) -> str:
     if keep:
         return path.name
     # a suffix is kept when it says what a file is, and cannot be part of a name
-    suffix = path.suffix if safe_name(path.suffix) == path.suffix else ""
+    suffix = path.suffix if shown_suffix(path.suffix.lower()) == path.suffix.lower() else ""
     return key.pseudonym("doc", path.stem if suffix else path.name) + suffix
 
 

@@ -63,6 +63,8 @@ class Reply:
     letters: tuple[DeadLetter, ...] = ()
     spans: Mapping[str, int] = field(default_factory=dict)
     """Replaced spans by category."""
+    unmet: frozenset[str] = field(default=frozenset(), repr=False)
+    """Fields that the user named and that no record of this worker has had (`deid.streaming.records.Fields`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,26 +249,27 @@ class Work:
                 continue
             try:
                 if end - start > self.shape.max_record:
-                    raise RecordTooLong("the record is too long", "raise --max-record")
+                    raise RecordTooLong
                 if self.shape.timeout:
                     # the default action of the signal ends the process, whatever it is stuck in
                     signal.setitimer(signal.ITIMER_REAL, self.shape.timeout)
                 written, scrubbed = self.scrub(content, request.offset + start, self.pipeline, self.fields)
                 output.append(self.shape.framing.wrap(written, data[end:after]))
             except Exception as error:
-                letters.append(self.letter(request.offset + start, content, type(error).__name__))
+                letters.append(self.letter(request.offset + start, content, error))
             else:
                 records += 1
                 spans.update(edit.category for edit in scrubbed.edits)
         if self.shape.timeout:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        return Reply(request.number, b"".join(output), records, tuple(letters), dict(spans))
+        unmet = frozenset(self.fields.unmet)
+        return Reply(request.number, b"".join(output), records, tuple(letters), dict(spans), unmet)
 
-    def letter(self, offset: int, content: bytes, error: str) -> DeadLetter:
+    def letter(self, offset: int, content: bytes, error: Exception) -> DeadLetter:
         """Return the dead letter of a record."""
         mac = self.mac.copy()
         mac.update(content)
-        return DeadLetter(offset, len(content), mac.hexdigest(), error)
+        return DeadLetter.of(error, offset, len(content), mac)
 
     def _read(self, request: Request) -> bytes:
         if request.data is not None:

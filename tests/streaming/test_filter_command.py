@@ -158,3 +158,30 @@ def test_nothing_is_said_of_what_is_in_names_fields_and_texts(deid: Deid, tmp_pa
         seen = said + (tmp_path / "s.json").read_text() + (tmp_path / "j").read_text() + (tmp_path / "d").read_text()
         seen += " ".join(path.name for path in (tmp_path / "out").iterdir()) if (tmp_path / "out").exists() else ""
         assert not [word for word in planted if word in seen], arguments
+
+
+RULES = ("--model", "none", "--policy", "redact", "--key-file", "key", "--format", "ndjson")
+
+
+def test_why_records_are_left_out_is_told_once_a_class(deid: Deid) -> None:
+    data = b'{"id": "a", "text": "x", "pat": "p"}\n{"id": "b"}\n{"id": "c"}\n[1]\n'
+    status, _, said = deid("filter", *RULES, "--patient-field", "pat", data=data)
+    assert status == 3
+    assert said.count("name its field with --text-field") == 1
+
+
+def test_a_misspelt_field_is_told_and_fails_the_run(deid: Deid) -> None:
+    data = b'{"id": "a", "text": "x", "pat": "p"}\n{"id": "b", "text": "y", "pat": "q"}\n'
+    for options, expected in ((("--patient-field", "pat", "--keep", "id"), 0), (("--keep", "patt"), 3)):
+        status, _, said = deid("filter", *RULES, *options, data=data)
+        assert status == expected
+        assert ("no record has the field patt" in said) == (expected == 3)
+
+
+def test_results_of_a_watch_keep_the_suffix_of_a_feed(deid: Deid, tmp_path: Path) -> None:
+    (tmp_path / "inbox").mkdir()
+    for name in ("a.ndjson", "b.jsonl", "c.hl7", "Mr.Baker"):
+        (tmp_path / "inbox" / name).write_text('{"id": "a", "text": "x"}\n')
+    assert deid("watch", "inbox", "outbox", *RULES, "--once", "--settle", 0)[0] == 0
+    written = sorted(path.suffix for path in (tmp_path / "outbox").iterdir() if path.name.startswith("doc-"))
+    assert written == ["", ".hl7", ".jsonl", ".ndjson"]
