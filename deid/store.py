@@ -1,13 +1,15 @@
 """The SQL store: one SQLite file by default, a PostgreSQL database by URL.
 
 A `Store` hands out connections inside transactions and turns every database error into a `StoreError` that quotes
-neither statements nor values. SQLite runs in WAL mode with full synchronization: readers and a writer do not disturb
-each other, writers wait for one another, and what was committed survives a killed process and a power failure. Its file
-has mode 0600.
+neither statements nor values. What was committed to SQLite survives a killed process and a power failure; writers wait
+for one another. In WAL mode readers and a writer do not disturb each other, but what was written last may stand in a
+second file (``-wal``) alone. Where a copy of the file must hold all that was committed, a store is opened whole: then
+SQLite keeps a rollback journal, which is gone at the end of each transaction. The file has mode 0600.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,7 +44,7 @@ def _parse(place: str) -> URL:
         raise ConfigError("not a database URL", "write postgresql://user@host/database, or a file name") from None
 
 
-def open_store(place: str | Path, tables: sql.MetaData, *, create: bool = False) -> Store:
+def open_store(place: str | Path, tables: sql.MetaData, *, create: bool = False, whole: bool = False) -> Store:
     """Open a database.
 
     Parameters
@@ -53,6 +55,8 @@ def open_store(place: str | Path, tables: sql.MetaData, *, create: bool = False)
         The tables that it must have.
     create : bool
         Create a missing file and missing tables.
+    whole : bool
+        Whether a file of SQLite must by itself hold all that was committed; slower where many read while one writes.
 
     Raises
     ------
@@ -70,7 +74,7 @@ def open_store(place: str | Path, tables: sql.MetaData, *, create: bool = False)
             hide_parameters=True,
             connect_args={"timeout": _WAIT_SECONDS, "check_same_thread": False},
         )
-        sql.event.listen(engine, "connect", _prepare_sqlite)
+        sql.event.listen(engine, "connect", functools.partial(_prepare_sqlite, whole))
         sql.event.listen(engine, "begin", _begin_sqlite)
         store = Store(engine, place)
     else:
@@ -122,10 +126,14 @@ def _check_file(path: Path, create: bool) -> None:
             raise ConfigError("the database can be read by other users", f"run: chmod 600 {path}", str(path))
 
 
-def _prepare_sqlite(connection: Any, record: object) -> None:
+def _prepare_sqlite(whole: bool, connection: Any, record: object) -> None:
     connection.isolation_level = None  # transactions begin where we say so, see _begin_sqlite
     cursor = connection.cursor()
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
+    # EXTRA also synchronizes the folder after the journal's removal, which is what commits
+    journal = (
+        ("journal_mode = DELETE", "synchronous = EXTRA") if whole else ("journal_mode = WAL", "synchronous = FULL")
+    )
+    for pragma in (*journal, "foreign_keys = ON", "secure_delete = ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.ledger_options import VARIABLE, BudgetName, checked_place, open_ledger
+
+if TYPE_CHECKING:
+    from deid.dp.budget import Ledger
 
 __all__ = ["register"]
 
@@ -22,6 +25,17 @@ Place = Annotated[
         help=f"File, or URL postgresql://user@host/database; else the variable {VARIABLE}.",
     ),
 ]
+
+
+def _others(ledger: Ledger) -> list[str]:
+    """Warn of further budgets in the same ledger: for one table they would add up."""
+    others = ledger.others()
+    if not others:
+        return []
+    return [
+        f"this ledger also holds the budgets {', '.join(others)}: a budget must be for another table than theirs, or "
+        "its total comes on top of theirs"
+    ]
 
 
 def _init(
@@ -48,8 +62,9 @@ def _init(
 
     whom = PrivacyUnit(unit, relation, max_rows)
     ledger = Ledger.create(checked_place(context, "place", place), epsilon, whom, budget=budget, note=note)
-    ledger.close()
     summary = Summary("budget init")
+    summary.notes += _others(ledger)
+    ledger.close()
     summary.notes.append(f"budget {budget}: epsilon {epsilon:g} for each {whom}")
     summary.notes.append("the ledger and its total cannot be changed; keep it with the table, and use no other for it")
     summary.finish(summary_json)
@@ -60,16 +75,20 @@ def _show(context: typer.Context, place: Place, budget: BudgetName = "main", sum
 
     Example: deid budget show study.ledger
     """
-    from deid.dp.epsilon import NANO
+    from deid.dp.epsilon import NANO, show_nano
 
-    account = open_ledger(context, "place", place, budget).account()
-    numbers = {name: getattr(account, name) / NANO for name in ("total", "spent", "remaining")}
+    ledger = open_ledger(context, "place", place, budget)
+    account, person = ledger.account(), ledger.person()
+    amounts = {name: getattr(account, name) for name in ("total", "spent", "remaining")}
     typer.echo(f"budget     {account.name}{f' ({account.note})' if account.note else ''}")
-    typer.echo(f"protects   {account.unit}")
-    for name, value in numbers.items():
-        typer.echo(f"{name:<10} {value:g}")
+    typer.echo(f"protects   {account.unit}{f', by the column {person}' if person else ''}")
+    for name, value in amounts.items():
+        typer.echo(f"{name:<10} {show_nano(value)}")
+    typer.echo(f"ledger     {ledger.id}")
     summary = Summary("budget show")
-    summary.extra = {"budget": account.name, **numbers, **asdict(account.unit)}
+    summary.notes += _others(ledger)
+    numbers = {name: value / NANO for name, value in amounts.items()}
+    summary.extra = {"budget": account.name, "ledger": ledger.id, "person": person, **numbers, **asdict(account.unit)}
     summary.finish(summary_json)
 
 

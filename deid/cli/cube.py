@@ -12,13 +12,16 @@ import typer
 
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.ledger_options import (
+    AssertBound,
     BudgetName,
     LedgerPlace,
     Level,
     PersonColumn,
+    ReportShare,
     RequestId,
     TestNoiseSeed,
     open_ledger,
+    warn_of_rows_without_person,
 )
 from deid.cli.paid_release import pay_and_write, request_of, target_of
 from deid.cli.table_options import Separator, SqlTable, Table
@@ -139,10 +142,8 @@ def _cube(
     ] = True,
     level: Level = 0.95,
     person: PersonColumn = None,
-    report_share: Annotated[
-        float | None,
-        typer.Option(metavar="P", help="Share of epsilon for telling what was left out (.05 with --person, else 0)."),
-    ] = None,
+    assert_bound: AssertBound = False,
+    report_share: ReportShare = None,
     part: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN=CELL", help="Only this part of the table; disjoint parts cost their maximum."),
@@ -165,6 +166,7 @@ def _cube(
     --ledger study.ledger -o cube.parquet
     """
     from deid.dp.cube import plan_cube, release_cube
+    from deid.dp.left_out import say_left_out
     from deid.dp.noise import OpenDPNoise, SeededNoise
     from deid.dp.release import write_release
     from deid.dp.unit import PrivacyUnit
@@ -173,7 +175,7 @@ def _cube(
     payer = open_ledger(context, "ledger", ledger, budget) if ledger else None
     unit = payer.account().unit if payer else PrivacyUnit()
     named, weights = named_slices(slices or [])
-    read = functools.cache(lambda: read_table(table, separator=separator, table=sql_table))
+    read = functools.cache(lambda: read_table(table, separator=separator, table=sql_table, text=True))
     plan = plan_cube(
         declared_dimensions(read, dims, domains, domain or []),
         epsilon,
@@ -185,6 +187,7 @@ def _cube(
         level=level,
         person=person,
         report_share=report_share,
+        assert_bound=assert_bound,
         part=[
             (declared_dimensions(read, column, domains, domain or [])[0], cell)
             for column, cell in (_condition(text) for text in part or [])
@@ -199,6 +202,7 @@ def _cube(
     own = request_of(request, target, payer)
     noise = OpenDPNoise() if not_private_seed is None else SeededNoise(not_private_seed)
     frame = read()
+    warn_of_rows_without_person(frame, person)
     if payer is None and not noise.private:
         summary.notes.append("no ledger: nothing was charged, because nothing is protected")
     released = pay_and_write(
@@ -212,7 +216,7 @@ def _cube(
     )
     if not noise.private:
         summary.notes.append(noise.label)
-    summary.notes += released.metadata["notes"] if released else []
+    summary.notes += [*released.metadata["notes"], *say_left_out(released.metadata["left_out"])] if released else []
     summary.extra |= {"method": plan.method, "epsilon": plan.epsilon, "private": noise.private, "request": own}
     summary.finish(summary_json)
 

@@ -81,7 +81,7 @@ def experiment_dp(
     for path in (plot, threshold_plot):
         if path is not None:
             check_image(path)
-    read = functools.cache(lambda: read_table(table, separator=separator, table=sql_table))
+    read = functools.cache(lambda: read_table(table, separator=separator, table=sql_table, text=True))
     dimensions = declared_dimensions(read, dims, domains, domain or [])
     named, _ = named_slices(slices)
     rows = rows_of(read(), dimensions)

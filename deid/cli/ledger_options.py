@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from deid.dp.budget import Ledger
 
 __all__ = [
     "VARIABLE",
+    "AssertBound",
     "BudgetName",
     "LedgerPlace",
     "Level",
     "PersonColumn",
+    "ReportShare",
     "RequestId",
     "TestNoiseSeed",
     "checked_place",
     "open_ledger",
+    "warn_of_rows_without_person",
 ]
 
 VARIABLE = "DEID_LEDGER"
@@ -35,6 +40,17 @@ LedgerPlace = Annotated[
 BudgetName = Annotated[str, typer.Option("--budget", metavar="NAME", help="Budget, where a database holds several.")]
 PersonColumn = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Whose row it is; rows beyond the budget's bound are left out.")
+]
+AssertBound = Annotated[
+    bool,
+    typer.Option(
+        "--assert-bound",
+        help="Instead of --person: vouch that no unit has more rows than the budget says. The release tells so.",
+    ),
+]
+ReportShare = Annotated[
+    float | None,
+    typer.Option(metavar="P", help="Share of epsilon for telling what was left out (.02)."),
 ]
 Level = Annotated[float, typer.Option(metavar="P", help="Level of the intervals.")]
 RequestId = Annotated[
@@ -64,3 +80,16 @@ def open_ledger(context: typer.Context, parameter: str, place: str, budget: str)
     from deid.dp.budget import Ledger
 
     return Ledger.open(checked_place(context, parameter, place), budget=budget)
+
+
+def warn_of_rows_without_person(frame: pd.DataFrame, person: str | None) -> None:
+    """Say on standard error, and nowhere else, how many rows do not say whose they are: the number is exact."""
+    from deid.dp.unit import rows_without_person
+
+    missing = rows_without_person(frame, person) if person is not None else 0
+    if missing:
+        typer.echo(
+            f"{missing} rows have no {person} and are left out: nothing says whose they are. This number is exact, so "
+            "keep it in the house",
+            err=True,
+        )

@@ -18,25 +18,34 @@ Made = TypeVar("Made")
 
 def target_of(output: Path | None) -> Path:
     """Return where to write a release; refuse what cannot be written to before anything is charged."""
+    import tempfile
+
     from deid.dp.release_files import check_suffix
     from deid.errors import ConfigError, OutputError
+    from deid.io.atomic import output_error
 
     if output is None:
         raise ConfigError("a release needs a file to be written to", "for example: -o cube.parquet")
     check_suffix(output)
     if not output.parent.is_dir():
         raise OutputError("the folder of the release does not exist", "create it first")
+    try:
+        tempfile.TemporaryFile(dir=output.parent).close()
+    except OSError as error:
+        raise output_error(error) from None
     return output
 
 
 def request_of(request: str | None, target: Path, payer: Ledger | None) -> str:
     """Return the request's id; refuse, before anything is charged, to write over a file."""
+    import os
     import secrets
 
+    from deid.dp.release_files import release_paths
     from deid.errors import OutputError
 
     known = request is not None and payer is not None and any(line.request == request for line in payer.history())
-    if target.exists() and not known:
+    if any(os.path.lexists(path) for path in release_paths(target)) and not known:
         raise OutputError("the file to write exists already", "name a new file; nothing was charged")
     return request or secrets.token_hex(8)
 
@@ -71,6 +80,5 @@ def pay_and_write(
     if payer is not None:
         digest = hashlib.sha256(target.read_bytes()).hexdigest()
         payer.answer(request, json.dumps({"release": target.name, "sha256": digest}))
-        left = payer.account()
-        summary.notes.append(f"charged epsilon {epsilon:g}; {left.remaining / 1e9:g} of {left.total / 1e9:g} is left")
+        summary.notes.append(f"charged epsilon {epsilon:g}; {payer.account().left()}")
     return released

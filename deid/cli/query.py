@@ -12,13 +12,16 @@ import typer
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.cube import declared_dimensions
 from deid.cli.ledger_options import (
+    AssertBound,
     BudgetName,
     LedgerPlace,
     Level,
     PersonColumn,
+    ReportShare,
     RequestId,
     TestNoiseSeed,
     open_ledger,
+    warn_of_rows_without_person,
 )
 from deid.cli.table_options import Separator, SqlTable, Table
 
@@ -42,6 +45,8 @@ def _query(
     ] = None,
     level: Level = 0.95,
     person: PersonColumn = None,
+    assert_bound: AssertBound = False,
+    report_share: ReportShare = None,
     request: RequestId = None,
     not_private_seed: TestNoiseSeed = None,
     separator: Separator = None,
@@ -54,6 +59,7 @@ def _query(
     --ledger study.ledger
     """
     from deid.dp.domain import parse_flag, read_domains
+    from deid.dp.left_out import say_left_out
     from deid.dp.noise import OpenDPNoise, SeededNoise
     from deid.dp.query_language import parse_query
     from deid.dp.session import Session
@@ -63,22 +69,36 @@ def _query(
     payer = open_ledger(context, "ledger", ledger, budget) if ledger else None
     declared = list(read_domains(domains)) if domains else []
     declared += [name for name, _ in map(parse_flag, domain or []) if name not in declared]
-    read = functools.cache(lambda: read_table(table, separator=separator, table=sql_table))
+    read = functools.cache(lambda: read_table(table, separator=separator, table=sql_table, text=True))
     noise = OpenDPNoise() if not_private_seed is None else SeededNoise(not_private_seed)
     dimensions = declared_dimensions(read, ",".join(declared), domains, domain or [])
-    session = Session(read(), dimensions, payer, person=person, noise=noise, level=level)
+    warn_of_rows_without_person(read(), person)
+    session = Session(
+        read(),
+        dimensions,
+        payer,
+        person=person,
+        noise=noise,
+        level=level,
+        assert_bound=assert_bound,
+        report_share=report_share,
+    )
     answer = session.query(query, epsilon, request=request)
     sys.stdout.write(answer.to_frame().to_csv(index=False, float_format="%.6g", lineterminator="\n"))
     summary = Summary("query")
     if payer is None:
         summary.notes.append("no ledger: nothing was charged, because nothing is protected")
     else:
-        left = payer.account()
-        summary.notes.append(f"cost epsilon {epsilon:g}; {left.remaining / 1e9:g} of {left.total / 1e9:g} is left")
+        summary.notes.append(f"cost epsilon {epsilon:g}; {payer.account().left()}")
     if not noise.private:
         summary.notes.append(noise.label)
+    summary.notes += say_left_out(answer.left_out)
     summary.extra = {
         "epsilon": epsilon,
+        "bound": answer.bound,
+        "person": person,
+        "ledger": answer.ledger,
+        "left_out": answer.left_out,
         "request": answer.request,
         "level": level,
         "private": answer.private,

@@ -12,13 +12,16 @@ import typer
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.cube import declared_dimensions
 from deid.cli.ledger_options import (
+    AssertBound,
     BudgetName,
     LedgerPlace,
     Level,
     PersonColumn,
+    ReportShare,
     RequestId,
     TestNoiseSeed,
     open_ledger,
+    warn_of_rows_without_person,
 )
 from deid.cli.paid_release import pay_and_write, request_of, target_of
 from deid.cli.table_options import Separator, SqlTable, Table, names_of
@@ -97,10 +100,8 @@ def _sequences(
     ] = False,
     level: Level = 0.95,
     person: PersonColumn = None,
-    report_share: Annotated[
-        float | None,
-        typer.Option(metavar="P", help="Share of epsilon for telling what was left out (.05 with --person, else 0)."),
-    ] = None,
+    assert_bound: AssertBound = False,
+    report_share: ReportShare = None,
     request: RequestId = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say how large the noise will be, without reading the table or charging.")
@@ -115,6 +116,7 @@ def _sequences(
     Example: deid sequences doctors.csv --periods q1,q2,q3,q4 --domain level=0..3 --epsilon 1 --ledger d.ledger
     -o tree.parquet
     """
+    from deid.dp.left_out import say_left_out
     from deid.dp.noise import OpenDPNoise, SeededNoise
     from deid.dp.sequence_release import write_sequences
     from deid.dp.sequences import plan_sequences, release_sequences
@@ -122,7 +124,7 @@ def _sequences(
     from deid.tables import read_table
 
     payer = open_ledger(context, "ledger", ledger, budget) if ledger else None
-    read = functools.cache(lambda: read_table(table, separator=separator, table=sql_table))
+    read = functools.cache(lambda: read_table(table, separator=separator, table=sql_table, text=True))
     plan = plan_sequences(
         declared_dimensions(read, LEVEL, domains, [domain] if domain else [])[0],
         names_of([periods]),
@@ -135,6 +137,7 @@ def _sequences(
         level=level,
         person=person,
         report_share=report_share,
+        assert_bound=assert_bound,
     )
     summary = Summary("sequences")
     if dry_run:
@@ -145,6 +148,7 @@ def _sequences(
     own = request_of(request, target, payer)
     noise = OpenDPNoise() if not_private_seed is None else SeededNoise(not_private_seed)
     frame = read()
+    warn_of_rows_without_person(frame, person)
     if payer is None and not noise.private:
         summary.notes.append("no ledger: nothing was charged, because nothing is protected")
     released = pay_and_write(
@@ -158,7 +162,7 @@ def _sequences(
     )
     if not noise.private:
         summary.notes.append(noise.label)
-    summary.notes += released.metadata["notes"] if released else []
+    summary.notes += [*released.metadata["notes"], *say_left_out(released.metadata["left_out"])] if released else []
     summary.extra |= {"method": plan.method, "epsilon": plan.epsilon, "private": noise.private, "request": own}
     summary.finish(summary_json)
 

@@ -80,7 +80,7 @@ def experiment_sequences(
         raise ConfigError("--epsilons or --bounds is no list of numbers", "for example: --epsilons 0.1,0.5,1") from None
     if plot is not None:
         check_image(plot)
-    read = functools.cache(lambda: read_table(table, separator=separator, table=sql_table))
+    read = functools.cache(lambda: read_table(table, separator=separator, table=sql_table, text=True))
     level = declared_dimensions(read, LEVEL, domains, [domain] if domain else [])[0]
     names = names_of([periods])
     check_columns(read(), [*names, *([person] if person else [])])

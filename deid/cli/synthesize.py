@@ -12,6 +12,7 @@ import typer
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.cube import named_slices
 from deid.cli.ledger_options import (
+    AssertBound,
     BudgetName,
     LedgerPlace,
     Level,
@@ -19,6 +20,7 @@ from deid.cli.ledger_options import (
     RequestId,
     TestNoiseSeed,
     open_ledger,
+    warn_of_rows_without_person,
 )
 from deid.cli.table_options import Separator, SqlTable, Table
 
@@ -95,6 +97,7 @@ def _fidelity(
     ledger: LedgerPlace = None,
     budget: BudgetName = "main",
     person: PersonColumn = None,
+    assert_bound: AssertBound = False,
     level: Level = 0.95,
     request: RequestId = None,
     not_private_seed: TestNoiseSeed = None,
@@ -123,12 +126,14 @@ def _fidelity(
     noise = OpenDPNoise() if not_private_seed is None else SeededNoise(not_private_seed)
     named, _ = named_slices(slices)
     own = request or secrets.token_hex(8)
+    frame = read_table(table, separator=separator, table=sql_table, text=True)
+    warn_of_rows_without_person(frame, person)
     try:
         lines = [
             asdict(line)
             for line in check_fidelity(
-                read_table(table, separator=separator, table=sql_table),
-                read_table(synthetic),
+                frame,
+                read_table(synthetic, text=True),
                 _dimensions(published),
                 named,
                 epsilon,
@@ -138,6 +143,7 @@ def _fidelity(
                 request=own,
                 noise=noise,
                 level=level,
+                assert_bound=assert_bound,
             )
         ]
     except AlreadyReleased as before:
@@ -148,8 +154,7 @@ def _fidelity(
     sys.stdout.write(pd.DataFrame(lines).to_csv(index=False, float_format="%.4g", lineterminator="\n"))
     summary = Summary("fidelity")
     if payer is not None:
-        left = payer.account()
-        summary.notes.append(f"cost epsilon {epsilon:g}; {left.remaining / 1e9:g} of {left.total / 1e9:g} is left")
+        summary.notes.append(f"cost epsilon {epsilon:g}; {payer.account().left()}")
     if not noise.private:
         summary.notes.append(noise.label)
     summary.extra = {"epsilon": epsilon, "request": own, "private": noise.private, "slices": lines}

@@ -19,13 +19,23 @@ from deid.dp.intervals import discrete_half_width
 from deid.dp.noise import Noise
 from deid.errors import ConfigError
 
-__all__ = ["Estimate", "noisy_count", "noisy_counts", "noisy_mean", "noisy_quantile", "noisy_sum", "noisy_top"]
+__all__ = [
+    "Estimate",
+    "noisy_count",
+    "noisy_counts",
+    "noisy_mean",
+    "noisy_quantile",
+    "noisy_sum",
+    "noisy_top",
+    "quantile_candidates",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _STEPS = 1 << 20  # of the grid of a sum
 _MOST_WHOLE = 1 << 31  # whole numbers above it could overflow when added up, and take a grid
+_FINEST, _WIDEST = 1e-290, 1e290  # of bounds: a grid between them is neither 0 nor infinite
 _CANDIDATES = 1000  # of a quantile of numbers that are not whole
 _MOST_CANDIDATES = 200_000
 
@@ -52,7 +62,7 @@ def noisy_counts(counts: IntArray, epsilon: float, noise: Noise, distance: int, 
 
 
 def _checked(low: float, high: float) -> None:
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+    if not (math.isfinite(low) and math.isfinite(high) and low < high and _FINEST < high - low < _WIDEST):
         raise ConfigError("bounds are two numbers, the smaller first", "for example: SUM(dose, 0, 500)")
 
 
@@ -115,6 +125,23 @@ def _ranks(values: FloatArray, candidates: FloatArray) -> tuple[FloatArray, Floa
     return below, upto
 
 
+def quantile_candidates(low: float, high: float, *, whole: bool) -> FloatArray:
+    """Return what a quantile is chosen from: the whole numbers within the bounds, or a thousand steps.
+
+    Raises
+    ------
+    ConfigError
+        When the bounds are none, or too near to one another for so many steps.
+    """
+    _checked(low, high)
+    if whole and high - low < _MOST_CANDIDATES:
+        return np.arange(math.ceil(low), math.floor(high) + 1, dtype=float)
+    candidates = np.linspace(low, high, _CANDIDATES + 1)
+    if not (np.diff(candidates) > 0).all():
+        raise ConfigError("bounds are too near to one another", "give wider bounds")
+    return candidates
+
+
 def noisy_quantile(
     values: FloatArray,
     share: float,
@@ -129,18 +156,14 @@ def noisy_quantile(
 ) -> Estimate:
     """Choose a quantile of values, moved into [low, high], by the exponential mechanism; missing ones are left out.
 
-    Candidates are the whole numbers within the bounds, or a thousand steps. A candidate's score is minus the distance,
+    It is chosen from `quantile_candidates`. A candidate's score is minus the distance,
     in ranks, between it and the wanted rank, which a row changes by at most max(share, 1 - share). The ends of the
     interval are two more quantiles, a quarter of epsilon each: their wanted ranks lie so far outside that, with
     probability (1 + level) / 2 each, the chosen candidate is outside as well (McSherry and Talwar 2007, lemma 7).
     """
-    _checked(low, high)
     if not 0 <= share <= 1:
         raise ConfigError("a quantile's share lies between 0 and 1", "for example: QUANTILE(age, 0.9)")
-    if whole and high - low < _MOST_CANDIDATES:
-        candidates = np.arange(math.ceil(low), math.floor(high) + 1, dtype=float)
-    else:
-        candidates = np.linspace(low, high, _CANDIDATES + 1)
+    candidates = quantile_candidates(low, high, whole=whole)
     step = candidates[1] - candidates[0] if len(candidates) > 1 else 1.0
     places = np.rint((np.clip(values[~np.isnan(values)], low, high) - candidates[0]) / step)
     below, upto = _ranks(candidates[places.astype(np.int64).clip(0, len(candidates) - 1)], candidates)

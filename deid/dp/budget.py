@@ -11,6 +11,10 @@ it tells nothing new); while there is none, it is refused; another question unde
 Composition. Charges add up (sequential composition, Dwork and Roth 2014, theorem 3.16). Questions about disjoint parts
 of the table, split by the values of a column, cost the most expensive part only (parallel composition, McSherry 2009):
 name the part in ``path``. Parts may be split again.
+
+A file of SQLite holds every charge by itself (`deid.store.open_store`, ``whole``), so a copy of it has spent what the
+original had. A ledger has an id, which releases carry beside the number of their charge: two releases with one id and
+number come from two copies. Files are versioned; older ones are brought up to date when they are opened.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import datetime
 import getpass
 import hashlib
 import json
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +31,7 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from deid.dp.epsilon import NANO, from_nano, to_nano
+from deid.dp.epsilon import from_nano, show_nano, to_nano
 from deid.dp.unit import PrivacyUnit
 from deid.errors import ConfigError, DeidError, StoreError
 from deid.store import Store, open_store
@@ -70,6 +75,21 @@ _CHARGE = sql.Table(
     sql.Column("answer", sql.Text),
     sql.UniqueConstraint("budget", "line"),
 )
+_FIRST_TABLES = tuple(TABLES.tables)  # of version 1
+_LEDGER = sql.Table(
+    "deid_ledger",
+    TABLES,
+    sql.Column("id", sql.String(32), primary_key=True),
+    sql.Column("version", sql.Integer, nullable=False),
+)
+_PIN = sql.Table(  # what all requests of a budget must have in common, since the first that said it
+    "deid_budget_pin",
+    TABLES,
+    sql.Column("budget", sql.String(200), primary_key=True),
+    sql.Column("name", sql.String(40), primary_key=True),
+    sql.Column("value", sql.Text, nullable=False),
+)
+_VERSION = 2
 
 Part = tuple[str, str]
 """A partition of the table and one of its parts: a column (or another name for the split) and a declared value."""
@@ -95,6 +115,10 @@ class Account:
     def remaining(self) -> int:
         """What is left, in nano-epsilons."""
         return self.total - self.spent
+
+    def left(self) -> str:
+        """Say what is left, exactly."""
+        return f"{show_nano(self.remaining)} of {show_nano(self.total)} is left"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +152,13 @@ class Ledger:
     def __init__(self, store: Store, budget: str) -> None:
         self._store = store
         self._budget = budget
+        self.id = _identify(store)
+        """What tells this ledger from all others; 32 hexadecimal digits. A copy has the same."""
+
+    @property
+    def budget(self) -> str:
+        """The budget's name."""
+        return self._budget
 
     def __repr__(self) -> str:
         return f"Ledger({self._store.shown}, {self._budget})"
@@ -168,7 +199,7 @@ class Ledger:
             "note": note,
             "created": _now(),
         }
-        store = open_store(place, TABLES, create=True)
+        store = open_store(place, TABLES, create=True, whole=True)
         with store.writing() as connection:
             if connection.execute(sql.select(_BUDGET.c.name).where(_BUDGET.c.name == budget)).first() is not None:
                 raise ConfigError(
@@ -187,13 +218,35 @@ class Ledger:
         StoreError
             When there is no such database or budget.
         """
-        ledger = cls(open_store(place, TABLES), budget)
+        first = sql.MetaData()
+        for name in _FIRST_TABLES:
+            TABLES.tables[name].to_metadata(first)
+        ledger = cls(open_store(place, first, whole=True), budget)
         ledger.account()
         return ledger
 
     def close(self) -> None:
         """Close the database."""
         self._store.close()
+
+    def others(self) -> list[str]:
+        """Return the other budgets of the same database, which must be for other tables."""
+        with self._store.reading() as connection:
+            names = connection.execute(sql.select(_BUDGET.c.name).order_by(_BUDGET.c.name)).scalars()
+            return [str(name) for name in names if name != self._budget]
+
+    def person(self) -> str | None:
+        """Return the column by which all requests enforce the unit's bound; None while none has."""
+        with self._store.reading() as connection:
+            return self._pinned(connection)
+
+    def _pinned(self, connection: sql.Connection) -> str | None:
+        query = sql.select(_PIN.c.value).where(_PIN.c.budget == self._budget, _PIN.c.name == "person")
+        return connection.execute(query).scalar()
+
+    def receipt(self, charge: Charge) -> dict[str, Any]:
+        """Return what a release says of its charge."""
+        return {"id": self.id, "budget": self._budget, "line": charge.line}
 
     def account(self) -> Account:
         """Return what was set up, and what was spent."""
@@ -217,6 +270,7 @@ class Ledger:
         purpose: str,
         question: Any = None,
         path: Sequence[Part] = (),
+        person: str | None = None,
         who: str | None = None,
     ) -> Charge:
         """Pay for a question before it is answered.
@@ -235,6 +289,9 @@ class Ledger:
             All that defines the question; a repetition under the same id must be about the same.
         path : sequence of (partition, part)
             The part of the table that is asked about, outermost first; empty for the whole table.
+        person : str, optional
+            The column by which the unit's bound is enforced. The first one that a budget sees is the only one that it
+            takes: a person by one column is not one by another.
         who : str, optional
             Who asks; the account by default.
 
@@ -248,7 +305,8 @@ class Ledger:
         BudgetExceeded
             When it costs more than what is left; nothing is charged, and cheaper requests can still be made.
         ConfigError
-            When the id was used for another question, or was charged and never answered, or the unit differs.
+            When the id was used for another question, or was charged and never answered, or the unit or the column
+            of the person differs.
         """
         asked = to_nano(epsilon)
         route = tuple((str(partition), str(part)) for partition, part in path)
@@ -265,10 +323,11 @@ class Ledger:
             before = self._find(connection, request)
             if before is not None:
                 return _replayed(before, fingerprint)
+            self._pin_person(connection, account, person)
             rise = self._rise(connection, route, asked)
             if rise > account.remaining:
                 raise BudgetExceeded(
-                    f"the request costs {_shown(rise)} and {_shown(account.remaining)} of the budget is left",
+                    f"the request costs {show_nano(rise)} and {show_nano(account.remaining)} of the budget is left",
                     "ask with less epsilon; nothing was charged",
                 )
             connection.execute(_BUDGET.update().where(_BUDGET.c.name == self._budget), {"spent": account.spent + rise})
@@ -288,6 +347,17 @@ class Ledger:
             }
             connection.execute(_CHARGE.insert(), row)
             return _charge(row)
+
+    def _pin_person(self, connection: sql.Connection, account: Account, person: str | None) -> None:
+        """Refuse another column of the person than the first; the transaction undoes the pin of a request refused."""
+        pinned = self._pinned(connection)
+        if pinned is None and person is not None:
+            connection.execute(_PIN.insert(), {"budget": self._budget, "name": "person", "value": person})
+        if pinned is not None and person != pinned and not (person is None and account.unit.name == "row"):
+            raise ConfigError(
+                f"this budget bounds the rows of a {account.unit.name} by another column, {pinned!r}",
+                f"use --person {pinned}: who is one person by one column is not by another",
+            )
 
     def _find(self, connection: sql.Connection, request: str) -> Any:
         query = sql.select(_CHARGE).where(_CHARGE.c.budget == self._budget, _CHARGE.c.request == request)
@@ -367,6 +437,30 @@ def _charge(row: Any) -> Charge:
     return Charge(path=path, **{name: row[name] for name in fields})
 
 
+def _identify(store: Store) -> str:
+    """Return a database's id, and bring one of an older version up to date.
+
+    Raises
+    ------
+    StoreError
+        When it was made by a newer version.
+    """
+    with store.reading() as connection:
+        known = sql.inspect(connection).has_table(_LEDGER.name)
+        row = connection.execute(sql.select(_LEDGER)).first() if known else None
+    if row is None:
+        with store.writing() as connection:
+            connection.execute(sql.select(_BUDGET.c.name).with_for_update()).all()  # others wait, then find it done
+            TABLES.create_all(connection)
+            row = connection.execute(sql.select(_LEDGER)).first()
+            if row is None:
+                connection.execute(_LEDGER.insert(), {"id": secrets.token_hex(16), "version": _VERSION})
+                row = connection.execute(sql.select(_LEDGER)).one()
+    if row.version > _VERSION:
+        raise StoreError("the ledger was made by a newer version", "update this program", store.shown)
+    return str(row.id)
+
+
 def _part_key(route: tuple[Part, ...], kind: str) -> str:
     """Return the key of a part, or of the partition that it belongs to: paths can be longer than a column."""
     return _digest([*route[:-1], route[-1] if kind == "part" else route[-1][0]])
@@ -374,10 +468,6 @@ def _part_key(route: tuple[Part, ...], kind: str) -> str:
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-def _shown(nanos: int) -> str:
-    return f"{nanos / NANO:.9f}".rstrip("0").rstrip(".")
 
 
 def _now() -> str:

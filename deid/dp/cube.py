@@ -6,8 +6,10 @@ cuboid by summation. How it measures is a method (`deid.dp.methods`).
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +17,13 @@ import numpy.typing as npt
 
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
-from deid.dp.left_out import tell_left_out
-from deid.dp.methods import METHODS, CubePlan, Rows, measure
-from deid.dp.noise import Noise, OpenDPNoise
-from deid.dp.payment import AlreadyReleased, check_payer, partition_name, pay
-from deid.dp.release import CubeRelease
-from deid.dp.unit import PrivacyUnit, bounded_rows
+from deid.dp.intervals import check_level
+from deid.dp.left_out import check_share, tell_left_out
+from deid.dp.methods import METHODS, CubePlan, Rows, measure, wavelet_of
+from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale
+from deid.dp.payment import AlreadyReleased, check_payer, partition_name, pay, row_key, table_mark
+from deid.dp.release import RESERVED, CubeRelease
+from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound
 from deid.errors import ConfigError
 from deid.microdata import check_columns
 
@@ -32,6 +35,10 @@ __all__ = ["AlreadyReleased", "plan_cube", "release_cube", "rows_of"]
 IntArray = npt.NDArray[np.int64]
 
 _MAX_DENSE = 20_000_000
+_MAX_RECONCILED = 400_000_000
+_MAX_FOREST = 2_000_000  # the bootstrap of its intervals holds each cell a hundred times
+_SUBSET_CELLS = 100_000  # as many cells take the time that a subset takes anyway
+_MOST_COLUMNS = 32  # dimensions of an array
 _FEW_CELLS = 200
 _MANY_COLUMNS = 5
 
@@ -48,6 +55,7 @@ def plan_cube(
     level: float = 0.95,
     person: str | None = None,
     report_share: float | None = None,
+    assert_bound: bool = False,
     part: Sequence[tuple[Dimension, str]] = (),
 ) -> CubePlan:
     """Check what is asked and choose the method, without looking at the data.
@@ -65,13 +73,8 @@ def plan_cube(
         raise ConfigError("a cube needs a dimension", "name columns: --dims age,sex")
     if len(set(names)) < len(names):
         raise ConfigError("a dimension is named twice", "name each once")
-    if not 0 < level < 1:
-        raise ConfigError("the level of an interval lies between 0 and 1", "for example: --level 0.95")
-    if unit.max_rows > 1 and person is None:
-        raise ConfigError(
-            f"a {unit.name} may stand behind {unit.max_rows} rows, and no column says whose a row is",
-            "name the column: --person COLUMN; rows beyond the bound are left out",
-        )
+    check_level(level)
+    bound = check_bound(unit, person, assert_bound)
     named = []
     for one in slices:
         missing = [name for name in one if name not in names]
@@ -92,11 +95,9 @@ def plan_cube(
     if named and len(weights or named) != len(named):
         raise ConfigError("not as many weights as slices", "give each slice a weight, or none")
     for own, cell in part:
-        if cell not in own.labels:
+        if own.place(cell) < 0:
             raise ConfigError(f"the domain of {own.name!r} has no such cell", "a part is one cell of a declared column")
-    share = (0.05 if person is not None else 0.0) if report_share is None else report_share
-    if not 0 <= share < 1:
-        raise ConfigError("the share of the report lies between 0 and 1", "for example: --report-share 0.05")
+    share = check_share(report_share)
     plan = CubePlan(
         tuple(dimensions),
         epsilon,
@@ -108,15 +109,74 @@ def plan_cube(
         level,
         person,
         share,
-        tuple(part),
+        bound,
+        tuple((own, own.labels[own.place(cell)]) for own, cell in part),
     )
-    if METHODS[method].dense and math.prod(plan.shape) > _MAX_DENSE:
-        raise ConfigError(
-            f"{math.prod(plan.shape)} cells are too many to draw one by one",
-            "use marginals, privtree or forest, or wider cells",
-        )
-    _ = plan.measuring  # an epsilon that is none is refused before anything is charged
+    _check_size(plan)
+    _rehearse(plan)
     return plan
+
+
+def _check_size(plan: CubePlan) -> None:
+    """Refuse what would need too much memory or time, or could not be written, before anything is charged.
+
+    Raises
+    ------
+    ConfigError
+        Says what is too large.
+    """
+    shape, method = plan.shape, plan.method
+    clash = RESERVED & {dimension.name for dimension in plan.dimensions}
+    if clash:
+        raise ConfigError(f"a dimension may not be called {min(clash)!r}", "the numbers of a release are; rename it")
+    if len(shape) > _MOST_COLUMNS:
+        raise ConfigError(f"{len(shape)} columns are too many", f"a cube has at most {_MOST_COLUMNS}")
+    if METHODS[method].dense:
+        padded = wavelet_of(plan).padded if method == "privelet" else shape
+        if math.prod(padded) > _MAX_DENSE:
+            raise ConfigError(
+                f"{math.prod(padded)} cells are too many to draw one by one",
+                "use marginals, privtree or forest, or wider cells",
+            )
+    cells = [math.prod(shape[axis] for axis in axes) for axes in plan.slices]
+    # reconciling goes through all subsets of a slice's columns, many times
+    work = sum(2 ** len(axes) * (own + _SUBSET_CELLS) for axes, own in zip(plan.slices, cells, strict=True))
+    if sum(cells) > _MAX_DENSE or work > _MAX_RECONCILED:
+        raise ConfigError(
+            f"the slices have {sum(cells)} cells, too many to draw and to reconcile",
+            "name slices of fewer columns, or declare wider cells",
+        )
+    if method == "forest":
+        pairs = sorted((a * b for a, b in itertools.combinations(shape, 2)), reverse=True)
+        if sum(shape) + sum(pairs[: len(shape) - 1]) > _MAX_FOREST:
+            raise ConfigError(
+                f"the pairs of columns have up to {pairs[0]} cells, too many for a forest",
+                "declare wider cells, leave a wide column out, or name slices",
+            )
+
+
+def _rehearse(plan: CubePlan) -> None:
+    """Run a plan on no rows and few cells, with test noise: an epsilon too small for what is asked is refused here."""
+    few = (own.labels[: 2 if axis < 2 else 1] for axis, own in enumerate(plan.dimensions))
+    small = replace(
+        plan,
+        dimensions=tuple(replace(own, labels=labels) for own, labels in zip(plan.dimensions, few, strict=True)),
+        nonnegative=False,
+    )
+    distance = plan.unit.distance
+    for _, epsilon in plan.measured() if plan.method == "marginals" else ():
+        laplace_scale(distance, epsilon)
+    if plan.method == "privelet":
+        laplace_scale(wavelet_of(plan).sensitivity * distance, plan.measuring)
+    measure(Rows(np.zeros((0, len(small.shape)), np.int64), small.shape), small, SeededNoise(0))
+    tell_left_out(
+        np.zeros(2, np.int64),
+        plan.reporting,
+        SeededNoise(0),
+        unit=plan.unit,
+        level=plan.level,
+        persons=plan.person is not None,
+    )
 
 
 def _choose_method(shape: Sequence[int], named: bool) -> str:
@@ -141,17 +201,16 @@ def rows_of(frame: pd.DataFrame, dimensions: Sequence[Dimension]) -> Rows:
     return Rows(points[(points >= 0).all(axis=1)], tuple(len(dimension) for dimension in dimensions))
 
 
-def _prepare(frame: pd.DataFrame, plan: CubePlan) -> tuple[Rows, IntArray]:
+def _prepare(frame: pd.DataFrame, plan: CubePlan, key: bytes) -> tuple[Rows, IntArray]:
     """Return the rows that count, and what was left out: persons with too many rows, rows outside the domains."""
     cut = 0
     if plan.person is not None:
-        check_columns(frame, [plan.person])
-        keep, cut = bounded_rows(frame[plan.person], plan.unit.max_rows)
-        frame = frame[keep]
+        bounded = bounded_rows(frame, plan.person, plan.unit.max_rows, key)
+        frame, cut = frame[bounded.keep], bounded.cut
     # after the bound: over all parts together a person stands behind no more rows than it allows
     for own, cell in plan.part:
         check_columns(frame, [own.name])
-        frame = frame[own.codes(frame[own.name]) == own.labels.index(cell)]
+        frame = frame[own.codes(frame[own.name]) == own.place(cell)]
     rows = rows_of(frame, plan.dimensions)
     return rows, np.array([cut, len(frame) - len(rows.points)], np.int64)
 
@@ -193,9 +252,10 @@ def release_cube(
     """
     noise = noise or OpenDPNoise()
     check_payer(ledger, noise)
-    rows, left_out = _prepare(frame, plan)
+    rows, left_out = _prepare(frame, plan, row_key(ledger))
+    mark = table_mark(frame, plan.person, ledger) if plan.part else ""
     columns = ", ".join(dimension.name for dimension in plan.dimensions)
-    pay(
+    receipt = pay(
         ledger,
         noise,
         plan.epsilon,
@@ -203,7 +263,8 @@ def release_cube(
         unit=plan.unit,
         purpose=purpose or f"cube over {columns} by {plan.method}",
         question=plan.question(),
-        path=[(partition_name(own), cell) for own, cell in plan.part],
+        path=[(partition_name(own, mark), cell) for own, cell in plan.part],
+        person=plan.person,
     )
     model, notes = measure(rows, plan, noise)
     metadata: dict[str, Any] = {
@@ -212,6 +273,9 @@ def release_cube(
         "unit": plan.unit.name,
         "relation": plan.unit.relation,
         "max_rows": plan.unit.max_rows,
+        "bound": plan.bound,
+        "person": plan.person,
+        "ledger": receipt,
         "private": noise.private,
         "noise": noise.label,
         "level": plan.level,
@@ -220,7 +284,13 @@ def release_cube(
         "request": request,
         "notes": [*notes, *([model.caveat] if model.caveat else [])],
         "left_out": tell_left_out(
-            left_out, plan.reporting, noise, unit=plan.unit, level=plan.level, of_part=bool(plan.part)
+            left_out,
+            plan.reporting,
+            noise,
+            unit=plan.unit,
+            level=plan.level,
+            persons=plan.person is not None,
+            of_part=bool(plan.part),
         ),
     }
     return CubeRelease(plan.dimensions, model, metadata)

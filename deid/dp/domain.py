@@ -21,6 +21,10 @@ therefore declared, in a file (TOML) or as a flag::
     from_data = true
     public_source = "the hospital's public list of clinics, 2024"
 
+Cells and declared values are compared as texts (`deid.cell_text`): ``1`` and ``01`` are two values. A cell ``1.0`` is
+the value ``1`` where that is declared and ``1.0`` is not: programs write whole numbers so in a column with gaps.
+Ranges, edges and dates read the text as a number or a date.
+
 Rows with a value outside its domain (or none) belong to no cell and are left out, or moved to the nearest cell where
 ``outside = "clip"`` is declared for an ordered column. Either depends on the row alone.
 """
@@ -41,12 +45,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from deid.cell_text import cell_text, text_column, whole_number
 from deid.errors import ConfigError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Dimension", "count_cells", "declare", "parse_flag", "read_domains"]
+__all__ = ["Dimension", "cell_number", "count_cells", "declare", "parse_flag", "read_domains"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -60,6 +65,7 @@ _OPTIONS = {
 }
 _MONTHS = {"year": 12, "quarter": 3, "month": 1}
 _MAX_CELLS = 10_000_000
+_MAX_WHOLE = 2**53  # whole numbers are floats somewhere on their way
 _TO_DECLARE = 'declare it: --domain "COLUMN=A,B,C", --domain "COLUMN=0..129", or a file with --domains'
 
 
@@ -89,6 +95,10 @@ class Dimension:
             raise ConfigError(f"the domain of {self.name!r} has no values", _TO_DECLARE)
         if len(set(self.labels)) < len(self.labels):
             raise ConfigError(f"the domain of {self.name!r} has a value twice", "write every value once")
+        try:
+            "".join((self.name, *self.labels)).encode()
+        except UnicodeEncodeError:  # from an argument in another encoding: no release could be written
+            raise ConfigError("a declared column or value is not valid text", "write it in UTF-8") from None
 
     def __len__(self) -> int:
         """Return the number of cells."""
@@ -101,12 +111,10 @@ class Dimension:
 
     def codes(self, column: pd.Series) -> IntArray:
         """Return the cell of each row, -1 for rows that belong to none; shape (rows,)."""
-        import pandas as pd
-
-        place, distinct = pd.factorize(column, use_na_sentinel=True)
+        texts = text_column(column)
         locate = _locator(self)
-        cells = np.array([locate(_text(value)) for value in distinct] + [-1], np.int64)
-        return cells[place]
+        cells = np.array([*map(locate, texts.cat.categories), -1], np.int64)  # the last one serves missing cells
+        return cells[texts.cat.codes.to_numpy()]
 
     def select(self, text: str) -> IntArray:
         """Return the cells that a condition names: ``A``, ``A,B``, or ``A..B`` for a range of an ordered column.
@@ -116,6 +124,7 @@ class Dimension:
         ConfigError
             When it names a cell that there is not.
         """
+        text = text.strip()
         if ".." in text and self.ordered and text not in self.labels:
             first, last = (self._place(part.strip()) for part in text.split("..", 1))
             if first > last:
@@ -125,14 +134,25 @@ class Dimension:
             return np.array([self._place(text)])
         return np.unique([self._place(part.strip()) for part in text.split(",")])
 
+    def name_cells(self, texts: Sequence[str]) -> list[str]:
+        """Return the declared value that each text names, and the text itself where it names none."""
+        if "dates" in self.declaration:
+            return list(texts)
+        locate = _label_locator(self.labels)
+        return [text if (place := locate(text)) < 0 else self.labels[place] for text in texts]
+
+    def place(self, text: str) -> int:
+        """Return the cell that a label names, -1 for none; ``1.0`` names ``1`` where there is no ``1.0``."""
+        return _label_locator(self.labels)(cell_text(text) or "")
+
     def _place(self, label: str) -> int:
-        try:
-            return self.labels.index(label)
-        except ValueError:
+        place = self.place(label)
+        if place < 0:
             shown = ", ".join(self.labels[:3]) + (", ..." if len(self.labels) > 3 else "")
             raise ConfigError(
                 f"the domain of {self.name!r} has no such cell", f"its cells are {shown} ({len(self)} in all)"
-            ) from None
+            )
+        return place
 
 
 def declare(name: str, declaration: Mapping[str, Any], column: pd.Series | None = None) -> Dimension:
@@ -173,14 +193,24 @@ def declare(name: str, declaration: Mapping[str, Any], column: pd.Series | None 
 
 
 def _values(name: str, declaration: Mapping[str, Any], _: object) -> Dimension:
-    labels = tuple(str(value) for value in declaration["values"])
+    labels = _labels(name, declaration["values"])
     return Dimension(name, labels, bool(declaration.get("ordered", False)), dict(declaration))
+
+
+def _labels(name: str, values: Sequence[object]) -> tuple[str, ...]:
+    labels = []
+    for value in values:
+        label = cell_text(value)
+        if label is None:
+            raise ConfigError(f"the domain of {name!r} has an empty value", "empty cells are missing, and in no cell")
+        labels.append(label)
+    return tuple(labels)
 
 
 def _range(name: str, declaration: Mapping[str, Any], _: object) -> Dimension:
     low, high = (int(value) for value in declaration["range"])
     width = int(declaration.get("width", 1))
-    if high < low or width < 1 or (high - low) // width >= _MAX_CELLS:
+    if high < low or width < 1 or (high - low) // width >= _MAX_CELLS or max(abs(low), abs(high)) > _MAX_WHOLE:
         raise ValueError
     starts = range(low, high + 1, width)
     labels = tuple(str(at) if width == 1 else f"{at}-{min(at + width - 1, high)}" for at in starts)
@@ -212,11 +242,11 @@ def _from_data(name: str, declaration: Mapping[str, Any], column: pd.Series | No
             "list the values; or name, as public_source, where anybody can look them up",
         )
     if "values" in declaration:
-        labels = tuple(map(str, declaration["values"]))
+        labels = _labels(name, declaration["values"])
     elif column is None:
         raise ConfigError(f"the domain of {name!r} cannot be known without the data", "list its values")
     else:
-        labels = tuple(sorted({_text(value) for value in column.dropna().unique()}))
+        labels = tuple(sorted(text_column(column).dropna().unique()))
     return Dimension(name, labels, False, dict(declaration) | {"values": list(labels)})
 
 
@@ -241,13 +271,6 @@ def _period(number: int, by: str) -> str:
     return f"{number // 12:04d}-{number % 12 + 1:02d}"
 
 
-def _text(value: object) -> str:
-    """Return a cell of a table as it would be declared: a column of whole numbers with gaps is read as 3.0."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip()
-
-
 def _locator(dimension: Dimension) -> Callable[[str], int]:
     """Return the function from a value's text to its cell."""
     declaration, count = dimension.declaration, len(dimension)
@@ -263,7 +286,7 @@ def _locator(dimension: Dimension) -> Callable[[str], int]:
         width = int(declaration.get("width", 1))
 
         def by_range(text: str) -> int:
-            number = _number(text)
+            number = cell_number(text)
             if number is None or number != math.floor(number):
                 return -1
             return inside((number - low) // width if number <= high else count)
@@ -273,7 +296,7 @@ def _locator(dimension: Dimension) -> Callable[[str], int]:
         edges = [float(value) for value in declaration["edges"]]
 
         def by_edges(text: str) -> int:
-            number = _number(text)
+            number = cell_number(text)
             return -1 if number is None else inside(bisect.bisect_right(edges, number) - 1)
 
         return by_edges
@@ -291,15 +314,27 @@ def _locator(dimension: Dimension) -> Callable[[str], int]:
             return inside(_months(day) // months - _months(first) // months)
 
         return by_date
-    places = {label: place for place, label in enumerate(dimension.labels)}
-    return lambda text: places.get(text, -1)
+    return _label_locator(dimension.labels)
 
 
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
+def _label_locator(labels: Sequence[str]) -> Callable[[str], int]:
+    places = {label: place for place, label in enumerate(labels)}
+
+    def by_label(text: str) -> int:
+        place = places.get(text)
+        return places.get(whole_number(text) or "", -1) if place is None else place
+
+    return by_label
+
+
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+
+def cell_number(text: str) -> float | None:
+    """Return the finite number that a cell's text is, in decimal or exponential form; None for other texts."""
+    if not _NUMBER.fullmatch(text):
         return None
+    number = float(text)
     return number if math.isfinite(number) else None
 
 

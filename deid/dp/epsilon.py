@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from deid.errors import ConfigError
 
-__all__ = ["NANO", "from_nano", "split_epsilon", "to_nano"]
+__all__ = ["NANO", "from_nano", "payable", "show_nano", "split_epsilon", "to_nano"]
 
 NANO = 10**9
 """Nano-epsilons in one epsilon."""
@@ -43,6 +43,17 @@ def from_nano(nanos: int) -> float:
     """Return the greatest floating-point number that is not above ``nanos`` nano-epsilons."""
     value = nanos / NANO
     return value if Fraction(value) * NANO <= nanos else math.nextafter(value, 0.0)
+
+
+def payable(epsilon: float | str) -> float:
+    """Return what noise may be drawn with when ``epsilon`` is charged: never above the charge."""
+    return from_nano(to_nano(epsilon))
+
+
+def show_nano(nanos: int) -> str:
+    """Write nano-epsilons as an epsilon, exactly."""
+    whole, rest = divmod(nanos, NANO)
+    return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")
 
 
 def split_epsilon(epsilon: float, weights: Sequence[float]) -> tuple[float, ...]:

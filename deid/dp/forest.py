@@ -165,6 +165,7 @@ def measure_forest(
         Noisy tables, with the epsilon of each.
     """
     first, choice, second = split_epsilon(epsilon, SHARES)
+    split_epsilon(second, [1.0] * max(columns - 1, 1))  # whatever is chosen can be measured
     measured: list[tuple[Axes, FloatArray, float]] = []
     for axis, share in enumerate(split_epsilon(first, [1.0] * columns)):
         table = noise.discrete_laplace(counts((axis,)), distance, share)

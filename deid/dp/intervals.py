@@ -15,13 +15,30 @@ import numpy as np
 import numpy.typing as npt
 
 from deid.dp.noise import laplace_scale
+from deid.errors import ConfigError
 
-__all__ = ["discrete_half_width", "half_width", "standard_half_width"]
+__all__ = ["check_level", "discrete_half_width", "half_width", "standard_half_width"]
 
 FloatArray = npt.NDArray[np.float64]
 
+_LEVELS = 0.01, 0.999999
 _CONVOLVED = 30
 _STRATA = 4000  # of the gamma law; the widths are right to three digits
+
+
+def check_level(level: float) -> float:
+    """Return the level of an interval.
+
+    Raises
+    ------
+    ConfigError
+        When it is not between .01 and .999999, within which all quantiles can be computed.
+    """
+    if not _LEVELS[0] <= level <= _LEVELS[1]:
+        raise ConfigError(
+            "the level of an interval lies between 0 and 1, from .01 to .999999", "for example: --level 0.95"
+        )
+    return level
 
 
 @functools.lru_cache(maxsize=512)

@@ -25,8 +25,9 @@ from deid.dp.boxes import Boxes, simplex
 from deid.dp.diffgen import diffgen
 from deid.dp.domain import Dimension, count_cells
 from deid.dp.dpcube import dpcube
-from deid.dp.epsilon import from_nano, split_epsilon, to_nano
+from deid.dp.epsilon import split_epsilon
 from deid.dp.forest import fit_forest, measure_forest
+from deid.dp.left_out import split_report
 from deid.dp.marginals import Axes, Marginal, choose_cuboids, least_squares, nonnegative
 from deid.dp.models import BoxModel, ForestModel, Model, Table, TableModel, WaveletModel
 from deid.dp.noise import Noise, laplace_variance
@@ -34,7 +35,7 @@ from deid.dp.privelet import Wavelet, privelet
 from deid.dp.privtree import privtree
 from deid.dp.unit import PrivacyUnit
 
-__all__ = ["METHODS", "CubePlan", "Method", "Rows", "measure"]
+__all__ = ["METHODS", "CubePlan", "Method", "Rows", "measure", "wavelet_of"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -86,6 +87,8 @@ class CubePlan:
         Column of the person, whose rows are bounded by ``unit.max_rows``.
     report_share : float
         Share of epsilon for telling what was left out; 0 tells nothing.
+    bound : str
+        How the unit's bound is ensured: ``enforced`` or ``asserted`` (`deid.dp.unit.check_bound`).
     part : tuple of (Dimension, str)
         Only the rows in these cells; parts of one dimension are disjoint, and paid for as such.
     """
@@ -100,6 +103,7 @@ class CubePlan:
     level: float = 0.95
     person: str | None = None
     report_share: float = 0.0
+    bound: str = "enforced"
     part: tuple[tuple[Dimension, str], ...] = ()
 
     @property
@@ -110,14 +114,12 @@ class CubePlan:
     @property
     def measuring(self) -> float:
         """Epsilon of the measurements, without the report on what was left out."""
-        if self.report_share:
-            return split_epsilon(self.epsilon, (1 - self.report_share, self.report_share))[0]
-        return from_nano(to_nano(self.epsilon))
+        return split_report(self.epsilon, self.report_share)[0]
 
     @property
     def reporting(self) -> float | None:
         """Epsilon of the report on what was left out; None for no report."""
-        return split_epsilon(self.epsilon, (1 - self.report_share, self.report_share))[1] if self.report_share else None
+        return split_report(self.epsilon, self.report_share)[1]
 
     def measured(self) -> list[tuple[Axes, float]]:
         """Return the slices that ``marginals`` measures, each with its epsilon; the other named ones follow by summing.
@@ -140,6 +142,7 @@ class CubePlan:
             "level": self.level,
             "person": self.person,
             "report_share": self.report_share,
+            **({"bound": "asserted"} if self.bound == "asserted" else {}),
             "part": [[own.name, own.declaration, cell] for own, cell in self.part],
         }
 
@@ -191,8 +194,13 @@ def _cells_clamped(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, lis
     return model, [f"{model.caveat}; slices and roll-ups of sparse cubes are unusable"]
 
 
+def wavelet_of(plan: CubePlan) -> Wavelet:
+    """Return which columns ``privelet`` transforms: the ordered ones."""
+    return Wavelet(plan.shape, tuple(dimension.ordered for dimension in plan.dimensions))
+
+
 def _privelet(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
-    wavelet = Wavelet(plan.shape, tuple(dimension.ordered for dimension in plan.dimensions))
+    wavelet = wavelet_of(plan)
     cells = privelet(rows.counts(), wavelet, plan.measuring, noise, distance=plan.unit.distance)
     model = WaveletModel(wavelet, cells, plan.measuring, plan.unit.distance)
     return model, ["counts are as drawn: unbiased, some are negative"]

@@ -28,6 +28,8 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 _TAIL = 64  # |noise| exceeds 64 scales with probability e**-64
+_GREATEST_SCALE = 2.0**55  # with the tail and any count still within 64 bits
+_LEAST_VARIANCE = 1e-12  # that of a huge epsilon is 0 in floating point, and weights are its inverse
 _INT32 = 2**31 - 1
 
 
@@ -71,13 +73,15 @@ def laplace_scale(sensitivity: float, epsilon: float) -> float:
     Raises
     ------
     ConfigError
-        When epsilon or the sensitivity is not positive and finite.
+        When epsilon or the sensitivity is not positive and finite, or epsilon so small that noise would overflow.
     """
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise ConfigError("epsilon must be a positive number", "for example: --epsilon 0.5")
     if not (math.isfinite(sensitivity) and sensitivity > 0):
         raise ConfigError("the sensitivity must be a positive number", "bound what one unit can change")
     scale = sensitivity / epsilon
+    if scale > _GREATEST_SCALE:
+        raise ConfigError("epsilon is too small for what is asked", "give more epsilon")
     # OpenDP rounds its quotient up: 1 / (1 / 0.7) would come out above 0.7 and be refused
     while Fraction(scale) * Fraction(epsilon) < Fraction(sensitivity) or _loss_above(sensitivity, scale) > epsilon:
         scale = math.nextafter(scale, math.inf)
@@ -91,9 +95,9 @@ def _loss_above(sensitivity: float, scale: float) -> float:
 
 
 def laplace_variance(sensitivity: float, epsilon: float) -> float:
-    """Return the variance of one discrete Laplace draw, 2 alpha / (1 - alpha)**2."""
+    """Return the variance of one discrete Laplace draw, 2 alpha / (1 - alpha)**2, at least 1e-12."""
     rate = 1 / laplace_scale(sensitivity, epsilon)
-    return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
+    return max(2 * math.exp(-rate) / math.expm1(-rate) ** 2, _LEAST_VARIANCE)
 
 
 def _integers(values: npt.ArrayLike) -> IntArray:
@@ -118,8 +122,6 @@ class OpenDPNoise:
         array = _integers(values)
         scale = laplace_scale(sensitivity, epsilon)
         largest = int(np.abs(array).max(initial=0)) + _TAIL * scale
-        if largest >= 2**62:
-            raise ConfigError("epsilon is too small for these counts", "give more epsilon")
         narrow = largest < _INT32  # twice as fast; OpenDP saturates instead of overflowing, so keep well inside
         measurement = _laplace("i32" if narrow else "i64", scale)
         if not measurement.map(sensitivity) <= epsilon:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from deid.cell_text import table_hash
 from deid.dp.budget import Ledger, Part
 from deid.dp.domain import Dimension
 from deid.dp.noise import Noise
 from deid.dp.unit import PrivacyUnit
 from deid.errors import ConfigError, DeidError
 
-__all__ = ["AlreadyReleased", "check_payer", "partition_name", "pay"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["AlreadyReleased", "check_payer", "partition_name", "pay", "row_key", "table_mark"]
 
 
 class AlreadyReleased(DeidError):
@@ -21,6 +25,8 @@ class AlreadyReleased(DeidError):
 
     answer: str = ""
     """What the ledger recorded."""
+    receipt: dict[str, Any] | None = None
+    """What it says of the charge (`Ledger.receipt`)."""
 
 
 def check_payer(ledger: Ledger | None, noise: Noise) -> None:
@@ -45,8 +51,16 @@ def pay(
     purpose: str,
     question: dict[str, Any],
     path: Sequence[Part] = (),
-) -> None:
+    person: str | None = None,
+) -> dict[str, Any] | None:
     """Charge a ledger for a question; arguments as those of `Ledger.charge`.
+
+    Whatever can be known to fail must have been tried before. Draw with `deid.dp.epsilon.payable`, or with parts of it.
+
+    Returns
+    -------
+    dict or None
+        What a release says of the charge (`Ledger.receipt`); None for test noise without a ledger.
 
     Raises
     ------
@@ -59,16 +73,41 @@ def pay(
     """
     check_payer(ledger, noise)
     if ledger is None:
-        return
+        return None
     asked = question | {"noise": noise.private}
-    charge = ledger.charge(epsilon, request, unit=unit, purpose=purpose, question=asked, path=path)
+    charge = ledger.charge(epsilon, request, unit=unit, purpose=purpose, question=asked, path=path, person=person)
+    receipt = ledger.receipt(charge)
     if charge.answer is not None:
         before = AlreadyReleased("this request was answered before; nothing was charged", "use that answer")
-        before.answer = charge.answer
+        before.answer, before.receipt = charge.answer, receipt
         raise before
+    return receipt
 
 
-def partition_name(dimension: Dimension) -> str:
-    """Name the way a dimension divides the table: cells of other widths overlap, and are another partition."""
-    cells = json.dumps([dimension.labels, dict(dimension.declaration)], sort_keys=True)
-    return f"{dimension.name}#{hashlib.sha256(cells.encode()).hexdigest()[:8]}"
+def row_key(ledger: Ledger | None) -> bytes:
+    """Return the key by which the rows of a person are chosen: the same for all requests of a ledger."""
+    return bytes.fromhex(ledger.id) if ledger is not None else b""
+
+
+def table_mark(frame: pd.DataFrame, person: str | None, ledger: Ledger | None) -> str:
+    """Return what tells whether two parts are of one table: its content in any order, and whose its rows are.
+
+    In a table that was changed in between, or whose rows are another person's, a person may stand in both parts.
+    """
+    if ledger is None:
+        return ""
+    return f"{table_hash(frame, row_key(ledger))}/{person}"
+
+
+def partition_name(dimension: Dimension, mark: str) -> str:
+    """Name the way a dimension divides a table: other cells overlap with these, and are another partition.
+
+    Parameters
+    ----------
+    dimension : Dimension
+        The column and its cells.
+    mark : str
+        The table's `table_mark`.
+    """
+    cells = json.dumps([dimension.labels, dict(dimension.declaration), mark], sort_keys=True)
+    return f"{dimension.name}#{hashlib.sha256(cells.encode()).hexdigest()[:16]}"

@@ -3,7 +3,10 @@
 A node at depth d stands for a prefix of length d; its count is the number of sequences that begin with it. Within a
 depth every sequence is in one node, so the counts of a depth cost one share of epsilon together, and the shares of the
 depths add up. A node whose noisy count passes a threshold gets children, others stay leaves: noise is drawn for the
-children of passed nodes alone.
+children of passed nodes alone. The threshold grows with the logarithm of the number of symbols (`growing_from`): of an
+empty node's children as many pass as there are symbols, times the chance of one, and beyond 34 symbols a tree over two
+standard deviations would grow out of noise for ever. A tree that grows too large all the same goes on from the greatest
+noisy counts alone.
 
 `grow` has two modes. ``paper`` is Algorithm 6 of Gardner's dissertation (2012), after Chen, Fung, Desai and Sossou
 (2012), as printed: the floor of a count with Laplace noise, equal shares, a threshold of two standard deviations, the
@@ -26,15 +29,15 @@ import numpy.typing as npt
 
 from deid.dp.epsilon import from_nano, to_nano
 from deid.dp.noise import Noise, laplace_scale, laplace_variance
-from deid.errors import ConfigError
 
-__all__ = ["Level", "PrefixTree", "grow", "remaining_epsilon"]
+__all__ = ["MAX_NODES", "Level", "PrefixTree", "grow", "growing_from", "remaining_epsilon"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-_MAX_NODES = 5_000_000
-_LEAST = 1e-12  # variances of huge epsilons are 0 in floating point
+MAX_NODES = 1_000_000
+"""Nodes of a depth, at most."""
+_FEW_SYMBOLS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +113,11 @@ class PrefixTree:
         """Return, for each depth, the best count of each node by itself, and its variance."""
         values, variances = [], []
         for depth, level in enumerate(self.levels):
-            first = max(laplace_variance(self.distance, self.epsilons[depth]), _LEAST)
+            first = laplace_variance(self.distance, self.epsilons[depth])
             value, variance = level.noisy.astype(float), np.full(len(level), first)
             twice = ~np.isnan(level.again)
             if twice.any():
-                second = max(laplace_variance(self.distance, remaining_epsilon(self.epsilons, depth)), _LEAST)
+                second = laplace_variance(self.distance, remaining_epsilon(self.epsilons, depth))
                 value = np.where(twice, (level.noisy * second + np.nan_to_num(level.again) * first), value)
                 value[twice] /= first + second
                 variance[twice] = first * second / (first + second)
@@ -127,6 +130,35 @@ def remaining_epsilon(epsilons: Sequence[float], depth: int) -> float:
     """Return what the depths below ``depth`` spend together, rounded down."""
     nanos = sum(to_nano(epsilon, up=False) for epsilon in epsilons[depth + 1 :])
     return from_nano(nanos) if nanos else 0.0
+
+
+def growing_from(threshold: float, symbols: int, distance: int, epsilon: float, *, paper: bool = False) -> float:
+    """Return the noisy count from which a node gets children.
+
+    ``threshold`` standard deviations of the noise, as printed; and scale * ln(symbols / 4) more where there are more
+    than four symbols, so that as many children of an empty node pass as with four: .12 at two standard deviations.
+
+    Parameters
+    ----------
+    threshold : float
+        In standard deviations.
+    symbols : int
+        How many symbols there are.
+    distance, epsilon
+        Those of the depth's noise, whose scale is distance / epsilon.
+    paper : bool
+        As printed.
+    """
+    more = 0.0 if paper else math.log(max(symbols, _FEW_SYMBOLS) / _FEW_SYMBOLS)
+    return (threshold * math.sqrt(2) + more) * distance / epsilon
+
+
+def _greatest(passed: npt.NDArray[np.bool_], noisy: FloatArray, most: int) -> npt.NDArray[np.bool_]:
+    """Keep the ``most`` greatest counts of those that passed; looks at noisy counts alone, so it costs nothing."""
+    places = np.flatnonzero(passed)
+    if len(places) > most:
+        passed[places[np.argsort(-noisy[places], kind="stable")[most:]]] = False
+    return passed
 
 
 def grow(
@@ -155,7 +187,7 @@ def grow(
     distance : int
         Rows between neighbours.
     threshold : float
-        A node gets children when its noisy count is at least so many standard deviations of the noise.
+        A node gets children from so many standard deviations of the noise, and more (`growing_from`).
     ends : bool
         Whether the last symbol is the end of a sequence.
     mode : str
@@ -164,11 +196,6 @@ def grow(
     Returns
     -------
     PrefixTree
-
-    Raises
-    ------
-    ConfigError
-        When the tree grows beyond five million nodes.
     """
     height = len(epsilons) - 1
     levels: list[Level] = []
@@ -182,13 +209,14 @@ def grow(
             noisy = np.floor(noise.laplace(counts, laplace_scale(distance, epsilon)))
         else:
             noisy = noise.discrete_laplace(counts, distance, epsilon).astype(float)
-        passed = noisy >= threshold * math.sqrt(2) * distance / epsilon
+        passed = noisy >= growing_from(threshold, symbols, distance, epsilon, paper=mode == "paper")
         if depth == 0:
             passed[:] = True
         if depth == height:
             passed[:] = False
         if ends:
             passed &= symbol_of != symbols - 1
+        passed = _greatest(passed, noisy, MAX_NODES // symbols)
         again = np.full(len(counts), np.nan)
         if mode != "paper" and depth < height and not passed.all():
             rest = remaining_epsilon(epsilons, depth)
@@ -197,10 +225,6 @@ def grow(
         if depth == height:
             break
         grown = np.flatnonzero(passed)
-        if len(grown) * symbols > _MAX_NODES:
-            raise ConfigError(
-                "the tree has too many nodes", "take fewer symbols, a smaller height or a higher threshold"
-            )
         place = np.full(len(counts) + 1, -1)  # the last entry serves sequences that are in no node
         place[grown] = np.arange(len(grown)) * symbols
         first = place[member]

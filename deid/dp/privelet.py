@@ -106,6 +106,15 @@ def privelet(counts: IntArray, wavelet: Wavelet, epsilon: float, noise: Noise, *
     return values[tuple(map(slice, wavelet.shape))]
 
 
+def _adjoint(weights: FloatArray) -> FloatArray:
+    """Return the weights of coefficients in a weighted sum of the values that `inverse` makes of them."""
+    details, rest = [], weights
+    while len(rest) > 1:
+        details.append((rest[0::2] - rest[1::2]) / 2)
+        rest = (rest[0::2] + rest[1::2]) / 2
+    return np.concatenate([rest, *reversed(details)])
+
+
 def weight_sums(wavelet: Wavelet, chosen: Sequence[FloatArray]) -> tuple[float, float]:
     """Return the sums of squares and of fourth powers of the coefficients' weights in a product query.
 
@@ -120,7 +129,7 @@ def weight_sums(wavelet: Wavelet, chosen: Sequence[FloatArray]) -> tuple[float, 
     for weight, large, own in zip(chosen, wavelet.padded, wavelet.transformed, strict=True):
         used = np.pad(weight, (0, large - len(weight)))
         if own:
-            used = inverse(np.eye(large), 0).T @ used
+            used = _adjoint(used)
         second *= float((used**2).sum())
         fourth *= float((used**4).sum())
     return second, fourth

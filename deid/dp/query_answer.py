@@ -33,6 +33,12 @@ class QueryAnswer:
         What drew the noise; says when it does not protect.
     private : bool
         Whether it does.
+    bound : str
+        How the unit's bound is ensured: ``enforced`` or ``asserted``.
+    left_out : mapping
+        How many rows have a cell outside the declared domains, with noise (`deid.dp.left_out.tell_left_out`).
+    ledger : mapping or None
+        Id, budget and line of the charge.
     """
 
     rows: tuple[Mapping[str, Any], ...]
@@ -41,6 +47,9 @@ class QueryAnswer:
     level: float
     noise: str
     private: bool
+    bound: str
+    left_out: Mapping[str, Any]
+    ledger: Mapping[str, Any] | None
 
     def _one(self) -> Mapping[str, Any]:
         if len(self.rows) != 1:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from deid.dp.domain import Dimension
+from deid.cell_text import text_column
+from deid.dp.domain import Dimension, cell_number
 from deid.dp.query_language import (
     Between,
     Both,
@@ -34,7 +35,7 @@ from deid.microdata import nearest
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["QueryColumn", "evaluate_condition", "evaluate_value", "find_column", "value_bounds"]
+__all__ = ["QueryColumn", "column_values", "evaluate_condition", "evaluate_value", "find_column", "value_bounds"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -103,19 +104,19 @@ def find_column(reference: ColumnRef, columns: Mapping[str, QueryColumn]) -> Que
 
 def column_values(series: pd.Series, column: QueryColumn) -> Computed:
     """Return a column's values as numbers with nan, or texts with None."""
-    import pandas as pd
-
-    if column.numeric:
-        numbers = pd.to_numeric(series.astype(object), errors="coerce").to_numpy(np.float64)
+    if series.dtype == np.float64:  # computed, or its texts would be read as the same numbers
+        numbers = series.to_numpy(np.float64)
         return np.where(np.isfinite(numbers), numbers, np.nan)
-    missing = series.isna().to_numpy()
-    texts = [None if gone else _text(value) for value, gone in zip(series.astype(object), missing, strict=True)]
-    return np.array(texts, object)
-
-
-def _text(value: object) -> str:
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value)) if whole else str(value).strip()  # type: ignore[call-overload]
+    texts = text_column(series)
+    distinct: Computed
+    if column.numeric:
+        found = [cell_number(text) for text in texts.cat.categories]
+        distinct = np.array([*(np.nan if number is None else number for number in found), np.nan])
+    else:
+        found_texts = list(texts.cat.categories)
+        labels = found_texts if column.dimension is None else column.dimension.name_cells(found_texts)
+        distinct = np.array([*labels, None], object)
+    return distinct[texts.cat.codes.to_numpy()]
 
 
 def value_bounds(value: Value, columns: Mapping[str, QueryColumn]) -> tuple[float, float, bool] | None:

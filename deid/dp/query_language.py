@@ -18,8 +18,8 @@ code. Every error says at which character it stands.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, is_dataclass
 from typing import NoReturn
 
 from deid.errors import ConfigError
@@ -39,6 +39,7 @@ __all__ = [
     "Not",
     "Query",
     "Value",
+    "columns_of",
     "parse_condition",
     "parse_query",
     "parse_value",
@@ -152,6 +153,18 @@ class Query:
     where: Condition | None = None
     per_person: str | None = None
     group_by: tuple[ColumnRef, ...] = ()
+
+
+def columns_of(tree: object) -> frozenset[str]:
+    """Return the names of all columns in a query, a condition or a value."""
+    if isinstance(tree, ColumnRef):
+        return frozenset({tree.name})
+    inner: Iterable[object] = ()
+    if isinstance(tree, tuple):
+        inner = tree
+    elif is_dataclass(tree):
+        inner = (getattr(tree, field.name) for field in fields(tree))
+    return frozenset().union(*map(columns_of, inner))
 
 
 class _Parser:

@@ -17,6 +17,7 @@ import numpy as np
 from deid.dp.boxes import Boxes
 from deid.dp.domain import Dimension, declare
 from deid.dp.forest import Forest
+from deid.dp.intervals import check_level
 from deid.dp.models import BoxModel, ForestModel, Model, Table, TableModel, WaveletModel
 from deid.dp.privelet import Wavelet
 from deid.dp.release_files import FORMATS, NOT_PRIVATE, check_suffix, read_numbers, write_numbers
@@ -26,10 +27,12 @@ from deid.errors import ConfigError, FormatError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FORMATS", "NOT_PRIVATE", "CubeRelease", "check_suffix", "read_release", "write_release"]
+__all__ = ["FORMATS", "NOT_PRIVATE", "RESERVED", "CubeRelease", "check_suffix", "read_release", "write_release"]
 
 _VERSION = 1
 _NUMBERS = ("count", "lower", "upper", "unbiased")
+RESERVED = frozenset({*_NUMBERS, "variance", NOT_PRIVATE})
+"""Columns of a release that no dimension may be called."""
 _SUFFIXES = (" from", " to")
 
 
@@ -95,8 +98,7 @@ class CubeRelease:
         for name, text in (where or {}).items():
             chosen[self._axis(name)] = self.dimensions[self._axis(name)].select(text)
         width = float(self.metadata["level"]) if level is None else level
-        if not 0 < width < 1:
-            raise ConfigError("the level of an interval lies between 0 and 1", "for example: --level 0.95")
+        check_level(width)
         answer = self.model.answer(axes, chosen, width)
         cells = [np.arange(len(self.dimensions[a])) if (own := chosen[a]) is None else own for a in axes]
         grids = np.meshgrid(*cells, indexing="ij") if axes else []
@@ -241,7 +243,7 @@ def _model(
     if model["kind"] == "boxes":
         corners = []
         for suffix in _SUFFIXES:
-            columns = [frame[own.name + suffix].astype(str).map(own.labels.index) for own in dimensions]
+            columns = [frame[own.name + suffix].astype(str).map(own.place) for own in dimensions]
             corners.append(np.stack([column.to_numpy(np.int64) for column in columns], axis=1))
         numbers = {name: frame[name].to_numpy(float) for name in ("count", "unbiased", "variance")}
         boxes = Boxes(shape, corners[0], corners[1] + 1, numbers["count"], numbers["variance"], model["spread"])

@@ -17,7 +17,7 @@ from deid.io.atomic import atomic_files
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FORMATS", "NOT_PRIVATE", "check_suffix", "read_numbers", "write_numbers"]
+__all__ = ["FORMATS", "NOT_PRIVATE", "check_suffix", "read_numbers", "release_paths", "write_numbers"]
 
 FORMATS = (".parquet", ".csv", ".json")
 """Suffixes of release files."""
@@ -38,6 +38,11 @@ def check_suffix(path: Path) -> str:
     return path.suffix
 
 
+def release_paths(path: Path) -> list[Path]:
+    """Return the files of a release: its own, and the metadata beside CSV."""
+    return [path, path.with_name(path.name + ".json")] if check_suffix(path) == ".csv" else [path]
+
+
 def write_numbers(frame: pd.DataFrame, metadata: Mapping[str, Any], path: Path, *, replace: bool = False) -> None:
     """Write a release's table and metadata; the suffix tells the format.
 
@@ -49,8 +54,7 @@ def write_numbers(frame: pd.DataFrame, metadata: Mapping[str, Any], path: Path, 
         When a file exists already, or cannot be written.
     """
     text = json.dumps(metadata, indent=2, ensure_ascii=False)
-    paths = [path, path.with_name(path.name + ".json")] if check_suffix(path) == ".csv" else [path]
-    with atomic_files(paths, private=False, replace=replace) as streams:
+    with atomic_files(release_paths(path), private=False, replace=replace) as streams:
         if len(streams) == 2:
             streams[0].write(frame.to_csv(index=False, lineterminator="\n").encode())
             streams[1].write((text + "\n").encode())

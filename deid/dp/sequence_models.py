@@ -122,6 +122,11 @@ class TreeModel:
         """How many symbols there are, without the end."""
         return self.tree.symbols - self.tree.ends
 
+    def nodes(self, depth: int, level: float) -> PrefixCounts:
+        """Return the counts of all nodes of a depth."""
+        values, variances = self._unbiased
+        return _intervals(self.counts[depth], values[depth], _deviations(level) * np.sqrt(variances[depth]))
+
     def node(self, depth: int, place: int, level: float) -> PrefixCount:
         """Return the count of a node."""
         values, variances = self._unbiased

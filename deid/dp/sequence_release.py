@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deid.dp.domain import Dimension, declare
+from deid.dp.intervals import check_level
 from deid.dp.markov_chain import Chain
 from deid.dp.prefix_tree import Level, PrefixTree
 from deid.dp.release_files import NOT_PRIVATE, read_numbers, write_numbers
@@ -24,7 +25,16 @@ from deid.errors import ConfigError, FormatError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CLASSES", "END", "SLOPES", "SequenceRelease", "read_sequences", "slope_classes", "write_sequences"]
+__all__ = [
+    "CLASSES",
+    "END",
+    "RESERVED",
+    "SLOPES",
+    "SequenceRelease",
+    "read_sequences",
+    "slope_classes",
+    "write_sequences",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -36,6 +46,8 @@ SLOPES = {"average": average_slope, "regression": regression_slope}
 """Slopes by name."""
 _VERSION = 1
 _COUNTED = ("count", "lower", "upper", "below_noise_floor")
+RESERVED = frozenset({*_COUNTED, "length", "noisy", "again", "expanded", NOT_PRIVATE})
+"""Columns of a release that no period may be called."""
 
 
 def slope_classes(values: Sequence[float], length: int, *, step: float = 0.5, slope: str = "average") -> FloatArray:
@@ -104,9 +116,7 @@ class SequenceRelease:
 
     def _level(self, level: float | None) -> float:
         width = float(self.metadata["level"]) if level is None else level
-        if not 0 < width < 1:
-            raise ConfigError("the level of an interval lies between 0 and 1", "for example: --level 0.95")
-        return width
+        return check_level(width)
 
     def _marked(self, frame: pd.DataFrame) -> pd.DataFrame:
         return frame if self.private else frame.assign(**{NOT_PRIVATE: self.metadata["noise"]})
@@ -141,9 +151,10 @@ class SequenceRelease:
             )
         codes = []
         for label in prefix:
-            if label not in self.labels:
+            code = self.labels.index(END) if label == END and END in self.labels else self.dimension.place(label)
+            if code < 0:
                 raise ConfigError("a prefix has a level that is none", f"the levels are {', '.join(self.labels)}")
-            codes.append(self.labels.index(label))
+            codes.append(code)
         end = len(self.dimension)
         if any(code == end for code in codes[:-1]):
             raise ConfigError("nothing follows the end of a sequence", f"write {END} last")
@@ -213,20 +224,18 @@ class SequenceRelease:
                     names[self.columns[start + place]] = labels[cell]
                 parts.append(pd.DataFrame({**names, "noisy": noisy.ravel(), "count": shown.ravel()}))
             return self._marked(pd.concat(parts, ignore_index=True))
-        level, rows = self._level(None), []
-        prefixes: list[list[int]] = [[]]
+        level, parts = self._level(None), []
+        prefixes = np.full((1, len(self.columns)), len(self.labels))  # the label after the last one is blank
         for depth, nodes in enumerate(self.model.tree.levels):
             if depth:
-                prefixes = [
-                    [*prefixes[parent], symbol] for parent, symbol in zip(nodes.parents, nodes.symbols, strict=True)
-                ]
-            for place, prefix in enumerate(prefixes):
-                blank = [""] * (len(self.columns) - depth)
-                periods = dict(zip(self.columns, [*(self.labels[code] for code in prefix), *blank], strict=True))
-                counted = asdict(self.model.node(depth, place, level))
-                drawn = {"noisy": nodes.noisy[place], "again": nodes.again[place], "expanded": nodes.expanded[place]}
-                rows.append({"length": depth, **periods, **counted, **drawn})
-        return self._marked(pd.DataFrame(rows))
+                prefixes = prefixes[nodes.parents]
+                prefixes[:, depth - 1] = nodes.symbols
+            columns: dict[str, Any] = {"length": np.full(len(nodes), depth)}
+            columns |= dict(zip(self.columns, labels[prefixes].T, strict=True))
+            columns |= dict(zip(_COUNTED, self.model.nodes(depth, level).arrays, strict=True))
+            drawn = {"noisy": nodes.noisy, "again": nodes.again, "expanded": nodes.expanded}
+            parts.append(pd.DataFrame(columns | drawn))
+        return self._marked(pd.concat(parts, ignore_index=True))
 
 
 def write_sequences(release: SequenceRelease, path: Path, *, replace: bool = False) -> None:

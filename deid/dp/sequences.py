@@ -11,23 +11,25 @@ A release answers how many sequences begin with a prefix, and how many rise, sta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from deid.cell_text import text_column
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
-from deid.dp.epsilon import from_nano, split_epsilon, to_nano
-from deid.dp.left_out import tell_left_out
+from deid.dp.epsilon import split_epsilon
+from deid.dp.intervals import check_level
+from deid.dp.left_out import check_share, split_report, tell_left_out
 from deid.dp.markov_chain import measure_chain
-from deid.dp.noise import Noise, OpenDPNoise, laplace_variance
-from deid.dp.payment import check_payer, pay
-from deid.dp.prefix_tree import grow
+from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_variance
+from deid.dp.payment import check_payer, pay, row_key
+from deid.dp.prefix_tree import MAX_NODES, grow, growing_from
 from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel
-from deid.dp.sequence_release import END, SequenceRelease
-from deid.dp.unit import PrivacyUnit, bounded_rows
+from deid.dp.sequence_release import END, RESERVED, SequenceRelease
+from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound
 from deid.errors import ConfigError
 from deid.microdata import check_columns
 
@@ -48,6 +50,8 @@ IntArray = npt.NDArray[np.int64]
 
 METHODS = ("tree", "markov", "tree-paper")
 """Methods by name."""
+_MAX_CHAIN = 2_000_000  # the bootstrap of a chain's intervals holds each pair a hundred times
+_RELUCTANT = 1000.0  # a threshold that a tree of noise does not pass
 _UNASKED = 0.1  # share of the root and of lengths that nobody asks for, beside 1: they guide the growth
 
 
@@ -70,7 +74,8 @@ class SequencePlan:
     weights : tuple of float
         For each length from 1, how much its queries matter.
     threshold : float
-        A node gets children when its noisy count is at least so many standard deviations of its noise.
+        A node gets children when its noisy count is at least so many standard deviations of its noise, and more the
+        more levels there are (`deid.dp.prefix_tree.growing_from`).
     ends : bool
         Sequences may end early; otherwise only complete ones count.
     level : float
@@ -79,6 +84,8 @@ class SequencePlan:
         Column of the person, whose rows are bounded by ``unit.max_rows``.
     report_share : float
         Share of epsilon for telling what was left out; 0 tells nothing.
+    bound : str
+        How the unit's bound is ensured: ``enforced`` or ``asserted`` (`deid.dp.unit.check_bound`).
     """
 
     dimension: Dimension
@@ -92,6 +99,7 @@ class SequencePlan:
     level: float = 0.95
     person: str | None = None
     report_share: float = 0.0
+    bound: str = "enforced"
 
     @property
     def height(self) -> int:
@@ -104,20 +112,14 @@ class SequencePlan:
         return len(self.dimension) + self.ends
 
     @property
-    def _parts(self) -> tuple[float, ...]:
-        if self.report_share:
-            return split_epsilon(self.epsilon, (1 - self.report_share, self.report_share))
-        return (from_nano(to_nano(self.epsilon)),)
-
-    @property
     def measuring(self) -> float:
         """Epsilon of the measurements, without the report on what was left out."""
-        return self._parts[0]
+        return split_report(self.epsilon, self.report_share)[0]
 
     @property
     def reporting(self) -> float | None:
         """Epsilon of the report on what was left out; None for no report."""
-        return self._parts[1] if self.report_share else None
+        return split_report(self.epsilon, self.report_share)[1]
 
     @property
     def depth_epsilons(self) -> tuple[float, ...]:
@@ -144,6 +146,7 @@ class SequencePlan:
             "level": self.level,
             "person": self.person,
             "report_share": self.report_share,
+            **({"bound": "asserted"} if self.bound == "asserted" else {}),
         }
 
 
@@ -160,6 +163,7 @@ def plan_sequences(
     level: float = 0.95,
     person: str | None = None,
     report_share: float | None = None,
+    assert_bound: bool = False,
 ) -> SequencePlan:
     """Check what is asked, without looking at the data.
 
@@ -179,31 +183,53 @@ def plan_sequences(
         raise ConfigError(f"a level may not be called {END}", "name it differently")
     if method not in METHODS:
         raise ConfigError("unknown method", f"use one of {', '.join(METHODS)}")
-    if not 0 < level < 1:
-        raise ConfigError("the level of an interval lies between 0 and 1", "for example: --level 0.95")
+    check_level(level)
     if not 0 <= threshold < 1000:
         raise ConfigError("a threshold is a number of standard deviations, 0 or more", "for example: --threshold 2")
-    if unit.max_rows > 1 and person is None:
-        raise ConfigError(
-            f"a {unit.name} may stand behind {unit.max_rows} rows, and no column says whose a row is",
-            "name the column: --person COLUMN; rows beyond the bound are left out",
-        )
+    bound = check_bound(unit, person, assert_bound)
     asked = dict(weights or {}) or dict.fromkeys(range(1, len(columns) + 1), 1.0)
     if any(not 1 <= length <= len(columns) or not 0 < weight < 1e9 for length, weight in asked.items()):
         raise ConfigError(
             f"a length lies between 1 and {len(columns)}, and its weight above 0", "for example: --length 3:2"
         )
-    share = (0.05 if person is not None else 0.0) if report_share is None else report_share
-    if not 0 <= share < 1:
-        raise ConfigError("the share of the report lies between 0 and 1", "for example: --report-share 0.05")
+    share = check_share(report_share)
     by_length = tuple(float(asked.get(length, 0.0)) for length in range(1, len(columns) + 1))
     plan = SequencePlan(
-        dimension, tuple(columns), epsilon, unit, method, by_length, threshold, ends, level, person, share
+        dimension, tuple(columns), epsilon, unit, method, by_length, threshold, ends, level, person, share, bound
     )
     if plan.symbols < 2:
         raise ConfigError("sequences need two levels", "declare the levels: --domain level=0..3")
-    _ = plan.depth_epsilons  # an epsilon that is none is refused before anything is charged
+    _check_size(plan)
+    _rehearse(plan)
     return plan
+
+
+def _check_size(plan: SequencePlan) -> None:
+    """Refuse what would need too much memory, or could not be written, before anything is charged."""
+    clash = RESERVED & set(plan.columns)
+    if clash:
+        raise ConfigError(f"a period may not be called {min(clash)!r}", "the numbers of a release are; rename it")
+    chain = plan.symbols ** min(2, plan.height) * max(1, plan.height - 1)
+    if plan.method == "markov" and chain > _MAX_CHAIN:
+        raise ConfigError(f"{chain} pairs of levels are too many for a chain", "declare fewer levels, or use tree")
+    if plan.method != "markov" and plan.symbols > MAX_NODES:
+        raise ConfigError(f"{plan.symbols} levels are too many for a tree", "declare fewer levels")
+
+
+def _rehearse(plan: SequencePlan) -> None:
+    """Run a plan on no rows and two levels, with test noise: an epsilon too small for what is asked is refused here."""
+    small = replace(plan, dimension=replace(plan.dimension, labels=("0", "1")), ends=False, threshold=_RELUCTANT)
+    measure_sequences(np.zeros((0, plan.height), np.int64), small, SeededNoise(0))
+    for epsilon in plan.depth_epsilons if plan.method != "markov" else ():
+        laplace_variance(plan.unit.distance, epsilon)
+    tell_left_out(
+        np.zeros(2, np.int64),
+        plan.reporting,
+        SeededNoise(0),
+        unit=plan.unit,
+        level=plan.level,
+        persons=plan.person is not None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,24 +252,26 @@ def forecast_levels(plan: SequencePlan) -> list[LevelForecast]:
             length,
             epsilon,
             laplace_variance(distance, epsilon) ** 0.5,
-            plan.threshold * 2**0.5 * distance / epsilon,
+            growing_from(plan.threshold, plan.symbols, distance, epsilon, paper=plan.method == "tree-paper"),
         )
         for length, epsilon in enumerate(plan.depth_epsilons)
     ]
 
 
-def _codes(frame: pd.DataFrame, plan: SequencePlan) -> tuple[IntArray, IntArray]:
+def _codes(frame: pd.DataFrame, plan: SequencePlan, key: bytes) -> tuple[IntArray, IntArray]:
     """Return the sequences that count, and what was left out: persons with too many rows, rows outside the domain."""
-    check_columns(frame, [*plan.columns, *([plan.person] if plan.person is not None else [])])
+    check_columns(frame, plan.columns)
     cut = 0
     if plan.person is not None:
-        keep, cut = bounded_rows(frame[plan.person], plan.unit.max_rows)
-        frame = frame[keep]
+        bounded = bounded_rows(frame, plan.person, plan.unit.max_rows, key)
+        frame, cut = frame[bounded.keep], bounded.cut
     codes = np.stack([plan.dimension.codes(frame[name]) for name in plan.columns], axis=1)
     if plan.ends:
         # a sequence ends before the first period that is missing or outside the domain
         ended = np.maximum.accumulate(codes < 0, axis=1)
-        return np.where(ended, plan.symbols - 1, codes), np.array([cut, 0], np.int64)
+        present = np.stack([text_column(frame[name]).notna().to_numpy() for name in plan.columns], axis=1)
+        outside = int(((codes < 0) & present).any(axis=1).sum())
+        return np.where(ended, plan.symbols - 1, codes), np.array([cut, outside], np.int64)
     complete = (codes >= 0).all(axis=1)
     return codes[complete], np.array([cut, int((~complete).sum())], np.int64)
 
@@ -317,9 +345,18 @@ def release_sequences(
     """
     noise = noise or OpenDPNoise()
     check_payer(ledger, noise)
-    codes, left_out = _codes(frame, plan)
+    codes, left_out = _codes(frame, plan, row_key(ledger))
     told = purpose or f"sequences of {plan.height} periods by {plan.method}"
-    pay(ledger, noise, plan.epsilon, request, unit=plan.unit, purpose=told, question=plan.question())
+    receipt = pay(
+        ledger,
+        noise,
+        plan.epsilon,
+        request,
+        unit=plan.unit,
+        purpose=told,
+        question=plan.question(),
+        person=plan.person,
+    )
     model = measure_sequences(codes, plan, noise)
     metadata: dict[str, Any] = {
         "method": plan.method,
@@ -327,6 +364,9 @@ def release_sequences(
         "unit": plan.unit.name,
         "relation": plan.unit.relation,
         "max_rows": plan.unit.max_rows,
+        "bound": plan.bound,
+        "person": plan.person,
+        "ledger": receipt,
         "private": noise.private,
         "noise": noise.label,
         "level": plan.level,
@@ -334,6 +374,13 @@ def release_sequences(
         "threshold": plan.threshold,
         "request": request,
         "notes": [_NOTES[plan.method], model.caveat],
-        "left_out": tell_left_out(left_out, plan.reporting, noise, unit=plan.unit, level=plan.level),
+        "left_out": tell_left_out(
+            left_out,
+            plan.reporting,
+            noise,
+            unit=plan.unit,
+            level=plan.level,
+            persons=plan.person is not None,
+        ),
     }
     return SequenceRelease(plan.dimension, plan.columns, model, metadata)

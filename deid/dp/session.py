@@ -11,15 +11,19 @@ noise shrinks. Inside a part it does not: a person may have rows in several part
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
+import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
+from deid.cell_text import row_hashes, text_column
 from deid.dp.aggregates import (
     Estimate,
     noisy_count,
@@ -28,24 +32,36 @@ from deid.dp.aggregates import (
     noisy_quantile,
     noisy_sum,
     noisy_top,
+    quantile_candidates,
 )
 from deid.dp.budget import Ledger, Part
 from deid.dp.domain import Dimension, count_cells
-from deid.dp.noise import Noise, OpenDPNoise
-from deid.dp.payment import AlreadyReleased, check_payer, partition_name, pay
+from deid.dp.intervals import check_level
+from deid.dp.left_out import check_share, split_report, tell_left_out
+from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale
+from deid.dp.payment import AlreadyReleased, check_payer, partition_name, pay, row_key, table_mark
 from deid.dp.query_answer import QueryAnswer
-from deid.dp.query_columns import QueryColumn, evaluate_condition, evaluate_value, find_column, value_bounds
+from deid.dp.query_columns import (
+    QueryColumn,
+    column_values,
+    evaluate_condition,
+    evaluate_value,
+    find_column,
+    value_bounds,
+)
 from deid.dp.query_language import (
     PERSON_VALUES,
     ColumnRef,
     Condition,
     Query,
     Value,
+    columns_of,
     parse_condition,
     parse_query,
     parse_value,
 )
-from deid.dp.unit import PrivacyUnit, bounded_rows
+from deid.dp.release_files import NOT_PRIVATE
+from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound
 from deid.errors import ConfigError
 from deid.microdata import check_columns
 
@@ -54,15 +70,39 @@ if TYPE_CHECKING:
 
 __all__ = ["QueryAnswer", "Session", "View"]
 
-_PERSON = " person"  # no column of a table is called so
+_PERSON = "\0person"  # no column of a table is called so
 _MAX_PARTS = 10_000
+_MAX_NUMBERS = 1_000_000
+_MAX_CANDIDATES = 50_000_000
+_RESERVED = frozenset({"value", "lower", "upper", NOT_PRIVATE})
 
-Measure = Callable[["pd.DataFrame"], list[dict[str, Any]]]
-"""From rows to the rows of an answer."""
+
+@dataclass(frozen=True)
+class Measure:
+    """How a question is answered.
+
+    Parameters
+    ----------
+    read : callable
+        From the rows of a table to what is asked of each: array, shape (rows,).
+    answer : callable
+        From such values to the rows of an answer, with noise.
+    numbers : int
+        How many numbers an answer has.
+    candidates : int
+        Among how many candidates something is chosen, all choices together.
+    """
+
+    read: Callable[[pd.DataFrame], npt.NDArray[Any]]
+    answer: Callable[[npt.NDArray[Any]], list[dict[str, Any]]]
+    numbers: int
+    candidates: int = 0
+    labelled: bool = False
+    """Whether the rows of an answer name cells of the column that is asked."""
 
 
-def _row(estimate: Estimate, **cell: str) -> dict[str, Any]:
-    return {**cell, "value": estimate.value, "lower": estimate.lower, "upper": estimate.upper}
+def _row(estimate: Estimate, cell: Mapping[str, str] | None = None) -> dict[str, Any]:
+    return {**(cell or {}), "value": estimate.value, "lower": estimate.lower, "upper": estimate.upper}
 
 
 class Session:
@@ -77,12 +117,17 @@ class Session:
     ledger : Ledger or None
         What pays, and says whom it protects. May be None for test noise alone.
     person : str, optional
-        Column of the person; needed when a unit stands behind several rows, and for `View.by_person`. Rows beyond the
-        bound are left out.
+        Column of the person; needed unless the unit is a row, and for `View.by_person`. Rows beyond the bound, and rows
+        without a person, are left out.
+    assert_bound : bool
+        Vouch for the bound instead; answers say so.
     noise : Noise, optional
         OpenDP's by default.
     level : float
         Level of the intervals.
+    report_share : float, optional
+        Share of the epsilon of each answer that tells how many rows have a cell outside the declared domains of the
+        columns that are asked; 0 tells nothing.
 
     Raises
     ------
@@ -100,30 +145,40 @@ class Session:
         noise: Noise | None = None,
         level: float = 0.95,
         unit: PrivacyUnit | None = None,
+        assert_bound: bool = False,
+        report_share: float | None = None,
     ) -> None:
         self.noise = noise or OpenDPNoise()
         check_payer(ledger, self.noise)
         self.ledger = ledger
         self.unit = ledger.account().unit if ledger is not None else (unit or PrivacyUnit())
-        self.level = level
-        if not 0 < level < 1:
-            raise ConfigError("the level of an interval lies between 0 and 1", "for example: --level 0.95")
-        if self.unit.max_rows > 1 and person is None:
-            raise ConfigError(
-                f"a {self.unit.name} may stand behind {self.unit.max_rows} rows, and no column says whose a row is",
-                "name the column: --person COLUMN; rows beyond the bound are left out",
-            )
+        self.level = check_level(level)
+        self.report_share = check_share(report_share)
+        self.bound = check_bound(self.unit, person, assert_bound)
+        self.person = person
         names = [dimension.name for dimension in dimensions]
-        check_columns(frame, [*names, *([person] if person is not None else [])])
+        clash = _RESERVED & set(names)
+        if clash:
+            raise ConfigError(f"a column may not be called {min(clash)!r}", "the numbers of an answer are; rename it")
+        check_columns(frame, names)
         kept = frame[names]
         if person is not None:
-            keep, _ = bounded_rows(frame[person], self.unit.max_rows)
-            # a row without a person is a person of its own
-            owners = frame[person].astype(object)
-            alone = np.array([f"{_PERSON}{number}" for number in range(len(frame))], object)
-            kept = kept.assign(**{_PERSON: owners.where(owners.notna(), alone)})[keep]
+            keep = bounded_rows(frame, person, self.unit.max_rows, row_key(ledger)).keep
+            kept = kept.assign(**{_PERSON: text_column(frame[person], key=True)})[keep]
+        self._source = frame
         columns = {own.name: QueryColumn.of(own) for own in dimensions}
-        self._all = View(self, kept, columns, self.unit.distance, (), (), person)
+        self._all = View(self, kept, columns, self.unit.distance, (), (), person, kept, frozenset())
+
+    @functools.cached_property
+    def mark(self) -> str:
+        """What tells whether parts are of the same table (`deid.dp.payment.table_mark`)."""
+        return table_mark(self._source, self.person, self.ledger)
+
+    @functools.cached_property
+    def order_mark(self) -> str:
+        """The same for the order of the rows: who is first in it decides what a person's value is."""
+        hashes = row_hashes(self._source, row_key(self.ledger)).astype(">u8")
+        return hashlib.blake2b(hashes.tobytes(), digest_size=16).hexdigest()
 
     @property
     def table(self) -> View:
@@ -160,6 +215,11 @@ class View:
     _made: tuple[str, ...]
     """How the view was made, in words that tell any two different ones apart."""
     _person: str | None
+    _rows: pd.DataFrame | None
+    """The rows of the same parts of the table, before any filter: those that may have cells outside the domains.
+    None where they are not known."""
+    _named: frozenset[str]
+    """The declared columns that were used to make the view."""
 
     def __repr__(self) -> str:
         return f"View({', '.join(self._made) or 'table'})"
@@ -170,19 +230,21 @@ class View:
 
     def _where(self, condition: Condition) -> View:
         keep = evaluate_condition(condition, self._frame, self._columns)
-        return replace(self, _frame=self._frame[keep], _made=(*self._made, f"where {condition}"))
+        made, named = (*self._made, f"where {condition}"), self._named | columns_of(condition)
+        return replace(self, _frame=self._frame[keep], _made=made, _named=named)
 
     def select(self, name: str, value: str, low: float, high: float) -> View:
         """Add a computed column of numbers, moved into [low, high]: ``select("hours", "minutes / 60", 0, 24)``."""
         if name in self._frame:
             raise ConfigError(f"there is a column {name!r} already", "name the computed column differently")
-        computed = evaluate_value(parse_value(value), self._frame, self._columns)
+        parsed = parse_value(value)
+        computed = evaluate_value(parsed, self._frame, self._columns)
         if computed.dtype == object or not low < high:
             raise ConfigError("a computed column holds numbers, between two bounds", "give a low and a higher bound")
         columns = {**self._columns, name: QueryColumn(True, low, high, None)}
         frame = self._frame.assign(**{name: np.clip(computed.astype(float), low, high)})
         made = (*self._made, f"select {name} = {value} in {low}..{high}")
-        return replace(self, _frame=frame, _columns=columns, _made=made)
+        return replace(self, _frame=frame, _columns=columns, _made=made, _named=self._named | columns_of(parsed))
 
     def partition(self, column: str) -> dict[str, View]:
         """Divide by the cells of a declared column: all parts together cost as much as the most expensive one.
@@ -195,10 +257,14 @@ class View:
         dimension = self._dimension(ColumnRef(column, 1))
         codes = dimension.codes(self._frame[column])
         name = self._partition(dimension)
+        # which rows belong to a part of persons depends on how persons were made: what they left out is not told
+        rows = None if self._of_persons else self._rows
+        whose = None if rows is None else dimension.codes(rows[column])
         return {
             label: replace(
                 self,
                 _frame=self._frame[codes == place],
+                _rows=None if rows is None or whose is None else rows[whose == place],
                 _path=(*self._path, (name, label)),
                 _made=(*self._made, f"part {name}={label}"),
             )
@@ -209,11 +275,16 @@ class View:
         """Name a partition. Rows fall in the same parts in every view of rows; what a person's value is depends on how
         persons were made, so partitions of persons are the same only when they were made alike.
         """
-        persons = [place for place, step in enumerate(self._made) if step.startswith("by_person")]
-        if not persons:
-            return partition_name(dimension)
-        made = json.dumps(self._made[: persons[-1] + 1])
-        return f"{partition_name(dimension)}#person{hashlib.sha256(made.encode()).hexdigest()[:8]}"
+        name = partition_name(dimension, self._session.mark)
+        if not self._of_persons:
+            return name
+        made = json.dumps([*self._made[: self._of_persons], self._session.order_mark])
+        return f"{name}#person{hashlib.sha256(made.encode()).hexdigest()[:16]}"
+
+    @property
+    def _of_persons(self) -> int:
+        """How many steps made persons of rows; 0 where the view holds rows."""
+        return max((place + 1 for place, step in enumerate(self._made) if step.startswith("by_person")), default=0)
 
     def by_person(self, how: str = "first") -> View:
         """Make one row of each person.
@@ -232,7 +303,7 @@ class View:
             raise ConfigError("unknown value of a person", f"use one of {', '.join(PERSON_VALUES)}")
         numeric = {name for name, own in self._columns.items() if own.numeric}
         frame = self._frame.assign(
-            **{name: pd.to_numeric(self._frame[name].astype(object), errors="coerce") for name in sorted(numeric)}
+            **{name: column_values(self._frame[name], self._columns[name]) for name in sorted(numeric)}
         )
         others = how if how in ("first", "last") else "first"
         options: dict[str, Any] = {"min_count": 1} if how == "sum" else {}
@@ -306,42 +377,63 @@ class View:
             view = view.by_person(query.per_person)
         return view._ask(query, epsilon, request)
 
-    def _measure(self, query: Query, epsilon: float) -> Measure:
+    def _measure(self, query: Query, epsilon: float, noise: Noise) -> Measure:
         """Check what is asked, without looking at a row, and return how to answer it."""
-        noise, distance, level = self._session.noise, self._distance, self._session.level
+        distance, level = self._distance, self._session.level
         if query.aggregate == "PERSONS":
             if self._person is None:
                 raise ConfigError("no column says whose a row is", "name the column: --person COLUMN")
             # a person with rows in several parts is counted in each of them
             parted = self._path or query.group_by
             own = distance if parted else min(distance, self._session.unit.unit_distance)
-            return lambda rows: [_row(noisy_count(rows[_PERSON].nunique(), epsilon, noise, own, level))]
+            return Measure(
+                lambda frame: frame[_PERSON].cat.codes.to_numpy() if len(frame) else np.zeros(0, np.int64),
+                lambda persons: [_row(noisy_count(len(np.unique(persons)), epsilon, noise, own, level))],
+                1,
+            )
         if query.aggregate == "COUNT":
-            return lambda rows: [_row(noisy_count(len(rows), epsilon, noise, distance, level))]
+            return Measure(
+                lambda frame: np.zeros(len(frame)),
+                lambda rows: [_row(noisy_count(len(rows), epsilon, noise, distance, level))],
+                1,
+            )
         assert query.value is not None
         if query.aggregate in ("HISTOGRAM", "TOP"):
             assert isinstance(query.value, ColumnRef)
-            dimension = self._dimension(query.value)
-            if query.aggregate == "TOP":
-                number = int(query.number or 0)
-                if number != query.number or not 1 <= number <= len(dimension):
-                    raise ConfigError(f"there are {len(dimension)} values to choose from", "ask for 1 or more, not all")
-                return lambda rows: [
-                    _row(found, **{dimension.name: dimension.labels[cell]})
-                    for cell, found in noisy_top(_counts(rows, dimension), number, epsilon, noise, distance, level)
-                ]
-            return lambda rows: [
-                _row(found, **{dimension.name: label})
-                for label, found in zip(
-                    dimension.labels,
-                    noisy_counts(_counts(rows, dimension), epsilon, noise, distance, level),
-                    strict=True,
-                )
-            ]
-        return self._numeric(query, query.value, epsilon)
+            return self._cells(query, self._dimension(query.value), epsilon, noise)
+        return self._numeric(query, query.value, epsilon, noise)
 
-    def _numeric(self, query: Query, value: Value, epsilon: float) -> Measure:
-        noise, distance, level = self._session.noise, self._distance, self._session.level
+    def _cells(self, query: Query, dimension: Dimension, epsilon: float, noise: Noise) -> Measure:
+        distance, level = self._distance, self._session.level
+
+        def read(frame: pd.DataFrame) -> npt.NDArray[Any]:
+            return dimension.codes(frame[dimension.name])
+
+        def counts(codes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+            return count_cells([codes[codes >= 0]], [len(dimension)])
+
+        def label(cell: int) -> dict[str, str]:
+            return {dimension.name: dimension.labels[cell]}
+
+        if query.aggregate == "TOP":
+            number = int(query.number or 0)
+            if number != query.number or not 1 <= number <= len(dimension):
+                raise ConfigError(f"there are {len(dimension)} values to choose from", "ask for 1 or more, not all")
+
+            def top(codes: npt.NDArray[Any]) -> list[dict[str, Any]]:
+                chosen = noisy_top(counts(codes), number, epsilon, noise, distance, level)
+                return [_row(found, label(cell)) for cell, found in chosen]
+
+            return Measure(read, top, number, number * len(dimension), True)
+
+        def histogram(codes: npt.NDArray[Any]) -> list[dict[str, Any]]:
+            found = noisy_counts(counts(codes), epsilon, noise, distance, level)
+            return [_row(own, label(cell)) for cell, own in enumerate(found)]
+
+        return Measure(read, histogram, len(dimension), 0, True)
+
+    def _numeric(self, query: Query, value: Value, epsilon: float, noise: Noise) -> Measure:
+        distance, level = self._distance, self._session.level
         declared = value_bounds(value, self._columns)
         low, high, whole = query.low, query.high, declared is not None and declared[2]
         if low is None or high is None:
@@ -359,34 +451,66 @@ class View:
         if query.aggregate == "QUANTILE" and not 0 <= (share or 0) <= 1:
             raise ConfigError("a quantile's share lies between 0 and 1", "for example: QUANTILE(age, 0.9)")
 
-        def measure(rows: pd.DataFrame) -> list[dict[str, Any]]:
-            values = evaluate_value(value, rows, self._columns).astype(float)
-            if query.aggregate == "SUM":
-                found = noisy_sum(values, *bounds, epsilon, noise, distance, level, whole=whole)
-            elif query.aggregate == "MEAN":
-                found = noisy_mean(values, *bounds, epsilon, noise, distance, level)
-            else:
-                found = noisy_quantile(values, share or 0.0, *bounds, epsilon, noise, distance, level, whole=whole)
-            return [_row(found)]
+        def read(frame: pd.DataFrame) -> npt.NDArray[Any]:
+            return evaluate_value(value, frame, self._columns).astype(float)
 
-        return measure
+        def answer(values: npt.NDArray[Any]) -> list[dict[str, Any]]:
+            if query.aggregate == "SUM":
+                return [_row(noisy_sum(values, *bounds, epsilon, noise, distance, level, whole=whole))]
+            if query.aggregate == "MEAN":
+                return [_row(noisy_mean(values, *bounds, epsilon, noise, distance, level))]
+            return [_row(noisy_quantile(values, share or 0.0, *bounds, epsilon, noise, distance, level, whole=whole))]
+
+        chosen = len(quantile_candidates(*bounds, whole=whole)) if query.aggregate in ("MEDIAN", "QUANTILE") else 0
+        return Measure(read, answer, 1, 3 * chosen)
+
+    def _check_size(self, parts: int, measure: Measure) -> None:
+        if parts > _MAX_PARTS:
+            raise ConfigError("GROUP BY has too many parts", "group by fewer columns, or declare wider cells")
+        if parts * measure.numbers > _MAX_NUMBERS or parts * measure.candidates > _MAX_CANDIDATES:
+            raise ConfigError(
+                "the answer would have too many numbers", "group by fewer columns, or declare wider cells"
+            )
+
+    def _outside(self, named: frozenset[str]) -> npt.NDArray[np.int64]:
+        """Return what is to be told: rows with a cell outside its domain, in the columns that are asked."""
+        assert self._rows is not None
+        outside = np.zeros(len(self._rows), bool)
+        for name in sorted(named):
+            dimension = self._columns[name].dimension
+            assert dimension is not None
+            outside |= dimension.codes(self._rows[name]) < 0
+        return np.array([0, int(outside.sum())], np.int64)
 
     def _ask(self, query: Query, epsilon: float, request: str | None = None) -> QueryAnswer:
         session = self._session
-        measure = self._measure(query, epsilon)
+        declared = {name: own.dimension for name, own in self._columns.items() if own.dimension is not None}
+        named = (self._named | columns_of(query)) & set(declared)
+        told = session.report_share if named and self._rows is not None else 0.0
+        measuring, reporting = split_report(epsilon, told)
+        measure = self._measure(query, measuring, session.noise)
         groups = [self._dimension(reference) for reference in query.group_by]
-        if int(np.prod([len(own) for own in groups] or [1])) > _MAX_PARTS:
-            raise ConfigError("GROUP BY has too many parts", "group by fewer columns, or declare wider cells")
+        names = [own.name for own in groups]
+        if len({*names, *(columns_of(query.value) if measure.labelled else ())}) < len(names) + measure.labelled:
+            raise ConfigError("a column is named twice", "group by each column once, and by none that is counted")
+        self._check_size(math.prod(len(own) for own in groups), measure)
+        # what this epsilon is too small for is met here, on no rows and with noise that costs nothing
+        rehearsed = self._measure(query, measuring, SeededNoise(0))
+        rehearsed.answer(rehearsed.read(self._frame.iloc[:0]))
+        if reporting is not None:
+            laplace_scale(session.unit.distance, reporting)
         own = request or secrets.token_hex(8)
         question = {
             "made": self._made,
             "query": repr(replace(query, where=None)),
-            "declared": {name: dict(c.dimension.declaration) for name, c in self._columns.items() if c.dimension},
+            "declared": {name: dict(dimension.declaration) for name, dimension in declared.items()},
             "person": self._person,
             "level": session.level,
+            **({"bound": "asserted"} if session.bound == "asserted" else {}),
+            **({"report_share": told} if told else {}),
         }
         try:
-            pay(
+            receipt = pay(
                 session.ledger,
                 session.noise,
                 epsilon,
@@ -395,28 +519,52 @@ class View:
                 purpose=query.aggregate.lower(),
                 question=question,
                 path=self._path,
+                person=session.person,
             )
-            rows = self._grouped(groups, measure)
+            answer: dict[str, Any] = {
+                "rows": self._grouped(groups, measure),
+                "left_out": tell_left_out(
+                    self._outside(named) if reporting is not None else np.zeros(2, np.int64),
+                    reporting,
+                    session.noise,
+                    unit=session.unit,
+                    level=session.level,
+                    persons=False,
+                ),
+            }
         except AlreadyReleased as before:
-            rows = json.loads(before.answer)
+            answer, receipt = json.loads(before.answer), before.receipt
+            if isinstance(answer, list):  # recorded by an older version
+                answer = {"rows": answer, "left_out": {"told": False}}
         else:
             if session.ledger is not None:
-                rows = json.loads(session.ledger.answer(own, json.dumps(rows)))
-        return QueryAnswer(tuple(rows), epsilon, own, session.level, session.noise.label, session.noise.private)
+                answer = json.loads(session.ledger.answer(own, json.dumps(answer)))
+        return QueryAnswer(
+            tuple(answer["rows"]),
+            epsilon,
+            own,
+            session.level,
+            session.noise.label,
+            session.noise.private,
+            session.bound,
+            answer["left_out"],
+            receipt,
+        )
 
     def _grouped(self, groups: Sequence[Dimension], measure: Measure) -> list[dict[str, Any]]:
         """Answer for every part: the parts are disjoint, so all together cost what one does."""
+        values = measure.read(self._frame)
         if not groups:
-            return measure(self._frame)
-        codes = np.stack([own.codes(self._frame[own.name]) for own in groups], axis=1)
+            return measure.answer(values)
+        shape = [len(own) for own in groups]
+        codes = np.stack([own.codes(self._frame[own.name]) for own in groups])
+        inside = (codes >= 0).all(axis=0)
+        cells = np.ravel_multi_index(tuple(codes[:, inside]), shape)
+        order = np.argsort(cells, kind="stable")  # once for all parts, whose values then stand together
+        values = values[inside][order]
+        ends = np.searchsorted(cells[order], np.arange(math.prod(shape) + 1))
         rows = []
-        for cell in np.ndindex(*[len(own) for own in groups]):
-            labels = {own.name: own.labels[place] for own, place in zip(groups, cell, strict=True)}
-            part = self._frame[(codes == np.array(cell)).all(axis=1)]
-            rows += [{**labels, **row} for row in measure(part)]
+        for place, cell in enumerate(np.ndindex(*shape)):
+            labels = {own.name: own.labels[code] for own, code in zip(groups, cell, strict=True)}
+            rows += [{**labels, **row} for row in measure.answer(values[ends[place] : ends[place + 1]])]
         return rows
-
-
-def _counts(rows: pd.DataFrame, dimension: Dimension) -> Any:
-    codes = dimension.codes(rows[dimension.name])
-    return count_cells([codes[codes >= 0]], [len(dimension)])

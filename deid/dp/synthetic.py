@@ -17,19 +17,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from deid.cell_text import text_column
 from deid.dp.boxes import Boxes
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension, count_cells
 from deid.dp.epsilon import split_epsilon
-from deid.dp.intervals import discrete_half_width
+from deid.dp.intervals import check_level, discrete_half_width
 from deid.dp.marginals import Axes
 from deid.dp.models import BoxModel, ForestModel, TableModel, WaveletModel
-from deid.dp.noise import Noise, OpenDPNoise
-from deid.dp.payment import check_payer, pay
+from deid.dp.noise import Noise, OpenDPNoise, laplace_scale
+from deid.dp.payment import check_payer, pay, row_key
 from deid.dp.release import CubeRelease
 from deid.dp.sequence_models import ChainModel, TreeModel
 from deid.dp.sequence_release import END, SequenceRelease
-from deid.dp.unit import PrivacyUnit, bounded_rows
+from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound
 from deid.errors import ConfigError
 from deid.microdata import check_columns
 
@@ -221,6 +222,7 @@ def check_fidelity(
     request: str = "",
     noise: Noise | None = None,
     level: float = 0.95,
+    assert_bound: bool = False,
 ) -> list[Fidelity]:
     """Compare made-up rows with the true ones, slice by slice. Spends ``epsilon``, an equal share for each slice.
 
@@ -240,17 +242,15 @@ def check_fidelity(
     by_name = {dimension.name: dimension for dimension in dimensions}
     if not slices or any(not one or not set(one) <= set(by_name) for one in slices):
         raise ConfigError("slices to compare are missing, or name no column of the release", "--slice year,death")
-    if unit.max_rows > 1 and person is None:
-        raise ConfigError(
-            f"a {unit.name} may stand behind {unit.max_rows} rows, and no column says whose a row is",
-            "name the column: --person COLUMN; rows beyond the bound are left out",
-        )
+    bound = check_bound(unit, person, assert_bound)
+    check_level(level)
     asked = sorted({name for one in slices for name in one})
-    check_columns(frame, [*asked, *([person] if person is not None else [])])
+    check_columns(frame, asked)
     check_columns(synthetic, asked)
     if person is not None:
-        frame = frame[bounded_rows(frame[person], unit.max_rows)[0]]
+        frame = frame[bounded_rows(frame, person, unit.max_rows, row_key(ledger)).keep]
     shares = split_epsilon(epsilon, [1.0] * len(slices))
+    laplace_scale(unit.distance, min(shares))  # an epsilon that is too small is refused here
     true = {name: by_name[name].codes(frame[name]) for name in asked}
     made = {name: _label_codes(synthetic[name], by_name[name]) for name in asked}
     question: dict[str, Any] = {
@@ -259,8 +259,10 @@ def check_fidelity(
         "counts": [_slice_counts(made, one, by_name).ravel().tolist() for one in slices],
         "person": person,
         "level": level,
+        **({"bound": "asserted"} if bound == "asserted" else {}),
     }
-    pay(ledger, noise, epsilon, request, unit=unit, purpose="fidelity of synthetic data", question=question)
+    purpose = "fidelity of synthetic data"
+    pay(ledger, noise, epsilon, request, unit=unit, purpose=purpose, question=question, person=person)
     result = []
     for one, share in zip(slices, shares, strict=True):
         published = _slice_counts(made, one, by_name)
@@ -276,7 +278,9 @@ def check_fidelity(
 def _label_codes(column: pd.Series, dimension: Dimension) -> IntArray:
     """Return the cells of labels."""
     places = {label: place for place, label in enumerate(dimension.labels)}
-    return np.array([places.get(str(value), -1) for value in column.astype(object)], np.int64)
+    texts = text_column(column)
+    cells = np.array([*(places.get(text, -1) for text in texts.cat.categories), -1], np.int64)
+    return cells[texts.cat.codes.to_numpy()]
 
 
 def _slice_counts(codes: dict[str, IntArray], names: Sequence[str], by_name: dict[str, Dimension]) -> IntArray:

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from deid.cell_text import row_hashes, text_column
 from deid.errors import ConfigError
+from deid.microdata import check_columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RELATIONS", "PrivacyUnit", "bounded_rows"]
+__all__ = ["RELATIONS", "BoundedRows", "PrivacyUnit", "bounded_rows", "check_bound", "rows_without_person"]
 
 RELATIONS = {
     "add-remove": "neighbours differ by one unit's rows, present or absent; the number of rows is private",
@@ -42,8 +44,8 @@ class PrivacyUnit:
     relation : str
         A key of `RELATIONS`.
     max_rows : int
-        Greatest number of rows that one unit stands behind. It must hold for the table: either because a unit is a
-        row, or because `bounded_rows` has enforced it.
+        Greatest number of rows that one unit stands behind. It must hold for the table (`check_bound`): because a unit
+        is a row, because `bounded_rows` has enforced it, or because the user vouches for it.
     """
 
     name: str = "row"
@@ -73,28 +75,103 @@ class PrivacyUnit:
         return f"{self.name} ({rows}), {self.relation}"
 
 
-def bounded_rows(persons: pd.Series, max_rows: int) -> tuple[npt.NDArray[np.bool_], int]:
-    """Say which rows to keep so that no person stands behind more than ``max_rows`` of them.
-
-    The first rows of each person are kept, in the order of the table. Which rows of a person stay depends on that
-    person's rows alone, so adding or removing a person changes at most ``max_rows`` of the kept rows. A row without a
-    person (missing value) is a person of its own.
+def check_bound(unit: PrivacyUnit, person: str | None, asserted: bool) -> str:
+    """Say how it is known that no unit stands behind more rows than the bound.
 
     Parameters
     ----------
-    persons : pandas.Series
-        The person of each row.
-    max_rows : int
-        The bound.
+    unit : PrivacyUnit
+        Whom a release protects.
+    person : str or None
+        Column that says whose a row is, by which `bounded_rows` enforces the bound.
+    asserted : bool
+        Whether the user vouches for the bound instead.
 
     Returns
     -------
-    (ndarray of bool, shape (rows,), int)
-        The rows to keep, and how many persons lost rows. The number is private: it changes by at most one when a
-        person is added or removed, and may only be told with noise.
+    str
+        ``enforced`` (also where the unit is a row), or ``asserted``.
+
+    Raises
+    ------
+    ConfigError
+        When nothing ensures the bound, or both do.
+    """
+    if person is not None:
+        if asserted:
+            raise ConfigError("the bound is either enforced by a column or asserted", "leave out --assert-bound")
+        return "enforced"
+    if unit.name == "row" and unit.max_rows == 1:
+        return "enforced"
+    if asserted:
+        return "asserted"
+    raise ConfigError(
+        f"the budget protects each {unit}, and no column says whose a row is",
+        "name the column: --person COLUMN; or, where the bound holds anyway, vouch for it with --assert-bound, which "
+        "the release then says",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedRows:
+    """Which rows count.
+
+    Parameters
+    ----------
+    keep : bool array, shape (rows,)
+        The rows to keep.
+    cut : int
+        How many persons lost rows. Private: it changes by at most one when a person is added or removed, and may only
+        be told with noise.
+    """
+
+    keep: npt.NDArray[np.bool_]
+    cut: int
+
+
+def bounded_rows(frame: pd.DataFrame, person: str, max_rows: int, key: bytes = b"") -> BoundedRows:
+    """Say which rows to keep so that no person stands behind more than ``max_rows`` of them.
+
+    Of each person the rows with the smallest keyed hashes of their content are kept (`deid.cell_text.row_hashes`).
+    Which rows stay depends on that person's rows alone, so adding or removing a person changes at most ``max_rows`` of
+    the kept rows; and it does not depend on the order of the table, so parts of it stay disjoint however it is sorted.
+    Persons are compared by `deid.cell_text.key_text`. A row without a person is not kept: nothing would bound it.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The whole table: all its columns are content.
+    person : str
+        The column of the person.
+    max_rows : int
+        The bound.
+    key : bytes
+        Key of the hash; the same one chooses the same rows.
     """
     if max_rows < 1:
         raise ConfigError("a bound of fewer than one row a person keeps nothing", "give a bound of 1 or more")
-    number = persons.groupby(persons, sort=False, dropna=True).cumcount().to_numpy()
-    keep = (number < max_rows) | persons.isna().to_numpy()
-    return keep, int(persons[~keep].nunique())
+    persons = _persons(frame, person)
+    keep = persons >= 0
+    counts = np.bincount(persons[keep], minlength=1)
+    crowded = np.flatnonzero(keep & (counts[persons] > max_rows))
+    if len(crowded):
+        order = np.lexsort((row_hashes(frame.iloc[crowded], key), persons[crowded]))
+        owners = persons[crowded][order]
+        sizes = np.diff(np.flatnonzero(np.diff(owners, prepend=-1, append=-1)))
+        rank = np.arange(len(owners)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        keep[crowded[order[rank >= max_rows]]] = False
+    return BoundedRows(keep, int((counts > max_rows).sum()))
+
+
+def _persons(frame: pd.DataFrame, person: str) -> npt.NDArray[np.int64]:
+    """Return a number for each row's person, -1 for none."""
+    check_columns(frame, [person])
+    return text_column(frame[person], key=True).cat.codes.to_numpy().astype(np.int64)
+
+
+def rows_without_person(frame: pd.DataFrame, person: str) -> int:
+    """Return how many rows do not say whose they are, which `bounded_rows` leaves out.
+
+    The number is exact, and nobody knows how much of it one person is: for the custodian's eyes, never for a release.
+    """
+    return int((_persons(frame, person) < 0).sum())

@@ -107,7 +107,15 @@ def compare_methods(
     for method in dict.fromkeys([*methods, "even"]):
         for epsilon in epsilons:
             named = slices if method == "marginals" else ()
-            plan = plan_cube(dimensions, epsilon, unit or PrivacyUnit(), method=method, slices=named)
+            plan = plan_cube(
+                dimensions,
+                epsilon,
+                unit or PrivacyUnit(),
+                method=method,
+                slices=named,
+                report_share=0,
+                assert_bound=True,
+            )
             errors: dict[Axes, list[dict[str, float]]] = {axes: [] for axes in asked}
             for run in range(runs):
                 model, _ = measure(rows, plan, SeededNoise(seed + run))

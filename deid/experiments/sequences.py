@@ -61,7 +61,7 @@ def _run(
         model = TreeModel(tree, printed=True)
     else:
         periods = [str(number) for number in range(height)]
-        person = "person" if unit.max_rows > 1 else None
+        person = None if unit.name == "row" else "person"
         own = "tree" if predict else method
         plan = plan_sequences(dimension, periods, epsilon, unit, method=own, person=person, report_share=0.0)
         model = measure_sequences(codes, plan, noise)  # type: ignore[assignment]
@@ -208,6 +208,7 @@ def unit_cost(
     from deid.dp.unit import bounded_rows
 
     height, levels = codes.shape[1], len(dimension)
+    table = pd.DataFrame(codes).assign(person=persons.to_numpy())
     truths = [_true(codes, levels, length) / len(codes) for length in range(1, height + 1)]
 
     def errors(own: IntArray, unit: PrivacyUnit) -> FloatArray:
@@ -222,7 +223,7 @@ def unit_cost(
     rows = errors(codes, PrivacyUnit())
     records = []
     for bound in bounds:
-        keep, _ = bounded_rows(persons, bound)
+        keep = bounded_rows(table, "person", bound).keep
         found = errors(codes[keep], PrivacyUnit("person", "add-remove", bound))
         records += [
             {

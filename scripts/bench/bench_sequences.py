@@ -39,7 +39,7 @@ def main(folder: Path, runs: int, epsilon: float) -> None:
         for method, own in errors.iterrows():
             ratios = [np.exp(np.log(own / errors.loc[base]).mean()) for base in ("tree-paper", "tree-paper-no-root")]
             print(f"{method:<20}" + "".join(f"{value:>9.2f}" for value in own) + "".join(f"{r:>8.3f}" for r in ratios))
-    plan = plan_sequences(LEVELS, PERIODS, epsilon, PrivacyUnit())
+    plan = plan_sequences(LEVELS, PERIODS, epsilon, PrivacyUnit(), report_share=0)
     measure_sequences(codes[:10], plan, OpenDPNoise())  # loads the library
     start = time.process_time()
     model = measure_sequences(codes, plan, OpenDPNoise())

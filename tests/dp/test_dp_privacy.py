@@ -129,7 +129,7 @@ def test_no_true_count_is_reachable(method: str, tmp_path: Any) -> None:
         ledger = Ledger.create(tmp_path / f"{number}.db", 1.0, unit)
         release = release_cube(frame, plan, ledger=ledger, request="r", noise=BlindNoise())
         write_release(release, tmp_path / f"{number}.json")
-        written.append((tmp_path / f"{number}.json").read_bytes())
+        written.append((tmp_path / f"{number}.json").read_text().replace(ledger.id, "the id of the ledger"))
         ledger.close()
     assert written[0] == written[1]
 

@@ -134,7 +134,9 @@ def test_no_true_count_is_reachable() -> None:
 
 
 def test_paper_mode_spends_epsilon_and_not_eight_sevenths() -> None:
-    plan = plan_sequences(declare("level", {"range": [0, 3]}), list("abcdefg"), 1.0, PrivacyUnit(), method="tree-paper")
+    plan = plan_sequences(
+        declare("level", {"range": [0, 3]}), list("abcdefg"), 1.0, PrivacyUnit(), method="tree-paper", report_share=0
+    )
     assert len(plan.depth_epsilons) == 8
     assert sum(plan.depth_epsilons) <= 1.0
     assert plan.depth_epsilons[0] == pytest.approx(1 / 8, abs=1e-8)

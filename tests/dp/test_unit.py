@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
+from random import Random
+
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid.dp.unit import PrivacyUnit, bounded_rows
+from deid.cell_text import key_text
+from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound, rows_without_person
 from deid.errors import ConfigError
 
 
@@ -26,22 +28,56 @@ def test_wrong_units_are_refused() -> None:
             PrivacyUnit(**wrong)  # type: ignore[arg-type]
 
 
-def test_first_rows_of_each_person_stay() -> None:
-    persons = pd.Series(["a", "b", "a", None, "a", "b", None])
-    keep, cut = bounded_rows(persons, 2)
-    assert keep.tolist() == [True, True, True, True, False, True, True]
-    assert cut == 1
+def visits(persons: list[str | None], texts: list[str]) -> pd.DataFrame:
+    return pd.DataFrame({"who": persons, "text": texts}, dtype=object)
 
 
-@given(st.lists(st.integers(0, 4), max_size=30), st.integers(1, 4), st.integers(0, 4))
-def test_a_person_changes_at_most_the_bound(persons: list[int], bound: int, gone: int) -> None:
+def test_rows_without_a_person_are_left_out_and_counted_apart() -> None:
+    frame = visits(["a", "b", "a", None, "a", " ", ""], list("1234567"))
+    bounded = bounded_rows(frame, "who", 2)
+    assert bounded.keep.sum() == 3
+    assert not bounded.keep[[3, 5, 6]].any()
+    assert bounded.cut == 1
+    assert rows_without_person(frame, "who") == 3
+
+
+def test_one_person_is_one_however_the_id_is_written() -> None:
+    frame = visits(["7", "7.0", " 7", "A1"], list("1234"))
+    assert bounded_rows(frame, "who", 1).keep.sum() == 2
+
+
+CELLS = st.sampled_from(["x", "y", "250.00", "V58.11", ""])
+VISITS = st.lists(st.tuples(st.sampled_from([*"abcde", "7", "7.0", None]), CELLS), max_size=30)
+
+
+@given(VISITS, st.integers(1, 4), st.sampled_from([*"abcde", "7"]), st.randoms())
+def test_a_person_changes_at_most_the_bound_and_order_changes_nothing(
+    rows: list[tuple[str | None, str]], bound: int, gone: str, random: Random
+) -> None:
     """The kept rows of a table without one person are the kept rows of the whole table, less that person's."""
-    series = pd.Series(persons, dtype=int)
-    keep, cut = bounded_rows(series, bound)
-    without = series[series != gone]
-    keep_without, cut_without = bounded_rows(without, bound)
-    kept = series[keep]
-    assert kept[kept != gone].index.tolist() == without[keep_without].index.tolist()
-    assert (kept == gone).sum() <= bound
-    assert 0 <= cut - cut_without <= 1
-    assert np.all(kept.value_counts() <= bound)
+    frame = visits([who for who, _ in rows], [text for _, text in rows])
+    bounded = bounded_rows(frame, "who", bound, b"key")
+    others = frame[frame["who"].map(key_text) != gone]
+    without = bounded_rows(others, "who", bound, b"key")
+    kept = frame[bounded.keep]
+    owners = kept["who"].map(key_text)
+    assert kept[owners != gone].index.tolist() == others[without.keep].index.tolist()
+    assert 0 <= bounded.cut - without.cut <= 1
+    assert (owners.value_counts() <= bound).all()
+    order = list(range(len(rows)))
+    random.shuffle(order)
+    moved = frame.iloc[order]
+    again = moved[bounded_rows(moved, "who", bound, b"key").keep]
+    assert sorted(again.fillna("").itertuples(index=False)) == sorted(kept.fillna("").itertuples(index=False))
+
+
+def test_a_bound_is_enforced_asserted_or_refused() -> None:
+    row, patient, visits = PrivacyUnit(), PrivacyUnit("patient"), PrivacyUnit("row", max_rows=2)
+    assert check_bound(row, None, False) == "enforced"
+    assert check_bound(patient, "who", False) == "enforced"
+    assert check_bound(patient, None, True) == "asserted"
+    for unit in (patient, visits):
+        with pytest.raises(ConfigError, match="no column says whose a row is"):
+            check_bound(unit, None, False)
+    with pytest.raises(ConfigError, match="either"):
+        check_bound(patient, "who", True)
