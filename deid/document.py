@@ -41,6 +41,9 @@ class Span:
     """Confidence in 0..1 where the recognizer has one."""
     attributes: tuple[tuple[str, str], ...] = ()
     """Further attributes that a format carries (``comment`` of i2b2, a brat note), in file order."""
+    also: tuple[str, ...] = field(default=(), compare=False)
+    """What else it was taken for, wholly or in part, by evidence that passed: the categories that were overruled.
+    Text is left readable only where a policy leaves all of them readable (`deid.replacement.policy.Policy.applied`)."""
 
     def __len__(self) -> int:
         return self.end - self.start
@@ -55,17 +58,24 @@ class Span:
         """Return the same span at another place."""
         if start == self.start and end == self.end:
             return self
-        return Span(start, end, self.category, self.id, self.source, self.score, self.attributes)
+        return Span(start, end, self.category, self.id, self.source, self.score, self.attributes, self.also)
 
     def named(self, category: str) -> Span:
         """Return the same span with another category."""
         if category == self.category:
             return self
-        return Span(self.start, self.end, category, self.id, self.source, self.score, self.attributes)
+        return Span(self.start, self.end, category, self.id, self.source, self.score, self.attributes, self.also)
+
+    def read_as(self, categories: Iterable[str]) -> Span:
+        """Return the same span with what else it was taken for: its category apart, sorted."""
+        also = tuple(sorted(set(categories) - {self.category}))
+        if also == self.also:
+            return self
+        return Span(self.start, self.end, self.category, self.id, self.source, self.score, self.attributes, also)
 
     def scored(self, score: float | None) -> Span:
         """Return the same span with another score."""
-        return Span(self.start, self.end, self.category, self.id, self.source, score, self.attributes)
+        return Span(self.start, self.end, self.category, self.id, self.source, score, self.attributes, self.also)
 
 
 _by_start = attrgetter("start")
@@ -149,7 +159,8 @@ def resolve_overlaps(spans: Iterable[Span]) -> tuple[Span, ...]:
     """Merge overlapping spans into their union, so that no character of any of them is lost.
 
     The union takes the category, source and score of its longest member; ties go to the earlier start, then to the
-    category in alphabetical order. Returns spans sorted by position.
+    category in alphabetical order. It was also taken for what its other members say (`Span.also`). Returns spans sorted
+    by position.
     """
     ordered = sorted(spans, key=_by_start)
     if all(a.start < b.start >= a.end for a, b in pairwise(ordered)):
@@ -159,14 +170,15 @@ def resolve_overlaps(spans: Iterable[Span]) -> tuple[Span, ...]:
     end = -1
     for span in ordered:
         if span.start >= end:
-            longest = span
+            longest, said = span, {span.category, *span.also}
             united.append(span)
             end = span.end
         else:
             if len(span) > len(longest):
                 longest = span
+            said.update((span.category, *span.also))
             end = max(end, span.end)
-            united[-1] = longest.moved(united[-1].start, end)
+            united[-1] = longest.moved(united[-1].start, end).read_as(said)
     return tuple(united)
 
 

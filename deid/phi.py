@@ -34,9 +34,11 @@ __all__ = [
     "find_label",
     "group",
     "hipaa",
+    "known_category",
     "label_set_of",
     "map_labels",
     "map_used_labels",
+    "may_be",
 ]
 
 GROUPS = ("NAME", "PROFESSION", "LOCATION", "AGE", "DATE", "CONTACT", "ID", "OTHER")
@@ -139,6 +141,11 @@ _CANONICAL = {
 
 CATEGORIES: tuple[str, ...] = tuple(_CANONICAL)
 """The canonical categories: the sub-types of i2b2-2014."""
+
+
+def _members_of(coarse: str) -> tuple[str, ...]:
+    return tuple(category for category, (held, _) in _CANONICAL.items() if held == coarse)
+
 
 I2B2_2014_HIPAA_OFFICIAL = frozenset(
     {"PATIENT", "CITY", "STREET", "ZIP", "ORGANIZATION", "AGE", "DATE", "PHONE", "FAX", "EMAIL"}
@@ -313,6 +320,13 @@ def canonical(label: str) -> str:
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
+def known_category(label: str) -> str:
+    """Return the canonical category of a label; a label of no known set counts as ``OTHER``."""
+    known = find_label(label)
+    return known.canonical if known else "OTHER"
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
 def group(label: str) -> str:
     """Return the coarse group of a label of any known set or of a group, ``OTHER`` for an unknown one."""
     if label in GROUPS:
@@ -325,6 +339,32 @@ def hipaa(label: str) -> str:
     """Return the letter of the HIPAA identifier of a label, empty where Safe Harbor lists none."""
     known = find_label(label)
     return known.hipaa if known else ""
+
+
+_COARSE: Mapping[str, tuple[str, ...]] = {
+    # i2b2-2006, PhysioNet and HIDE name a group and no more; TERRITORIO is a town, a province, a postal code
+    "ID": _members_of("ID"),
+    "LOCATION": _members_of("LOCATION"),
+    "Location": _members_of("LOCATION"),
+    "location": _members_of("LOCATION"),
+    "GEO": _members_of("LOCATION"),
+    "NAME": _members_of("NAME"),
+    "name": _members_of("NAME"),
+    "Other": CATEGORIES,
+    "TERRITORIO": ("STATE", "CITY", "ZIP"),
+    "ID_CONTACTO_ASISTENCIAL": _members_of("ID"),
+    "ID_EMPLEO_PERSONAL_SANITARIO": _members_of("ID"),
+}
+"""Labels of the sets that stand for several canonical categories, and for which."""
+
+
+def may_be(label: str) -> tuple[str, ...]:
+    """Return the canonical categories that a label may stand for; its own alone for most.
+
+    A coarse label may hide an identifier of another kind: *ID* of i2b2-2006 is a record number as well as a number of
+    no list.
+    """
+    return _COARSE.get(label) or (known_category(label),)
 
 
 def label_set_of(labels: Iterable[str]) -> LabelSet | None:

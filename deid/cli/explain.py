@@ -150,7 +150,6 @@ def _sections(
 ) -> list[Section]:
     """Return the tables; ``show`` adds the words themselves."""
     from deid.evaluation.sections import Section
-    from deid.phi import canonical
     from deid.pipeline.explanation import FATES
 
     def shown(start: int, end: int) -> tuple[str, ...]:
@@ -161,7 +160,10 @@ def _sections(
     rows = []
     for item in explanation.spans:
         span = item.span
-        does = (policy.rule(canonical(span.category), document.metadata).operator,) if policy is not None else ()
+        does: tuple[str, ...] = ()
+        if policy is not None:
+            category = policy.applied(span.category, span.also, document.metadata)
+            does = (policy.rule(category, document.metadata).operator,)
         rows.append(
             (_offsets(span.start, span.end), span.category, _score(span.score), *does, *shown(span.start, span.end))
         )

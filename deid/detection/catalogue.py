@@ -305,6 +305,7 @@ def _pattern(reader: _Reader) -> Pattern:
         needs=reader.strings("needs"),
         check=reader.check(),
         unlisted=reader.take("unlisted", bool, False),
+        decides=reader.take("decides", bool, False),
         context=reader.context("context"),
         unless=reader.context("unless"),
         guarded=reader.own,

@@ -7,21 +7,25 @@ In this order:
    in small letters, or with numbers and words that a scanner misread, is read a second time as it would ordinarily be
    written (`deid.detection.casing`, `deid.detection.misreading`); offsets stay the same. Where few lines differ, only
    passages are read again (`deid.detection.passages`).
-2. Every recognizer posts its spans with a certainty. Spans of different recognizers that overlap in the same group
-   (both names, both dates) raise each other: 1 - (1 - a)(1 - b).
+2. Every recognizer posts its spans with a certainty. A number counts only if it can be what it was taken for: clinical
+   values are no telephone numbers (`deid.detection.numbers`). Spans of different recognizers that overlap in the same
+   group (both names, both dates) raise each other: 1 - (1 - a)(1 - b).
 3. Weak evidence (below ``strong``) for a name, a place or an occupation is vetoed where all its words are clinical
    language.
 4. What stays at ``threshold`` or above is accepted; what was accepted with certainty is found everywhere in the
    document (`deid.detection.consistency`).
-5. Where accepted spans overlap, the higher certainty decides, then the longer span, then the recognizer that was named
-   first; what the loser covers beyond the winner stays covered. So every character that was accepted is covered.
+5. Where accepted spans overlap, an explicitly labelled value decides (*MRN: 4711203* is a record number, whatever else
+   it looks like), then the higher certainty, then the longer span, then the recognizer that was named first; what the
+   loser covers beyond the winner stays covered. So every character that was accepted is covered.
 6. Adjacent pieces of one name, date or address are joined.
+7. Each span is told what else it was taken for (`Span.also`): a policy that leaves it readable must allow all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 
 import regex
@@ -34,12 +38,13 @@ from deid.detection.layouts import beside, segment_names
 from deid.detection.lexicon import Lexicon, classes_of, load_lexicon
 from deid.detection.misreading import decipher
 from deid.detection.normalize import Normalized, normalize
+from deid.detection.numbers import read
 from deid.detection.overlaps import decide, distinct, score_of, weigh
 from deid.detection.passages import passages
 from deid.detection.person_words import PERSON
 from deid.detection.recognizer import Recognizer
 from deid.detection.rules import RuleRecognizer
-from deid.detection.scene import Scene, scene_of
+from deid.detection.scene import Scene, rounded, scene_of
 from deid.detection.view import view_of
 from deid.document import Document, Span
 from deid.phi import canonical, group
@@ -50,8 +55,11 @@ _GRAMMATICAL = frozenset(("NAME", "LOCATION", "PROFESSION"))
 _CLINICAL = classes_of("clinical", "section", "eponym", "device", "function")
 _EVIDENCE = 0.2
 """Least certainty of a rule's candidate that may be raised by another recognizer."""
+_DECIDES = 0.85
+"""Certainty from which a labelled value decides the category."""
 _OPENERS = frozenset("(#+'\u2018\u2019@*[")
 """Signs that a span may begin with."""
+_START = attrgetter("start")
 _JOINS = {
     "NAME": regex.compile(r"[ \u00a0]{1,2}|-"),
     "DATE": regex.compile(r",?[ \u00a0]{1,2}"),
@@ -74,7 +82,9 @@ class Post:
     certainty: float
     """After others raised it."""
     fate: str
-    """``accepted``, ``vetoed`` (weak, and clinical language) or ``weak`` (below the threshold)."""
+    """``accepted``, ``vetoed`` (weak, and clinical language), ``weak`` (below the threshold), ``unreadable`` (a number
+    that has no reading of its category), ``absorbed`` (a part of a longer name) or ``dropped`` (nothing but signs is
+    left of it)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +120,19 @@ class Ensemble:
     """Dictionary folders of the user's own."""
     _asked: tuple[Recognizer, ...] = field(init=False, repr=False, compare=False)
     """The recognizers as they are asked: rules for weak candidates too, which another recognizer may raise."""
+    _deciding: frozenset[str] = field(init=False, repr=False, compare=False)
+    """Sources of labelled values, and of what repeats them."""
+    _trusted: frozenset[str] = field(init=False, repr=False, compare=False)
+    """Sources whose numbers need no other reading: these, and the user's own patterns."""
 
     def __post_init__(self) -> None:
         least = min(_EVIDENCE, self.threshold)
         asked = (replace(r, threshold=least) if isinstance(r, RuleRecognizer) else r for r in self.recognizers)
         object.__setattr__(self, "_asked", tuple(asked))
+        sources = {source for r in self.recognizers if isinstance(r, RuleRecognizer) for source in r.deciding}
+        own = {source for r in self.recognizers if isinstance(r, RuleRecognizer) for source in r.own}
+        object.__setattr__(self, "_deciding", frozenset((*sources, *(f"consistency:{s}" for s in sources))))
+        object.__setattr__(self, "_trusted", self._deciding.union(own, (f"consistency:{s}" for s in own)))
 
     @property
     def name(self) -> str:
@@ -163,7 +181,8 @@ class Ensemble:
 
     def _find(self, document: Document, posts: list[Post] | None = None) -> tuple[list[Span], Scene]:
         """Find PHI in a normalized document; what was posted is added to the posts, where they are wanted."""
-        found, scene = self._post(document)
+        left_out: list[tuple[int, Span, str]] | None = None if posts is None else []
+        found, scene = self._post(document, left_out)
         posted, scores = weigh(found)
         sure = max(self.strong, self.threshold)
         # what is below the threshold is out anyhow: why matters to a trace alone
@@ -177,8 +196,17 @@ class Ensemble:
                 passed[number] = fate != "accepted"
         accepted = distinct(posted, scores, passed, voice)
         again = list(find_again(scene, accepted, self.strong)) if self.consistency else []
+        again = [part for span in again for part in self._parts(scene, span)]
         accepted += (span for span in again if score_of(span) >= self.threshold)
-        spans = _join(scene, decide(settle_categories(scene, accepted)))
+        labelled = [
+            span
+            for span in (*(s for (_, s), out in zip(posted, passed, strict=True) if not out), *again)
+            if span.source in self._deciding and score_of(span) >= _DECIDES
+        ]
+        settled = settle_categories(scene, accepted)
+        if labelled:
+            settled = [*settled, *_first_of_all(labelled, accepted)]
+        spans = _told_apart(_join(scene, [_in_its_place(s) for s in decide(settled)]), accepted)
         if self.to_canonical:
             spans = [s.named(canonical(s.category)) for s in spans]
         if posts is not None:
@@ -189,6 +217,11 @@ class Ensemble:
             for span in again:
                 fate = "accepted" if score_of(span) >= self.threshold else "weak"
                 posts.append(Post(len(self.recognizers), "consistency", span, score_of(span), fate))
+            for rank, span, fate in left_out or ():
+                posts.append(Post(rank, self.recognizers[rank].name, span, score_of(span), fate))
+            for number, post in enumerate(posts):
+                if post.fate == "accepted" and not any(post.span.overlaps(span) for span in spans):
+                    posts[number] = replace(post, fate="dropped")
         return spans, scene
 
     def _fate(self, scene: Scene, span: Span, score: float) -> str:
@@ -196,13 +229,18 @@ class Ensemble:
             return "vetoed"
         return "accepted" if score >= self.threshold else "weak"
 
-    def _read(self, document: Document) -> tuple[list[tuple[int, Span]], Scene | None]:
-        """Ask every recognizer about one reading."""
+    def _read(
+        self, document: Document, left_out: list[tuple[int, Span, str]] | None
+    ) -> tuple[list[tuple[int, Span]], Scene]:
+        """Ask every recognizer about one reading; what does not count for itself is added to ``left_out``."""
         posts: list[tuple[int, Span]] = []
         scene: Scene | None = None
         for rank, recognizer in enumerate(self._asked):
             if isinstance(recognizer, RuleRecognizer):
-                spans, seen = recognizer.analyse(document.text)
+                absorbed: list[Span] | None = None if left_out is None else []
+                spans, seen = recognizer.analyse(document.text, absorbed)
+                if left_out is not None:
+                    left_out += [(rank, span, "absorbed") for span in absorbed or ()]
                 scene = scene or seen
             else:
                 spans = recognizer.find(document)
@@ -211,17 +249,86 @@ class Ensemble:
         segments = [segment for r in self._asked if isinstance(r, RuleRecognizer) for segment in r.catalogue.segments]
         if names := segment_names(document.text, segments):
             posts = [(rank, rest) for rank, span in posts if (rest := beside(names, span)) is not None]
-        return posts, scene
+        if scene is None:
+            scene = scene_of(view_of(document.text), load_lexicon(self.language, self.folders), Scan([], [], {}, {}))
+        return self._readable(scene, posts, left_out), scene
 
-    def _post(self, document: Document) -> tuple[list[tuple[int, Span]], Scene]:
+    def _readable(
+        self, scene: Scene, posts: list[tuple[int, Span]], left_out: list[tuple[int, Span, str]] | None
+    ) -> list[tuple[int, Span]]:
+        """Return what reads as what it was taken for."""
+        found = []
+        for post in posts:
+            rank, span = post
+            parts = self._parts(scene, span)
+            found += [post] if parts and parts[0] is span else [(rank, part) for part in parts]
+            if not parts and left_out is not None:
+                left_out.append((rank, span, "unreadable"))
+        return found
+
+    def _parts(self, scene: Scene, span: Span) -> tuple[Span, ...]:
+        """Return what of a span has a reading of its category; its label, or what is known, is one."""
+        source = span.source
+        trusted = source in self._trusted or source.startswith(("known:", "consistency:known:"))
+        return (span,) if trusted else read(scene, span)
+
+    def _post(
+        self, document: Document, left_out: list[tuple[int, Span, str]] | None
+    ) -> tuple[list[tuple[int, Span]], Scene]:
         """Ask every recognizer; returns spans with the precedence of their recognizer."""
         text, lexicon = document.text, load_lexicon(self.language, self.folders)
-        posts, scene = self._read(document)
+        posts, scene = self._read(document, left_out)
         for other in readings(text, lexicon)[1:]:
             for passage in passages(text, other):
-                found, _ = self._read(document.with_text(other[passage.start : passage.end]))
+                found, _ = self._read(document.with_text(other[passage.start : passage.end]), None)
                 posts += ((rank, back) for rank, span in found if (back := passage.back(span)) is not None)
-        return posts, scene or scene_of(view_of(document.text), lexicon, Scan([], [], {}, {}))
+        return posts, scene
+
+
+def _first_of_all(labelled: Sequence[Span], accepted: Sequence[Span]) -> Iterator[Span]:
+    """Return labelled values with certainties above all others, each as long as what reads it as the same kind of PHI.
+
+    The words of a name hang together, and so do a telephone number and the extension that a rule saw behind it; a model
+    that takes more along may have taken the next label.
+    """
+    ordered = sorted(labelled, key=_START)
+    for span, others in zip(ordered, _overlapping(ordered, accepted), strict=True):
+        kind = group(span.category)
+        start, end = span.start, span.end
+        for other in others:
+            whole = kind == "NAME" or (kind == "CONTACT" and other.source.startswith("rule:"))
+            if whole and group(other.category) == kind:
+                covers = other.start <= span.start and span.end <= other.end
+                if covers and other.end - other.start > end - start:
+                    start, end = other.start, other.end
+        yield span.moved(start, end).scored(1.0 + score_of(span))
+
+
+def _in_its_place(span: Span) -> Span:
+    """Return a span with a certainty of at most 1."""
+    score = span.score
+    return span if score is None or score <= 1.0 else span.scored(rounded(score - 1.0))
+
+
+def _told_apart(spans: Sequence[Span], accepted: Sequence[Span]) -> list[Span]:
+    """Tell each span what else it was taken for."""
+    return [
+        span.read_as({other.category for other in others})
+        for span, others in zip(spans, _overlapping(spans, accepted), strict=True)
+    ]
+
+
+def _overlapping(spans: Sequence[Span], others: Sequence[Span]) -> Iterator[list[Span]]:
+    """Yield, for each of some spans in order of their start, the others that share a character with it."""
+    waiting = sorted(others, key=_START)
+    near: list[Span] = []
+    at = 0
+    for span in spans:
+        while at < len(waiting) and waiting[at].start < span.end:
+            near.append(waiting[at])
+            at += 1
+        near = [other for other in near if other.end > span.start]
+        yield [other for other in near if other.start < span.end]
 
 
 def readings(text: str, lexicon: Lexicon) -> tuple[str, ...]:

@@ -136,6 +136,9 @@ class Pattern:
     check: str = ""
     unlisted: bool = False
     """Whether a match that is an ordinary or clinical word does not count; told by whoever has the word lists."""
+    decides: bool = False
+    """Whether it asks for a label or a form that only one kind of identifier has, so that its category goes before what
+    others think (`deid.detection.ensemble`)."""
     context: Context | None = None
     unless: Context | None = None
     guarded: bool = False

@@ -40,7 +40,7 @@ _GRAMMAR_CATEGORIES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RuleRecognizer:
     """Finds PHI by patterns and word lists.
 
@@ -98,6 +98,26 @@ class RuleRecognizer:
             (r.category for r in catalogue.lists),
         )
 
+    @functools.cached_property
+    def deciding(self) -> frozenset[str]:
+        """Sources that know what they found by its label or by a form of its own: fields, segments, some patterns."""
+        catalogue = self.catalogue
+        people = (f"{f.name}{column}" for f in catalogue.person_fields for column in ("", ".column"))
+        return frozenset(
+            f"rule:{name}"
+            for name in (
+                *(p.name for p in catalogue.patterns if p.decides),
+                *(f.name for f in catalogue.fields),
+                *(f"hl7.{s.name.lower()}" for s in catalogue.segments),
+                *people,
+            )
+        )
+
+    @functools.cached_property
+    def own(self) -> frozenset[str]:
+        """Sources of the user's own patterns, who knows what their numbers are."""
+        return frozenset(f"rule:{p.name}" for p in self.catalogue.patterns if p.guarded)
+
     def find(self, document: Document) -> list[Span]:
         """Find PHI.
 
@@ -124,8 +144,11 @@ class RuleRecognizer:
         spans, _ = self.analyse(normal.text)
         return [normal.back(span) for span in spans]
 
-    def analyse(self, text: str) -> tuple[list[Span], Scene]:
-        """Find PHI in a text with plain line ends, and return what was learnt about its words on the way."""
+    def analyse(self, text: str, absorbed: list[Span] | None = None) -> tuple[list[Span], Scene]:
+        """Find PHI in a text with plain line ends, and return what was learnt about its words on the way.
+
+        What is left out as a part of a longer name, or as the year of an edition, is added to ``absorbed``.
+        """
         spans = self.catalogue.search(text, self._ordinary)
         view = view_of(text)
         scan = self.labels.find(view)
@@ -139,7 +162,7 @@ class RuleRecognizer:
         spans += find_professions(scene, self.lexicon)
         spans += _logins(scene, self.lexicon)
         spans += _ages_behind_names(scene, spans)
-        return sorted(_standing(scene, spans, self.threshold), key=by_position), scene
+        return sorted(_standing(scene, spans, self.threshold, absorbed), key=by_position), scene
 
 
 def _edition(scene: Scene, span: Span) -> bool:
@@ -162,7 +185,7 @@ def _is_doubtful(source: str) -> bool:
     return source == _YEAR or source.startswith(_ABSORBED)
 
 
-def _standing(scene: Scene, spans: list[Span], least: float) -> list[Span]:
+def _standing(scene: Scene, spans: list[Span], least: float, absorbed: list[Span] | None) -> list[Span]:
     """Drop what is not certain enough, years of editions, and what is a part of a longer name.
 
     Such parts are cities and free names inside the name of an institution or a street: *Kettle Falls Hospital*.
@@ -170,7 +193,10 @@ def _standing(scene: Scene, spans: list[Span], least: float) -> list[Span]:
     holders = sorted((s.start, s.end) for s in spans if s.source in _HOLDERS and (s.score or 0.0) >= _HOLDS)
 
     def stands(span: Span) -> bool:
-        return not (_edition(scene, span) if span.source == _YEAR else _inside(holders, span))
+        out = _edition(scene, span) if span.source == _YEAR else _inside(holders, span)
+        if out and absorbed is not None:
+            absorbed.append(span)
+        return not out
 
     # of most spans only their source is asked
     return [s for s in spans if (s.score or 0.0) >= least and (not _is_doubtful(s.source) or stands(s))]

@@ -209,9 +209,11 @@ def _add(
         else:
             added += 1
         label = label_of(category) if category else max(touching, key=len).category if touching else label_of(_UNNAMED)
+        # the site's word decides on the term itself, not on what else the joined span covers
+        also = {c for s in touching if s is not same for c in (s.category, *s.also)}
         low, high = min([start, *(s.start for s in touching)]), max([end, *(s.end for s in touching)])
         result = [s for s in result if s not in touching]
-        result.append(Span(low, high, label, source="deny", score=1.0))
+        result.append(Span(low, high, label, source="deny", score=1.0).read_as(also))
     return sorted(result), Effect(denied=added, recategorized=recategorized)
 
 

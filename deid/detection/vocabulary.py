@@ -28,6 +28,7 @@ _WORDS = frozenset(
         *("and", "definite", "indefinite", "copula", "possessive", "saint", "place_in", "occupation_at"),
         *("institution_joiner", "institution_link", "institution_behind", "institution_inner", "employer_inner"),
         *("hospital_acronym_ending", "title_plural", "title_word", "title_unlikely", "no_initial", "state_code_word"),
+        *("unit", "measure", "value_link", "number_label", "phone_label", "age_label", "date_link"),
     )
 )
 _EXPRESSIONS = frozenset(("age_end", "postcode", "zip"))

@@ -25,9 +25,12 @@ __all__ = ["FATES", "Explained", "Explanation", "Reason", "Word", "explain"]
 FATES: dict[str, str] = {
     "decides": "gave the category and the score",
     "supports": "the same kind of PHI, with less certainty",
-    "overruled": "another kind of PHI had the higher certainty, then the longer span, then precedence",
+    "overruled": "another kind of PHI was labelled, or had the higher certainty, then the longer span, then precedence",
     "vetoed": "weak evidence, and all words are clinical language",
     "weak": "below the threshold",
+    "unreadable": "a number that cannot be that: a clinical value, too few digits, no day of a calendar",
+    "absorbed": "a part of a longer name of a place, or the year of an edition",
+    "dropped": "passed, but no letter or digit of it is left once its edges are trimmed",
 }
 """What can become of what a recognizer posted."""
 
@@ -196,7 +199,11 @@ def _same(a: Reason, b: Reason) -> bool:
 def _explained(span: Span, reasons: Sequence[Reason]) -> Explained:
     """Sort what was posted at a span by what became of it."""
     near = [r for r in reasons if r.start < span.end and span.start < r.end]
-    accepted = sorted((r for r in near if r.fate == "accepted"), key=lambda r: (-r.certainty, r.start - r.end))
+    # of labelled values the category was taken, however certain others were
+    accepted = sorted(
+        (r for r in near if r.fate == "accepted"),
+        key=lambda r: (r.category != span.category, -r.certainty, r.start - r.end),
+    )
     told: list[Reason] = []
     settled = False
     if span.source == "deny":

@@ -22,7 +22,7 @@ from deid.errors import DeidError, ModelError, OutputError
 from deid.io import CollectionFormat, Source
 from deid.io.encoding import looks_misread
 from deid.keys import Key
-from deid.phi import CATEGORIES, group
+from deid.phi import CATEGORIES, group, known_category
 from deid.pipeline.alignment import Stretch, align_by_annotations, align_by_detection, align_by_text
 from deid.pipeline.edit_log import LoggedEdits, read_edit_log
 from deid.pipeline.files import keyed_documents
@@ -31,7 +31,6 @@ from deid.pipeline.workers import failure_of
 from deid.replacement.containment import holds
 from deid.replacement.deid_tags import title_words
 from deid.replacement.policy import Policy
-from deid.replacement.replacer import known_category
 from deid.safe_names import safe_name
 
 __all__ = ["Verification", "verify_document", "verify_files"]

@@ -54,10 +54,17 @@ class OperatorSpec:
     """Whether what it writes no longer identifies, in the sense of HIPAA Safe Harbor."""
     may_repeat: bool = False
     """Whether it may return its original: to keep, and to generalize what is general already."""
+    leaves_part: bool = False
+    """Whether it leaves a part of the original where it never leaves all of it: digits of a ZIP code."""
     per_person: bool = False
     """Whether it depends on who the patient is, so that an unknown patient must be reported."""
     articles: bool = False
     """Whether *a* and *an* before what it writes are made to agree."""
+
+    @property
+    def strictness(self) -> int:
+        """How little of the original it leaves: 0 what identifies, 1 what the law lets stay, 2 nothing."""
+        return 0 if not self.protects else 1 if self.may_repeat or self.leaves_part else 2
 
     def resolve(self) -> Callable[..., Operator]:
         """Import and return the factory.
@@ -309,6 +316,7 @@ OPERATORS: Mapping[str, OperatorSpec] = _table(
         f"{_ROOM}.safe_harbor:zip3",
         "leaves three digits of a ZIP code, 000 where at most 20,000 people live",
         only=frozenset({"ZIP"}),
+        leaves_part=True,
     ),
     OperatorSpec(
         "age90",

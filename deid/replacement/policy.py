@@ -6,6 +6,7 @@ A policy is a TOML file, shipped under ``dictionaries/policies/`` or the user's 
     requires_dua = false            # whether its output needs a data use agreement
     requires_expert = false         # whether its output needs an expert's determination
     allow = ["CITY"]                # HIPAA identifiers that it leaves readable, on purpose
+    if_accepted = ["IDNUM"]         # its rules for these count only where the user accepts them by name (--accept)
 
     [default]                       # every category without a rule of its own
     operator = "redact"
@@ -22,6 +23,9 @@ A policy is a TOML file, shipped under ``dictionaries/policies/`` or the user's 
 A rule for a category goes before one for its group, that before the default. A policy that does not hold together is
 refused when it is loaded: an unknown category, operator or parameter; an operator that is not made for the category; a
 category without an operator; a rule that can never apply; a HIPAA identifier left readable without ``allow``.
+
+To leave text readable takes unanimity: a span that anything else took for what the policy takes out is taken out, and
+so is one whose label may stand for such a thing (`Policy.applied`).
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from deid.errors import ConfigError
-from deid.phi import CATEGORIES, GROUPS, HIPAA, canonical, find_label, group, hipaa
+from deid.phi import CATEGORIES, GROUPS, HIPAA, canonical, find_label, group, hipaa, known_category, may_be
 from deid.replacement.operators import OPERATORS
 from deid.resources import resource_folder
 
@@ -52,7 +56,7 @@ T = TypeVar("T")
 
 DEFAULT_POLICY = "surrogate"
 
-_KEYS = ("description", "requires_dua", "requires_expert", "allow", "default", "categories", "when")
+_KEYS = ("description", "requires_dua", "requires_expert", "allow", "if_accepted", "default", "categories", "when")
 NOT_IN_TEXT = (
     "full-face photographs (HIPAA Q) and biometrics other than in words (HIPAA P) are not in text: "
     "remove them from what accompanies the notes"
@@ -108,6 +112,38 @@ class Policy:
             if category in rules and condition.holds(metadata):
                 return rules[category]
         return self.base[category]
+
+    def applied(self, label: str, also: Iterable[str], metadata: Mapping[str, Any]) -> str:
+        """Return the canonical category whose rule counts for a span.
+
+        Its own, unless that rule leaves text readable and the span may be something of which another rule leaves less:
+        then that category. Where two rules each leave another part (a year, an age) it is ``OTHER``, because a part of
+        one may be what the other takes out.
+
+        Parameters
+        ----------
+        label : str
+            Label of the span, of any known set; one of none counts as ``OTHER``.
+        also : iterable of str
+            What else it was taken for (`deid.document.Span.also`).
+        metadata : mapping
+            Of the document.
+        """
+        own = known_category(label)
+        if self._strictness(own, metadata) == 2:
+            return own
+        readings = dict.fromkeys((own,))
+        for name in (label, *also):
+            called = known_category(name)
+            # what a coarse label may hide counts, but for what the user accepts by name
+            readings |= dict.fromkeys(c for c in may_be(name) if c == called or c not in self.allow)
+        levels = {c: self._strictness(c, metadata) for c in readings}
+        strictest = [c for c in readings if levels[c] == max(levels.values())]
+        several = levels[strictest[0]] == 1 and len({self.rule(c, metadata) for c in strictest}) > 1
+        return "OTHER" if several and self._strictness("OTHER", metadata) == 2 else strictest[0]
+
+    def _strictness(self, category: str, metadata: Mapping[str, Any]) -> int:
+        return OPERATORS[self.rule(category, metadata).operator].strictness
 
     def rules(self) -> Iterator[Rule]:
         """Iterate over all rules."""
@@ -288,11 +324,14 @@ class _Parser:
 
     def policy(self, data: Mapping[str, Any], allow: Iterable[str]) -> Policy:
         self.check_keys(data, _KEYS, "the policy")
-        listed = data.get("allow", [])
-        if not isinstance(listed, list):
-            raise self.fault("allow is no list", 'write allow = ["CITY", "ZIP"]')
-        allowed = frozenset(c for n in (*listed, *allow) for c in _members(_known(n, self.where)))
-        named = self.named_rules(data.get("categories", {}), "categories")
+        asked = self.names(data.get("if_accepted", []), "if_accepted")
+        accepted = frozenset(c for n in allow for c in _members(_known(n, self.where)))
+        allowed = accepted.union(c for n in self.names(data.get("allow", []), "allow") for c in _members(n))
+        named = {
+            name: rule
+            for name, rule in self.named_rules(data.get("categories", {}), "categories").items()
+            if name not in asked or accepted.issuperset(_members(name))
+        }
         base = _spread(named)
         if "default" in data:
             rule = self.rule(data["default"], "default")
@@ -323,6 +362,11 @@ class _Parser:
         if type(found) is not type(default):
             raise self.fault(f"{key} is not of type {type(default).__name__}", "see docs/policies.md")
         return found
+
+    def names(self, listed: object, key: str) -> tuple[str, ...]:
+        if not isinstance(listed, list):
+            raise self.fault(f"{key} is no list", f'write {key} = ["CITY", "ZIP"]')
+        return tuple(_known(name, self.where) for name in listed)
 
     def check_keys(self, data: object, known: Iterable[str], what: str) -> None:
         if not isinstance(data, Mapping):

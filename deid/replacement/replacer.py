@@ -6,7 +6,6 @@ that is checked here, once for all operators, and a document for which it fails 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -21,9 +20,7 @@ from deid.replacement.operators import OPERATORS
 from deid.replacement.policy import Policy, Rule
 from deid.replacement.scope import Operator, Scope, Written
 
-__all__ = ["Replaced", "Replacer", "known_category"]
-
-_REMEMBERED = 1024
+__all__ = ["Replaced", "Replacer"]
 
 
 @quick
@@ -41,13 +38,6 @@ class Replaced:
     """See `deid.replacement.scope.Written`."""
     people: Mapping[str, str] = field(default_factory=dict, repr=False)
     """See `deid.replacement.scope.Written`."""
-
-
-@functools.lru_cache(maxsize=_REMEMBERED)
-def known_category(label: str) -> str:
-    """Return the canonical category of a label; a label of no known set counts as ``OTHER``."""
-    known = find_label(label)
-    return known.canonical if known else "OTHER"
 
 
 class Replacer:
@@ -95,25 +85,26 @@ class Replacer:
         """
         require_inside(document, spans)
         united = resolve_overlaps(spans)
-        canonical: dict[str, str] = {}
         by_rule: dict[Rule, list[int]] = {}
-        by_label: dict[str, list[int]] = {}
+        by_reading: dict[tuple[str, tuple[str, ...]], tuple[str, list[int]]] = {}
+        known: list[Span] = []
         for place, span in enumerate(united):
-            label = span.category
-            if label not in by_label:
-                canonical[label] = known_category(label)
-                rule = self.policy.rule(canonical[label], scope.metadata)
-                if not OPERATORS[rule.operator].protects and find_label(label) is None:
+            reading = span.category, span.also
+            if reading not in by_reading:
+                category = self.policy.applied(*reading, scope.metadata)
+                rule = self.policy.rule(category, scope.metadata)
+                if not OPERATORS[rule.operator].protects and find_label(span.category) is None:
                     raise LabelError(
                         "an annotation has a label of no known set, and the policy would leave such text readable",
                         f"map the label to one of {', '.join(CATEGORIES[:3])}, ... or redact OTHER in the policy",
                         document.name,
                         f"offset {span.start}",
                     )
-                by_label[label] = by_rule.setdefault(rule, [])
-            by_label[label].append(place)
+                by_reading[reading] = category, by_rule.setdefault(rule, [])
+            category, places = by_reading[reading]
+            places.append(place)
+            known.append(span.named(category))
         texts = [""] * len(united)
-        known = [span.named(canonical[span.category]) for span in united]
         given = document.with_spans(known)  # an operator sees what else is replaced, so as not to write that
         collisions = 0
         people: dict[str, str] = {}
@@ -133,9 +124,9 @@ class Replacer:
         source = document.text
         changed = [
             edit
-            if canonical[edit.category] == edit.category
-            else Edit(edit.start, edit.end, edit.new_start, edit.new_end, canonical[edit.category])
-            for edit, (_, text) in zip(edits, pairs, strict=True)
+            if span.category == edit.category
+            else Edit(edit.start, edit.end, edit.new_start, edit.new_end, span.category)
+            for edit, span, (_, text) in zip(edits, known, pairs, strict=True)
             if source[edit.start : edit.end] != text
         ]
         return Replaced(scrubbed, united, tuple(changed), collisions, people)

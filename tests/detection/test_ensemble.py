@@ -69,12 +69,12 @@ def test_a_recognizer_without_scores_is_certain() -> None:
 
 def test_conflicts_go_to_certainty_then_length_then_precedence() -> None:
     text = "ABCDEF ghij"
-    sure = Fixed((("ABC", "DATE", 0.9), ("ABCDEF", "IDNUM", 0.8)))
-    assert found(Ensemble((sure,), consistency=False), text) == [("ABC", "DATE"), ("DEF", "IDNUM")]
-    longer = Fixed((("ABC", "DATE", 0.9), ("ABCDEF", "IDNUM", 0.9)))
+    sure = Fixed((("ABC", "HOSPITAL", 0.9), ("ABCDEF", "IDNUM", 0.8)))
+    assert found(Ensemble((sure,), consistency=False), text) == [("ABC", "HOSPITAL"), ("DEF", "IDNUM")]
+    longer = Fixed((("ABC", "HOSPITAL", 0.9), ("ABCDEF", "IDNUM", 0.9)))
     assert found(Ensemble((longer,), consistency=False), text) == [("ABCDEF", "IDNUM")]
-    first, second = Fixed((("ABC", "DATE", 0.9),)), Fixed((("ABC", "IDNUM", 0.9),), "two")
-    assert found(Ensemble((first, second), consistency=False), text) == [("ABC", "DATE")]
+    first, second = Fixed((("ABC", "HOSPITAL", 0.9),)), Fixed((("ABC", "IDNUM", 0.9),), "two")
+    assert found(Ensemble((first, second), consistency=False), text) == [("ABC", "HOSPITAL")]
 
 
 def test_pieces_of_one_name_are_joined() -> None:
@@ -167,7 +167,7 @@ SPANS = st.lists(
 def test_what_was_accepted_stays_covered_and_nothing_overlaps(
     parts: list[tuple[int, int, str, float]],
 ) -> None:
-    """The union of the accepted spans equals the union of the result, letters and digits counted."""
+    """The union of what was posted and reads as that equals the union of the result, letters and digits counted."""
     text = "abcd 1234 efgh 5678 ijkl 9012 mnop 3456 qrst"
 
     @dataclass(frozen=True)
@@ -179,11 +179,14 @@ def test_what_was_accepted_stays_covered_and_nothing_overlaps(
             return [Span(s, min(s + n, len(text)), c, source="random", score=p) for s, n, c, p in parts]
 
     recognizer = Random()
-    spans = Ensemble((recognizer,), consistency=False, strong=0.5).find(Document("n", text))
+    trace = Ensemble((recognizer,), consistency=False, strong=0.5).trace(Document("n", text))
+    spans = list(trace.spans)
     covered = {i for s in spans for i in range(s.start, s.end) if text[i].isalnum()}
-    assert covered == {
-        i for s in recognizer.find(Document("n", text)) for i in range(s.start, s.end) if text[i].isalnum()
-    }
+    read = [p.span for p in trace.posts if p.fate == "accepted"]
+    assert covered == {i for s in read for i in range(s.start, s.end) if text[i].isalnum()}
+    unread = {p.span for p in trace.posts if p.fate == "unreadable"}
+    assert all(any(c.isdigit() for c in text[s.start : s.end]) for s in unread)
+    assert len(recognizer.find(Document("n", text))) <= len(trace.posts)
     assert spans == sorted(spans)
     assert all(a.end <= b.start for a, b in pairwise(spans))
 

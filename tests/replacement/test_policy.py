@@ -64,7 +64,7 @@ def test_safe_harbor_leaves_no_identifier_readable() -> None:
 def test_a_limited_data_set_keeps_what_the_law_lets_stay_and_says_that_it_needs_an_agreement() -> None:
     loaded = load_policy("limited-data-set")
     kept = {c for c, o in operators(loaded).items() if o == "keep"}
-    assert kept == {"DATE", "AGE", "CITY", "STATE", "COUNTRY", "ZIP", "IDNUM", "PROFESSION"}
+    assert kept == {"DATE", "AGE", "CITY", "STATE", "COUNTRY", "ZIP", "PROFESSION"}
     assert loaded.requires_dua
     assert any("data use agreement" in note for note in loaded.notes())
 

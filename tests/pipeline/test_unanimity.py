@@ -1,0 +1,155 @@
+"""What may stay readable: under every policy, only what nothing took for an identifier that the policy takes out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from deid import Pipeline, build_recognizer, load_policy
+from deid.cli.main import app
+from deid.detection import Ensemble, RuleRecognizer
+from deid.document import Document, Edit, Span
+from deid.keys import Key
+from deid.phi import CATEGORIES, LABEL_SETS, may_be
+from deid.pipeline.core import Settings
+from deid.replacement.operators import OPERATORS
+from deid.replacement.policy import Policy, shipped_policies
+
+KEY = Key(b"k" * 32)
+TEXT = "On May 5, 2019 Ann Lee, 45, of Salem MA 01970 (MRN 4711203, tel 617-555-0143) saw Dr. Roe in room 12 at 9:30."
+POLICIES = {name: load_policy(name) for name in shipped_policies()}
+LABELS = sorted({label for labels in LABEL_SETS.values() for label in labels.names()})
+PIPELINES = {name: Pipeline(None, policy, KEY, Settings(gold=True)) for name, policy in POLICIES.items()}
+RULES = RuleRecognizer.load("en")
+
+PLACES = st.tuples(st.integers(0, len(TEXT) - 1), st.integers(1, 14)).map(lambda p: (p[0], min(len(TEXT), sum(p))))
+
+
+def forbids(policy: Policy, category: str) -> bool:
+    """Tell whether a policy leaves nothing of a category."""
+    operator = OPERATORS[policy.base[category].operator]
+    return operator.protects and not operator.may_repeat and not operator.leaves_part
+
+
+def left(edits: tuple[Edit, ...], span: Span) -> str:
+    """Return the letters and digits of a span that nothing replaced."""
+    return "".join(
+        TEXT[i]
+        for i in range(span.start, span.end)
+        if TEXT[i].isalnum() and not any(e.start <= i < e.end for e in edits)
+    )
+
+
+@pytest.mark.parametrize("name", shipped_policies())
+@settings(max_examples=60)
+@given(posted=st.lists(st.tuples(PLACES, st.sampled_from(LABELS)), min_size=1, max_size=6))
+def test_no_annotation_of_what_a_policy_forbids_is_left(name: str, posted: list[tuple[tuple[int, int], str]]) -> None:
+    """Whatever else overlaps it, and whatever a coarse label may hide."""
+    policy = POLICIES[name]
+    spans = tuple(Span(start, end, label) for (start, end), label in posted)
+    edits = PIPELINES[name](Document("n", TEXT, spans)).edits
+    for span in spans:
+        if any(forbids(policy, category) for category in may_be(span.category)):
+            assert not left(edits, span)
+
+
+@dataclass(frozen=True)
+class Posting:
+    """Posts what it is told."""
+
+    posts: tuple[tuple[tuple[int, int], str, float | None], ...]
+    name: str = "posting"
+    categories: frozenset[str] = frozenset(CATEGORIES)
+
+    def find(self, document: Document) -> list[Span]:
+        return sorted(Span(*place, category, source="posting", score=score) for place, category, score in self.posts)
+
+
+POSTS = st.lists(
+    st.tuples(PLACES, st.sampled_from(sorted(CATEGORIES)), st.none() | st.floats(0.3, 1.0)), min_size=1, max_size=6
+).map(tuple)
+
+
+@pytest.mark.parametrize("name", shipped_policies())
+@settings(max_examples=40)
+@given(posts=POSTS)
+def test_nothing_that_was_posted_as_what_a_policy_forbids_is_left(name: str, posts: tuple) -> None:
+    """However a recognizer contradicts rules and itself."""
+    policy = POLICIES[name]
+    ensemble = Ensemble((Posting(posts), RULES))
+    document = Document("n", TEXT)
+    edits = Pipeline(ensemble, policy, KEY)(document).edits
+    for post in ensemble.trace(document).posts:
+        passed = post.fate == "accepted" and post.certainty >= 0.5
+        if passed and forbids(policy, post.span.category):
+            assert not left(edits, post.span), post
+
+
+LABELLED = [(f.category, case) for f in RULES.catalogue.fields if f.certainty >= 0.85 for case in f.match]
+
+
+@settings(max_examples=150)
+@given(
+    case=st.sampled_from(LABELLED),
+    posts=st.lists(
+        st.tuples(st.integers(0, 30), st.integers(1, 30), st.sampled_from(["IDNUM", "DATE", "PHONE", "CITY"]))
+    ),
+)
+def test_a_labelled_value_keeps_its_category_whatever_a_model_thinks(
+    case: tuple[str, str], posts: list[tuple[int, int, str]]
+) -> None:
+    category, marked = case
+    start = marked.index("[[")
+    end = marked.index("]]") - 2
+    text = marked.replace("[[", "").replace("]]", "")
+    places = tuple(((s, min(s + n, len(text))), c, None) for s, n, c in posts if s < len(text))
+    found = Ensemble((Posting(places), RULES)).find(Document("n", text))
+    told = {c: s.category for s in found for c in range(s.start, s.end)}
+    assert {told.get(i) for i in range(start, end) if text[i].isalnum()} == {category}
+
+
+def test_a_labelled_number_is_what_its_label_says() -> None:
+    note = "The patient was admitted.\nMRN: 4711203\nSoc Sec: 533209418\nAcct 70023391882\nShe is well.\n"
+    found = build_recognizer().find(Document("n", note))
+    assert {note[s.start : s.end]: s.category for s in found} == {
+        "4711203": "MEDICALRECORD",
+        "533209418": "SSN",
+        "70023391882": "ACCOUNT",
+    }
+
+
+def run(*arguments: object) -> None:
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize(
+    ("accept", "stays"),
+    [((), False), (("--accept", "IDNUM"), False), (("--accept", "ID"), True)],
+)
+def test_a_coarse_label_stays_only_where_it_is_accepted_by_name(
+    tmp_path: Path, accept: tuple[str, ...], stays: bool
+) -> None:
+    record = {"id": "a", "text": "No 7391846205 here.", "spans": [{"start": 3, "end": 13, "label": "ID"}]}
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text(json.dumps(record) + "\n")
+    run("scrub", source, target, "--gold", "--policy", "limited-data-set", "--key-file", tmp_path / "key", *accept)
+    assert ("7391846205" in target.read_text()) is stays
+
+
+@pytest.mark.parametrize("command", ["scrub", "filter"])
+def test_a_limited_data_set_holds_no_record_number_that_was_labelled(tmp_path: Path, command: str) -> None:
+    source, target, key = tmp_path / "in.txt", tmp_path / "out.txt", tmp_path / "key"
+    source.write_text("MRN: 4711203, case number 20-4411, seen on 3/4/2019\n")
+    options = ("--policy", "limited-data-set", "--key-file", key, "--accept", "IDNUM")
+    if command == "scrub":
+        run("scrub", source, target, *options)
+    else:
+        run("filter", "--input", source, "--output", target, *options)
+    assert target.read_text() == "MRN: [ID], case number 20-4411, seen on 3/4/2019\n"
