@@ -15,9 +15,13 @@ from pathlib import Path
 
 from deid.errors import ConfigError
 
-__all__ = ["KEY_VARIABLE", "Key", "config_folder", "default_key_path", "load_key"]
+__all__ = ["KEY_VARIABLE", "MAP_VERSION", "Key", "config_folder", "default_key_path", "load_key"]
 
 KEY_VARIABLE = "DEID_KEY"
+MAP_VERSION = 2
+"""Newest version of the map from numbers to surrogates: 1, of yesterday, is a map a patient; 2 is one-to-one over all
+patients of a key (`deid.replacement.numbers`). `Key.map` says which one a key goes by; keys, vaults and manifests name
+it."""
 _MIN_BYTES = 16
 _BLOCK = 64
 _INNER, _OUTER = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
@@ -35,6 +39,8 @@ class Key:
     """A secret. Its `repr` does not show it."""
 
     secret: bytes = field(repr=False)
+    map_version: int | None = None
+    """Version of the map of numbers that the key was made with; None when it does not say, see `map`."""
 
     def __post_init__(self) -> None:
         if len(self.secret) < _MIN_BYTES:
@@ -42,6 +48,26 @@ class Key:
                 f"the key has {len(self.secret)} bytes, fewer than {_MIN_BYTES}",
                 "let deid create one (name a file that does not exist yet) or write 32 random bytes in hex",
             )
+
+    @property
+    def map(self) -> int:
+        """Version of the map of numbers that surrogates go by: what the key says, else `MAP_VERSION`."""
+        return self.map_version or MAP_VERSION
+
+    def of_map(self, version: int) -> Key:
+        """Return the key for runs that go by this version of the map of numbers, such as those of an older vault.
+
+        Raises
+        ------
+        ConfigError
+            When the key says another one.
+        """
+        if self.map_version not in (None, version):
+            raise ConfigError(
+                f"the key goes by version {self.map_version} of the map of numbers, the vault by {version}",
+                "give the key that this vault was filled with, or make a new vault",
+            )
+        return Key(self.secret, version)
 
     def mac(self, *parts: str) -> bytes:
         """Return HMAC-SHA256 over ``parts``, each preceded by its length so that no two lists collide."""
@@ -130,10 +156,17 @@ def load_key(
 
 
 def _parse(text: str, shown: str) -> Key:
+    digits, named, version = text.partition("map")
     try:
-        return Key(bytes.fromhex(text.strip()))
+        key = Key(bytes.fromhex(digits.strip()), int(version) if named else None)
     except ValueError:
-        raise ConfigError(f"{shown} holds no hexadecimal key", "write at least 32 hex digits into it") from None
+        hint = "write at least 32 hex digits into it, and below them nothing or: map 2"
+        raise ConfigError(f"{shown} holds no hexadecimal key", hint) from None
+    if not 1 <= key.map <= MAP_VERSION:
+        raise ConfigError(
+            f"{shown} goes by version {key.map} of the map of numbers", "use the version of deid that made it"
+        )
+    return key
 
 
 def _create(file: Path, kept_for: str) -> tuple[Key, str]:
@@ -145,7 +178,7 @@ def _create(file: Path, kept_for: str) -> tuple[Key, str]:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "w", encoding="ascii") as stream:
-                stream.write(secret.hex() + "\n")
+                stream.write(f"{secret.hex()}\nmap {MAP_VERSION}\n")
                 stream.flush()
                 os.fsync(stream.fileno())
             os.link(part, file)
@@ -155,4 +188,4 @@ def _create(file: Path, kept_for: str) -> tuple[Key, str]:
             part.unlink(missing_ok=True)
     except OSError:
         raise ConfigError(f"the key file {file} cannot be created", "name a writable place with --key-file") from None
-    return Key(secret), f"created a new key in {file} (mode 0600); keep it: {kept_for}"
+    return Key(secret, MAP_VERSION), f"created a new key in {file} (mode 0600); keep it: {kept_for}"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deid.errors import ConfigError
-from deid.keys import KEY_VARIABLE, Key, default_key_path, load_key
+from deid.keys import KEY_VARIABLE, MAP_VERSION, Key, default_key_path, load_key
 
 
 def test_a_missing_key_is_created_once_private_and_announced(tmp_path: Path) -> None:
@@ -40,6 +40,23 @@ def test_a_file_without_a_key_is_refused(content: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_key(path)
     assert not content or content not in str(caught.value)
+
+
+def test_a_key_says_which_map_of_numbers_it_goes_by(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    made, _ = load_key(path)
+    assert made.map_version == made.map == MAP_VERSION
+    path.write_text("ab" * 32 + "\nmap 1\n")
+    assert load_key(path)[0].map == 1
+    path.write_text("ab" * 32 + "\n")
+    plain = load_key(path)[0]
+    assert (plain.map_version, plain.map, plain.of_map(1).map) == (None, MAP_VERSION, 1)
+    with pytest.raises(ConfigError, match="version 2"):
+        made.of_map(1)
+    for line, said in (("map 9", "deid that made it"), ("map x", "hexadecimal"), ("map", "hexadecimal")):
+        path.write_text(f"{'ab' * 32}\n{line}\n")
+        with pytest.raises(ConfigError, match=said):
+            load_key(path)
 
 
 def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:

@@ -248,6 +248,7 @@ def _scrub(
         "unlisted": report.unlisted,
         "collisions": report.collisions,
         "shared_names": report.shared_names,
+        "map_version": report.map_version,
         **({"site_lists": report.effect.as_dict()} if site else {}),
     }
     if attached is not None:

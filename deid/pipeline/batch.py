@@ -15,6 +15,7 @@ from deid.document import Document, Failure
 from deid.errors import ConfigError, DeidError, StoreError
 from deid.io import Format, Options, Source
 from deid.io.atomic import atomic_files
+from deid.keys import MAP_VERSION
 from deid.pipeline.collisions import Collisions
 from deid.pipeline.core import Pipeline, Scrubbed
 from deid.pipeline.edit_log import log_line
@@ -36,6 +37,8 @@ class Report:
     """What was done. Holds no text."""
 
     documents: int = 0
+    map_version: int = MAP_VERSION
+    """Version of the map of numbers that surrogates went by (`deid.keys.Key.map`)."""
     failures: list[Failure] = field(default_factory=list)
     categories: Counter[str] = field(default_factory=Counter)
     """Spans by category."""
@@ -106,7 +109,8 @@ def scrub_files(
     ------
     ConfigError
         When annotations are to be replaced and no document carries any: its text would come out as it is; when a field
-        or a table of patients is named that fits no document; when there is no such run to go on with.
+        or a table of patients is named that fits no document; when there is no such run to go on with; when the key
+        says another version of the map of numbers than the vault.
     StoreError
         When the vault cannot keep what it must; the run stops there.
     DeidError
@@ -114,13 +118,15 @@ def scrub_files(
     """
     if vault is not None and not pipeline.settings.originals:
         raise ConfigError("a vault needs the originals", "make the pipeline with Settings(originals=True)")
+    if vault is not None:  # a vault of yesterday goes on with the numbers of yesterday
+        pipeline = pipeline.of_map(vault.map_version)
     if pipeline.settings.gold:
         require_annotations(source, "replace", "detect")
     settings = pipeline.settings
     fields = dict.fromkeys(settings.keep_fields - {"filename", "id"}, "--keep")
     fields |= _named_fields(settings.patients, settings.date_field)
     require_names(source, fields, settings.patients.table)
-    report = Report()
+    report = Report(map_version=pipeline.key.map)
     collisions = Collisions(pipeline, vault)
 
     def rename(name: str) -> str:

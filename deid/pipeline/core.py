@@ -151,6 +151,11 @@ class Pipeline:
     def _replacer(self) -> Replacer:
         return Replacer(self.policy)
 
+    def of_map(self, version: int) -> Pipeline:
+        """Return the pipeline for another version of the map of numbers, see `deid.keys.Key.of_map`."""
+        key = self.key.of_map(version)
+        return self if key.map == self.key.map else Pipeline(self.recognizer, self.policy, key, self.settings)
+
     @property
     def notes(self) -> list[str]:
         """What whoever releases the output must know."""

@@ -20,26 +20,40 @@ from deid.identity import name_key
 from deid.replacement.permutation import LARGEST, Keyed
 from deid.replacement.pools import words
 
-__all__ = ["SCHEMES", "Scheme", "replace_code", "replace_ssn", "scramble"]
+__all__ = [
+    "DIGITS",
+    "SCHEMES",
+    "UPPER",
+    "Scheme",
+    "encipher",
+    "label_end",
+    "of_rank",
+    "pieces",
+    "rank_of",
+    "replace_code",
+    "replace_ssn",
+    "scheme_of",
+    "scramble",
+]
 
-_DIGITS = "0123456789"
+DIGITS = "0123456789"
 _LOWER = "abcdefghijklmnopqrstuvwxyz"
-_UPPER = _LOWER.upper()
+UPPER = _LOWER.upper()
 _CHUNK = 64  # characters of a long text that are permuted together: 128**64 stays below the permutation's limit
 _WHOLE = 256  # characters from which on no text is permuted as a whole: 10**256 is beyond the limit
 _ALNUM = re.compile(r"[^\W_]", re.UNICODE)
 _LABEL = re.compile(r"[^\W\d_]+")
 
 
-_ALPHABETS = {c: alphabet for alphabet in (_DIGITS, _LOWER, _UPPER) for c in alphabet}
+_ALPHABETS = {c: alphabet for alphabet in (DIGITS, _LOWER, UPPER) for c in alphabet}
 
 
 def _alphabet(char: str) -> str:
     if char in _ALPHABETS:
         return _ALPHABETS[char]
     if char.isdigit():
-        return _DIGITS
-    return _LOWER if char.islower() else _UPPER
+        return DIGITS
+    return _LOWER if char.islower() else UPPER
 
 
 def pieces(alphabets: Sequence[str]) -> list[tuple[int, int]]:
@@ -150,7 +164,7 @@ class Scheme:
     """Places of the check characters; negative places count from the end."""
     fixed: int = 0
     """Leading characters that say what kind of code it is, and stay."""
-    letters: str = _UPPER
+    letters: str = UPPER
     """Letters that may stand for a letter."""
 
     def valid(self, code: str) -> bool:
@@ -158,7 +172,7 @@ class Scheme:
         return self.form.fullmatch(code) is not None and self.check(code) == code
 
 
-_DOUBLED = str.maketrans(_DIGITS, "0246813579")  # twice a digit, its digits added
+_DOUBLED = str.maketrans(DIGITS, "0246813579")  # twice a digit, its digits added
 
 
 def _luhn_digit(payload: str) -> str:
@@ -222,7 +236,7 @@ def _with_check(keyed: Keyed, code: str, step: int) -> str | None:
             continue
         checks = {place % len(code) for place in scheme.checks}
         free = [i for i in range(scheme.fixed, len(code)) if i not in checks]
-        alphabets = [_DIGITS if code[i].isdigit() else scheme.letters for i in free]
+        alphabets = [DIGITS if code[i].isdigit() else scheme.letters for i in free]
         if free[0] == 0 and code[0] in "123456789":
             alphabets[0] = "12345" if name == "nass" else "123456789"
         form = "".join(a[0] for a in alphabets)
@@ -239,6 +253,29 @@ def _with_check(keyed: Keyed, code: str, step: int) -> str | None:
     return None
 
 
+def label_end(text: str) -> int:
+    """Return where the words end that only say what a code is (``MRN``, ``ID No.``), and what stands behind begins."""
+    labels = words().kept["code"]
+    start = 0
+    for match in _LABEL.finditer(text) if not text[:1].isdecimal() else ():
+        after = text[match.end() : match.end() + 1]
+        if text[start : match.start()].strip(" .:#-"):
+            break
+        key = name_key(match.group())
+        named = key in labels or set(key) == {"x"}  # "xxx-xx-1234" is masked already
+        if not named or not after or after.isalnum() or not _ALNUM.search(text, match.end()):
+            break
+        start = match.end()
+    return start
+
+
+def scheme_of(code: str) -> tuple[str, Scheme] | None:
+    """Return the first scheme, by name, that a code (capitals and digits alone) obeys."""
+    if not 8 <= len(code) <= 19 or not code.isascii():
+        return None
+    return next((found for found in _by_length(len(code)) if found[1].valid(code)), None)
+
+
 def replace_code(keyed: Keyed, text: str, what: str, step: int = 1) -> str:
     """Replace an identifier; words that only say what it is (``MRN``, ``ID``) stay.
 
@@ -252,19 +289,9 @@ def replace_code(keyed: Keyed, text: str, what: str, step: int = 1) -> str:
     str
         As long as ``text`` and different from it; empty when ``text`` has no letter or digit.
     """
-    labels = words().kept["code"]
     if text.isdecimal() and text.isascii():
         return (_with_check(keyed, text, step) if 8 <= len(text) <= 19 else None) or scramble(keyed, text, what, step)
-    start = 0
-    for match in _LABEL.finditer(text) if not text[:1].isdecimal() else ():
-        after = text[match.end() : match.end() + 1]
-        if text[start : match.start()].strip(" .:#-"):
-            break
-        key = name_key(match.group())
-        named = key in labels or set(key) == {"x"}  # "xxx-xx-1234" is masked already
-        if not named or not after or after.isalnum() or not _ALNUM.search(text, match.end()):
-            break
-        start = match.end()
+    start = label_end(text)
     if start:
         return text[:start] + replace_code(keyed, text[start:], what, step)
     code = "".join(_ALNUM.findall(text))

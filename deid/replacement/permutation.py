@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from math import isqrt
 
@@ -133,6 +133,16 @@ class Keyed:
                     return moved
         place = self.permute(what, index, size, inverse=True)
         return self.permute(what, (place + 1 + (steps - 1) % (size - 1)) % size, size)
+
+    def cycle(self, what: str, index: int, size: int) -> Iterator[int]:
+        """Yield the places behind ``index`` on a keyed cycle through all of ``range(size)``, and do not come back.
+
+        The first one for every index is a permutation without fixed point, and so is the first one in a part of the
+        set, for every index of that part.
+        """
+        place = self.permute(what, index, size, inverse=True)
+        for step in range(1, size):
+            yield self.permute(what, (place + step) % size, size)
 
     def shuffle(self, what: str, items: Sequence[str]) -> list[str]:
         """Return ``items`` (32 at most) in a keyed order."""

@@ -24,8 +24,9 @@ from deid.replacement.dates import DateShift, date_shift_operator
 from deid.replacement.identifiers import replace_code, replace_ssn
 from deid.replacement.institutions import TEMPLATES, initials_of, learn_states, replace_by_template
 from deid.replacement.names import NameMap
+from deid.replacement.numbers import normal_form, numbers_of, replace_number, replace_social_security
 from deid.replacement.people import replace_age, replace_other, replace_profession
-from deid.replacement.permutation import keyed_for
+from deid.replacement.permutation import Keyed, keyed_for
 from deid.replacement.places import Place, PlaceMap
 from deid.replacement.pools import words
 from deid.replacement.scope import Scope, Written
@@ -35,6 +36,8 @@ __all__ = ["surrogate_operator"]
 _NAMES = frozenset({"PATIENT", "DOCTOR"})
 _ADDRESS = frozenset({"STREET", "CITY", "STATE", "ZIP", "COUNTRY"})
 _PLACES = frozenset({"CITY", "STATE", "ZIP", "COUNTRY"})
+_NUMBERS = ("SSN", "MEDICALRECORD", "HEALTHPLAN", "ACCOUNT", "LICENSE", "VEHICLE", "DEVICE", "BIOID", "IDNUM")
+"""Categories whose numbers are one person's: one map for all patients (`deid.replacement.numbers`)."""
 _STEPS = 8
 _BLANKS = "".join(chr(c) if chr(c).isalpha() else " " for c in range(128))
 """Table that leaves nothing of an ASCII text but its letters."""
@@ -50,6 +53,10 @@ class _Page:
 
     choices: Choices
     places: PlaceMap
+    numbers: Keyed | None
+    """Choices of all patients, for the numbers that identify one; None where each patient has a map of his own."""
+    originals: frozenset[str]
+    """Normal forms of the document's numbers, as far as they are long enough to identify."""
     acronyms: dict[str, str] = field(default_factory=dict)
 
 
@@ -63,6 +70,18 @@ def _place(place: Place, page: _Page, category: str, text: str, step: int) -> st
 
 def _code(page: _Page, category: str, text: str, step: int) -> str:
     return replace_code(page.choices.keyed, text, category, step)
+
+
+def _number(page: _Page, category: str, text: str, step: int) -> str:
+    """Replace a number that identifies a person; it has one surrogate, or none in a document that holds that one."""
+    social = category == "SSN"
+    if page.numbers is None:
+        keyed = page.choices.keyed
+        return replace_ssn(keyed, text, step) if social else replace_code(keyed, text, category, step)
+    if step > 1:
+        return ""
+    new = (replace_social_security if social else replace_number)(page.numbers, text)
+    return "" if new and normal_form(new) in page.originals else new
 
 
 def _nothing(page: _Page, category: str, text: str, step: int) -> str:
@@ -79,10 +98,8 @@ _REPLACERS: dict[str, _Replacer] = {
     "EMAIL": lambda page, _, text, step: replace_email(page.choices, text, step),
     "URL": lambda page, _, text, step: replace_url(page.choices, text, step),
     "IPADDR": lambda page, _, text, step: replace_ip(page.choices, text, step),
-    "SSN": lambda page, _, text, step: replace_ssn(page.choices.keyed, text, step),
-    **dict.fromkeys(
-        ("ROOM", "MEDICALRECORD", "HEALTHPLAN", "ACCOUNT", "LICENSE", "VEHICLE", "DEVICE", "BIOID", "IDNUM"), _code
-    ),
+    "ROOM": _code,
+    **dict.fromkeys(_NUMBERS, _number),
     **dict.fromkeys(
         TEMPLATES,
         lambda page, category, text, step: replace_by_template(
@@ -128,7 +145,8 @@ class SurrogateOperator:
             for i, (category, text) in enumerate(found)
             if category in _ADDRESS
         ]
-        page = _Page(choices, PlaceMap(choices, text, address))
+        numbers = numbers_of(scope.key) if scope.key.map > 1 else None
+        page = _Page(choices, PlaceMap(choices, text, address), numbers, _forms(found) if numbers else frozenset())
         out: list[str] = [""] * len(spans)
         dated = [i for i, (category, _) in enumerate(found) if category == "DATE"]
         if dated:
@@ -140,6 +158,12 @@ class SurrogateOperator:
         except DeidError as error:
             raise error.at(document.name) from None
         return Written(out, names.collisions, people)
+
+
+def _forms(found: Sequence[tuple[str, str]]) -> frozenset[str]:
+    """Return the normal forms of the numbers among originals that no surrogate number of their document may be."""
+    forms = {normal_form(text) for category, text in set(found) if category in _NUMBERS}
+    return frozenset(form for form in forms if len(form) >= _LONG)
 
 
 def _original_words(texts: Iterable[str]) -> frozenset[str]:

@@ -40,10 +40,12 @@ class Vault:
     For one thread. A process that was forked gets connections of its own.
     """
 
-    def __init__(self, store: Store, sealer: Sealer, vault_id: str) -> None:
+    def __init__(self, store: Store, sealer: Sealer, vault_id: str, map_version: int) -> None:
         self._store = store
         self._sealer = sealer
         self._vault_id = vault_id
+        self.map_version = map_version
+        """Version of the map of numbers (`deid.keys.MAP_VERSION`) that its surrogates go by, from its making on."""
 
     @classmethod
     def create(cls, place: str | Path, key: Key, *, who: str, why: str = "a new vault") -> Vault:
@@ -54,7 +56,7 @@ class Vault:
         place : str or Path
             A file that does not exist yet, or the URL of a PostgreSQL database.
         key : Key
-            Without it nothing can be read again.
+            Without it nothing can be read again. The vault goes by the key's map of numbers (`deid.keys.Key.map`).
         who, why : str
             For the first audit line.
 
@@ -69,10 +71,10 @@ class Vault:
         with _closed_on_error(store), store.writing() as connection:
             if connection.execute(sql.select(STATE.c.id)).first():
                 raise StoreError("there is a vault already", "use it, or name another place")
-            state = State.empty(vault_id, sealer)
+            state = State.empty(vault_id, sealer, key.map)
             connection.execute(STATE.insert(), {"id": 1, **state.row(sealer)})
             rows.append(connection, sealer, state, "init", who, why).save(connection, sealer)
-        return cls(store, sealer, vault_id)
+        return cls(store, sealer, vault_id, key.map)
 
     @classmethod
     def open(cls, place: str | Path, key: Key) -> Vault:
@@ -90,7 +92,7 @@ class Vault:
             state, row = State.read(connection)
             sealer = Sealer(key, state.vault_id)
             state.check(row, sealer)
-        return cls(store, sealer, state.vault_id)
+        return cls(store, sealer, state.vault_id, state.map_version)
 
     def close(self) -> None:
         """Close the connections."""
@@ -275,7 +277,7 @@ class Vault:
             raise ConfigError("the new key is the one that the vault has", "make another one: name a new key file")
         with self._writing() as (connection, state):
             lines = self._verify(connection, state)
-            changed = State.empty(self._vault_id, new)
+            changed = State.empty(self._vault_id, new, self.map_version)
             batch: list[dict[str, Any]] = []
             for row in rows.entries(connection, self._sealer, sql.true()):
                 batch.append({"of": row.id, **rows.row_of(row.entry, new)})

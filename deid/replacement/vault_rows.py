@@ -28,7 +28,8 @@ __all__ = [
     "trail",
 ]
 
-_VERSION = 1
+_MAPS = {1: 1, 2: 2}
+"""Version of a vault -> version of the map of numbers (`deid.keys.MAP_VERSION`) that its surrogates go by."""
 _CHUNK = 1000  # rows fetched at a time
 _ALL = 1 << 256
 TABLES = sql.MetaData()
@@ -94,11 +95,18 @@ class State:
     audit_lines: int
     audit_end: bytes
     """Link of the last audit line."""
+    version: int
+
+    @property
+    def map_version(self) -> int:
+        """Version of the map of numbers that the vault's surrogates go by."""
+        return _MAPS[self.version]
 
     @classmethod
-    def empty(cls, vault_id: str, sealer: Sealer) -> State:
+    def empty(cls, vault_id: str, sealer: Sealer, map_version: int) -> State:
         """Return the state of a vault without rows."""
-        return cls(vault_id, 0, 0, 0, sealer.check("begin"))
+        version = next(version for version, of in _MAPS.items() if of == map_version)
+        return cls(vault_id, 0, 0, 0, sealer.check("begin"), version)
 
     @classmethod
     def read(cls, connection: sql.Connection, *, lock: bool = False) -> tuple[State, Any]:
@@ -106,10 +114,12 @@ class State:
         row = connection.execute(sql.select(STATE).with_for_update() if lock else sql.select(STATE)).first()
         if row is None:
             raise StoreError("there is no vault in this database", "run: deid vault init")
-        if row.version != _VERSION:
-            raise StoreError(f"the vault has version {row.version}, not {_VERSION}", "use the version that made it")
+        if row.version not in _MAPS:
+            known = " or ".join(map(str, _MAPS))
+            raise StoreError(f"the vault has version {row.version}, not {known}", "use the version that made it")
         fingerprint = int.from_bytes(row.fingerprint, "big")
-        return cls(row.vault_id, row.entries, fingerprint, row.audit_lines, bytes(row.audit_end)), row
+        state = cls(row.vault_id, row.entries, fingerprint, row.audit_lines, bytes(row.audit_end), version=row.version)
+        return state, row
 
     def check(self, row: Any, sealer: Sealer) -> None:
         """Raise when ``row`` was not written with the keys of ``sealer``.
@@ -130,9 +140,9 @@ class State:
     def row(self, sealer: Sealer) -> dict[str, Any]:
         """Return the row with its checks."""
         fingerprint = self.fingerprint.to_bytes(32, "big")
-        counts = f"{_VERSION} {self.entries} {self.audit_lines}".encode()
+        counts = f"{self.version} {self.entries} {self.audit_lines}".encode()
         return {
-            "version": _VERSION,
+            "version": self.version,
             "vault_id": self.vault_id,
             "key_check": sealer.check("key"),
             "entries": self.entries,

@@ -192,6 +192,7 @@ class PipelineRecipe:
         return {
             "version": __version__,
             "key": self.key.pseudonym("journal", "key"),
+            "map_version": self.key.map,
             "policy": self.policy and _content(self.key, Path(self.policy)),
             "accept": sorted(self.accept),
             "model": self.model and _content(self.key, Path(self.model) / "tagger.json", self.model),
