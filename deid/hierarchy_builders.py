@@ -12,6 +12,7 @@ import itertools
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from deid.errors import ConfigError, InputError
 from deid.hierarchy import Hierarchy, hierarchy_from_rows, read_hierarchy
 from deid.resources import resource_folder
+from deid.scalars import date_position
 
 __all__ = ["BUILDERS", "automatic", "build_hierarchy", "dates", "icd_9_cm", "icd_10_cm", "intervals", "prefixes"]
 
@@ -153,33 +155,30 @@ def automatic(
 
 
 def dates(values: Sequence[str], years: Sequence[int] = (5, 10), name: str = "dates") -> Hierarchy:
-    """Build day, month, year and ranges of years for ISO dates.
+    """Build day, month, year and ranges of years for ISO dates and date-times.
 
     Parameters
     ----------
     values : sequence of str
-        Dates of the form YYYY-MM-DD.
+        Dates of the form YYYY-MM-DD, with or without a time of day (``2020-01-31T09:15``).
     years : sequence of int
         Widths of the ranges of years, each a multiple of the one before.
 
     Returns
     -------
     Hierarchy
-        Levels ``1927-07-15``, ``1927-07``, ``1927``, ``[1925-1929]``, ``[1920-1929]``, ``*``.
+        Levels ``1927-07-15``, ``1927-07``, ``1927``, ``[1925-1929]``, ``[1920-1929]``, ``*``; below them the times.
     """
     if any(width < 2 for width in years) or any(wide % narrow for narrow, wide in itertools.pairwise(years)):
         raise ConfigError("the ranges of years are not nested", "each must be a multiple of the one before", name)
     rows = []
     for value in values:
-        try:
-            if len(value) != 10:
-                raise ValueError
-            np.datetime64(value, "D")
-        except ValueError:
-            raise InputError("a value is no date", "write dates as YYYY-MM-DD", name) from None
+        if isnan(date_position(value)):
+            raise InputError("a value is no date", "write dates as YYYY-MM-DD", name)
         year = int(value[:4])
         ranges = [f"[{year // width * width}-{year // width * width + width - 1}]" for width in years]
-        rows.append((value, value[:7], value[:4], *ranges, ROOT))
+        time = (value,) if len(value) > 10 else ()
+        rows.append((*time, value[:10], value[:7], value[:4], *ranges, ROOT))
     return hierarchy_from_rows(rows, name)
 
 

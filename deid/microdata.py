@@ -12,7 +12,7 @@ is no value: its row counts for the size of a class and adds nothing to its dive
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ import numpy as np
 from deid.errors import ConfigError, FormatError, InputError
 from deid.hierarchy import Hierarchy
 from deid.linkage import LookAlikes, count_look_alikes
+from deid.scalars import date_position, exact_number, plain_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +53,8 @@ class Codes:
     codes : int32 array, shape (rows,)
         Place of each row's value in ``values``; `NA_CODE` where it is missing.
     values : tuple of str
-        The distinct values as text, numbers and dates in their order, others in that of their characters.
+        The distinct values as text; numbers, dates and texts declared as such in their order, others in that of their
+        characters.
     """
 
     codes: np.ndarray
@@ -102,7 +104,7 @@ class Microdata:
         Column that tells whose row it is, for tables with several rows a person. Without it every row is a person.
     kinds : mapping of str to str
         Kind of columns whose values do not tell it, one of `KINDS`: ``nominal`` for codes that are digits, for
-        instance. By default numbers are numeric, ISO dates are dates, all other columns are nominal.
+        instance. By default numbers are numeric, ISO dates and date-times are dates, all other columns are nominal.
     each_row_a_person : bool
         States that rows which share an identifier are different persons all the same.
     persons_as_given : bool
@@ -206,7 +208,7 @@ class Microdata:
         if types.is_datetime64_any_dtype(series):
             return "date"
         values = self.codes(column).values
-        if values and all(map(_is_iso_date, values)):
+        if values and all(map(_is_date, values)):
             return "date"
         return "nominal"
 
@@ -219,11 +221,11 @@ class Microdata:
             When the column holds an infinite number.
         """
         if column not in self._codes:
-            self._codes[column] = _encode(self.frame[column], column)
+            self._codes[column] = _encode(self.frame[column], column, self.kinds.get(column))
         return self._codes[column]
 
     def numbers(self, column: str) -> np.ndarray:
-        """Return the numbers of a numeric column, or the days since 1970-01-01 of a column of dates.
+        """Return the numbers of a numeric column, or the days since 1970-01-01 of a column of dates or date-times.
 
         Returns
         -------
@@ -239,11 +241,8 @@ class Microdata:
         table = np.full(len(coded.values) + 1, np.nan)  # the last place is that of NA_CODE
         date = self.kind(column) == "date"
         for place, text in enumerate(coded.values):
-            try:
-                number = _day(text) if date else float(text)
-            except ValueError:
-                number = np.nan
-            if not np.isfinite(number):
+            number = date_position(text) if date else exact_number(text)
+            if number != number:
                 what = "a date of the form YYYY-MM-DD" if date else "a number"
                 raise self._fault(column, place, f"not {what}", "correct the value, or state another kind")
             table[place] = number
@@ -294,31 +293,15 @@ def _is_general(value: str) -> bool:
 
 
 def _is_number(value: str) -> bool:
-    try:
-        return bool(np.isfinite(float(value)))
-    except ValueError:
-        return False
+    number = exact_number(value)
+    return number == number
 
 
-def _day(text: str) -> float:
-    """Return the days from 1970-01-01 to an ISO date, of one with a time the day that it names."""
-    day, _, _ = text.partition("T")
-    if len(day) != 10:
-        raise ValueError("no ISO date")
-    return float(np.datetime64(day, "D").astype(np.int64))
+def _is_date(value: str) -> bool:
+    return not np.isnan(date_position(value))
 
 
-def _is_iso_date(value: str) -> bool:
-    if len(value) != 10 or value[4] != "-" or value[7] != "-":
-        return False
-    try:
-        np.datetime64(value, "D")
-    except ValueError:
-        return False
-    return True
-
-
-def _encode(series: pd.Series, column: str) -> Codes:
+def _encode(series: pd.Series, column: str, kind: str | None) -> Codes:
     """Factorize a column; work on values, not rows, wherever that is possible."""
     import pandas as pd
 
@@ -333,11 +316,11 @@ def _encode(series: pd.Series, column: str) -> Codes:
     if numeric and not np.isfinite(np.asarray(distinct, dtype=float)).all():
         raise InputError("an infinite number", "correct the value, or remove it", f"column {column!r}")
     texts = [_text(value) for value in distinct]
-    keys: list[Any] = [float(v) for v in distinct] if numeric else texts
     present = [i for i, text in enumerate(texts) if text]  # an empty text is a missing value
     if isinstance(series.dtype, pd.CategoricalDtype):  # categories can be without rows
         used = np.bincount(codes[codes >= 0], minlength=len(texts)) > 0
         present = [i for i in present if used[i]]
+    keys = distinct if numeric else _order(texts, present, kind) or texts
     order = sorted(present, key=lambda i: keys[i])
     values: list[str] = []
     table = np.full(len(texts) + 1, NA_CODE, dtype=np.int32)  # the last place is that of NA_CODE
@@ -348,13 +331,26 @@ def _encode(series: pd.Series, column: str) -> Codes:
     return Codes(table[codes], tuple(values))
 
 
+def _order(texts: Sequence[str], present: Sequence[int], kind: str | None) -> dict[int, Any] | None:
+    """Return the ranks of texts that are numbers, by their kind, or dates; None where some are not, such as [20-29]."""
+    if kind == "nominal" or not present:
+        return None
+    position = exact_number if kind == "numeric" else date_position
+    ranks: dict[int, Any] = {}
+    for i in present:
+        place = position(texts[i])
+        if place != place:
+            return None
+        ranks[i] = place, texts[i]
+    return ranks
+
+
 def _text(value: Any) -> str:
     """Return a value as text: whole numbers without a point, dates in ISO form."""
     if isinstance(value, str):
         return value
     if isinstance(value, (float, np.floating)):
-        number = float(value)
-        return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+        return plain_number(float(value))
     if hasattr(value, "isoformat"):
         return str(value.isoformat()).removesuffix("T00:00:00")
     return str(value)

@@ -24,12 +24,13 @@ from deid.cell_text import cell_text, text_column
 from deid.errors import ConfigError, FormatError, InputError, OutputError
 from deid.io.atomic import atomic_files, os_reason
 from deid.microdata import nearest
+from deid.scalars import is_plain_number
 
 if TYPE_CHECKING:
     import pandas as pd
     import sqlalchemy
 
-__all__ = ["check_new_table", "read_table", "write_table"]
+__all__ = ["check_new_table", "numbers_kept_as_text", "read_table", "write_table"]
 
 _SEPARATORS = (",", ";", "\t", "|")
 _HEAD = 1 << 16
@@ -39,7 +40,12 @@ _PARQUET = (".parquet", ".pq")
 
 
 def read_table(
-    place: str | Path, *, separator: str | None = None, table: str | None = None, text: Collection[str] | bool = ()
+    place: str | Path,
+    *,
+    separator: str | None = None,
+    table: str | None = None,
+    text: Collection[str] | bool = (),
+    exact: bool = False,
 ) -> pd.DataFrame:
     """Read a table.
 
@@ -54,11 +60,15 @@ def read_table(
     text : collection of str, or True
         Columns that are texts (`deid.cell_text`) even where all cells are numbers: diagnosis codes, for which 250.00 is
         not 250.0. True for all columns: then what is read of a row depends on this row and the header alone.
+    exact : bool
+        Lose nothing of any cell, for tables that are written again: a column becomes numbers only where every number is
+        written back as it was read; 2.50 stays text (`numbers_kept_as_text`), whole numbers stay whole beside missing
+        ones.
 
     Returns
     -------
     pandas.DataFrame
-        Numbers as int64 or float64, other columns categorical.
+        Numbers as int64 or float64 (``exact``: Int64 beside missing ones), other columns categorical.
 
     Raises
     ------
@@ -69,7 +79,7 @@ def read_table(
     """
     name = str(place)
     if "://" in name or Path(name).suffix.lower() in _DATABASES:
-        return _from_database(name, table, text)
+        return _from_database(name, table, text, exact)
     path = Path(name)
     try:
         with path.open("rb") as stream:
@@ -77,8 +87,8 @@ def read_table(
     except OSError as error:
         raise InputError(f"cannot be read ({os_reason(error)})", "check the path and its permissions", name) from None
     if head.startswith(b"PAR1") or path.suffix.lower() in _PARQUET:
-        return _from_parquet(path, text)
-    return _from_csv(path, head, separator, text)
+        return _from_parquet(path, text, exact)
+    return _from_csv(path, head, separator, text, exact)
 
 
 def _sniff(head: bytes) -> str:
@@ -101,7 +111,9 @@ def _header_separator(head: bytes) -> str:
     return max(_SEPARATORS, key=header.count)
 
 
-def _from_csv(path: Path, head: bytes, separator: str | None, as_text: Collection[str] | bool) -> pd.DataFrame:
+def _from_csv(
+    path: Path, head: bytes, separator: str | None, as_text: Collection[str] | bool, exact: bool
+) -> pd.DataFrame:
     import pyarrow
     import pyarrow.csv
 
@@ -132,7 +144,7 @@ def _from_csv(path: Path, head: bytes, separator: str | None, as_text: Collectio
         )
 
     try:
-        return _narrow(read(True), as_text)
+        return _narrow(read(True), as_text, exact)
     except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
         message = str(error)
     try:  # again, because only a single thread counts rows
@@ -160,7 +172,7 @@ def _check_names(names: list[str], where: str) -> None:
             raise FormatError(f"two columns are called {name!r}", "rename one of them", where)
 
 
-def _from_parquet(path: Path, as_text: Collection[str] | bool) -> pd.DataFrame:
+def _from_parquet(path: Path, as_text: Collection[str] | bool, exact: bool) -> pd.DataFrame:
     import pyarrow
     import pyarrow.parquet
 
@@ -169,10 +181,10 @@ def _from_parquet(path: Path, as_text: Collection[str] | bool) -> pd.DataFrame:
     except (pyarrow.ArrowException, OSError):
         raise FormatError("the file is damaged, or no Parquet", "write it again", str(path)) from None
     _check_names(list(found.column_names), str(path))
-    return _narrow(found, as_text)
+    return _narrow(found, as_text, exact)
 
 
-def _from_database(place: str, table: str | None, as_text: Collection[str] | bool) -> pd.DataFrame:
+def _from_database(place: str, table: str | None, as_text: Collection[str] | bool, exact: bool) -> pd.DataFrame:
     import pyarrow
     import sqlalchemy as sql
 
@@ -198,7 +210,7 @@ def _from_database(place: str, table: str | None, as_text: Collection[str] | boo
             cells[column.name] = pyarrow.array([cell_text(_scaled(cell, places)) for cell in own], pyarrow.string())
         else:
             cells[column.name] = _array(list(own))
-    return _narrow(pyarrow.table(cells), as_text)
+    return _narrow(pyarrow.table(cells), as_text, exact)
 
 
 def _is_text(name: str, as_text: Collection[str] | bool) -> bool:
@@ -254,7 +266,7 @@ def _array(cells: list[Any]) -> Any:
         return pyarrow.array([None if cell is None else str(cell) for cell in cells])
 
 
-def _narrow(found: Any, as_text: Collection[str] | bool) -> pd.DataFrame:
+def _narrow(found: Any, as_text: Collection[str] | bool, exact: bool) -> pd.DataFrame:
     """Turn an Arrow table into a frame: text becomes categorical, text of plain numbers becomes numbers."""
     import pandas as pd
     import pyarrow
@@ -268,10 +280,13 @@ def _narrow(found: Any, as_text: Collection[str] | bool) -> pd.DataFrame:
         if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind):
             column = column.dictionary_encode()
         elif pyarrow.types.is_decimal(kind):
-            column = column.cast(pyarrow.float64())
-        series = column.to_pandas()
+            column = column.cast(pyarrow.string()).dictionary_encode() if exact else column.cast(pyarrow.float64())
+        if pyarrow.types.is_integer(kind) and column.null_count and exact:
+            series = column.to_pandas(types_mapper=lambda _: pd.Int64Dtype())
+        else:
+            series = column.to_pandas()
         if isinstance(series.dtype, pd.CategoricalDtype):
-            series = _numbers(_without_empty(series))
+            series = _numbers(_without_empty(series), exact)
         columns[name] = series
     return pd.DataFrame(columns)
 
@@ -301,7 +316,7 @@ def _without_empty(series: pd.Series) -> pd.Series:
     return series.cat.remove_categories([""]) if "" in series.cat.categories else series
 
 
-def _numbers(series: pd.Series) -> pd.Series:
+def _numbers(series: pd.Series, exact: bool) -> pd.Series:
     """Return a categorical column as numbers when every value is written as one would write that number."""
     import pandas as pd
 
@@ -309,9 +324,27 @@ def _numbers(series: pd.Series) -> pd.Series:
     if not texts or not all(isinstance(text, str) and _PLAIN_NUMBER.fullmatch(text) for text in texts):
         return series
     codes = series.cat.codes.to_numpy()
-    if not any("." in text for text in texts) and codes.min(initial=0) >= 0:
-        return pd.Series(np.array([int(text) for text in texts], dtype=np.int64)[codes], index=series.index)
+    whole = not any("." in text for text in texts)
+    complete = codes.min(initial=0) >= 0
+    if exact and any((str(int(text)) if whole else repr(float(text))) != text for text in texts):
+        return series
+    if whole and (complete or exact):
+        numbers = pd.Series(np.array([*map(int, texts), 0], dtype=np.int64)[codes], index=series.index)
+        return numbers if complete else numbers.astype("Int64").mask(codes < 0)
     return pd.Series(np.array([*map(float, texts), np.nan])[codes], index=series.index)
+
+
+def numbers_kept_as_text(frame: pd.DataFrame) -> dict[str, str]:
+    """Return the kind ``numeric`` of every column that `read_table` kept as text only to lose nothing: 2.50."""
+    import pandas as pd
+
+    return {
+        name: "numeric"
+        for name in frame.columns
+        if isinstance(frame[name].dtype, pd.CategoricalDtype)
+        and len(frame[name].cat.categories)
+        and all(isinstance(text, str) and is_plain_number(text) for text in frame[name].cat.categories)
+    }
 
 
 def check_new_table(path: Path) -> None:
@@ -333,7 +366,8 @@ def check_new_table(path: Path) -> None:
 def write_table(frame: pd.DataFrame, path: Path, *, separator: str = ",", replace: bool = False) -> None:
     """Write a table as CSV or Parquet, by the file's suffix; atomically, with mode 0600.
 
-    Missing values become empty cells.
+    Missing values become empty cells. Nothing but the rows is written: categories that no row has any more, as those
+    of suppressed rows, would stand in Parquet's dictionary, and notes of a frame (``attrs``) in its metadata.
 
     Raises
     ------
@@ -343,6 +377,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, separator: str = ",", replac
     suffix = path.suffix.lower()
     if suffix not in (".csv", ".tsv", *_PARQUET):
         raise OutputError("tables are written as .csv, .tsv or .parquet", "for example: released.csv")
+    frame = _rows_alone(frame)
     with atomic_files([path], replace=replace) as (stream,):
         if suffix in _PARQUET:
             frame.to_parquet(stream, index=False)
@@ -351,3 +386,18 @@ def write_table(frame: pd.DataFrame, path: Path, *, separator: str = ",", replac
             frame.to_csv(text, index=False, sep="\t" if suffix == ".tsv" else separator, lineterminator="\n")
             text.flush()
             text.detach()
+
+
+def _rows_alone(frame: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    coded = {}
+    for name in frame.columns:
+        if isinstance(frame[name].dtype, pd.CategoricalDtype):
+            column = frame[name].cat.remove_unused_categories()
+            if not column.cat.ordered:  # nor does their order tell which row of the input came first
+                column = column.cat.reorder_categories(sorted(column.cat.categories, key=str))
+            coded[name] = column
+    frame = frame.assign(**coded)
+    frame.attrs = {}
+    return frame

@@ -49,7 +49,7 @@ def test_kinds_are_told_by_the_values_or_stated() -> None:
     times = pd.DataFrame({"at": pd.to_datetime(["2001-02-03 10:00", "2001-02-03 11:00"]).tz_localize("UTC")})
     stamped = Microdata(times, {})
     assert len(stamped.codes("at").values) == 2  # two times of a day tell persons apart
-    assert stamped.numbers("at").tolist() == [11356, 11356]
+    assert stamped.numbers("at").tolist() == [11356 + 10 / 24, 11356 + 11 / 24]
 
 
 def test_codes_are_ordered_and_missing_values_are_minus_one() -> None:

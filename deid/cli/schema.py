@@ -35,9 +35,10 @@ def _schema(
     from deid.disclosure.schema import format_schema
     from deid.io.atomic import write_bytes
     from deid.microdata import Microdata
-    from deid.tables import read_table
+    from deid.tables import numbers_kept_as_text, read_table
 
-    found = propose_schema(Microdata(read_table(place, separator=separator, table=table), {}))
+    frame = read_table(place, separator=separator, table=table, exact=True)
+    found = propose_schema(Microdata(frame, {}, kinds=numbers_kept_as_text(frame)))
     text = format_schema(found)
     if output is None:
         typer.echo(text, nl=False)

@@ -116,10 +116,17 @@ def open_microdata(
     place: str, schema: Schema, separator: str | None, table: str | None, *, published: bool = False
 ) -> Microdata:
     """Read a table, an original or a published one, and give it its roles."""
-    from deid.disclosure.schema import apply_schema
-    from deid.tables import read_table
+    from dataclasses import replace
 
-    return apply_schema(read_table(place, separator=separator, table=table), schema, published=published)
+    from deid.disclosure.schema import Column, apply_schema
+    from deid.tables import numbers_kept_as_text, read_table
+
+    frame = read_table(place, separator=separator, table=table, exact=True)
+    columns = dict(schema.columns)
+    for name, kind in numbers_kept_as_text(frame).items():
+        said = columns.get(name, Column(None))
+        columns[name] = replace(said, kind=said.kind or kind)
+    return apply_schema(frame, replace(schema, columns=columns), published=published)
 
 
 def open_beside(place: str | None, release: Microdata, schema: Schema, separator: str | None) -> Microdata | None:

@@ -5,7 +5,7 @@
 a value                               itself
 a value of the column's hierarchy     the leaves below it
 ``[20-29]``, ``[-5--2]``              numbers, both ends included
-``[2001-01-05/2001-03-01]``           dates, both ends included
+``[2001-01-05/2001-03-01]``           dates or date-times, both ends included; a date is its first moment
 ``{Female,Male}``                     these values; quoted as in CSV where a comma needs it
 ``610**``, ``NW*``                    values that begin so
 empty                                 a missing value, only
@@ -28,30 +28,28 @@ import numpy as np
 
 from deid.hierarchy import Hierarchy
 from deid.microdata import SUPPRESSED, Microdata
+from deid.scalars import EXACT, date_position, exact_number, plain_number
 
 __all__ = ["Domain", "cover_table", "format_dates", "format_interval", "format_set", "is_general", "overlap_table"]
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _INTERVAL = re.compile(rf"\[\s*({_NUMBER})\s*[-–,]\s*({_NUMBER})\s*\]")
-_DATE = r"\d{4}-\d\d-\d\d"
-_DATES = re.compile(rf"\[({_DATE})/({_DATE})\]")
+_DATES = re.compile(r"\[([^/\[\]]+)/([^/\[\]]+)\]")
+
+Number = int | float
 
 
-def _plain(number: float) -> str:
-    return str(int(number)) if float(number).is_integer() and abs(number) < 2**53 else repr(float(number))
+def format_interval(low: float | str, high: float | str) -> str:
+    """Return ``[low-high]``, or the number itself when both are the same, or the same text.
 
-
-def format_interval(low: float, high: float) -> str:
-    """Return ``[low-high]``, or the number itself when both are the same.
-
-    >>> format_interval(20, 29.5)
-    '[20-29.5]'
+    >>> format_interval(20, 29.5), format_interval("9007199254740993", "9007199254740995")
+    ('[20-29.5]', '[9007199254740993-9007199254740995]')
     """
-    return _plain(low) if low == high else f"[{_plain(low)}-{_plain(high)}]"
+    return plain_number(low) if low == high else f"[{plain_number(low)}-{plain_number(high)}]"
 
 
 def format_dates(low: str, high: str) -> str:
-    """Return an interval of ISO dates, or the date itself when both are the same."""
+    """Return an interval of ISO dates or date-times, or the date itself when both are the same."""
     return low if low == high else f"[{low}/{high}]"
 
 
@@ -75,7 +73,7 @@ class _Cell:
 
     text: str
     everything: bool = False
-    bounds: tuple[float, float] | None = None
+    bounds: tuple[Number, Number] | None = None
     members: frozenset[str] | None = None
     prefix: str | None = None
 
@@ -86,9 +84,9 @@ def _read(text: str) -> _Cell:
         return _Cell(text, everything=True)
     if text.startswith("[") and text.endswith("]"):
         if found := _DATES.fullmatch(text):
-            return _Cell(text, bounds=(_day(found[1]), _day(found[2])))
+            return _Cell(text, bounds=(date_position(found[1].strip()), date_position(found[2].strip())))
         if found := _INTERVAL.fullmatch(text):
-            return _Cell(text, bounds=(float(found[1]), float(found[2])))
+            return _Cell(text, bounds=(exact_number(found[1]), exact_number(found[2])))
     if text.startswith("{") and text.endswith("}"):
         rows = list(csv.reader([text[1:-1]]))
         return _Cell(text, members=frozenset(rows[0] if rows else ()))
@@ -107,21 +105,17 @@ def is_general(text: str) -> bool:
     return cell.everything or cell.bounds is not None or cell.members is not None or cell.prefix is not None
 
 
-def _day(text: str) -> float:
-    try:
-        return float(np.datetime64(text, "D").astype(np.int64))
-    except ValueError:
-        return float("nan")
-
-
-def _position(text: str) -> float:
+def _position(text: str) -> Number:
     """Return a number or a date as a place on the line, NaN for other values."""
-    if len(text) == 10 and text[4] == "-" and text[7] == "-":
-        return _day(text)
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
+    place = date_position(text)
+    return exact_number(text) if place != place else place
+
+
+def _line(values: Sequence[str]) -> np.ndarray:
+    """Return values as places on the line: floats, or objects where integers are beyond what floats tell apart."""
+    positions = [_position(value) for value in values]
+    exact = any(isinstance(place, int) and abs(place) >= EXACT for place in positions)
+    return np.array(positions, dtype=object if exact else float)
 
 
 def cover_table(published: Sequence[str], values: Sequence[str], hierarchy: Hierarchy | None = None) -> np.ndarray:
@@ -140,7 +134,7 @@ def cover_table(published: Sequence[str], values: Sequence[str], hierarchy: Hier
         The last row and the last column are a missing cell and a missing value, so that a code of -1 finds them.
     """
     places = {value: place for place, value in enumerate(values)}
-    positions = np.array([_position(value) for value in values])
+    positions = _line(values)
     leaf_ranges: dict[str, list[int]] = {}
     table = np.zeros((len(published) + 1, len(values) + 1), dtype=bool)
     table[-1, -1] = True
@@ -158,7 +152,8 @@ def cover_table(published: Sequence[str], values: Sequence[str], hierarchy: Hier
                         leaf_ranges.setdefault(above, []).append(place)
             table[row, leaf_ranges.get(text, [])] = True
         elif cell.bounds is not None:
-            table[row, :-1] |= (positions >= cell.bounds[0]) & (positions <= cell.bounds[1])
+            low, high = cell.bounds if positions.dtype == object else map(float, cell.bounds)
+            table[row, :-1] |= ((positions >= low) & (positions <= high)).astype(bool)
         elif cell.members is not None:
             table[row, [places[member] for member in cell.members if member in places]] = True
         elif cell.prefix is not None:
@@ -183,7 +178,7 @@ def overlap_table(left: Sequence[str], right: Sequence[str], hierarchy: Hierarch
         elif cell.bounds is not None and "/" in text:
             points.update(dict.fromkeys(text[1:-1].split("/")))
         elif cell.bounds is not None:
-            points.update(dict.fromkeys(map(_plain, cell.bounds)))
+            points.update(dict.fromkeys(map(plain_number, cell.bounds)))
         elif cell.members is not None:
             points.update(dict.fromkeys(cell.members))
         elif not cell.everything:
@@ -223,7 +218,7 @@ class Domain:
         low = high = float("nan")
         whole = False
         if table.kind(column) != "nominal":
-            numbers = np.array([_position(value) for value in values])
+            numbers = np.array([float(_position(value)) for value in values])
             if len(numbers) and not np.isnan(numbers).any():
                 low, high = float(numbers.min()), float(numbers.max())
                 whole = bool((numbers == np.round(numbers)).all())
@@ -242,9 +237,9 @@ class Domain:
         if cell.bounds is not None:
             return cell.bounds
         if self.hierarchy is not None and text in self.hierarchy:
-            places = [_position(leaf) for leaf in self.hierarchy.leaves(text)]
+            places = [float(_position(leaf)) for leaf in self.hierarchy.leaves(text)]
             return (min(places), max(places)) if not np.isnan(places).any() else (float("nan"), float("nan"))
-        place = _position(text)
+        place = float(_position(text))
         return place, place
 
     def _count(self, text: str) -> float:

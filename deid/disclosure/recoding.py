@@ -61,7 +61,7 @@ def _label(column: CodedColumn, codes: Sequence[int], kind: str) -> str | None:
     if kind == "date":
         return format_dates(first, last)
     if column.numbers is not None:
-        return format_interval(float(column.numbers[codes[0]]), float(column.numbers[codes[-1]]))
+        return format_interval(first, last)
     return format_set(str(column.values[code]) for code in codes)
 
 

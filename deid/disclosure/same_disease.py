@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid.disclosure.cells import format_dates, format_interval, format_set
+from deid.disclosure.risk import PopulationRisk, population_risk
 from deid.errors import ConfigError, InputError
 from deid.microdata import SUPPRESSED, Microdata, check_columns
 
@@ -34,19 +35,20 @@ class SameDisease:
         The table with general quasi-identifiers.
     cells : ndarray of intp, shape [n]
         Cell of each record.
-    risks : ndarray of float64, shape [n]
-        r of each record's cell: its records over the members of the population in the cell. Where published values
-        of two cells overlap, the risk of a release is what `deid.disclosure.risk.population_risk` finds.
+    risk : PopulationRisk
+        Risk of what is published, against the population: R is ``risk.instance.average``. Records of two cells that
+        publish the same values are one class in it, and members of the population match what a cell publishes, not
+        the cut that made it.
     """
 
     frame: pd.DataFrame
     cells: NDArray[np.intp]
-    risks: NDArray[np.float64]
+    risk: PopulationRisk
 
     @property
     def average_risk(self) -> float:
-        """R: the mean of r over the records."""
-        return float(self.risks.mean())
+        """R: the mean over the records of what their published row discloses."""
+        return self.risk.instance.average
 
 
 def recode_same_disease(
@@ -83,7 +85,6 @@ def recode_same_disease(
             raise InputError("a missing quasi-identifier", "fill it in, or remove the row", f"column {name!r}")
     own, others = _ranks(data, population, names)
     cells = np.zeros(len(data), dtype=np.intp)
-    risks = np.zeros(len(data))
     done = 0
     stack = [(np.arange(len(data)), np.arange(len(population)))]
     while stack:
@@ -97,7 +98,6 @@ def recode_same_disease(
         cut = _best_cut(own[rows], others[members], least)
         if cut is None:
             cells[rows] = done
-            risks[rows] = len(rows) / len(members)
             done += 1
             continue
         column, value = cut
@@ -110,7 +110,14 @@ def recode_same_disease(
         kind = "prefix" if name in prefixes else data.kind(name)
         labels = [_common(sorted(set(texts[cells == cell])), kind) for cell in range(done)]
         columns[name] = np.array(labels, dtype=object)[cells]
-    return SameDisease(data.frame.assign(**columns), cells, risks)
+    frame = data.frame.assign(**columns)
+    published = Microdata(
+        frame[list(names)].assign(**({data.person: data.frame[data.person]} if data.person is not None else {})),
+        dict.fromkeys(names, "quasi-identifier"),
+        person=data.person,
+        kinds=dict.fromkeys(names, "nominal"),
+    )
+    return SameDisease(frame, cells, population_risk(published, population))
 
 
 def _ranks(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import microdata
 
+from deid.disclosure.assessment import Requirements
 from deid.disclosure.cells import Domain, cover_table, format_dates, format_interval, format_set, overlap_table
+from deid.disclosure.release import anonymize
 from deid.hierarchy import hierarchy_from_rows
+from deid.microdata import Microdata
 
 ZIPS = hierarchy_from_rows([("61801", "618**", "*"), ("61802", "618**", "*"), ("60606", "606**", "*")], "zip")
 
@@ -92,3 +96,21 @@ def test_width_of_cells() -> None:
     assert sexes.penalty(["{F,M}", "M"]) == pytest.approx([2 / 3, 0, 0])
     assert ages.interval("[20-30]") == (20, 30)
     assert ages.interval("*") == (20, 60)
+
+
+def test_date_times_and_large_integers_are_covered_exactly() -> None:
+    stamps = ["2020-01-01T01:00:00", "2020-01-02 10:01:00", "2020-01-02", "2020-01-03T00:00:00+02:00"]
+    covered = cover_table(["[2020-01-01T01:00:00/2020-01-02]", "[2020-01-02/2020-01-02T22:00]"], stamps)
+    assert covered[:-1, :-1].tolist() == [[True, False, True, False], [False, True, True, True]]
+    near = [str(2**53 + i) for i in range(4)]
+    assert cover_table([f"[{2**53 + 1}-{2**53 + 2}]"], near)[0, :-1].tolist() == [False, True, True, False]
+
+
+def test_text_declared_numeric_is_ranked_as_numbers() -> None:
+    for values in (["9", "10", "100", "20", "30"], ["01", "10", "9", "9", "10"], ["+5", "1e1", "007", "5", "7.0"]):
+        data = Microdata(pd.DataFrame({"x": values}), {"x": "quasi-identifier"}, kinds={"x": "numeric"})
+        numbers = [float(value) for value in data.codes("x").values]
+        assert numbers == sorted(numbers)
+        for method in ("local", "mondrian", "bottom-up"):
+            release = anonymize(data, Requirements(k=2), method)
+            assert cover_table(release.aligned()["x"].tolist(), values).any(axis=1).all()

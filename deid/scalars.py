@@ -1,0 +1,78 @@
+"""Cells as numbers and as dates: how the text of a cell is read, and how a number is written, without loss."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from decimal import Context, Decimal, InvalidOperation
+
+__all__ = ["EXACT", "date_position", "exact_number", "is_plain_number", "plain_number"]
+
+EXACT = 2**53
+"""From here on floats skip integers."""
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:([T ])\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
+_PLAIN = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?", re.ASCII)
+_EPOCH = datetime(1970, 1, 1)
+_WIDE = Context(prec=400)
+_DAY = 86_400_000_000  # microseconds
+
+
+def date_position(text: str) -> float:
+    """Return an ISO date, or a date-time, as days since 1970-01-01; NaN for other texts.
+
+    A date-time is ``2020-01-31T09:15``, with a blank for the ``T`` as well, seconds and a zone where they are written;
+    one with a zone counts by UTC.
+
+    >>> date_position("1970-01-02"), date_position("1970-01-02 12:00:00"), date_position("2020-02-30")
+    (1.0, 1.5, nan)
+    """
+    found = _DATE.fullmatch(text)
+    if found is None:
+        return float("nan")
+    try:
+        if found[1] is None:
+            return float(date.fromisoformat(text).toordinal() - 719163)
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return float("nan")
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC).replace(tzinfo=None)
+    past = moment - _EPOCH
+    return past.days + (past.seconds * 1_000_000 + past.microseconds) / _DAY
+
+
+def exact_number(text: str) -> int | float:
+    """Return the number that a text writes, an integer exactly; NaN for other texts, and for infinity.
+
+    >>> exact_number("007"), exact_number("2.50"), exact_number("9007199254740993")
+    (7, 2.5, 9007199254740993)
+    """
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return float("nan")
+    if not number.is_finite() or number.adjusted() > 308:
+        return float("nan")
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+def plain_number(value: float | str) -> str:
+    """Return a number as one writes it: no exponent where it can be read without, no zeros that say nothing.
+
+    >>> plain_number("007"), plain_number(20.0), plain_number("1e3"), plain_number(9007199254740993)
+    ('7', '20', '1000', '9007199254740993')
+    """
+    number = Decimal(str(value)).normalize(_WIDE)
+    if not number:
+        return "0"
+    return format(number, "f") if -30 < number.adjusted() < 30 else str(number)
+
+
+def is_plain_number(text: str) -> bool:
+    """Tell whether a text is written as one would write a number: 0.5 and -3, not 007, +5 or 1e3.
+
+    >>> is_plain_number("250.00"), is_plain_number("02139")
+    (True, False)
+    """
+    return _PLAIN.fullmatch(text) is not None

@@ -1,0 +1,147 @@
+"""Laws of every release, whatever the method, the table and the format: read again from the written file."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from deid.cli.main import app
+from deid.disclosure.cells import cover_table
+from deid.disclosure.methods import METHODS
+from deid.errors import DeidError
+from deid.hierarchy import read_hierarchy
+from deid.tables import read_table
+
+QUASI = ["age", "admitted", "zip", "number"]
+ZIP = "02139;021**;*\n02140;021**;*\n10027;100**;*\n10031;100**;*\n"
+AGE = "".join(
+    f"{age};{age // 5 * 5}-{age // 5 * 5 + 4};{age // 10 * 10}-{age // 10 * 10 + 9};*\n" for age in range(20, 60)
+)
+
+
+def random_frame(seed: int, rows: int) -> pd.DataFrame:
+    """Every kind of column that a hospital has: stamps, numbers beyond 2**53, codes, decimals, gaps."""
+    rng = np.random.default_rng(seed)
+    gaps = rng.random(rows) < 0.15
+    return pd.DataFrame(
+        {
+            "mrn": [f"M{n}" for n in rng.permutation(rows)],
+            "age": rng.integers(20, 60, rows),
+            "admitted": pd.Timestamp("2020-02-28") + pd.to_timedelta(rng.integers(0, 6000, rows), "min"),
+            "zip": rng.choice(["02139", "02140", "10027", "10031"], rows),
+            "number": 2**53 + rng.integers(0, 40, rows),
+            "disease": rng.choice(["flu", "cold", "V58.11", "250.00"], rows),
+            "cost": [f"{cents / 100:.2f}" for cents in rng.integers(100, 300, rows)],
+            "visits": pd.array(np.where(gaps, 0, rng.integers(0, 9, rows)), "Int64").__class__(
+                rng.integers(0, 9, rows), gaps
+            ),
+            "comment": [f"note {n} of Zebedee" for n in range(rows)],
+        }
+    )
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if isinstance(result.exception, DeidError):
+        return 2, str(result.exception)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.stdout + result.stderr
+
+
+def texts(frame: pd.DataFrame, name: str) -> list[str]:
+    return ["" if pd.isna(value) else str(value) for value in frame[name]]
+
+
+@pytest.mark.parametrize(
+    ("form", "hierarchies"), [("csv", True), ("parquet", True), ("csv", False), ("parquet", False)]
+)
+@pytest.mark.parametrize("method", ["auto", *sorted(METHODS)])
+def test_every_release_is_true_named_and_read_by_the_verifiers(
+    tmp_path: Path, method: str, form: str, hierarchies: bool
+) -> None:
+    folder = tmp_path
+    seed = zlib.crc32(f"{method} {form} {hierarchies}".encode())
+    rows, k = 12 + seed % 29, 2 + seed % 3
+    frame = random_frame(seed, rows)
+    source, out = folder / f"in.{form}", folder / f"out.{form}"
+    if form == "csv":
+        frame.to_csv(source, index=False)
+    else:
+        frame.to_parquet(source, index=False)
+    (folder / "zip.csv").write_text(ZIP)
+    (folder / "age.csv").write_text(AGE)
+    trees = [f"--hierarchy={name}={folder / name}.csv" for name in ("age", "zip") if hierarchies]
+    page = ["--qi", ",".join(QUASI), "--sensitive", "disease", *trees]
+    suppression = 1.0 if method in ("records", "optimal", "greedy") else 0.0
+    code, told = run(
+        *("anonymize", source, *page, "--drop", "mrn,comment", "--publish", "cost,visits", "--method", method),
+        *("--k", k, "--suppression", suppression, "-o", out),
+    )
+    if code:
+        assert "every row would be suppressed" in told
+        return
+    # no column leaves that nobody named, and the manifest speaks of every one
+    released = read_table(out, exact=True)
+    assert list(released.columns) == [*QUASI, "disease", "cost", "visits"]
+    manifest = json.loads(out.with_name(out.name + ".manifest.json").read_text())
+    assert list(manifest["columns"]) == list(frame.columns)
+    assert "Zebedee" not in out.read_bytes().decode("latin-1")
+    # what is published unaltered is unaltered, and every cell is true of a row of the original
+    original = read_table(source, exact=True)
+    kept = ["disease", "cost", "visits"]
+    written = Counter(zip(*(texts(released, name) for name in kept), strict=True))
+    read = Counter(zip(*(texts(original, name) for name in kept), strict=True))
+    assert written <= read if manifest["suppressed"] else written == read
+    assert sum(written.values()) == manifest["published"]
+    possible = np.ones((len(released), len(original)), dtype=bool)
+    for name in kept:
+        possible &= np.array(texts(released, name))[:, None] == np.array(texts(original, name))[None, :]
+    for name in QUASI:
+        cells, values = texts(released, name), texts(original, name)
+        if name == "admitted":
+            values = [value.replace(" ", "T") if form == "parquet" else value for value in values]
+        tree = read_hierarchy(folder / f"{name}.csv") if hierarchies and name in ("age", "zip") else None
+        distinct = list(dict.fromkeys(values))
+        possible &= cover_table(cells, distinct, tree)[:-1, [distinct.index(value) for value in values]]
+    assert possible.any(axis=1).all()
+    # the verifiers that the page names accept it, by the options of the page
+    levels = [] if method == "kk" else ["--k", k]
+    assert run("privacy", out, *page, *levels)[0] == 0
+    assert run("risk", out, *page)[0] == 0
+    assert run("risk", out, *page, "--population", source)[0] == 0
+    assert run("privacy", out, *page, "--population", source, "--k-map", 2)[0] == 0
+
+
+def test_a_schema_of_the_original_reads_its_release(tmp_path: Path) -> None:
+    source, out, schema = tmp_path / "in.csv", tmp_path / "out.csv", tmp_path / "s.toml"
+    random_frame(3, 60).to_csv(source, index=False)
+    assert run("schema", source, "-o", schema)[0] == 0
+    code, told = run("anonymize", source, "--schema", schema, "--k", 3, "-o", out)
+    assert code == 0, told
+    assert "mrn" not in read_table(out).columns
+    for verifier in ("privacy", "risk"):
+        code, told = run(verifier, out, "--schema", schema, *(("--k", 3) if verifier == "privacy" else ()))
+        assert code == 0, told
+
+
+def test_no_value_of_a_suppressed_row_stays_in_the_file(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"age": [30, 30, 30, 77], "town": pd.Categorical(["Ayr", "Ayr", "Ayr", "Zennor"])})
+    frame["disease"] = pd.Categorical(["flu", "cold", "flu", "Zoster"])
+    source, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    frame.to_parquet(source, index=False)
+    code, told = run(
+        *("anonymize", source, "--qi", "age,town", "--sensitive", "disease", "--k", 3, "--method", "records"),
+        *("--suppression", 0.5, "-o", out),
+    )
+    assert code == 0, told
+    content = out.read_bytes()
+    assert b"flu" in content
+    assert b"Zennor" not in content
+    assert b"Zoster" not in content
