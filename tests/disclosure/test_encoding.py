@@ -61,6 +61,34 @@ def test_numbers_are_ranked_by_value_and_missing_ones_come_last() -> None:
     assert column.loss(low, high) == pytest.approx([12.5 / 13, 1.0, 0.0])
 
 
+@given(
+    st.lists(st.sampled_from([*"abcde", None]), min_size=1, max_size=12),
+    st.lists(st.sampled_from([0, 1, 2.5, 7, None]), min_size=1, max_size=12),
+)
+def test_the_loss_of_a_range_is_that_of_its_definition(words: list[str | None], numbers: list[float | None]) -> None:
+    """Values over all values, width over range; a range that takes in the missing value tells nothing."""
+    for values in (words, numbers):
+        if all(value is None for value in values):
+            continue
+        frame = pd.DataFrame({"x": pd.Series(values, dtype=float if values is numbers else object)})
+        (column,) = encode(Microdata(frame, {"x": "quasi-identifier"})).columns
+        known = sorted({value for value in values if value is not None})  # type: ignore[type-var]
+        size = len(known) + (None in values)
+        assert column.size == size
+        for low in range(size):
+            for high in range(low, size):
+                found = column.loss(np.array([low], np.int32), np.array([high], np.int32))[0]
+                if low == high:
+                    expected = 0.0
+                elif high == len(known):
+                    expected = 1.0
+                elif values is numbers:
+                    expected = (known[high] - known[low]) / (known[-1] - known[0])  # type: ignore[operator]
+                else:
+                    expected = (high - low + 1) / size
+                assert found == pytest.approx(expected), (values, low, high)
+
+
 def test_collapsed_rows_keep_their_number_and_values() -> None:
     coded = encode(random_table(500, 3))
     small, ids = coded.collapse()

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from small_tables import microdata
 from typer.testing import CliRunner
 
 from deid.cli.main import app
-from deid.disclosure.expert_report import check_report, sign_report
+from deid.disclosure.expert_report import assumptions, check_report, sign_report
 from deid.errors import DeidError, FormatError
 from deid.keys import Key
 
@@ -115,3 +116,22 @@ def test_a_joint_release_under_the_expert_policy_brings_its_own(folder: Path) ->
     assert content["measures"]["l"] == {"drug (t)": 2}
     status, _ = run("risk", folder / "out" / "t.csv", "--check-report", report, "--key-file", folder / "key")
     assert status == 0
+
+
+def test_the_report_says_what_its_measures_take_for_granted() -> None:
+    """A board must read who the attacker is taken to be, and what was not counted; no sentence too many."""
+    table = microdata([(30, "a", "HIV", "x"), (30, "a", "Flu", "x")], "age sex disease! ward.")
+    alone, beside = (" ".join(assumptions(table, population)) for population in (False, True))
+    assert "taken to know who is in the table" in alone
+    assert "taken to know who is in the table" not in beside
+    assert "The population table holds every person" in beside
+    assert "The population table holds every person" not in alone
+    for said in (alone, beside):
+        assert "age, sex" in said
+        assert "ward" in said
+        assert "Every row is another person." in said
+        assert "not counted" not in said
+    assert "Rows of suppressed cells alone are not counted." in assumptions(table, True, "ignore")
+    persons = " ".join(assumptions(microdata([(30, "p1")], "age who.", person="who"), False))
+    assert "Rows of one person have one value of who" in persons
+    assert "tell nothing about who a person is" not in persons

@@ -281,6 +281,29 @@ def test_levels_are_those_of_the_definitions(rows: list[tuple[str | None, int, s
     assert t_closeness(table, "s", 1, "ordered").ok
 
 
+def test_levels_of_a_table_with_many_values_are_those_of_the_definitions() -> None:
+    """Far more possible cells than rows: classes are counted another way than in a small table."""
+    random = np.random.default_rng(4)
+    cells = [(int(a), int(a) % 7, f"s{b}") for a, b in zip(*random.integers(0, 850, (2, 3000)), strict=True)]
+    table = microdata(cells, "p q s!")
+    groups: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for p, q, s in cells:
+        groups[p, q].append(s)
+    verdict = k_anonymity(table, 2)
+    assert verdict.level == min(map(len, groups.values())) == 1
+    assert distinct_l_diversity(table, "s", 2).level == min(len(set(g)) for g in groups.values())
+    counts = value_counts(table, "s")
+    assert sorted(counts.counts.tolist()) == sorted(n for g in groups.values() for n in Counter(g).values())
+
+
+@pytest.mark.parametrize("column", [["low", "high"], ["3", "much"], ["1e", "2"]])
+def test_models_of_numbers_refuse_what_is_no_number(column: list[str]) -> None:
+    table = microdata([("a", value) for value in column], "q s!")
+    for check in (epsilon_m_anonymity, range_diversity):
+        with pytest.raises((ConfigError, InputError), match=r"not (a number|numeric)"):
+            check(table, "s", 0.5, 0.5 if check is range_diversity else 2)
+
+
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9)), min_size=1, max_size=20), st.integers(0, 4))
 def test_numeric_models_are_those_of_the_definitions(rows: list[tuple[str, int]], epsilon: int) -> None:
     table = microdata(rows, "q s!")
