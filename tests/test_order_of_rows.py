@@ -38,14 +38,16 @@ def orders(rows: Sequence[str]) -> list[Rows]:
 
 
 def written(folder: Path) -> dict[str, object]:
-    """What a command wrote: tables as bytes; of manifests what is neither time nor a checksum of the input."""
+    """What a command wrote: tables as bytes; what is told beside them but times, ids and checksums of the input."""
     found: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
-        if path.name.endswith("manifest.json"):
+        if path.name.endswith(".json"):
             values = json.loads(path.read_text())
             found[name] = {
-                k: v for k, v in values.items() if k not in ("cpu_seconds", "command", "input_sha256", "inputs")
+                k: v
+                for k, v in values.items()
+                if k not in ("cpu_seconds", "command", "input_sha256", "inputs", "request", "release")
             }
         elif path.is_file():
             found[name] = path.read_bytes()
@@ -279,6 +281,108 @@ def test_genotypes(tmp_path: Path) -> None:
                     "s1,s4",
                 )
             )
+            and None
+        ),
+    )
+
+
+PLAN = """model = "none"
+k = 3
+
+[tables.patients]
+path = "patients.csv"
+patient = "mrn"
+[tables.patients.columns]
+name = { role = "identifier", category = "PATIENT" }
+sex = "quasi-identifier"
+age = "quasi-identifier"
+
+[tables.visits]
+path = "in.csv"
+patient = "mrn"
+[tables.visits.columns]
+date = { role = "other", category = "DATE" }
+diagnosis = "sensitive"
+"""
+
+
+def test_joint_releases(tmp_path: Path) -> None:
+    random_of = random.Random(6)
+    people = [f"{440 + i},Zelda Quarry{chr(97 + i)}mane,{'FM'[i % 2]},{random_of.randint(30, 60)}\n" for i in range(14)]
+    visits = [
+        f"{440 + random_of.randrange(14)},2019-0{random_of.randint(1, 9)}-1{random_of.randint(0, 9)},"
+        f"{random_of.choice(('flu', 'gout'))}\n"
+        for _ in range(40)
+    ]
+    key = tmp_path / "key"
+    key.write_text("ab" * 32)
+    key.chmod(0o600)
+
+    def release(table: Path, out: Path) -> None:
+        (table.parent / "plan.toml").write_text(PLAN)
+        rows = list(people)
+        random.Random(table.read_text()).shuffle(rows)
+        (table.parent / "patients.csv").write_text("mrn,name,sex,age\n" + "".join(rows))
+        call("release", table.parent / "plan.toml", out / "released", "--key-file", key)
+
+    same_for_every_order(tmp_path, "mrn,date,diagnosis\n", visits, release)
+
+
+@pytest.mark.parametrize("method", ["cells", "privtree", "privelet"])
+def test_cubes_with_test_noise(tmp_path: Path, method: str) -> None:
+    rows = [f"{n % 30},{row}" for n, row in enumerate(patients(120))]
+    same_for_every_order(
+        tmp_path,
+        "who,age,sex,zip,dx\n",
+        rows,
+        lambda table, out: (
+            call(
+                *(
+                    "cube",
+                    table,
+                    "--dims",
+                    "age,sex",
+                    "--domain",
+                    "age=0..99/10",
+                    "--domain",
+                    "sex=F,M",
+                    "--epsilon",
+                    1,
+                ),
+                *("--method", method, "--not-private-seed", 1, "-o", out / "o.csv"),
+            )
+            and None
+        ),
+    )
+
+
+@pytest.mark.parametrize("method", ["tree", "markov", "tree-paper"])
+def test_sequences_with_test_noise(tmp_path: Path, method: str) -> None:
+    random_of = random.Random(8)
+    rows = [",".join(str(random_of.randint(0, 2)) for _ in range(4)) + "\n" for _ in range(60)]
+    same_for_every_order(
+        tmp_path,
+        "q1,q2,q3,q4\n",
+        rows,
+        lambda table, out: (
+            call(
+                *("sequences", table, "--periods", "q1,q2,q3,q4", "--domain", "level=0..2", "--epsilon", 1),
+                *("--method", method, "--not-private-seed", 1, "-o", out / "o.csv"),
+            )
+            and None
+        ),
+    )
+
+
+def test_answers_with_test_noise(tmp_path: Path) -> None:
+    query = "SELECT MEAN(age) GROUP BY sex"
+    domains = ("--domain", "age=0..99", "--domain", "sex=F,M")
+    same_for_every_order(
+        tmp_path,
+        PATIENTS,
+        patients(),
+        lambda table, out: (
+            (out / "o.csv").write_text(call("query", table, query, *domains, "--epsilon", 1, "--not-private-seed", 1))
             and None
         ),
     )

@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from deid.cli.main import app
 from deid.hierarchy_builders import build_hierarchy
 from deid.tables import read_table
 from deid.trajectories.records import trajectories_of_table
@@ -82,3 +84,19 @@ def test_trajectories(
         if who != "new"
     }
     assert found == {"1": [("250.00", "45"), ("401.10", "46")], "2": [("250.0", "45")], "07": [("038", "80")]}
+
+
+@pytest.mark.parametrize("more", ["", "50,F,V58.11,x\n50,M,V58.11,x\n"])
+def test_cells_that_are_published_as_they_are(tmp_path: Path, more: str) -> None:
+    (tmp_path / "t.csv").write_text(
+        f"age,sex,dx,dose\n30,F,250.00,1.50\n31,F,250.00,01\n30,M,401.10,2.0\n31,M,038,2\n{more}"
+    )
+    (tmp_path / "s.toml").write_text('[columns.dx]\nrole = "sensitive"\nkind = "nominal"\n')
+    asked = ("--schema", "s.toml", "--qi", "age,sex", "--publish", "dose", "--k", "2", "-o", "o.csv")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        result = CliRunner().invoke(app, ["anonymize", "t.csv", *asked], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv(tmp_path / "o.csv", dtype=str)
+    assert {"250.00", "401.10", "038"} <= set(found["dx"])
+    assert {"1.50", "01", "2.0", "2"} <= set(found["dose"])

@@ -209,7 +209,7 @@ def _replaced(
     jobs: int,
     report: JointReport,
 ) -> pd.DataFrame:
-    """Return a table as it is published, sorted by pseudonym: the order of rows tells nothing."""
+    """Return a table as it is published, sorted by pseudonym, then by its cells: the order of rows tells nothing."""
     import pandas as pd
 
     key = pipeline.key
@@ -231,7 +231,8 @@ def _replaced(
         else:
             out[column] = table.frame[column].to_numpy()
     frame = pd.DataFrame(out)
-    return frame.sort_values(table.plan.patient, kind="stable", ignore_index=True)
+    keys = [table.plan.patient, *(name for name in frame.columns if name != table.plan.patient)]
+    return frame.sort_values(keys, kind="stable", ignore_index=True, key=lambda column: column.astype(str))
 
 
 def _document(pipeline: Pipeline, table: str, column: str, row: int, patient: str, text: str) -> Document:
