@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deid.errors import ConfigError, InputError
+from deid.errors import ConfigError, DeidError, InputError
 from deid.hierarchy import Hierarchy, read_hierarchy
 from deid.hierarchy_builders import build_hierarchy
 from deid.microdata import KINDS, NA_CODE, ROLES, SUPPRESSED, Microdata, check_columns, nearest
@@ -216,7 +216,11 @@ def apply_schema(frame: pd.DataFrame, schema: Schema, *, published: bool = False
         if isinstance(column.hierarchy, Hierarchy):
             trees[name] = column.hierarchy
         elif isinstance(column.hierarchy, Path):
-            trees[name] = read_hierarchy(column.hierarchy, name)
+            try:
+                trees[name] = read_hierarchy(column.hierarchy, name)
+            except DeidError as error:
+                what = f"the hierarchy of column {name!r}: {error.what}"  # the file's name may be PHI, the column's not
+                raise type(error)(what, error.hint, position=error.position) from None
         elif column.hierarchy is not None and not (published and column.role == "quasi-identifier"):
             trees[name] = _build(plain, name, column.hierarchy)
     return Microdata(frame, roles, trees, schema.person, kinds, schema.each_row_a_person, schema.persons_as_given)

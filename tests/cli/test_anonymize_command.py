@@ -182,6 +182,17 @@ def test_a_value_outside_its_hierarchy_is_told_by_row_not_by_value(table: Path, 
     assert "10031" not in message
 
 
+def test_a_bad_hierarchy_is_told_by_its_column(table: Path, tmp_path: Path) -> None:
+    good, bad = tmp_path / "sex.csv", tmp_path / "zip.csv"
+    good.write_text("F;*\nM;*\n")
+    bad.write_text("02139;021;*\n02139;022;*\n")
+    trees = ["--hierarchy", f"sex={good}", "--hierarchy", f"zip={bad}"]
+    code, _, message = run("anonymize", table, *OPTIONS, *trees, "-o", tmp_path / "o.csv")
+    assert code == 2
+    assert "the hierarchy of column 'zip'" in message
+    assert "line 2" in message
+
+
 def test_an_existing_file_is_not_replaced(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "released.csv"
     out.write_text("mine")
