@@ -44,11 +44,10 @@ def written(folder: Path) -> dict[str, object]:
         name = str(path.relative_to(folder))
         if path.name.endswith(".json"):
             values = json.loads(path.read_text())
-            found[name] = {
-                k: v
-                for k, v in values.items()
-                if k not in ("cpu_seconds", "command", "input_sha256", "inputs", "request", "release")
-            }
+            values = values.get("run", values)  # of manifests what equal runs have in common
+            values |= {"results": {k: v for k, v in values.get("results", {}).items() if k != "request"}}
+            left = ("inputs", "outputs", "tree", "request", "release")  # the files themselves are compared
+            found[name] = {k: v for k, v in values.items() if k not in left}
         elif path.is_file():
             found[name] = path.read_bytes()
     return found

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deid.cli.common import Summary, SummaryJson
+from deid.cli.run_manifest import begin, finish, tables_of
 from deid.cli.table_options import (
     Hierarchies,
     Person,
@@ -52,6 +53,7 @@ Seed = Annotated[int, typer.Option(metavar="N", help="Seed of local recoding.")]
 
 
 def _anonymize(
+    context: typer.Context,
     place: Table,
     out: Annotated[Path, typer.Option("-o", "--output", metavar="OUT", help="Released table, CSV or Parquet.")],
     quasi_identifiers: QuasiIdentifiers = None,
@@ -117,26 +119,22 @@ def _anonymize(
 
     Example: deid anonymize patients.csv --qi age,sex,zip --sensitive disease --drop mrn --k 5 --l 2 -o released.csv
     """
-    import json
-
-    from deid import __version__
     from deid.disclosure.assessment import Requirements
-    from deid.disclosure.guards import drop_unnamed
+    from deid.disclosure.guards import drop_unnamed, fates_of
     from deid.disclosure.methods import Options
     from deid.disclosure.release import anonymize
-    from deid.disclosure.release_report import manifest, write_report
+    from deid.disclosure.release_report import write_report
     from deid.disclosure.scheme import apply_scheme, read_scheme, scheme_of
     from deid.errors import OutputError
     from deid.io.atomic import write_bytes
     from deid.tables import check_new_table, write_table
 
-    beside = out.with_name(out.name + ".manifest.json")
     for path in (out, aligned):
         if path is not None:
             check_new_table(path)
-    for path in (beside, save_scheme):
-        if path is not None and path.exists():
-            raise OutputError("the file to write exists already", "name a new file", str(path))
+    if save_scheme is not None and save_scheme.exists():
+        raise OutputError("the file to write exists already", "name a new file", str(save_scheme))
+    run = begin(context, out)
     said = gather_schema(
         schema, quasi_identifiers, sensitive, person, hierarchy,
         drop=drop, publish=publish, each_row_a_person=each_row_a_person, persons_as_given=persons_as_given,
@@ -154,8 +152,6 @@ def _anonymize(
         release = anonymize(data, asked, method, Options(suppression, rounds, seed), target=target)
     write_table(release.table(), out)
     command = shlex.join(["deid", *sys.argv[1:]])
-    content = manifest(release, command=command, inputs=[Path(place)], output=out.read_bytes(), version=__version__)
-    write_bytes(beside, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
     if aligned is not None:
         write_table(release.aligned(), aligned)
     if save_scheme is not None:
@@ -166,8 +162,12 @@ def _anonymize(
     summary = Summary("anonymize")
     summary.notes = _notes(release)
     if aligned is not None:
-        summary.notes.append(f"{aligned} ties the release to the rows of the table: it must not leave the house")
+        summary.places.append(f"{aligned} ties the release to the rows of the table: it must not leave the house")
     summary.extra = release.as_dict()
+    beside = {"aligned": aligned, "scheme": save_scheme}
+    fates = {name: f"{what.fate} ({what.role})" for name, what in fates_of(release.original).items()}
+    told = {name: value for name, value in summary.extra.items() if name != "columns"}
+    finish(run, summary, out, inputs=tables_of(place), beside=beside, columns=fates, results=told)
     summary.finish(summary_json)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deid.cli.common import Summary, SummaryJson
+from deid.cli.run_manifest import begin, finish, tables_of
 from deid.cli.table_options import QuasiIdentifiers, Separator, SqlTable, Table, names_of, print_rows
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def _cells(frame: pd.DataFrame, data: CodedRecords, columns: Sequence[str]) -> l
 
 @_codes.command("anonymize")
 def _anonymize(
+    context: typer.Context,
     place: Table,
     column: Column,
     out: Annotated[Path, typer.Option("-o", "--output", metavar="OUT", help="Released table, CSV or Parquet.")],
@@ -148,8 +150,6 @@ def _anonymize(
 
     Example: deid codes anonymize patients.csv --codes diagnosis --method km --k 5 --m 2 --hierarchy icd-9-cm -o out.csv
     """
-    from deid import __version__
-    from deid.reporting import manifest_path, write_manifest
     from deid.tables import check_new_table, write_table
     from deid.transactions.policies import read_policy
     from deid.transactions.reading import codes_hierarchy
@@ -157,7 +157,7 @@ def _anonymize(
     from deid.transactions.report import write_codes_report
 
     check_new_table(out)
-    manifest_path(out)
+    run = begin(context, out)
     columns = names_of(quasi_identifiers)
     frame, data = _read(place, column, separator, table, code_separator, person, visit)
     tree = codes_hierarchy(data, hierarchy, own_leaf=own_leaf)
@@ -172,8 +172,6 @@ def _anonymize(
     )
     write_table(release.table(column), out)
     command = shlex.join(["deid", *sys.argv[1:]])
-    inputs = [Path(place), *(f for f in (privacy, utility, phenotypes, rules) if f is not None)]
-    write_manifest(out, "deid release of codes 1", release.as_dict(), inputs=inputs, version=__version__)
     if report is not None:
         write_codes_report(report, release, command)
     _print(release)
@@ -183,6 +181,8 @@ def _anonymize(
     if person is None:
         summary.notes.append("every row was taken for a person; when rows are visits, name the person with --person")
     summary.extra = release.as_dict()
+    fates = {column: "anonymized", **dict.fromkeys(columns, "published"), **dict.fromkeys(left, "left out")}
+    finish(run, summary, out, inputs=tables_of(place), columns=fates, results=summary.extra)
     summary.finish(summary_json)
 
 

@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 from deid.cli.common import Summary, SummaryJson, progress
+from deid.cli.run_manifest import begin, finish, inputs_of
 from deid.cli.source_options import Encoding, MaxDocument, read_options
 
 __all__ = ["register"]
 
 
 def _convert(
+    context: typer.Context,
     source: Annotated[Path, typer.Argument(metavar="IN", help="File or folder of any readable format.")],
     target: Annotated[
         Path,
@@ -59,6 +61,7 @@ def _convert(
     """
     from deid.io.conversion import convert
 
+    run = begin(context, target)
     summary = Summary("convert")
     options = read_options(encoding, any_label, text_field, id_field, spans_field, output_encoding, max_document)
     done = convert(
@@ -77,6 +80,8 @@ def _convert(
     summary.categories = done.categories
     summary.notes = done.remarks
     summary.extra = {"from": done.source, "format": done.target, "dropped": dict(sorted(done.dropped.items()))}
+    assert done.read is not None
+    finish(run, summary, target, inputs=inputs_of(done.read), private=True, root=done.read.root, results=summary.extra)
     summary.finish(summary_json)
 
 

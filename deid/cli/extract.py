@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deid.cli.common import Summary, SummaryJson, progress
+from deid.cli.run_manifest import begin, finish, inputs_of
 from deid.cli.source_options import (
     Allow,
     AnyLabel,
@@ -53,6 +54,7 @@ _PUBLISHED = ("DATE", "AGE", "LOCATION", "PROFESSION", "NAME", "ID", "CONTACT")
 
 
 def _extract(
+    context: typer.Context,
     source: In,
     target: Annotated[Path, typer.Argument(metavar="VIEW", help="New table: .csv, .tsv or .parquet.")],
     by: Annotated[str, typer.Option(metavar="person|note", help="What a row is.")] = "person",
@@ -109,6 +111,7 @@ def _extract(
 
     for path in (target, provenance_path(target)):
         check_new_table(path)
+    run = begin(context, target)
     found = scan(source, format, read_options(encoding, any_label, text_field, id_field, spans_field))
     if gold:
         require_annotations(found, "extract", "detect")
@@ -143,7 +146,7 @@ def _extract(
     view.write(target)
     summary = Summary("extract", documents=result.documents, failures=result.failures, notes=found.remarks())
     persons = int(view.frame["person"].nunique())
-    summary.notes.append(f"{len(view.frame)} rows, {persons} persons, {result.rounds} rounds; {target} holds PHI")
+    summary.places.append(f"{len(view.frame)} rows, {persons} persons, {result.rounds} rounds; {target} holds PHI")
     summary.notes += [
         f"{column}: {count} rows with values that disagree" for column, count in sorted(view.conflicts.items())
     ]
@@ -163,10 +166,21 @@ def _extract(
         "look_alikes": None if alike is None else alike.as_dict(),
     }
     write_failed(summary, failed)
+    finish(
+        run,
+        summary,
+        target,
+        inputs=inputs_of(found),
+        beside={"provenance": provenance_path(target)},
+        private=True,
+        root=found.root,
+        results=summary.extra,
+    )
     summary.finish(summary_json)
 
 
 def _write_back(
+    context: typer.Context,
     view: Annotated[Path, typer.Argument(metavar="VIEW", help="Table of deid extract, with its provenance beside it.")],
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="What deid anonymize --aligned wrote.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="New folder for the policy and its values.")],
@@ -185,9 +199,11 @@ def _write_back(
     """
     from deid.errors import OutputError
     from deid.extraction import published_values, read_view
+    from deid.extraction.view import provenance_path
     from deid.io.atomic import write_bytes
     from deid.tables import read_table, write_table
 
+    run = begin(context, target)
     values = published_values(read_view(view), read_table(release), on=on)
     try:
         target.mkdir(mode=0o700)
@@ -199,8 +215,10 @@ def _write_back(
     )
     write_bytes(target / "policy.toml", (_POLICY + lines).encode())
     summary = Summary("write-back")
-    summary.notes.append(f"{len(values)} places get a published value; use: deid scrub --policy {target}/policy.toml")
+    summary.places.append(f"{len(values)} places get a published value; use: deid scrub --policy {target}/policy.toml")
     summary.extra = {"places": len(values)}
+    inputs = [("view", view), ("provenance", provenance_path(view)), ("release", release)]
+    finish(run, summary, target, inputs=inputs, private=True, results=summary.extra)
     summary.finish(summary_json)
 
 

@@ -42,6 +42,7 @@ from deid.cli.source_options import (
 
 if TYPE_CHECKING:
     from deid.keys import Key
+    from deid.streaming.proof import Proof
     from deid.streaming.totals import Totals
     from deid.streaming.work import PipelineRecipe, Shape
 
@@ -65,12 +66,20 @@ Delimiter = Annotated[
 ]
 MaxRecord = Annotated[str, typer.Option(metavar="SIZE", help="Leave out longer records: bytes, or with K, M, G.")]
 Timeout = Annotated[float, typer.Option(metavar="S", help="Leave out records that take longer than S seconds.")]
+ManifestFile = Annotated[
+    Path | None,
+    typer.Option("--manifest", metavar="F", help="Write a signed manifest to F (F.2, F.3 when it is there already)."),
+]
+ManifestEvery = Annotated[
+    int, typer.Option(metavar="N", help="Write a manifest after every N records too, for feeds without an end.", min=0)
+]
 Metrics = Annotated[
     int | None, typer.Option(metavar="PORT", help="Answer /metrics and /health on 127.0.0.1; 0 for any free port.")
 ]
 
 
 def _filter(
+    context: typer.Context,
     source: Annotated[
         Path | None, typer.Option("--input", metavar="F", help="Read F instead of standard input.")
     ] = None,
@@ -112,6 +121,8 @@ def _filter(
     max_record: MaxRecord = "4M",
     timeout: Timeout = 600.0,
     metrics_port: Metrics = None,
+    manifest: ManifestFile = None,
+    manifest_every: ManifestEvery = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing when all went well.")] = False,
     summary_json: SummaryJson = None,
 ) -> None:
@@ -152,8 +163,9 @@ def _filter(
         timeout,
         add_id=journal is not None and not files,
     )
-    feed = Feed(source, target, dead_letters, journal, {**recipe.fingerprint(), **shape.fingerprint()})
     totals = Totals(tell=lambda reason: sys.stderr.write(f"{reason}\n"))
+    proof = _proof(context, manifest, manifest_every, recipe, totals)
+    feed = Feed(source, target, dead_letters, journal, {**recipe.fingerprint(), **shape.fingerprint()}, proof)
     with ExitStack() as stack:
         stop = stack.enter_context(Stop())
         if created:
@@ -163,6 +175,9 @@ def _filter(
         complete = filter_feed(feed, crew, shape, key, totals, stop)
         notes = crew.notes
     summary = _summary("filter", totals, notes)
+    if proof is not None:
+        proof.finish(source, target, complete=complete)
+        summary.places += [f"manifest: {place}" for place in proof.places[-1:]]
     if not complete:
         summary.notes.append(_stopped(feed.journal is not None, target))
     unmet = _tell_unmet(summary, totals)
@@ -171,6 +186,7 @@ def _filter(
 
 
 def _watch(
+    context: typer.Context,
     inbox: Annotated[Path, typer.Argument(metavar="INBOX", help="Folder that files come into.")],
     outbox: Annotated[Path, typer.Argument(metavar="OUTBOX", help="Folder for the results; made if missing.")],
     format: Format = "whole",
@@ -205,6 +221,8 @@ def _watch(
     max_record: MaxRecord = "4M",
     timeout: Timeout = 600.0,
     metrics_port: Metrics = None,
+    manifest: ManifestFile = None,
+    manifest_every: ManifestEvery = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Tell failures only.")] = False,
     summary_json: SummaryJson = None,
 ) -> None:
@@ -235,6 +253,7 @@ def _watch(
         format, delimiter, text_field, id_field, recipe, known_field, encoding, output_encoding, max_record, timeout
     )
     totals = Totals(tell=lambda reason: sys.stderr.write(f"{reason}\n"))
+    proof = _proof(context, manifest, manifest_every, recipe, totals)
     failed = 0
     with ExitStack() as stack:
         stop = stack.enter_context(Stop())
@@ -243,7 +262,7 @@ def _watch(
         _serve(stack, metrics_port, totals)
         crew = stack.enter_context(Crew(recipe, shape, job_count(jobs)))
         crew.wait_ready()  # what cannot be loaded is told now, not when the first file comes
-        for seen in watch(folders, crew, shape, key, totals, stop, poll=poll, once=once):
+        for seen in watch(folders, crew, shape, key, totals, stop, poll=poll, once=once, proof=proof):
             failed += seen.failed
             if seen.error is not None:
                 sys.stderr.write(f"failed: {seen.error}\n")
@@ -251,6 +270,9 @@ def _watch(
                 sys.stderr.write(f"{'failed in part' if seen.failed else 'done'}: {seen.name}\n")
         notes = crew.notes
     summary = _summary("watch", totals, notes)
+    if proof is not None:
+        proof.finish(None, outbox, complete=once)
+        summary.places += [f"manifest: {place}" for place in proof.places[-1:]]
     summary.extra["failed_files"] = failed
     unmet = _tell_unmet(summary, totals)
     summary.finish(summary_json, quiet=quiet and not failed and not unmet)
@@ -351,6 +373,26 @@ def _shape(
         size_of(max_record, "--max-record"),
         timeout,
     )
+
+
+def _proof(
+    context: typer.Context, manifest: Path | None, every: int, recipe: PipelineRecipe, totals: Totals
+) -> Proof | None:
+    """Begin the manifests of a feed, if they are asked for."""
+    from deid.errors import ConfigError
+
+    if manifest is None:
+        if every:
+            raise ConfigError("--manifest-every without --manifest", "name the file of the manifest")
+        return None
+    from deid.cli.run_manifest import begin, model_facts, policy_facts
+    from deid.pipeline.recognizers import LazyRecognizer
+    from deid.streaming.proof import Proof
+
+    pipeline = recipe.pipeline()
+    assert isinstance(pipeline.recognizer, LazyRecognizer)
+    facts = {"policy": policy_facts(pipeline.policy), "model": model_facts(pipeline.recognizer)}
+    return Proof(lambda: begin(context, manifest, recipe.key, manifest), facts, totals, every)
 
 
 def _serve(stack: ExitStack, port: int | None, totals: Totals) -> None:

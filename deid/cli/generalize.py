@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from deid.cli.common import Summary, SummaryJson, progress
+from deid.cli.run_manifest import begin, finish, inputs_of
 from deid.cli.source_options import (
     AnyLabel,
     Encoding,
@@ -40,6 +41,7 @@ __all__ = ["register"]
 
 
 def _generalize(
+    context: typer.Context,
     source: In,
     target: Annotated[Path, typer.Argument(metavar="OUT", help="New file or folder; same format as IN.")],
     t: Annotated[int, typer.Option("--t", metavar="T", help="So many original texts must be plausible.")],
@@ -111,6 +113,7 @@ def _generalize(
     )
     people = read_people(patients, patient_field, patient_pattern, known, known_column, known_field)
     key, created = load_key(key_file)
+    run = begin(context, target, key)
     naming = Naming(key, keeps_ids(kept, found), kept, people.patients.field_name)
     report = generalize_files(
         found,
@@ -127,7 +130,8 @@ def _generalize(
     )
     summary.documents, summary.failures = len(report.notes) - report.lost, report.failures
     summary.categories = report.categories
-    summary.notes = [*([created] if created else []), *found.remarks(), *people.note(report.unlisted)]
+    summary.notes = [*found.remarks(), *people.note(report.unlisted)]
+    summary.places += [created] if created else []
     if report.without_words:
         summary.notes.append(f"notes without a sensitive word, unchanged: {report.without_words}")
     if report.short:
@@ -151,6 +155,14 @@ def _generalize(
             f"plausible texts a note: at least {counts[0]}, median {counts[len(counts) // 2]}, at most {counts[-1]}"
         )
     write_failed(summary, failed, target)
+    finish(
+        run,
+        summary,
+        target,
+        inputs=inputs_of(found),
+        root=found.root,
+        results={name: value for name, value in summary.extra.items() if name not in ("plausible", "ontologies")},
+    )
     summary.finish(summary_json)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from deid.cli.common import Summary, SummaryJson
+from deid.cli.run_manifest import begin, finish, tables_of
 
 _genomes = typer.Typer(no_args_is_help=True, help="Genomic records: release them, attack a release.")
 _attack = typer.Typer(no_args_is_help=True, help="What an attacker could do with a release.")
@@ -15,6 +16,7 @@ _attack = typer.Typer(no_args_is_help=True, help="What an attacker could do with
 
 @_genomes.command("anonymize")
 def _anonymize(
+    context: typer.Context,
     source: Annotated[Path, typer.Argument(metavar="IN", help="FASTA, or genotypes as VCF or CSV.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="New file: FASTA, or CSV for genotypes.")],
     method: Annotated[
@@ -43,25 +45,21 @@ def _anonymize(
 
     Example: deid genomes anonymize patients.fasta released.fasta
     """
-    from deid import __version__
     from deid.errors import ConfigError, OutputError
-    from deid.reporting import manifest_path, write_manifest
 
     if target.exists():
         raise OutputError("there already", "name a new file", str(target))
-    manifest_path(target)
     if method not in ("dnala", "binning"):
         raise ConfigError(f"there is no method {method!r}", "dnala or binning")
+    run = begin(context, target)
     summary = Summary("genomes anonymize")
     if method == "dnala":
-        inputs = [source]
         _release_sequences(source, target, matching, keep_names, summary)
     else:
         sites = [s.strip() for s in protect.split(",")] if protect else None
-        inputs = [source, *([hierarchy] if hierarchy else [])]
         _release_genotypes(source, target, (within, across, size), sites, hierarchy, keep_names, summary)
-    asked = {"method": method, "names": "kept" if keep_names else "replaced by numbers"}
-    write_manifest(target, "deid release of genomes 1", {**asked, **summary.extra}, inputs=inputs, version=__version__)
+    told = {**summary.extra, "names": "kept" if keep_names else "replaced by numbers"}
+    finish(run, summary, target, inputs=tables_of(source), results=told)
     summary.finish(summary_json)
 
 

@@ -24,6 +24,7 @@ GROUPS: tuple[str, ...] = (
     "explain",
     "generalize",
     "verify",
+    "audit",
     "manifest",
     "policy",
     "vault",

@@ -134,9 +134,40 @@ def _verify(
     raise typer.Exit(EXIT_FAILED if check.faults else 0)
 
 
+def _page(
+    out: Out,
+    page: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="F", help="Page; by default OUT.manifest.html.")
+    ] = None,
+    public_key: PublicKeys = None,
+    manifest: First = None,
+    last: Head = "",
+    key_file: KeyFile = None,
+    summary_json: SummaryJson = None,
+) -> None:
+    """Join all manifests of an output on one page to print: what was done, what was checked, and whether it holds.
+
+    Exit status 1 when something does not hold; the page says what.
+
+    Example: deid manifest page scrubbed/
+    """
+    from deid.manifest.page import write_manifest_page
+
+    check = _checked(out, public_key, manifest, last, key_file)
+    place = page or out.with_name(f"{out.name}.manifest.html")
+    write_manifest_page(place, check)
+    summary = Summary("manifest page")
+    summary.notes.append("all holds" if not check.faults else f"{len(check.faults)} things do not hold")
+    summary.places.append(f"wrote {place}")
+    summary.extra = {"holds": not check.faults}
+    summary.finish(summary_json)
+    raise typer.Exit(EXIT_FAILED if check.faults else 0)
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(help="Manifests: what a run did, signed, and how to check it.", no_args_is_help=True)
     group.command("key")(_key)
     group.command("verify")(_verify)
+    group.command("page")(_page)
     app.add_typer(group, name="manifest")

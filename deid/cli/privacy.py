@@ -89,11 +89,11 @@ def _privacy(
     from deid.disclosure.assessment import Requirements, assess
     from deid.disclosure.guards import check_published
     from deid.disclosure.recoding_scheme import classify_recoding
-    from deid.reporting import read_manifest
+    from deid.manifest import results_of
 
     said = gather_schema(schema, quasi_identifiers, sensitive, person, hierarchy, persons_as_given=persons_as_given)
     release = open_microdata(place, said, separator, table, published=True)
-    told = check_published(release, read_manifest(Path(place)))
+    told = check_published(release, results_of(Path(place)))
     epsilon, m = epsilon_m or (None, None)
     width, window = range_diversity or (None, None)
     node, breach = guard or (None, None)

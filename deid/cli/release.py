@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from deid.cli.common import Summary, SummaryJson, progress
+from deid.cli.run_manifest import begin, finish, inputs_of, policy_facts
 from deid.cli.source_options import Jobs, KeyFile, job_count
 from deid.cli.table_options import print_rows, shown
 
@@ -15,6 +16,7 @@ __all__ = ["register"]
 
 
 def _release(
+    context: typer.Context,
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="TOML file: tables, notes, and what must hold.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="New folder.")],
     key_file: KeyFile = None,
@@ -29,12 +31,15 @@ def _release(
     Example: deid release plan.toml released/ --key-file key
     """
     from deid import __version__
+    from deid.io import scan
     from deid.keys import load_key
     from deid.pipeline.joint_plan import read_plan
     from deid.pipeline.joint_release import release_jointly
+    from deid.replacement.policy import load_policy
 
     read = read_plan(plan)
     key, created = load_key(key_file)
+    run = begin(context, target, key)
     report = release_jointly(
         read,
         target,
@@ -52,7 +57,8 @@ def _release(
         rows.append(("loss: NCP, classes", f"{report.release.loss.ncp:.4f}, {report.release.loss.classes:,}"))
     print_rows(("release", "value"), rows)
     summary = Summary("release", failures=report.failures)
-    summary.notes = [*([created] if created else []), *report.remarks]
+    summary.notes = list(report.remarks)
+    summary.places += [created] if created else []
     for name, columns in report.left_out.items():
         summary.notes.append(f"table {name}: left out: {', '.join(columns)}")
     if report.residual:
@@ -69,6 +75,18 @@ def _release(
         "joined": [finding.as_dict() for finding in report.findings],
         "residual": report.residual,
     }
+    inputs = [("plan", plan), *((f"table {name}", table.path) for name, table in read.tables.items())]
+    policy = load_policy(read.policy)
+    finish(
+        run,
+        summary,
+        target,
+        inputs=[*inputs, *(inputs_of(scan(read.notes.path, read.notes.format)) if read.notes is not None else ())],
+        root=read.notes.path if read.notes is not None else None,
+        policy=policy_facts(policy),
+        notes=[note for note in summary.notes if note not in policy.notes()],
+        results=report.as_dict(read),
+    )
     summary.finish(summary_json)
 
 

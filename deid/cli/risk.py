@@ -94,7 +94,7 @@ def _risk(
     from deid.disclosure.guards import check_published
     from deid.disclosure.risk import population_risk, sample_risk
     from deid.errors import ConfigError
-    from deid.reporting import read_manifest
+    from deid.manifest import results_of
 
     if check_report is not None:
         return check_signed(place, population, check_report, key_file, summary_json)
@@ -107,7 +107,7 @@ def _risk(
         )  # fmt: skip
     said = gather_schema(schema, quasi_identifiers, sensitive, person, hierarchy, persons_as_given=persons_as_given)
     release = open_microdata(place, said, separator, table, published=True)
-    told = check_published(release, read_manifest(Path(place)))
+    told = check_published(release, results_of(Path(place)))
     rule = "ignore" if ignore_suppressed else "class"
     if earlier is not None and not release.sensitive:
         raise ConfigError("no column is sensitive", "name the ones under attack with --sensitive")

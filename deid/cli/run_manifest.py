@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from deid.pipeline.recognizers import LazyRecognizer
     from deid.replacement.policy import Policy
 
-__all__ = ["begin", "finish", "inputs_of", "model_facts", "policy_facts"]
+__all__ = ["begin", "finish", "finish_paid", "inputs_of", "model_facts", "policy_facts", "tables_of"]
 
 
 def begin(context: typer.Context, out: Path, key: Key | None = None, first: Path | None = None) -> Run:
@@ -36,6 +36,8 @@ def begin(context: typer.Context, out: Path, key: Key | None = None, first: Path
         value = context.params.get(parameter.name or "")
         if parameter.param_type_name == "option" and parameter.name:
             paths = parameter.type.name == "path"
+            if paths and value is not None and str(value) == str(out):
+                continue  # where the output is put decides nothing about it
             options.append(Option(parameter.name, _paths(value) if paths else value))
     return begin_run(" ".join(reversed(names)), out, version=__version__, key=key, options=options, first=first)
 
@@ -57,6 +59,12 @@ def inputs_of(source: Source) -> list[tuple[str, Path]]:
         except DeidError:
             found.append((name, source.root / name))
     return found
+
+
+def tables_of(*places: str | Path | None) -> list[tuple[str, Path]]:
+    """Return the tables that are files by what they are called; of a database nothing can be compared later."""
+    found = [(Path(place).name, Path(place)) for place in places if place is not None]
+    return [(name, path) for name, path in found if path.is_file()]
 
 
 def model_facts(recognizer: LazyRecognizer | None) -> dict[str, str] | None:
@@ -88,14 +96,30 @@ def policy_facts(policy: Policy) -> dict[str, Any]:
     }
 
 
+def finish_paid(run: Run, summary: Summary, out: Path, notes: list[str]) -> None:
+    """Write the manifest of a release with differential privacy: nothing in it comes from the table but by the release.
+
+    Parameters
+    ----------
+    run, summary, out
+        See `finish`; notes and counts of the summary are for the user alone.
+    notes : list of str
+        Notes of the release itself.
+    """
+    parts = (".json",) if out.suffix == ".csv" else ()
+    finish(run, summary, out, inputs=None, parts=parts, notes=notes, results=summary.extra, documents=0, categories={})
+
+
 def finish(
     run: Run,
     summary: Summary,
     out: Path | None,
     *,
     inputs: Iterable[tuple[str, Path]] | Mapping[str, str] | None = (),
+    parts: Iterable[str] = (),
     beside: Mapping[str, Path | None] | None = None,
     private: bool = False,
+    looked: bool = False,
     root: Path | None = None,
     **facts: Any,
 ) -> None:
@@ -103,8 +127,10 @@ def finish(
     place = run.finish(
         out,
         inputs=inputs,
+        parts=parts,
         beside={what: path for what, path in (beside or {}).items() if path is not None},
         private=private,
+        looked=looked,
         failures=summary.failures,
         root=root,
         **{
@@ -113,6 +139,7 @@ def finish(
             "categories": dict(sorted(summary.categories.items())),
             "notes": list(summary.notes),
             **facts,
+            "results": {n: v for n, v in facts.get("results", {}).items() if not n.endswith("seconds")},
         },
     )
     summary.places += [*run.created, f"manifest: {place}"]

@@ -385,6 +385,7 @@ def _tag(
     fits = not chosen.label_sets or all(any(c in LABEL_SETS[s] for s in chosen.label_sets) for c in labels)
     same = found.format.name == chosen.name
     options = replace(found.layout() if same else found.options, any_label=any_label or not fits)
+    run = begin(context, target)
     summary.notes += found.remarks()
     into_folder = found if not isinstance(chosen, CollectionFormat) else replace(found, single=True)
     report = tag_files(
@@ -409,6 +410,16 @@ def _tag(
         **({"site_lists": report.effect.as_dict()} if site else {}),
     }
     write_failed(summary, failed, target)
+    finish(
+        run,
+        summary,
+        target,
+        inputs=inputs_of(found),
+        private=True,
+        root=found.root,
+        model=model_facts(recognizer),
+        results={name: value for name, value in summary.extra.items() if name != "recognizer"},
+    )
     summary.finish(summary_json)
 
 

@@ -24,6 +24,7 @@ from deid.cli.ledger_options import (
     warn_of_rows_without_person,
 )
 from deid.cli.paid_release import pay_and_write, request_of, target_of
+from deid.cli.run_manifest import begin, finish_paid
 from deid.cli.table_options import Separator, SqlTable, Table, names_of
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ def _sequences(
         return
     target = target_of(output)
     own = request_of(request, target, payer)
+    run = begin(context, target)
     noise = OpenDPNoise() if not_private_seed is None else SeededNoise(not_private_seed)
     frame = read()
     warn_of_rows_without_person(frame, person)
@@ -164,6 +166,8 @@ def _sequences(
         summary.notes.append(noise.label)
     summary.notes += [*released.metadata["notes"], *say_left_out(released.metadata["left_out"])] if released else []
     summary.extra |= {"method": plan.method, "epsilon": plan.epsilon, "private": noise.private, "request": own}
+    if released:
+        finish_paid(run, summary, target, released.metadata["notes"])
     summary.finish(summary_json)
 
 

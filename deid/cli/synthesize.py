@@ -22,6 +22,7 @@ from deid.cli.ledger_options import (
     open_ledger,
     warn_of_rows_without_person,
 )
+from deid.cli.run_manifest import begin, finish
 from deid.cli.table_options import Separator, SqlTable, Table
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def _dimensions(release: CubeRelease | SequenceRelease) -> list[Dimension]:
 
 
 def _synthesize(
+    context: typer.Context,
     release: Release,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="F", help="Table: .csv or .parquet.")],
     rows: Annotated[
@@ -71,6 +73,7 @@ def _synthesize(
     from deid.dp.synthetic import synthesize
     from deid.tables import write_table
 
+    run = begin(context, output)
     published = _read(release)
     table = synthesize(published, rows=rows, seed=seed)
     write_table(table, output)
@@ -82,6 +85,7 @@ def _synthesize(
     if not published.private:
         summary.notes.append(str(published.metadata["noise"]))
     summary.extra = {"rows": len(table), "columns": list(table), "private": published.private}
+    finish(run, summary, output, inputs=[("release", release)], results=summary.extra)
     summary.finish(summary_json)
 
 

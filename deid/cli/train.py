@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from deid.cli.common import Summary, SummaryJson, label_number
+from deid.cli.run_manifest import begin, finish, inputs_of
 from deid.cli.training_options import (
     C1,
     C2,
@@ -33,6 +34,7 @@ __all__ = ["register"]
 
 
 def _train(
+    context: typer.Context,
     corpus: Corpus,
     model: Annotated[Path, typer.Option("--model", metavar="DIR", help="New folder for the model.")],
     start_from: Annotated[
@@ -98,6 +100,7 @@ def _train(
     Example: deid train corpus/train --model models/mine --preset default --seed 1
     """
     from deid.errors import ConfigError
+    from deid.io import scan
     from deid.labeling.tagger import load_model, train
     from deid.labeling.training import TrainingOptions
 
@@ -128,6 +131,7 @@ def _train(
     )
     if model.exists() and (not model.is_dir() or any(model.iterdir())):
         raise ConfigError("the model folder exists and is not empty", "name a new folder", str(model))
+    run = begin(context, model)
     summary = Summary("train")
     documents = read_corpus(corpus, encoding, any_label, summary)
     tagger = train(
@@ -143,8 +147,10 @@ def _train(
     found = tagger.description["corpus"]
     off, spans = found["spans_off_token_borders"], found["spans"]
     summary.notes.append(f"{off} of {spans} gold spans ({100 * off / spans:.2f} %) do not lie on token borders")
-    summary.notes.append(f"model written to {model}")
+    summary.places.append(f"model written to {model}")
     summary.extra["corpus"] = found
+    source = scan(corpus, None)
+    finish(run, summary, model, inputs=inputs_of(source), root=source.root, results=found)
     summary.finish(summary_json)
 
 

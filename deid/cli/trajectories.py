@@ -10,12 +10,14 @@ from typing import Annotated
 import typer
 
 from deid.cli.common import Summary, SummaryJson
+from deid.cli.run_manifest import begin, finish, tables_of
 
 _trajectories = typer.Typer(no_args_is_help=True, help="Longitudinal records: sequences of codes and ages.")
 
 
 @_trajectories.command("anonymize")
 def _anonymize(
+    context: typer.Context,
     table: Annotated[str, typer.Argument(metavar="TABLE", help="CSV, Parquet or SQL: one row a diagnosis.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="New table: .csv, .tsv or .parquet.")],
     k: Annotated[int, typer.Option("--k", metavar="N", help="How often each published trajectory occurs.")] = 5,
@@ -58,13 +60,11 @@ def _anonymize(
 
     Example: deid trajectories anonymize diagnoses.csv released.csv --k 5 --person mrn --code icd --age age
     """
-    from deid import __version__
     from deid.cell_text import text_list
     from deid.errors import OutputError
     from deid.hierarchy import read_hierarchy
     from deid.hierarchy_builders import BUILDERS, build_hierarchy
     from deid.microdata import check_columns
-    from deid.reporting import manifest_path, write_manifest
     from deid.tables import check_new_table, read_table, write_table
     from deid.trajectories import anonymize_trajectories
     from deid.trajectories.measures import average_relative_error, loss_of
@@ -72,7 +72,7 @@ def _anonymize(
     from deid.trajectories.records import age_text, suppress_repeats, trajectories_of_table, values_of_persons
 
     check_new_table(target)
-    manifest_path(target)
+    run = begin(context, target)
     if report is not None and report.exists():
         raise OutputError("there already", "name a new file", str(report))
     said = [person, code, age, *([attach] if attach else []), *([sensitive] if sensitive else [])]
@@ -116,15 +116,9 @@ def _anonymize(
         f"loss of codes {loss.ilm:.3f}, of ages {loss.alm:.3f}; {loss.suppressed + cut} of {loss.pairs + cut} pairs "
         f"suppressed; relative error of {queries} counts {error:.3f}"
     )
-    asked = {"method": method, "k": k, "l": diversity, "weight": weight, "seed": seed, "attached": attach}
-    files = [
-        Path(table),
-        *([Path(code_hierarchy)] if code_hierarchy not in BUILDERS else []),
-        *([age_hierarchy] if age_hierarchy else []),
-    ]
-    write_manifest(
-        target, "deid release of trajectories 1", {**asked, **summary.extra}, inputs=files, version=__version__
-    )
+    fates = dict.fromkeys(frame.columns, "left out") | {code: "generalized", age: "generalized"}
+    fates |= dict.fromkeys([attach] if attach else [], "published")
+    finish(run, summary, target, inputs=tables_of(table), columns=fates, results=summary.extra)
     if report is not None:
         _write_report(report, summary.extra, [len(c.members) for c in release.clusters], k)
     summary.finish(summary_json)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from deid.cli.common import Summary, SummaryJson, progress
+from deid.cli.run_manifest import begin, finish, inputs_of, model_facts, policy_facts
 from deid.cli.source_options import (
     Encoding,
     IdField,
@@ -29,6 +30,7 @@ EditLog = Annotated[Path | None, typer.Option("--edits", metavar="F", help="Edit
 
 
 def _verify(
+    context: typer.Context,
     source: In,
     scrubbed: Annotated[Path, typer.Argument(metavar="OUT", help="What deid scrub wrote.")],
     key_file: KeyFile = None,
@@ -62,6 +64,7 @@ def _verify(
 
     Example: deid verify notes/ scrubbed/ --edits edits.jsonl
     """
+    from deid.errors import OutputError
     from deid.io import scan
     from deid.pipeline import build_recognizer, verify_files
     from deid.replacement.policy import DEFAULT_POLICY, load_policy
@@ -69,14 +72,18 @@ def _verify(
     options = read_options(encoding, True, text_field, id_field, spans_field)
     written = replace(options, encoding=output_encoding or encoding)
     ours, theirs = scan(source, format, options), scan(scrubbed, format, written)
+    key = existing_key(key_file)
+    run = begin(context, scrubbed, key)
     summary = Summary("verify", notes=ours.remarks())
+    checked = load_policy(policy or DEFAULT_POLICY)
+    recognizer = build_recognizer(model) if detect and edits is None else None
     result = verify_files(
         ours,
         theirs,
-        key=existing_key(key_file),
+        key=key,
         edit_log=edits,
-        policy=load_policy(policy or DEFAULT_POLICY),
-        recognizer=build_recognizer(model) if detect and edits is None else None,
+        policy=checked,
+        recognizer=recognizer,
         watch=lambda items: progress(items, "verifying"),
     )
     summary.documents, summary.failures, summary.categories = result.documents, result.failures, result.stretches
@@ -84,6 +91,20 @@ def _verify(
         summary.notes.append(f"replaced stretches were told: {how}")
     summary.extra = {"aligned": dict(sorted(result.aligned.items()))}
     write_failed(summary, failed)
+    try:
+        finish(
+            run,
+            summary,
+            scrubbed,
+            inputs=inputs_of(ours),
+            looked=True,
+            root=ours.root,
+            policy=policy_facts(checked),
+            model=model_facts(recognizer),
+            results=summary.extra,
+        )
+    except OutputError as error:  # what was found is told all the same
+        summary.places.append(f"no manifest: {error}")
     summary.finish(summary_json)
 
 

@@ -1,12 +1,11 @@
 """The report of a release: what was done, the levels that verifiers found, loss and risk, plots, and the command.
 
-And its manifest: the same as JSON, to lie beside the released table. Neither holds a cell of the table.
+It holds no cell of the table.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,34 +23,7 @@ from deid.reporting import write_html
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["manifest", "write_report"]
-
-_FORMAT = "deid release 1"
-
-
-def manifest(
-    release: Release, *, command: str, inputs: Sequence[Path], output: bytes | None, version: str
-) -> dict[str, Any]:
-    """Return the JSON values of a release's manifest.
-
-    Parameters
-    ----------
-    release : Release
-        The release.
-    command : str
-        The command that repeats it.
-    inputs : sequence of Path
-        Files that it was made from; their checksums are written, not their names.
-    output : bytes, optional
-        Content of the released file, for its checksum.
-    version : str
-        Version of the program.
-    """
-    content: dict[str, Any] = {"format": _FORMAT, "version": version, "command": command}
-    content["input_sha256"] = [hashlib.sha256(path.read_bytes()).hexdigest() for path in inputs if path.is_file()]
-    if output is not None:
-        content["output_sha256"] = hashlib.sha256(output).hexdigest()
-    return content | release.as_dict()
+__all__ = ["write_report"]
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,8 @@ that finds least, and the last one before the first whose lower confidence bound
 fixed-sequence testing, which needs no correction for looking at many dials (Angelopoulos, Bates, Candes, Jordan and
 Lei, "Learn then test", 2021).
 
-The bound is Clopper and Pearson's (1934), exact for a binomial share and valid when nothing is missed, where a
-bootstrap would promise a recall of 1. Words of one note are not independent (a name that is missed once is missed
-again), so the number of words is divided by the design effect that the documents show (Korn and Graubard, "Confidence
-intervals for proportions with small expected number of positive counts estimated from survey data", Survey Methodology
-24, 1998).
+The bound is Clopper and Pearson's, with words divided by the design effect of their notes
+(`deid.evaluation.proportions`).
 Where a dial misses too few words to show one, the largest of the other dials counts; where no dial misses anything,
 each document counts as one word.
 """
@@ -26,11 +23,12 @@ import numpy as np
 from deid.document import Document, Failure
 from deid.errors import ConfigError
 from deid.evaluation.comparison import LEVEL, intervals, resampled_totals
+from deid.evaluation.proportions import design_effect, effective_words, lower_bound
 from deid.evaluation.scores import touched, word_bounds
 from deid.pipeline.recognizers import LazyRecognizer
 from deid.pipeline.workers import process
 
-__all__ = ["DIALS", "Calibration", "Point", "calibrate", "count_words", "describe", "lower_bound", "words_needed"]
+__all__ = ["DIALS", "Calibration", "Point", "calibrate", "count_words", "describe", "words_needed"]
 
 DIALS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 """Dials that are tried when none are named."""
@@ -115,21 +113,6 @@ def words_needed(target: float, confidence: float) -> float:
     298
     """
     return math.log(1 - confidence) / math.log(target)
-
-
-def lower_bound(found: float, words: float, confidence: float) -> float:
-    """Return Clopper and Pearson's one-sided lower bound of a share; counts may be fractions.
-
-    Examples
-    --------
-    >>> round(lower_bound(299, 299, 0.95), 4)
-    0.99
-    """
-    from scipy.stats import beta
-
-    if words <= 0 or found <= 0:
-        return 0.0
-    return float(beta.ppf(1 - confidence, found, words - found + 1))
 
 
 @dataclass(frozen=True)
@@ -226,7 +209,7 @@ def _points(table: np.ndarray, dials: Sequence[float], confidence: float, seed: 
 
 def _design_effects(table: np.ndarray) -> list[float]:
     """Return by how much the words of each dial are worth less than independent ones; at least 1."""
-    own = [_design_effect(table[:, i, PHI], table[:, i, FOUND]) for i in range(table.shape[1])]
+    own = [design_effect(table[:, i, PHI], table[:, i, FOUND]) for i in range(table.shape[1])]
     missed = (table[:, :, PHI] - table[:, :, FOUND]).sum(axis=0)
     known = [e for e, m in zip(own, missed, strict=True) if m >= _MISSES] or [
         e for e, m in zip(own, missed, strict=True) if m
@@ -235,26 +218,10 @@ def _design_effects(table: np.ndarray) -> list[float]:
     return [e if m >= _MISSES else max(e, largest) for e, m in zip(own, missed, strict=True)]
 
 
-def _design_effect(words: np.ndarray, found: np.ndarray) -> float:
-    """Variance of the recall over documents (linearized ratio) over that of independent words."""
-    total, documents = words.sum(), len(words)
-    recall = found.sum() / total if total else 1.0
-    if recall in (0.0, 1.0) or documents < 2:
-        return 1.0
-    residuals = (found - recall * words) / total
-    variance = documents / (documents - 1) * float((residuals**2).sum())
-    return max(1.0, variance * float(total) / (recall * (1 - recall)))
-
-
 def _point(counts: np.ndarray, dial: float, effect: float, confidence: float, seed: int) -> Point:
-    from scipy.stats import t
-
     phi, found, other, flagged = counts.sum(axis=0).tolist()
     documents = len(counts)
-    effective = phi / effect
-    if documents > 1 and phi > 1:  # the variance itself is an estimate: Korn and Graubard's ratio of t quantiles
-        ratio = t.ppf(confidence, phi - 1) / t.ppf(confidence, documents - 1)
-        effective = min(float(phi), effective * float(ratio) ** 2)
+    effective = effective_words(phi, effect, documents, confidence)
     recall = found / phi if phi else 0.0
     totals = resampled_totals(counts, _RESAMPLES, seed)
     drawn = np.stack(

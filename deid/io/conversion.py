@@ -36,6 +36,8 @@ class Conversion:
     """Spans that were left out, by label."""
     remarks: list[str] = field(default_factory=list)
     """What the user must know: labels that changed their meaning, files that were not read."""
+    read: Source | None = field(default=None, repr=False)
+    """What was read."""
 
 
 def convert(
@@ -79,7 +81,7 @@ def convert(
     check_output(in_path, out_path)
     source = scan(in_path, from_format, options)
     check_suffix(source, out_path, target)
-    result = Conversion(source.format.name, target.name, remarks=source.remarks())
+    result = Conversion(source.format.name, target.name, remarks=source.remarks(), read=source)
     mapping = _mapping(source, target, options, map_to, map_from, result)
     same = source.format.name == target.name
     for place, part, single in _parts(source, target, out_path):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from deid.manifest.checking import Check, Fault, check_manifests
 from deid.manifest.content import Manifest, log_of, manifest_path
 from deid.manifest.digests import public_name
-from deid.manifest.run import Run, begin_run
+from deid.manifest.run import Run, begin_run, results_of
 from deid.manifest.signing import SigningKey, load_signing_key, read_public_key
 
 __all__ = [
@@ -26,4 +26,5 @@ __all__ = [
     "manifest_path",
     "public_name",
     "read_public_key",
+    "results_of",
 ]

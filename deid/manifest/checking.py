@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from deid.errors import ConfigError, DeidError, FormatError
 from deid.keys import Key
-from deid.manifest.content import Manifest, log_of, manifest_path, read_manifest
+from deid.manifest.content import Manifest, listing_manifest, log_of, manifest_path, read_manifest
 from deid.manifest.digests import Digest, digest_file, files_below, public_name, tree_digest
 from deid.manifest.run import OUT, manifest_key, path_pseudonym
 from deid.manifest.signing import fingerprint_of, is_signed, load_signing_key, signed_by_this_site
@@ -97,7 +98,7 @@ def check_manifests(
     faults += _chain(log, manifests, keys, head) if not faults else []
     compared = 0
     if manifests:
-        listing = next((m for m in reversed(manifests) if m.run.get("outputs")), manifests[-1])
+        listing = listing_manifest(manifests) or manifests[-1]
         site = manifest_key(key) if key is not None and listing.run.get("key") == key.fingerprint() else None
         said, compared = _files(out, manifests, listing, site)
         faults += said
@@ -142,9 +143,14 @@ def _files(out: Path, manifests: list[Manifest], listing: Manifest, key: Key | N
     left = dict(listing.run.get("outputs") or {})
     faults: list[Fault] = []
     found: dict[str, Digest] = {}
-    pairs = [(name, out / name) for name in files_below(out)] if out.is_dir() else [(OUT, out)]
-    for name, path in pairs if out.exists() else ():
-        where = OUT if name == OUT else safe_name(name) if not public_name(name) else name
+    if out.is_dir():
+        pairs = [(name, out / name) for name in files_below(out)]
+    else:
+        own = [OUT, *(name for name in left if name.startswith(f"{OUT}."))]
+        pairs = [(name, out.with_name(f"{out.name}{name.removeprefix(OUT)}")) for name in own]
+        pairs = [(name, path) for name, path in pairs if os.path.lexists(path)]
+    for name, path in pairs:
+        where = name if public_name(name) else safe_name(name)
         if path.is_symlink():
             faults.append(Fault("changed", where, "it is a link, not a file"))
         try:
@@ -175,7 +181,7 @@ def _files(out: Path, manifests: list[Manifest], listing: Manifest, key: Key | N
 
 def _known_as(name: str, digest: Digest, left: Mapping[str, str], key: Key | None) -> str | None:
     """Return under which name a file stands in a listing."""
-    if name == OUT or public_name(name):
+    if public_name(name):
         return name if name in left else None
     if key is not None:
         own = path_pseudonym(key, name)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,17 @@ from typing import Any
 from deid.errors import FormatError
 from deid.safe_names import safe_name
 
-__all__ = ["FORMAT", "Manifest", "canonical", "log_of", "manifest_path", "numbered", "plain", "read_manifest"]
+__all__ = [
+    "FORMAT",
+    "Manifest",
+    "canonical",
+    "listing_manifest",
+    "log_of",
+    "manifest_path",
+    "numbered",
+    "plain",
+    "read_manifest",
+]
 
 FORMAT = "deid manifest 1"
 
@@ -138,6 +148,11 @@ def log_of(first: Path) -> list[tuple[int, Path]]:
             if (match := pattern.fullmatch(path.name)) and int(match[1]) > 1 and path.is_file():
                 found.append((int(match[1]), path))
     return sorted(found)
+
+
+def listing_manifest(manifests: Sequence[Manifest]) -> Manifest | None:
+    """Return the manifest of the last run that wrote the output, whose list of files counts."""
+    return next((manifest for manifest in reversed(manifests) if manifest.run.get("outputs")), None)
 
 
 def read_manifest(path: Path) -> Manifest:

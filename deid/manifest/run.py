@@ -15,13 +15,13 @@ from deid.document import Failure
 from deid.errors import DeidError, OutputError
 from deid.io.atomic import write_bytes
 from deid.keys import Key, load_key
-from deid.manifest.content import Manifest, log_of, manifest_path, numbered, plain, read_manifest
+from deid.manifest.content import Manifest, listing_manifest, log_of, manifest_path, numbered, plain, read_manifest
 from deid.manifest.digests import Digest, digest_file, files_below, public_name, tree_digest
 from deid.manifest.options import Option, told_options
 from deid.manifest.signing import Signed, SigningKey, load_signing_key, note_signed
 from deid.resources import resource_folder
 
-__all__ = ["OUT", "Run", "begin_run", "listing_of", "manifest_key", "path_pseudonym"]
+__all__ = ["OUT", "Run", "begin_run", "listing_of", "manifest_key", "path_pseudonym", "results_of"]
 
 OUT = "OUT"
 """Name of an output that is one file, in listings."""
@@ -59,7 +59,7 @@ class Run:
 
     def name(self, path: str) -> str:
         """Return how a file is called here: its relative path where that tells nothing, else its pseudonym."""
-        return path if path == OUT or public_name(path) else path_pseudonym(self.key, path)
+        return path if public_name(path) else path_pseudonym(self.key, path)
 
     def digest(self, path: Path) -> str:
         """Return the keyed checksum of a file; of a folder that of all its files."""
@@ -73,8 +73,10 @@ class Run:
         out: Path | None = None,
         *,
         inputs: Iterable[tuple[str, Path]] | Mapping[str, str] | None = (),
+        parts: Iterable[str] = (),
         beside: Mapping[str, Path] | None = None,
         private: bool = False,
+        looked: bool = False,
         failures: Iterable[Failure] = (),
         root: Path | None = None,
         **facts: Any,
@@ -88,10 +90,15 @@ class Run:
         inputs : iterable of (str, Path), mapping or None
             Files that were read, by relative path; a mapping gives names and checksums as they are; None where a
             checksum that changes with the data would tell too much (differential privacy).
+        parts : iterable of str
+            Suffixes behind the name of an output that is one file, of further files that belong to it (``.json``).
         beside : mapping of str to Path, optional
             Further files that were written, by what they are.
         private : bool
             Whether the output holds PHI: its checksums are keyed then.
+        looked : bool
+            Whether the run only looked at the output, as a check does: then the list of files of the run that wrote it
+            goes on to count.
         failures : iterable of Failure
             What could not be done.
         root : Path, optional
@@ -110,7 +117,11 @@ class Run:
         OutputError
             When it cannot be written.
         """
-        entries = listing_of(self.key, out) if out is not None else {}
+        log = log_of(self.first)
+        earlier = listing_manifest([read_manifest(path) for _, path in log]) if looked else None
+        private = bool(earlier.run["private"]) if earlier is not None else private
+        entries = listing_of(self.key, out, parts) if out is not None else {}
+        told = {} if earlier is not None else entries
         run = {
             "command": self.command,
             "version": self.version,
@@ -118,14 +129,13 @@ class Run:
             "options": self.options,
             "key": self.fingerprint,
             "inputs": self._inputs(inputs),
-            "outputs": {self.name(name): _shown(name, digest, private) for name, digest in entries.items()},
+            "outputs": {self.name(name): _shown(name, digest, private) for name, digest in told.items()},
             "tree": tree_digest(self.key, entries.items(), private=private) if out is not None else "",
             "private": private,
             "beside": {what: self.digest(path) for what, path in sorted((beside or {}).items())},
             "failures": sorted((self._failure(f, root) for f in failures), key=lambda told: told["file"]),
             **facts,
         }
-        log = log_of(self.first)
         try:
             number, previous = (log[-1][0], hashlib.sha256(log[-1][1].read_bytes()).hexdigest()) if log else (0, "")
             begin = hashlib.sha256(log[0][1].read_bytes()).hexdigest() if log else ""
@@ -232,8 +242,8 @@ def begin_run(
     )
 
 
-def listing_of(key: Key | None, out: Path) -> dict[str, Digest]:
-    """Return the files of an output with their checksums, by relative path.
+def listing_of(key: Key | None, out: Path, parts: Iterable[str] = ()) -> dict[str, Digest]:
+    """Return the files of an output with their checksums, by relative path; see `Run.finish` for ``parts``.
 
     Raises
     ------
@@ -242,13 +252,26 @@ def listing_of(key: Key | None, out: Path) -> dict[str, Digest]:
     """
     if out.is_dir():
         return {name: digest_file(key, name, out / name) for name in files_below(out)}
-    return {OUT: digest_file(key, OUT, out)} if out.exists() else {}
+    files = {f"{OUT}{part}": out.with_name(f"{out.name}{part}") for part in ("", *parts)}
+    return {name: digest_file(key, name, path) for name, path in files.items() if path.exists()}
+
+
+def results_of(out: Path) -> Mapping[str, Any] | None:
+    """Return what the manifest of a released file says was found; None without one, or where it is another file's."""
+    try:
+        listing = listing_manifest([read_manifest(path) for _, path in log_of(manifest_path(out))])
+        if listing is None or listing.run["outputs"].get(OUT) != digest_file(None, OUT, out).sha256:
+            return None
+    except (DeidError, OSError, ValueError):
+        return None
+    results = listing.run.get("results")
+    return results if isinstance(results, Mapping) else None
 
 
 def _shown(name: str, digest: Digest, private: bool) -> str:
     if private:
         return digest.keyed
-    return digest.sha256 if name == OUT or public_name(name) else digest.named
+    return digest.sha256 if public_name(name) else digest.named
 
 
 def _moment(when: datetime.datetime) -> str:

@@ -74,6 +74,25 @@ class JointReport:
     remarks: list[str] = field(default_factory=list)
     """What whoever releases the output must know."""
 
+    def as_dict(self, plan: JointPlan) -> dict[str, Any]:
+        """Return what was done as JSON values, for the manifest: roles and levels, no cell."""
+        return {
+            "persons": self.persons,
+            "asked": {k: v for k, v in dataclasses.asdict(plan.asked).items() if v is not None},
+            "joined": [finding.as_dict() for finding in self.findings],
+            "release": self.release.as_dict() if self.release is not None else None,
+            "tables": {
+                name: {
+                    "rows": rows,
+                    "roles": {c: s.role for c, s in plan.tables[name].columns.items()},
+                    "categories": dict(plan.tables[name].categories),
+                    "left_out": self.left_out.get(name, []),
+                }
+                for name, rows in self.rows.items()
+            },
+            "residual": self.residual,
+        }
+
 
 def release_jointly(
     plan: JointPlan, target: Path, key: Key, *, version: str = "", jobs: int = 1, watch: Watch = iter
@@ -85,12 +104,11 @@ def release_jointly(
     plan : JointPlan
     target : Path
         New folder: ``NAME.csv`` for each table, ``notes/`` and ``notes.csv`` (document and patient, by pseudonym),
-        ``manifest.json``, and the signed ``risk-report.json`` of policies that need an expert. It is there whole or
-        not at all.
+        and the signed ``risk-report.json`` of policies that need an expert. It is there whole or not at all.
     key : Key
         Of pseudonyms, surrogates and shifts.
     version : str
-        Of this program, for the manifest.
+        Of this program, for the risk report.
     jobs : int
         Processes that scrub.
     watch : callable
@@ -143,7 +161,6 @@ def release_jointly(
                 version=version,
             )
             _write_json(part / "risk-report.json", sign_report(content, key))
-        _write_json(part / "manifest.json", _manifest(plan, version, report, digests))
         part.rename(target)
     except OSError as error:
         raise output_error(error) from None
@@ -300,31 +317,6 @@ def _of(documents: Iterable[Document | Failure], patients: Patients) -> Iterator
     for document in documents:
         if isinstance(document, Document):
             yield document, patients.of(document)
-
-
-def _manifest(plan: JointPlan, version: str, report: JointReport, digests: Mapping[str, str]) -> dict[str, Any]:
-    """Return what was done, without a cell."""
-    return {
-        "deid": version,
-        "policy": Path(plan.policy).stem,
-        "persons": report.persons,
-        "asked": {k: v for k, v in dataclasses.asdict(plan.asked).items() if v is not None},
-        "joined": [finding.as_dict() for finding in report.findings],
-        "release": report.release.as_dict() if report.release is not None else None,
-        "tables": {
-            name: {
-                "rows": rows,
-                "roles": {c: s.role for c, s in plan.tables[name].columns.items()},
-                "categories": dict(plan.tables[name].categories),
-                "left_out": report.left_out.get(name, []),
-                "sha256": digests[f"table {name}"],
-            }
-            for name, rows in report.rows.items()
-        },
-        "notes": report.notes.documents if report.notes is not None else None,
-        "categories": dict(sorted(report.notes.categories.items())) if report.notes is not None else {},
-        "remarks": report.remarks,
-    }
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:

@@ -23,6 +23,7 @@ from deid.keys import Key
 from deid.streaming.crew import IN_HAND, Crew, Died
 from deid.streaming.journal import Commit, Journal
 from deid.streaming.letters import DeadLetter, RecordTimeout, WorkerDied, record_mac
+from deid.streaming.proof import Proof
 from deid.streaming.reading import HEAD_BYTES, Reader, Stretch, singles
 from deid.streaming.stopping import Stop
 from deid.streaming.totals import Totals
@@ -56,6 +57,8 @@ class Feed:
     journal: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """What decides about the output, for the journal: a run with other options does not go on with it."""
+    proof: Proof | None = field(default=None, repr=False)
+    """Writes manifests."""
 
     def check(self) -> None:
         """Raise `ConfigError` when two of the files are the same one."""
@@ -102,8 +105,10 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
         descriptor, place, status = _opened(feed.source)
         if feed.source is not None:
             stack.callback(os.close, descriptor)
-        run = _Run(crew, shape, key, totals, stop)
+        run = _Run(crew, shape, key, totals, stop, feed.proof)
         reader = Reader(descriptor, shape, key, place=place)
+        if feed.proof is not None and place is None:
+            reader.tap = feed.proof.read
         if feed.journal is None:
             run.letters = stack.enter_context(append_private(feed.letters)) if feed.letters else None
             stack.enter_context(suppress(_Abandoned))
@@ -142,8 +147,9 @@ def _go_on(feed: Feed, run: _Run, reader: Reader, status: os.stat_result, stack:
 class _Run:
     """One run over one input."""
 
-    def __init__(self, crew: Crew, shape: Shape, key: Key, totals: Totals, stop: Stop) -> None:
+    def __init__(self, crew: Crew, shape: Shape, key: Key, totals: Totals, stop: Stop, proof: Proof | None) -> None:
         self.crew = crew
+        self.proof = proof
         self.shape = shape
         self.mac = record_mac(key)
         self.key = key
@@ -164,6 +170,8 @@ class _Run:
 
     def go(self, reader: Reader) -> None:
         """Work until the input ends, or a stop is requested and what was read is written."""
+        if self.proof is not None:
+            self.proof.begin_at()
         window: list[Stretch] = []  # in the input's order
         committed = self.totals.read
         try:
@@ -296,6 +304,8 @@ class _Run:
         totals.spans.update(stretch.spans)
         totals.read += stretch.length
         totals.written += len(stretch.output)
+        if self.proof is not None:
+            self.proof.wrote(stretch.output)
 
 
 def _bytes_of(stretch: Stretch, reader: Reader) -> bytes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hmac
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from deid.errors import InputError
@@ -95,6 +95,8 @@ class Reader:
         self.stopped = False
         self.head = bytearray()
         """The first bytes of the input, up to `HEAD_BYTES`, when it was read from its beginning."""
+        self.tap: Callable[[bytes], None] | None = None
+        """Gets every block that is read."""
         self._mac = record_mac(key)
         self._buffer = bytearray()
         self._searched = 0
@@ -117,6 +119,8 @@ class Reader:
         if not block:
             self.ended = True
             return
+        if self.tap is not None:
+            self.tap(block)
         if self.offset + len(self._buffer) == len(self.head) and len(self.head) < HEAD_BYTES:
             self.head += block[: HEAD_BYTES - len(self.head)]
         self._buffer += block

@@ -22,6 +22,7 @@ from deid.keys import Key
 from deid.safe_names import safe_name
 from deid.streaming.crew import Crew
 from deid.streaming.filtering import Feed, filter_feed
+from deid.streaming.proof import Proof
 from deid.streaming.stopping import Stop
 from deid.streaming.totals import Totals
 from deid.streaming.work import Shape
@@ -129,6 +130,7 @@ def watch(
     *,
     poll: float = 1.0,
     once: bool = False,
+    proof: Proof | None = None,
 ) -> Iterator[Seen]:
     """Filter the files of an inbox as they come.
 
@@ -147,6 +149,8 @@ def watch(
         Seconds between looks at the inbox.
     once : bool
         Return when the files are done that are complete now.
+    proof : Proof, optional
+        Takes in what is written.
 
     Yields
     ------
@@ -168,7 +172,7 @@ def watch(
             _sleep(folders.settle, stop)
         while stop.signal is None:
             for path in inbox.complete(time.monotonic()):
-                seen = _one(path, folders, crew, shape, key, totals, stop)
+                seen = _one(path, folders, crew, shape, key, totals, stop, proof)
                 if seen is None:
                     return
                 yield seen
@@ -177,7 +181,16 @@ def watch(
             _sleep(poll, stop)
 
 
-def _one(path: Path, folders: Folders, crew: Crew, shape: Shape, key: Key, totals: Totals, stop: Stop) -> Seen | None:
+def _one(
+    path: Path,
+    folders: Folders,
+    crew: Crew,
+    shape: Shape,
+    key: Key,
+    totals: Totals,
+    stop: Stop,
+    proof: Proof | None,
+) -> Seen | None:
     """Filter one file; None when the watch is to end before it is done."""
     name = safe_name(path.name)
     letters = folders.outbox / f"{_PART}letters"
@@ -185,13 +198,15 @@ def _one(path: Path, folders: Folders, crew: Crew, shape: Shape, key: Key, total
     failed_before = totals.failed
     try:
         try:
-            if not filter_feed(Feed(path, result, letters), crew, shape, key, totals, stop):
+            if not filter_feed(Feed(path, result, letters, proof=proof), crew, shape, key, totals, stop):
                 return None
         except InputError as error:
             if path.exists():  # else whoever put it there took it away again
                 _move(path, folders.inbox / FAILED)
             return Seen(name, True, error.at(name))
         failed = totals.failed > failed_before
+        if proof is not None:
+            proof.read_file(path)
         if not failed or result.stat().st_size:
             _publish(result, folders.outbox, _result_name(path, key, keep=folders.keep_names))
         moved = _move(path, folders.inbox / (FAILED if failed else DONE))

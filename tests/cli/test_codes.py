@@ -51,7 +51,7 @@ def test_a_release_with_manifest_and_report(table: Path, tmp_path: Path) -> None
     )  # fmt: skip
     assert out.read_text() == "code\n250.00; 401.10\n250.00; 401.10\n250.00; 401.90\n250.00; 401.90\n250.10\n250.10\n"
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
-    told = json.loads((tmp_path / "out.csv.manifest.json").read_text())
+    told = json.loads((tmp_path / "out.csv.manifest.json").read_text())["run"]["results"]
     assert told["findings"][0]["level"] == 2
     assert told["records"] == 6
     assert [attack["attacker"] for attack in told["attacks_before"]][-1] == "codes of one visit"

@@ -39,7 +39,7 @@ def test_a_class_of_one_human_is_not_certified(patients: Path, tmp_path: Path) -
     assert not out.exists()
     page = tmp_path / "page.html"
     assert "60 pairs of 120 persons look alike" in call(*asked, "--persons-as-given", "--report", page)
-    told = json.loads((tmp_path / "out.csv.manifest.json").read_text())
+    told = json.loads((tmp_path / "out.csv.manifest.json").read_text())["run"]["results"]
     assert (told["look_alikes"]["pairs"], told["persons_as_given"]) == (60, True)
     assert "look alike" in page.read_text()
 

@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 from deid.cli.main import app
 from deid.document import Document, Span
 from deid.errors import ConfigError
-from deid.experiments.calibration import Calibration, calibrate, lower_bound, words_needed
+from deid.evaluation.proportions import lower_bound
+from deid.experiments.calibration import Calibration, calibrate, words_needed
 from deid.io import read
 from deid.pipeline import build_recognizer
 from deid.pipeline.dial import Dial, parse_dial, read_dial, write_dial

@@ -44,9 +44,9 @@ def test_histories_are_released_without_persons(table: Path, tmp_path: Path) -> 
     assert "Mary" not in (tmp_path / "out.csv").read_text()
     figures = json.loads((tmp_path / "s.json").read_text())
     assert figures["level"] >= 2
-    manifest = json.loads((tmp_path / "out.csv.manifest.json").read_text())
-    assert manifest["level"] == figures["level"]
-    assert manifest["output_sha256"] == hashlib.sha256((tmp_path / "out.csv").read_bytes()).hexdigest()
+    manifest = json.loads((tmp_path / "out.csv.manifest.json").read_text())["run"]
+    assert manifest["results"]["level"] == figures["level"]
+    assert manifest["outputs"]["OUT"] == f"sha256:{hashlib.sha256((tmp_path / 'out.csv').read_bytes()).hexdigest()}"
     assert "persons" in (tmp_path / "r.html").read_text()
 
 

@@ -1,0 +1,202 @@
+"""Every command that writes leaves a manifest: it holds, finds changes, tells nothing planted, and is the same twice.
+
+Identifiers are planted in names of files and folders, ids, fields, texts and options.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from deid.cli.main import app, main
+from deid.manifest import check_manifests, log_of, manifest_path
+from deid.manifest.content import read_manifest
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every command with its full name."""
+
+    def walk(prefix: str, group: Any) -> Iterator[tuple[str, Any]]:
+        for name, command in group.commands.items():
+            if hasattr(command, "commands"):
+                yield from walk(f"{prefix}{name} ", command)
+            else:
+                yield prefix + name, command
+
+    return walk("", typer.main.get_command(app))
+
+
+COMMANDS = dict(commands())
+PLANTED = ("Zebulon", "Quartermain", "Ulaanbaatar", "555-0142", "zq@ulaan.org", "77812")
+TEXT = "Dr. Zebulon Quartermain, Ulaanbaatar, (617) 555-0142, zq@ulaan.org, MRN ZQ-77812, seen 03/14/2019 for asthma.\n"
+RULES = ("--model", "none")
+PEOPLE = ("--patient-pattern", "(Quartermain_.*)/")
+NOTES, TABLE, CODES = "Zebulon_notes", "Quartermain.csv", "codes_77812.csv"
+
+RUNS: dict[str, tuple[str, ...]] = {
+    "scrub": (NOTES, "{out}", *RULES, *PEOPLE, "--policy", "Zebulon.toml", "--edits", "Zebulon.jsonl"),
+    "scrub keep": (NOTES, "{out}", *RULES, "--keep", "filename", "--deny", "Zebulon_list.txt"),
+    "scrub file": ("records_Zebulon.jsonl", "{out}.jsonl", *RULES, "--known-field", "Quartermain=DOCTOR",
+                   "--keep", "Quartermain"),
+    "tag": (NOTES, "{out}", *RULES, *PEOPLE, "--format", "jsonl"),
+    "convert": ("records_Zebulon.jsonl", "{out}.csv", "--format", "csv"),
+    "generalize": (NOTES, "{out}", "--t", "4", *PEOPLE),
+    "extract": (NOTES, "{out}.csv", *RULES, *PEOPLE),
+    "codes anonymize": (CODES, "--codes", "code", "--k", "2", "--m", "1", "-o", "{out}.csv"),
+    "genomes anonymize": ("Zebulon.fasta", "{out}.fasta", "--method", "dnala"),
+    "anonymize": (TABLE, "--qi", "age,sex", "--sensitive", "disease", "--drop", "mrn", "--k", "3", "-o", "{out}.csv"),
+    "filter": ("--input", "records_Zebulon.jsonl", "--output", "{out}", "--format", "ndjson", *RULES,
+               "--manifest", "{out}.manifest.json", "--patient-field", "Quartermain"),
+    "watch": ("{in}", "{out}", "--once", "--settle", "0", *RULES, "--manifest", "{out}.manifest.json"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    notes = tmp_path / NOTES / "Quartermain_Zebulon"
+    notes.mkdir(parents=True)
+    (notes / "ZQ-77812.txt").write_text(TEXT)
+    (notes / "Zebulon 1960.txt").write_bytes(b"\xff\xfeZ")
+    for folder in ("one", "two"):
+        (tmp_path / f"inbox_{folder}").mkdir()
+        (tmp_path / f"inbox_{folder}" / "Zebulon.txt").write_text(TEXT)
+    row = {"id": "ZQ-77812", "text": TEXT, "Quartermain": "Zebulon"}
+    (tmp_path / "records_Zebulon.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "Zebulon_list.txt").write_text("Ulaanbaatar\n")
+    (tmp_path / "Zebulon.toml").write_text('description = "Zebulon"\n[default]\noperator = "redact"\n')
+    (tmp_path / CODES).write_text("ward,code\n" + "Quartermain,250.00\nUlaanbaatar,401.10\n" * 3)
+    rows = [f"{30 + n % 5},{'FM'[n % 2]},flu{n % 3},ZQ-77812{n}" for n in range(24)]
+    (tmp_path / TABLE).write_text("\n".join(["age,sex,disease,mrn", *rows]) + "\n")
+    (tmp_path / "Zebulon.fasta").write_text("".join(f">Zebulon{n}\nACGTAC{'GT'[n % 2]}T\n" for n in range(6)))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*arguments: str) -> int:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["deid", *arguments])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+    return int(stopped.value.code or 0)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_run_that_writes_is_proved(name: str, place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    compared = []
+    for folder in ("one", "two"):
+        (place / folder).mkdir()
+        out = f"{folder}/Zebulon"
+        given = [text.replace("{out}", out).replace("{in}", f"inbox_{folder}") for text in RUNS[name]]
+        command = name.removesuffix(" keep").removesuffix(" file").split()
+        assert call(*command, *given) in (0, 1, 3), capfd.readouterr().err
+        first = next((place / folder).glob("*.manifest.json"))
+        written = first.with_name(first.name.removesuffix(".manifest.json"))
+        assert written.exists()
+        content = first.read_text()
+        for word in PLANTED:
+            assert word.casefold() not in content.casefold(), word
+        manifest = read_manifest(first)
+        files = [path for path in written.rglob("*") if path.is_file()] if written.is_dir() else [written]
+        assert len(manifest.run["outputs"]) == len(files)
+        assert manifest.run["inputs"]
+        assert manifest.run["command"] == " ".join(command)
+        compared.append(manifest.compared())
+        assert call("manifest", "verify", str(written)) == 0, capfd.readouterr().err
+        changed = files[0].read_bytes()
+        files[0].write_bytes(changed[:-1] + b"?")
+        assert call("manifest", "verify", str(written)) == 1
+        said = capfd.readouterr()
+        assert not any(word in line for word in PLANTED for line in said.err.splitlines() if line.startswith("changed"))
+        files[0].write_bytes(changed)
+    assert compared[0] == compared[1]
+
+
+def test_releases_with_noise_tell_nothing_but_the_release(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """No checksum of the table, no count of it; the metadata beside a CSV belong to the release and are checked."""
+    cube = ("cube", TABLE, "--dims", "sex,age", "--domain", "sex=F,M", "--domain", "age=30..34", "--epsilon", "1")
+    assert call(*cube, "--not-private-seed", "1", "-o", "Zebulon.csv") == 0, capfd.readouterr().err
+    told = read_manifest(manifest_path(place / "Zebulon.csv")).run
+    assert told["inputs"] == "withheld"
+    assert told["outputs"].keys() == {"OUT", "OUT.json"}
+    assert told["documents"] == 0
+    assert call("synthesize", "Zebulon.csv", "-o", "drawn.csv", "--rows", "9") == 0
+    assert len(read_manifest(manifest_path(place / "drawn.csv")).run["inputs"]) == 1
+    for out in ("Zebulon.csv", "drawn.csv"):
+        assert call("manifest", "verify", out) == 0
+        assert not any(word in manifest_path(place / out).read_text() for word in PLANTED)
+    (place / "Zebulon.csv.json").write_text("{}")
+    assert call("manifest", "verify", "Zebulon.csv") == 1
+    (place / "Zebulon.csv.json").unlink()
+    assert call("manifest", "verify", "Zebulon.csv") == 1
+
+
+WRITERS = frozenset(
+    {"scrub", "tag", "generalize", "verify", "audit", "filter", "watch", "convert", "extract", "write-back", "train",
+     "anonymize", "codes anonymize", "trajectories anonymize", "genomes anonymize", "release", "cube", "sequences",
+     "synthesize"}
+)  # fmt: skip
+OTHERS = {
+    "schema": "a proposal, to be edited",
+    "ru-map": "a plot",
+    "map": "spans of the user's own, moved",
+    "calibrate": "a setting",
+    "model export": "a file of a model that has a manifest",
+    "manifest page": "the manifests themselves",
+    "manifest key": "a public key",
+    "manifest verify": "nothing: it reads OUT",
+}
+
+
+def test_every_command_that_writes_is_one_of_these() -> None:
+    """A command with an output has a manifest, or stands in the list of those that publish nothing."""
+    outputs = {"out", "output", "target", "outbox", "page", "public"}
+    for name, command in COMMANDS.items():
+        code = inspect.getsource(command.callback)
+        proved = "begin(" in code or "_proof(" in code
+        assert proved == (name in WRITERS), name
+        places = {p.name for p in command.params if p.name in outputs and p.type.name == "path"}
+        assert proved or not places or name in OTHERS, (name, places)
+
+
+def test_checking_goes_on_with_the_chain(place: Path) -> None:
+    """The check's manifest names the run's, keeps its list of files, and tells of failures by pseudonyms."""
+    out = place / "out"
+    assert call("scrub", NOTES, "out", *RULES) == 1
+    assert call("verify", NOTES, "out", *RULES) == 1  # one of the originals cannot be read
+    manifests = [read_manifest(path) for _, path in log_of(manifest_path(out))]
+    assert [m.run["command"] for m in manifests] == ["scrub", "verify"]
+    assert manifests[1].previous == manifests[0].digest()
+    assert manifests[0].run["outputs"]
+    assert not manifests[1].run["outputs"]
+    assert manifests[1].run["tree"] == manifests[0].run["tree"]
+    assert len(manifests[0].run["failures"]) == 1
+    assert manifests[0].run["failures"][0]["file"] in manifests[0].run["inputs"]
+    assert not check_manifests(out).faults
+    next(out.rglob("*.txt")).write_text("changed")
+    call("verify", NOTES, "out", *RULES)
+    assert [fault.what for fault in check_manifests(out).faults] == ["changed"]
+
+
+def test_a_feed_has_a_manifest_for_every_stretch(place: Path) -> None:
+    feed = place / "feed.jsonl"
+    feed.write_text("".join(json.dumps({"id": str(n), "text": TEXT}) + "\n" for n in range(2000)))
+    every = ("--manifest", "feed.json", "--manifest-every", "500")
+    assert call("filter", "--input", "feed.jsonl", "--output", "out", "--format", "ndjson", *RULES, *every) == 0
+    manifests = [read_manifest(path) for _, path in log_of(place / "feed.json")]
+    assert len(manifests) > 1
+    assert sum(m.run["documents"] for m in manifests) == 2000
+    at = 0
+    for manifest in manifests:
+        begin, at_end = manifest.run["results"]["read"]
+        assert begin == at
+        at = at_end
+    assert at == feed.stat().st_size
+    assert call("manifest", "verify", "out", "--manifest", "feed.json") == 0
+    assert sum(m.run["categories"]["PHONE"] for m in manifests) == 2000
