@@ -96,7 +96,7 @@ VALUES = ",".join(DX)
 COMMANDS: dict[str, tuple[str, ...]] = {
     "cube": ("cube", "--dims", "dx", "--domain", f"dx={VALUES}", "-o", "OUT"),
     "query": ("query", "SELECT HISTOGRAM(dx)", "--domain", f"dx={VALUES}"),
-    "where": ("query", "SELECT COUNT(*) WHERE dx = '250.00' OR next > '3'",
+    "where": ("query", "SELECT COUNT(*) WHERE dx = '250.00' OR next > '250'",
               "--domain", f"dx={VALUES}", "--domain", f"next={VALUES}"),
     "sequences": ("sequences", "--periods", "dx,next", "--domain", f"level={VALUES}", "-o", "OUT"),
     "fidelity": ("fidelity", "MADE", "--release", "RELEASE", "--slice", "dx"),
