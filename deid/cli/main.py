@@ -28,6 +28,7 @@ GROUPS: tuple[str, ...] = (
     "manifest",
     "policy",
     "vault",
+    "forget",
     "doctor",
     "train",
     "evaluate",

@@ -14,7 +14,7 @@ everything under another key in one transaction; whoever still has the vault ope
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -292,6 +292,45 @@ class Vault:
             changed.save(connection, new)
         self._sealer = new
         return self._store.compact(rows.TABLES)
+
+    def forget(self, scope_ids: Collection[str], *, who: str, why: str) -> tuple[int, bool]:
+        """Remove all entries of some scopes: a person has the right to be forgotten.
+
+        The audit line says how many entries went, not whose; lines of earlier look-ups stay, and hold no original.
+
+        Parameters
+        ----------
+        scope_ids : collection of str
+            Such as ``patient:4711``.
+        who, why : str
+            For the audit trail.
+
+        Returns
+        -------
+        (int, bool)
+            Entries removed; whether the database could also remove what they left in its files. Copies and backups
+            are beyond reach.
+
+        Raises
+        ------
+        ConfigError
+            When ``who`` or ``why`` is empty.
+        StoreError
+            When something was altered; then nothing is removed.
+        """
+        gone = 0
+        with self._writing() as (connection, state):
+            self._verify(connection, state)
+            batch: list[int] = []
+            for row in rows.entries(connection, self._sealer, sql.true()):
+                if row.entry.scope_id in scope_ids:
+                    batch.append(row.id)
+                    state = state.shrunk(row)
+            for start in range(0, len(batch), _CHUNK):
+                connection.execute(ENTRIES.delete().where(ENTRIES.c.id.in_(batch[start : start + _CHUNK])))
+            gone = len(batch)
+            rows.append(connection, self._sealer, state, "forget", who, why, found=gone).save(connection, self._sealer)
+        return gone, self._store.compact(rows.TABLES)
 
 
 def _overwrite(connection: sql.Connection, batch: list[dict[str, Any]], state: State, sealer: Sealer) -> State:

@@ -73,7 +73,7 @@ class AuditLine:
     time: str
     """UTC, ISO 8601."""
     action: str
-    """``init``, ``reidentify`` or ``rotate``."""
+    """``init``, ``reidentify``, ``forget`` or ``rotate``."""
     who: str
     """Who asked, as they said."""
     login: str
@@ -160,6 +160,10 @@ class State:
         """Return the state after ``rows`` were added."""
         more = sealer.fingerprint(_content(row) for row in rows)
         return replace(self, entries=self.entries + len(rows), fingerprint=(self.fingerprint + more) % _ALL)
+
+    def shrunk(self, row: Found) -> State:
+        """Return the state after a row was removed."""
+        return replace(self, entries=self.entries - 1, fingerprint=(self.fingerprint - row.fingerprint) % _ALL)
 
 
 def _content(row: dict[str, Any]) -> bytes:
