@@ -210,7 +210,7 @@ def _scrub(
             keep_filename="filename" in kept,
             edit_log=edits,
             vault=opened,
-            run=run_note(context, found, target, key, resume=resume),
+            run=run_note(context, found, target, key.of_map(opened.map_version) if opened else key, resume=resume),
             watch=lambda items: progress(items, "scrubbing", document_total(found)),
         )
     fill_summary(summary, report, site)

@@ -466,7 +466,7 @@ def run_note(context: typer.Context, source: Source, target: Path, key: Key | No
     source, target
         What is read, and where results go.
     key : Key, optional
-        Makes digests of the files that options name.
+        Makes digests of the files that options name; with the version of its map of numbers that the run goes by.
     resume : bool
     """
     from deid import __version__
@@ -484,10 +484,14 @@ def run_note(context: typer.Context, source: Source, target: Path, key: Key | No
             "leave out --edits, or name a new folder",
         )
     besides = {"jobs", "failed", "summary_json", "resume", "files_from", "edits", "target", "preview_count", "key_file"}
+    besides |= {"vault", "vault_key_file"}  # a vault is told by its place: the run itself fills it
     options = {name: value for name, value in context.params.items() if name not in besides}
+    for name in ("model", "transformer"):
+        if (folder := Path(options.get(name) or "")).is_dir() and options.get(name):
+            options[name] = [path for path in folder.rglob("*") if path.is_file()]
     maker = key or Key(b"\0" * 32)  # tagging has no key; its notes lie beside the notes of OUT
-    digest = fingerprint(options, lambda data: maker.mac(data.hex()).hex())
-    return RunNote(target, f"{__version__}\n{maker.mac('run').hex()}\n{digest}", resume)
+    digest = fingerprint(options, lambda data: maker.mac(data.hex()).hex()) + f"\nvault {context.params.get('vault')}"
+    return RunNote(target, f"{__version__}\n{maker.mac('run').hex()} map {maker.map}\n{digest}", resume)
 
 
 def write_failed(summary: Summary, path: Path | None, target: Path | None = None) -> None:

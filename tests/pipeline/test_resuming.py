@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ from deid.errors import ConfigError
 from deid.io import scan
 from deid.io.atomic import atomic_files, clear_leftovers
 from deid.pipeline.resuming import list_line, select_files
+from deid.resources import resource_folder
 
 TEXT = "Seen by Dr. Alice Baker on 3 May 2019.\n"
 RULES = ("--model", "none", "--policy", "redact")
@@ -96,6 +98,37 @@ def test_another_run_does_not_go_on(notes: Path, key: Path, tmp_path: Path) -> N
     status, said = run("scrub", notes, tmp_path / "none", *RULES, "--key-file", key, "--resume")
     assert status != 0
     assert "no interrupted run" in said
+
+
+def test_a_run_with_other_numbers_does_not_go_on(notes: Path, key: Path, tmp_path: Path) -> None:
+    """Two versions of the map in one folder would give a number two surrogates, and two numbers one."""
+    out = tmp_path / "out"
+    for version in ("map 1", "map 2"):
+        key.write_text(f"{'ab' * 32}\n{version}\n")
+        _, said = run("scrub", notes, out, *RULES, "--key-file", key, *(["--resume"] if out.exists() else []))
+    assert "other options, another input, key or version" in said
+
+
+def test_a_run_with_a_vault_goes_on(notes: Path, key: Path, tmp_path: Path) -> None:
+    out, vault = tmp_path / "out", tmp_path / "vault.db"
+    surrogates = ("--model", "none", "--policy", "surrogate", "--key-file", key)
+    assert run("vault", "init", vault, "--key-file", key, "--why", "x")[0] == 0
+    assert run("scrub", notes, out, *surrogates, "--vault", vault)[0] == 1
+    (notes / "bad.txt").write_text(TEXT)
+    status, said = run("scrub", notes, out, *surrogates, "--resume")
+    assert "other options" in said
+    status, said = run("scrub", notes, out, *surrogates, "--vault", vault, "--resume")
+    assert (status, "3 documents were there" in said) == (0, True), said
+
+
+def test_a_run_with_a_model_trained_anew_does_not_go_on(notes: Path, key: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(resource_folder("models") / "en", model)
+    out = tmp_path / "out"
+    tagged = ("scrub", notes, out, "--policy", "redact", "--key-file", key, "--model", model)
+    assert run(*tagged)[0] == 1
+    (model / "note.txt").write_text("trained anew\n")
+    assert "other options" in run(*tagged, "--resume")[1]
 
 
 def test_records_are_run_again_by_their_ids(key: Path, tmp_path: Path) -> None:
