@@ -42,12 +42,15 @@ def written(folder: Path) -> dict[str, object]:
     found: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
-        if path.name.endswith(".json"):
+        if path.name.endswith("manifest.json"):
+            left = ("inputs", "outputs", "tree")  # the files themselves are compared
+            run = json.loads(path.read_text())["run"]  # what equal runs have in common
+            run["results"].pop("request", None)
+            found[name] = {k: v for k, v in run.items() if k not in left}
+        elif path.name.endswith(".json"):
             values = json.loads(path.read_text())
-            values = values.get("run", values)  # of manifests what equal runs have in common
-            values |= {"results": {k: v for k, v in values.get("results", {}).items() if k != "request"}}
-            left = ("inputs", "outputs", "tree", "request", "release")  # the files themselves are compared
-            found[name] = {k: v for k, v in values.items() if k not in left}
+            times = ("cpu_seconds", "command", "request", "release")
+            found[name] = {k: v for k, v in values.items() if k not in times} if isinstance(values, dict) else values
         elif path.is_file():
             found[name] = path.read_bytes()
     return found
