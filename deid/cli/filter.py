@@ -58,7 +58,12 @@ FORMATS = {
 """Format of records -> what is in one."""
 
 Format = Annotated[
-    str, typer.Option(metavar="F", help="plain, ndjson, whole, length-prefixed or length-prefixed-json.")
+    str | None,
+    typer.Option(
+        metavar="F",
+        help="plain, ndjson, whole, length-prefixed or length-prefixed-json; ndjson if the input begins as a JSON "
+        "object does, else plain (filter) or whole (watch).",
+    ),
 ]
 Delimiter = Annotated[
     str | None,
@@ -86,7 +91,7 @@ def _filter(
     target: Annotated[
         Path | None, typer.Option("--output", metavar="F", help="Write a new file F instead of standard output.")
     ] = None,
-    format: Format = "plain",
+    format: Format = None,
     delimiter: Delimiter = None,
     text_field: TextField = None,
     id_field: IdField = None,
@@ -152,6 +157,7 @@ def _filter(
     files = source is not None and source.is_file() and is_file(target)
     shape = _shape(
         format,
+        "plain",
         delimiter,
         text_field,
         id_field,
@@ -163,9 +169,9 @@ def _filter(
         timeout,
         add_id=journal is not None and not files,
     )
-    totals = Totals(tell=lambda reason: sys.stderr.write(f"{reason}\n"))
+    totals = Totals(tell=_tell, note=None if quiet else _tell)
     proof = _proof(context, manifest, manifest_every, recipe, totals)
-    feed = Feed(source, target, dead_letters, journal, {**recipe.fingerprint(), **shape.fingerprint()}, proof)
+    feed = Feed(source, target, dead_letters, journal, recipe.fingerprint(), proof)
     with ExitStack() as stack:
         stop = stack.enter_context(Stop())
         if created:
@@ -189,7 +195,7 @@ def _watch(
     context: typer.Context,
     inbox: Annotated[Path, typer.Argument(metavar="INBOX", help="Folder that files come into.")],
     outbox: Annotated[Path, typer.Argument(metavar="OUTBOX", help="Folder for the results; made if missing.")],
-    format: Format = "whole",
+    format: Format = None,
     delimiter: Delimiter = None,
     text_field: TextField = None,
     id_field: IdField = None,
@@ -250,9 +256,19 @@ def _watch(
         deny, allow, keep, date_field, as_of,
     )  # fmt: skip
     shape = _shape(
-        format, delimiter, text_field, id_field, recipe, known_field, encoding, output_encoding, max_record, timeout
+        format,
+        "whole",
+        delimiter,
+        text_field,
+        id_field,
+        recipe,
+        known_field,
+        encoding,
+        output_encoding,
+        max_record,
+        timeout,
     )
-    totals = Totals(tell=lambda reason: sys.stderr.write(f"{reason}\n"))
+    totals = Totals(tell=_tell, note=None if quiet else _tell)
     proof = _proof(context, manifest, manifest_every, recipe, totals)
     failed = 0
     with ExitStack() as stack:
@@ -325,8 +341,14 @@ def _recipe(
     )
 
 
+def _tell(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
 def _shape(
-    format: str,
+    format: str | None,
+    default: str,
     delimiter: str | None,
     text_field: str | None,
     id_field: str | None,
@@ -339,29 +361,33 @@ def _shape(
     *,
     add_id: bool = False,
 ) -> Shape:
+    from dataclasses import replace
+
     from deid.errors import ConfigError
     from deid.streaming.framing import Framing, Prefixed, delimited, whole
     from deid.streaming.work import Shape
 
-    if format not in FORMATS:
+    given = format or default
+    if given not in FORMATS:
         raise ConfigError("there is no such format of records", f"formats: {', '.join(FORMATS)}")
-    if delimiter is not None and format != "plain":
-        raise ConfigError(f"--format {format} has no delimiter of your own", "leave out --delimiter")
+    if delimiter is not None and given != "plain":
+        raise ConfigError(f"--format {given} has no delimiter of your own", "leave out --delimiter")
     if timeout <= 0:
         raise ConfigError("--timeout must be above 0", "it is in seconds")
-    content = FORMATS[format]
+    content = FORMATS[given]
     fields = {n for n in (recipe.patient_field, recipe.date_field, *(recipe.keep - {"filename", "id"})) if n}
     fields |= {text.rpartition("=")[0] or text for text in known_field or ()}
-    if content == "text" and (text_field or id_field or fields or "id" in recipe.keep):
-        raise ConfigError(f"records of --format {format} have no fields", "use --format ndjson")
+    open_ended = format is None and delimiter is None
+    if content == "text" and not open_ended and (text_field or id_field or fields or "id" in recipe.keep):
+        raise ConfigError(f"records of --format {given} have no fields", "use --format ndjson")
     if content == "json" and {n.lower().replace("-", "") for n in (encoding, output_encoding) if n} != {"utf8"}:
         raise ConfigError("JSON is UTF-8", "leave out --encoding and --output-encoding")
     framing: Framing
-    if format.startswith("length-prefixed"):
+    if given.startswith("length-prefixed"):
         framing = Prefixed()
     else:
-        framing = whole() if format == "whole" else delimited("line" if delimiter is None else delimiter)
-    return Shape(
+        framing = whole() if given == "whole" else delimited("line" if delimiter is None else delimiter)
+    shape = Shape(
         framing,
         content,
         text_field,
@@ -373,6 +399,10 @@ def _shape(
         size_of(max_record, "--max-record"),
         timeout,
     )
+    if not open_ended:
+        return shape
+    named = shape.named_fields | (recipe.keep & {"id"})  # that an id is kept is said of records with fields alone
+    return replace(shape, named_fields=named, if_json=replace(shape, framing=delimited("line"), content="json"))
 
 
 def _proof(

@@ -20,6 +20,7 @@ from typing import Any
 
 from deid.errors import ConfigError, InputError
 from deid.keys import Key
+from deid.streaming.beginning import begins_as_json
 from deid.streaming.crew import IN_HAND, Crew, Died
 from deid.streaming.journal import Commit, Journal
 from deid.streaming.letters import DeadLetter, RecordTimeout, WorkerDied, record_mac
@@ -42,6 +43,8 @@ __all__ = ["Feed", "filter_feed"]
 
 _UNDER_WAY = 4
 """Stretches a worker that may be under way, or wait for their turn to be written."""
+_BEGINNING = 1 << 16
+"""Bytes of an input that are looked at to tell what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,11 @@ class Feed:
     """File for dead letters."""
     journal: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """What decides about the output, for the journal: a run with other options does not go on with it."""
+    """What decides about the output, beside the shape: a run with other options does not go on with the journal."""
     proof: Proof | None = field(default=None, repr=False)
     """Writes manifests."""
+    name: str = "the input"
+    """What it is called to the user; no path, which may hold PHI."""
 
     def check(self) -> None:
         """Raise `ConfigError` when two of the files are the same one."""
@@ -79,6 +84,7 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
     crew : Crew
         Entered, with the same shape.
     shape : Shape
+        With `Shape.if_json`, the input's first bytes decide, and `Totals.note` is told when it is JSON.
     key : Key
         Key of dead letters and journal.
     totals : Totals
@@ -105,10 +111,16 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
         descriptor, place, status = _opened(feed.source)
         if feed.source is not None:
             stack.callback(os.close, descriptor)
-        run = _Run(crew, shape, key, totals, stop, feed.proof)
         reader = Reader(descriptor, shape, key, place=place)
         if feed.proof is not None and place is None:
             reader.tap = feed.proof.read
+        settled = _settled(reader, shape, stop)
+        if settled is None:
+            return False
+        if settled is shape.if_json and totals.note is not None:
+            totals.note(f"{feed.name} is taken for NDJSON, as it begins so; for text, name its --format")
+        reader.shape = settled
+        run = _Run(crew, settled, key, totals, stop, feed.proof)
         if feed.journal is None:
             run.letters = stack.enter_context(append_private(feed.letters)) if feed.letters else None
             stack.enter_context(suppress(_Abandoned))
@@ -121,6 +133,24 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
     return not reader.stopped
 
 
+def _settled(reader: Reader, shape: Shape, stop: Stop) -> Shape | None:
+    """Return the shape that the input's first bytes speak for; None when a stop came before they did."""
+    if shape.if_json is None:
+        return shape
+    poll = select.poll()
+    for descriptor in (reader.descriptor, stop.descriptor):
+        poll.register(descriptor, select.POLLIN)
+    while True:
+        head = reader.beginning(_BEGINNING)
+        json = begins_as_json(head, final=reader.ended or len(head) == _BEGINNING or reader.place is not None)
+        if json is not None:
+            return shape.settled(json=json)
+        poll.poll()
+        if stop.signal is not None:
+            return None
+        reader.pull()
+
+
 def _go_on(feed: Feed, run: _Run, reader: Reader, status: os.stat_result, stack: ExitStack) -> None:
     """Filter with a journal, from its beginning or from where it ends."""
     if (reader.place is None or not is_file(feed.target)) and run.shape.content != "json":
@@ -128,7 +158,7 @@ def _go_on(feed: Feed, run: _Run, reader: Reader, status: os.stat_result, stack:
             "a journal for a pipe needs records with ids, by which those that came twice can be told",
             "use --format ndjson, or name files with --input and --output",
         )
-    journal = stack.enter_context(_journal(feed, run.key, reader.descriptor, status))
+    journal = stack.enter_context(_journal(feed, run.shape, run.key, reader.descriptor, status))
     run.resume(journal)
     last = journal.last
     if last.complete and is_file(feed.target) and feed.target.exists() and not part_of(feed.target).exists():
@@ -239,7 +269,7 @@ class _Run:
     def _ask(self, stretch: Stretch, place: FilePlace | None) -> None:
         self._number += 1
         self._asked[self._number] = stretch
-        self.crew.give(stretch.request(self._number, place))
+        self.crew.give(stretch.request(self._number, self.shape.content, place))
 
     def _wait(self, reader: Reader, window: list[Stretch], *, dirty: bool) -> None:
         poll = select.poll()
@@ -340,9 +370,10 @@ def _opened(source: Path | None) -> tuple[int, FilePlace | None, os.stat_result]
 
 
 @contextmanager
-def _journal(feed: Feed, key: Key, descriptor: int, status: os.stat_result) -> Iterator[Journal]:
+def _journal(feed: Feed, shape: Shape, key: Key, descriptor: int, status: os.stat_result) -> Iterator[Journal]:
     assert feed.journal is not None
-    about: dict[str, Any] = {"options": key.mac(json.dumps(feed.options, sort_keys=True)).hex()}
+    options = {**feed.options, **shape.fingerprint()}
+    about: dict[str, Any] = {"options": key.mac(json.dumps(options, sort_keys=True)).hex()}
     if stat.S_ISREG(status.st_mode) and feed.source is not None:
         head = os.pread(descriptor, HEAD_BYTES, 0)
         about["input"] = [status.st_size, status.st_mtime_ns, _head(key, head, len(head))]

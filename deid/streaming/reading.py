@@ -42,9 +42,9 @@ class Stretch:
     single: bool = False
     """Whether it is one record, cut out because a worker did not survive its neighbourhood."""
 
-    def request(self, number: int, place: FilePlace | None) -> Request:
+    def request(self, number: int, content: str, place: FilePlace | None) -> Request:
         """Return what a worker is asked."""
-        return Request(number, self.offset, self.length, self.data, place)
+        return Request(number, self.offset, self.length, self.data, content, place)
 
     def fill(self, reply: Reply) -> None:
         """Take over a worker's answer."""
@@ -124,6 +124,10 @@ class Reader:
         if self.offset + len(self._buffer) == len(self.head) and len(self.head) < HEAD_BYTES:
             self.head += block[: HEAD_BYTES - len(self.head)]
         self._buffer += block
+
+    def beginning(self, limit: int) -> bytes:
+        """Return up to ``limit`` of the input's first bytes, as many as are there, before anything was taken."""
+        return os.pread(self.descriptor, limit, 0) if self.place is not None else bytes(self._buffer[:limit])
 
     def stop(self) -> None:
         """Read no more; what was read of a record without its end is left. At the end there is nothing to stop."""

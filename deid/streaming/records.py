@@ -6,7 +6,6 @@ a named field are opened: their other fields follow the same rule as all others 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +16,7 @@ from deid.io.encoding import decode, encode
 from deid.io.fields import field_value, find_id, find_text
 from deid.io.json_records import dump, parse_record
 from deid.pipeline import Pipeline, Scrubbed
+from deid.streaming.beginning import is_object
 from deid.streaming.letters import record_mac
 
 __all__ = ["CONTENTS", "Fields", "Scrub"]
@@ -48,15 +48,12 @@ class Fields:
         self.unmet.update(self.named)
 
 
-_OBJECT = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*)?\{\s*"(?:[^"\\]|\\.)*"\s*:')
-"""How a JSON object begins, or an array of them."""
-
 Scrub = Callable[[bytes, int, Pipeline, Fields], tuple[bytes, Scrubbed]]
 """Takes a record's bytes and its offset, returns the scrubbed bytes and what was done; raises `DeidError`."""
 
 
 def _scrub_text(content: bytes, offset: int, pipeline: Pipeline, fields: Fields) -> tuple[bytes, Scrubbed]:
-    if _OBJECT.match(content):
+    if is_object(content):
         # its ids would go out as they are, and a span may end inside an escape
         raise FormatError("the record is a JSON object, and this is a feed of plain text", "use --format ndjson")
     scrubbed = pipeline(Document(_name(content, pipeline), decode(content, fields.encoding)))

@@ -32,6 +32,8 @@ class Totals:
     """Why the first record of each class of exceptions was left out, in words for the user."""
     tell: Callable[[str], object] | None = field(default=None, repr=False)
     """Called with each new reason as it comes."""
+    note: Callable[[str], object] | None = field(default=None, repr=False)
+    """Called with what is no error, but good to know: what an input was taken for."""
     unmet: frozenset[str] | None = field(default=None, repr=False)
     """Fields that the user named and that no record has had; None before the first record."""
 

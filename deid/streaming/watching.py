@@ -198,7 +198,7 @@ def _one(
     failed_before = totals.failed
     try:
         try:
-            if not filter_feed(Feed(path, result, letters, proof=proof), crew, shape, key, totals, stop):
+            if not filter_feed(Feed(path, result, letters, proof=proof, name=name), crew, shape, key, totals, stop):
                 return None
         except InputError as error:
             if path.exists():  # else whoever put it there took it away again

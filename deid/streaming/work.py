@@ -11,7 +11,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -49,6 +49,8 @@ class Request:
     """Where the stretch starts in the input, in bytes."""
     length: int
     data: bytes | None = field(repr=False)
+    content: str
+    """`Shape.content` of its input."""
     place: FilePlace | None = None
 
 
@@ -85,6 +87,37 @@ class Shape:
     """Bytes that a record may have."""
     timeout: float | None = None
     """Seconds that a record may take."""
+    if_json: Shape | None = None
+    """What is taken instead for an input that begins as a JSON object does."""
+
+    def __post_init__(self) -> None:
+        """Refuse two shapes of the same content: requests name a shape by it."""
+        if self.if_json is not None and (self.if_json.content, self.content) != ("json", "text"):
+            raise ConfigError("what an input's beginning decides is whether it is text or JSON")
+
+    def settled(self, *, json: bool) -> Shape:
+        """Return the shape of an input, by what its beginning says.
+
+        Raises
+        ------
+        InputError
+            When options fit the other content alone.
+        """
+        if self.if_json is None:
+            return self
+        if json:
+            if any(name.lower().replace("-", "") not in ("utf8", "") for name in (self.encoding, self.output_encoding)):
+                raise InputError(
+                    "the input is JSON, which is UTF-8",
+                    "leave out --encoding and --output-encoding; for text, name its --format",
+                )
+            return self.if_json
+        if self.text_field or self.id_field or self.named_fields:
+            raise InputError(
+                "options name fields, and the input does not begin as a JSON object does",
+                "leave the fields out, or use --format ndjson",
+            )
+        return replace(self, if_json=None)
 
     def fingerprint(self) -> dict[str, object]:
         """Return what decides what the output is, as JSON values."""
@@ -222,9 +255,8 @@ class Work:
     def __init__(self, recipe: Recipe, shape: Shape) -> None:
         from deid.streaming.records import CONTENTS
 
-        self.shape = shape
-        self.fields = shape.fields()
-        self.scrub = CONTENTS[shape.content]
+        shapes = [shape] if shape.if_json is None else [shape, shape.if_json]
+        self._ways = {s.content: (s, s.fields(), CONTENTS[s.content]) for s in shapes}
         self.pipeline = recipe.pipeline()
         self.pipeline.prepare()
         self.mac = record_mac(recipe.key)
@@ -238,32 +270,33 @@ class Work:
         InputError
             When the file of the stretch is not what it was.
         """
+        shape, fields, scrub = self._ways[request.content]
         data = self._read(request)
         output: list[bytes] = []
         letters: list[DeadLetter] = []
         spans: Counter[str] = Counter()
         records = 0
-        for start, end, after in self.shape.framing.split(data):
+        for start, end, after in shape.framing.split(data):
             content = data[start:end]
             if not content or content.isspace():
-                output.append(self.shape.framing.wrap(content, data[end:after]))
+                output.append(shape.framing.wrap(content, data[end:after]))
                 continue
             try:
-                if end - start > self.shape.max_record:
+                if end - start > shape.max_record:
                     raise RecordTooLong
-                if self.shape.timeout:
+                if shape.timeout:
                     # the default action of the signal ends the process, whatever it is stuck in
-                    signal.setitimer(signal.ITIMER_REAL, self.shape.timeout)
-                written, scrubbed = self.scrub(content, request.offset + start, self.pipeline, self.fields)
-                output.append(self.shape.framing.wrap(written, data[end:after]))
+                    signal.setitimer(signal.ITIMER_REAL, shape.timeout)
+                written, scrubbed = scrub(content, request.offset + start, self.pipeline, fields)
+                output.append(shape.framing.wrap(written, data[end:after]))
             except Exception as error:
                 letters.append(self.letter(request.offset + start, content, error))
             else:
                 records += 1
                 spans.update(edit.category for edit in scrubbed.edits)
-        if self.shape.timeout:
+        if shape.timeout:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        unmet = frozenset(self.fields.unmet)
+        unmet = frozenset(fields.unmet)
         return Reply(request.number, b"".join(output), records, tuple(letters), dict(spans), unmet)
 
     def letter(self, offset: int, content: bytes, error: Exception) -> DeadLetter:

@@ -1,0 +1,64 @@
+"""What a feed is, by its first bytes: objects of JSON, a line each, or text.
+
+JSON that is read as text goes out with its ids, and with escapes that a replacement has cut; so what begins as an
+object does is never taken for text unless the user says so.
+"""
+
+from __future__ import annotations
+
+import re
+
+from deid.errors import InputError
+
+__all__ = ["begins_as_json", "is_object"]
+
+_MARK = b"\xef\xbb\xbf"
+_KEY = rb'\{\s*"(?:[^"\\]|\\.)*"\s*:'
+_OBJECT = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[\s*)?" + _KEY)
+_LINE = re.compile(_KEY + rb"|\{\s*\}")
+_OPEN = re.compile(rb"\{\s*\Z|\[\s*(?:\{|\Z)")
+
+
+def is_object(content: bytes) -> bool:
+    """Tell whether bytes begin as a JSON object does, or an array of them."""
+    return _OBJECT.match(content) is not None
+
+
+def begins_as_json(head: bytes, *, final: bool) -> bool | None:
+    """Tell whether a feed holds a JSON object a line, by its first line that is not blank.
+
+    Parameters
+    ----------
+    head : bytes
+        The first bytes of the feed, as many as have come.
+    final : bool
+        Whether no more of them will be looked at.
+
+    Returns
+    -------
+    bool or None
+        None when more bytes are needed to tell; what begins with no brace and no bracket needs none.
+
+    Raises
+    ------
+    InputError
+        When it begins as an object over many lines does, or an array, which no filter of lines can read.
+    """
+    if len(head) < len(_MARK) and _MARK.startswith(head) and not final:
+        return None
+    begun = head.removeprefix(_MARK).lstrip()
+    if not begun:
+        return False if final else None
+    if not begun.startswith((b"{", b"[")):
+        return False
+    line, end, _ = begun.partition(b"\n")
+    if _LINE.match(line):
+        return True
+    if not end and not final:
+        return None
+    if _OPEN.match(line):
+        raise InputError(
+            "the input begins as JSON over many lines does",
+            "write each record as an object on one line (jq -c); for text, name its --format",
+        )
+    return False
