@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+import regex
+
 from deid.compiled import quick
 from deid.errors import ConfigError
 from deid.resources import resource_folder
@@ -54,7 +56,7 @@ _TITLES = _set(
     "drs señor señora señorita lic"
 )
 _SPECIAL = _PARTICLES | _SUFFIXES | _TITLES
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_WORD = regex.compile(r"[\p{L}\p{Nl}\p{No}][\p{L}\p{M}\p{Nl}\p{No}]*(?:['’][\p{L}\p{M}\p{Nl}\p{No}]+)*")
 _LETTERS = re.compile("[A-Za-z]+")
 _REMEMBERED = 1 << 15
 _MEANING = _SPECIAL | _CREDENTIALS

@@ -27,12 +27,17 @@ class Normalized:
     text: str = field(repr=False)
     removed: tuple[int, ...] = field(default=(), repr=False)
     """Offsets in this text before which characters were taken out, one for each; sorted."""
+    tied: frozenset[int] = field(default=frozenset(), repr=False)
+    """Offsets in the original text of those that belong to the character before them, as accents do."""
 
     def back(self, span: Span) -> Span:
         """Return a span in the original text; characters that were taken out of its inside belong to it."""
         if not self.removed:
             return span
-        return span.moved(self.origin(span.start), self.origin(span.end - 1) + 1)
+        end = self.origin(span.end - 1) + 1
+        while end in self.tied:
+            end += 1
+        return span.moved(self.origin(span.start), end)
 
     def origin(self, offset: int) -> int:
         """Return where the character at an offset stands in the original text."""

@@ -2,7 +2,8 @@
 
 Zero-width characters inside words and letters that only look Latin (a Cyrillic *а*) hide names from every pattern and
 list. They are taken out, or replaced by what they look like, before detection, as are curly quotes and odd blanks;
-every line end becomes one line feed (`deid.line_ends`). Offsets are mapped back afterwards.
+letters and their accents become one character (*e* with a combining accent is *é*), and every line end one line feed
+(`deid.line_ends`). Offsets are mapped back afterwards.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from bisect import bisect_left
 
 import regex
 
+from deid.accents import joined
 from deid.compiled import native
 from deid.line_ends import Normalized, unified
 
@@ -70,6 +72,9 @@ def normalize(text: str) -> Normalized:
     if _FOREIGN.search(odd):
         pieces = plain.split("\n")  # few have such letters
         plain = "\n".join(line if line.isascii() else _latin_words(line) for line in pieces)
+    plain, tied = joined(plain)
+    if tied:
+        odd = _odd(plain)
     places: list[int] = []
     for character in filter(_INVISIBLE.match, odd):
         at = plain.find(character)
@@ -81,7 +86,7 @@ def normalize(text: str) -> Normalized:
     places.sort()
     removed = [place - before for before, place in enumerate(places)]
     removed += [place - bisect_left(places, place) for place in lines.removed]
-    return Normalized(_INVISIBLE.sub("", plain), tuple(sorted(removed)))
+    return Normalized(_INVISIBLE.sub("", plain), tuple(sorted(removed)), frozenset(map(lines.origin, tied)))
 
 
 def _odd(text: str) -> str:

@@ -60,6 +60,8 @@ class OperatorSpec:
     """Whether it depends on who the patient is, so that an unknown patient must be reported."""
     articles: bool = False
     """Whether *a* and *an* before what it writes are made to agree."""
+    composed: bool = False
+    """Whether it reads letters with their accents as one character, however the text writes them (`deid.accents`)."""
 
     @property
     def strictness(self) -> int:
@@ -303,6 +305,7 @@ OPERATORS: Mapping[str, OperatorSpec] = _table(
         f"{_ROOM}.deid_tags:deid_tag_operator",
         "writes tags as DE-ID does, **NAME[AAA, BBB M]",
         per_person=True,
+        composed=True,
     ),
     OperatorSpec(
         "year-only",
@@ -343,6 +346,7 @@ OPERATORS: Mapping[str, OperatorSpec] = _table(
         f"{_ROOM}.surrogates:surrogate_operator",
         "writes a realistic surrogate, the same for the same person",
         per_person=True,
+        composed=True,
     ),
     OperatorSpec(
         "date-shift",
@@ -350,6 +354,7 @@ OPERATORS: Mapping[str, OperatorSpec] = _table(
         "shifts dates by the patient's secret number of days",
         only=frozenset({"DATE"}),
         per_person=True,
+        composed=True,
     ),
     OperatorSpec(
         "t-plausible",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from deid.accents import composed
 from deid.compiled import quick
 from deid.document import Document, Edit, Span, apply_edits, resolve_overlaps
 from deid.errors import ConfigError, DeidError, LabelError
@@ -106,10 +107,12 @@ class Replacer:
             known.append(span.named(category))
         texts = [""] * len(united)
         given = document.with_spans(known)  # an operator sees what else is replaced, so as not to write that
+        plain = _composed(given)
         collisions = 0
         people: dict[str, str] = {}
         for rule, places in by_rule.items():
-            written = self._write(rule, given, [known[p] for p in places], scope)
+            seen = plain if OPERATORS[rule.operator].composed else given
+            written = self._write(rule, seen, [seen.spans[p] for p in places], scope)
             for place, text in zip(places, written, strict=True):
                 texts[place] = text
             if isinstance(written, Written):
@@ -153,3 +156,11 @@ class Replacer:
                         f"offset {span.start}",
                     )
         return texts
+
+
+def _composed(document: Document) -> Document:
+    """Return the document with letters and accents as one character each, itself where an accent is a span alone."""
+    normal = composed(document.text)
+    moved = [normal.ahead(span) for span in document.spans] if normal.removed else []
+    spans = [span for span in moved if span is not None]
+    return document.with_text(normal.text).with_spans(spans) if spans and len(spans) == len(moved) else document
