@@ -92,6 +92,7 @@ def replace_by_template(
     stays = _staying(category)
     tokens = _tokens(text)
     phrases = bool(known or template.groups)
+    capitals = text.isupper()
     longest = max((key.count(" ") + 1 for key in known), default=1) if known else 1
     out: list[str] = []
     read = i = 0
@@ -106,7 +107,7 @@ def replace_by_template(
             end = tokens[i - 1][1]
         if not new and key not in stays:
             word = text[start:end]
-            new = acronyms.get(word, "") or _word(choices, key, word, text)
+            new = acronyms.get(word, "") or _word(choices, key, word, abbreviated=not capitals or word == text)
         if new:
             out += (text[read:start], new)
             read = end
@@ -166,10 +167,10 @@ def _starters(groups: tuple[str, ...]) -> frozenset[str]:
     return frozenset(phrase[0] for phrase in phrases if len(phrase) > 1)
 
 
-def _word(choices: Choices, key: str, word: str, text: str) -> str:
+def _word(choices: Choices, key: str, word: str, *, abbreviated: bool) -> str:
     if len(key) == 1:
         return choices.names.initials(word)
-    if word.isupper() and len(word) <= 5 and (not text.isupper() or word == text) and not choices.names.is_name(key):
+    if abbreviated and len(word) <= 5 and word.isupper() and not choices.names.is_name(key):
         return choices.names.initials(word)
     return choices.names.spelled(key, word)
 
