@@ -110,6 +110,22 @@ def test_places_that_cannot_be_created_are_refused(tmp_path: Path) -> None:
         open_store("://", TABLES)
 
 
+def test_damaged_text_is_a_clear_error(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = open_store(path, TABLES, create=True, whole=True)
+    with store.writing() as connection:
+        connection.execute(NAMES.insert(), {"name": "Quartermain"})
+    store.close()
+    data = path.read_bytes()
+    assert data.count(b"Quartermain") == 2  # row and index
+    path.write_bytes(data.replace(b"Quartermain", b"Quart\xff\xfe\xfdain"))
+    store = open_store(path, TABLES)
+    with pytest.raises(StoreError, match="damaged") as caught, store.reading() as connection:
+        connection.execute(sql.select(NAMES.c.name)).all()
+    assert "Quart" not in str(caught.value)
+    store.close()
+
+
 def test_damaged_page_is_a_clear_error(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     store = open_store(path, TABLES, create=True)

@@ -25,6 +25,7 @@ from deid.cli.source_options import (
     KnownColumn,
     KnownTable,
     Language,
+    MaxDocument,
     Model,
     PatientField,
     PatientPattern,
@@ -32,6 +33,7 @@ from deid.cli.source_options import (
     Rules,
     SpansField,
     TextField,
+    Timeout,
     document_total,
     job_count,
     read_day,
@@ -89,6 +91,8 @@ def _extract(
     id_field: IdField = None,
     spans_field: SpansField = None,
     failed: Failed = None,
+    max_document: MaxDocument = "64M",
+    timeout: Timeout = 600.0,
     summary_json: SummaryJson = None,
 ) -> None:
     """Make a table of persons (or notes) from the PHI of notes: the identifier view.
@@ -112,7 +116,13 @@ def _extract(
     for path in (target, provenance_path(target)):
         check_new_table(path)
     run = begin(context, target)
-    found = scan(source, format, read_options(encoding, any_label, text_field, id_field, spans_field))
+    found = scan(
+        source,
+        format,
+        read_options(
+            encoding, any_label, text_field, id_field, spans_field, max_document=max_document, timeout=timeout
+        ),
+    )
     if gold:
         require_annotations(found, "extract", "detect")
     table = None

@@ -22,12 +22,14 @@ from deid.cli.source_options import (
     KnownColumn,
     KnownField,
     KnownTable,
+    MaxDocument,
     OutputEncoding,
     PatientField,
     PatientPattern,
     PatientTable,
     SpansField,
     TextField,
+    Timeout,
     check_target,
     document_total,
     job_count,
@@ -84,6 +86,8 @@ def _generalize(
     id_field: IdField = None,
     spans_field: SpansField = None,
     failed: Failed = None,
+    max_document: MaxDocument = "64M",
+    timeout: Timeout = 600.0,
     summary_json: SummaryJson = None,
 ) -> None:
     """Replace sensitive terms by more general ones until T originals are plausible.
@@ -106,7 +110,11 @@ def _generalize(
 
     summary = Summary("generalize")
     kept = frozenset(keep or ())
-    found = scan(source, format, read_options(encoding, any_label, text_field, id_field, spans_field, output_encoding))
+    found = scan(
+        source,
+        format,
+        read_options(encoding, any_label, text_field, id_field, spans_field, output_encoding, max_document, timeout),
+    )
     check_target(summary, found, source, target, found.format, resume=False)
     generalizer = make_generalizer(
         t, objective=objective, alpha=alpha, search=search, ontologies=ontology or SHIPPED, every_word=every_word

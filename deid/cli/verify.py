@@ -15,6 +15,7 @@ from deid.cli.source_options import (
     IdField,
     In,
     KeyFile,
+    MaxDocument,
     Model,
     OutputEncoding,
     SpansField,
@@ -55,6 +56,7 @@ def _verify(
     failed: Annotated[
         Path | None, typer.Option("--failed", metavar="F", help="Write the real paths of what failed to F.")
     ] = None,
+    max_document: MaxDocument = "64M",
     summary_json: SummaryJson = None,
 ) -> None:
     """Check scrubbed notes against their originals.
@@ -69,7 +71,7 @@ def _verify(
     from deid.pipeline import build_recognizer, verify_files
     from deid.replacement.policy import DEFAULT_POLICY, load_policy
 
-    options = read_options(encoding, True, text_field, id_field, spans_field)
+    options = read_options(encoding, True, text_field, id_field, spans_field, max_document=max_document)
     written = replace(options, encoding=output_encoding or encoding)
     ours, theirs = scan(source, format, options), scan(scrubbed, format, written)
     key = existing_key(key_file)

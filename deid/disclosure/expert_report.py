@@ -176,7 +176,7 @@ def check_report(text: str, key: Key, digests: Mapping[str, str]) -> list[str]:
         signature, sums = content["signature"], dict(content["sha256"])
         given, value = str(signature["key"]), str(signature["value"])
         canonical = _canonical(content)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise FormatError("not a signed risk report", "name a file that deid risk --expert-report wrote") from None
     own = key.derive("risk report")
     if given != own.mac("fingerprint").hex()[:16]:

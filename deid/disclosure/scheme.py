@@ -72,7 +72,7 @@ def read_scheme(path: Path) -> Scheme:
         good = content["format"] == _FORMAT and all(len(row) == len(columns) for row in (*cells, levels or columns))
     except OSError as error:
         raise ConfigError(f"cannot be read ({error.strerror})", "check the path", str(path)) from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         good = False
     if not good:
         raise ConfigError("not a recoding scheme", "write one with deid anonymize --save-scheme", str(path))

@@ -231,7 +231,7 @@ def read_release(path: Path) -> CubeRelease:
         raise FormatError(
             "there is no such release", "a CSV release needs its .csv.json file, too", str(path)
         ) from None
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         raise FormatError("this is no released cube", "name a file that deid cube wrote", str(path)) from None
 
 

@@ -75,7 +75,7 @@ def read_numbers(path: Path, numeric: Sequence[str]) -> tuple[dict[str, Any], pd
 
     Raises
     ------
-    OSError, ValueError, KeyError, TypeError
+    OSError, ValueError, KeyError, TypeError, RecursionError
         When the file is no release; callers turn these into a message of their own.
     """
     import pandas as pd

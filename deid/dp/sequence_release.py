@@ -286,7 +286,7 @@ def read_sequences(path: Path) -> SequenceRelease:
                 Chain(len(labels), tuple(map(float, shape["epsilons"])), distance, noisy), bool(shape["ends"])
             )
         return SequenceRelease(dimension, columns, model, metadata)
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         raise FormatError(
             "this is no release of sequences, or a part is missing", "name a file that deid sequences wrote", str(path)
         ) from None

@@ -72,7 +72,7 @@ def export_model(folder: Path, out: Path) -> None:
     try:
         record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
         audited, accepted, rare = record["digest"], record["accepted"], int(record["rare"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         audited, accepted, rare = None, False, 0
     if audited != tagger.description["digest"]:
         raise ModelError("the model was not audited since it was trained", "run: deid model audit MODEL", str(folder))

@@ -84,7 +84,7 @@ def read_description(folder: Path) -> dict[str, Any]:
     try:
         description = json.loads(path.read_text(encoding="utf-8"))
         made_by, files, digest = description["format"], dict(description["files"]), description["digest"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise ModelError("tagger.json is no description of a model", _RETRAIN, where) from None
     if made_by != FORMAT:
         raise ModelError(f"the model has format {made_by!r}, this version reads {FORMAT}", _RETRAIN, where)
@@ -126,7 +126,7 @@ def read_decoder(
         if "threshold" in arrays:
             return TreeDecoder(Tree(labels, rows, **arrays), features), None
         return Decoder(Weights(labels, rows, **arrays), features), None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise ModelError(f"{ARRAY_WEIGHTS} does not hold weights", _RETRAIN, where) from None
 
 
@@ -179,7 +179,7 @@ class StoredLexicon(Mapping[str, int]):
         try:
             lines = (self._folder / LEXICON).read_text(encoding="utf-8").split("\n")[:-1]
             return {json.loads(name): int(n) for n, name in (line.split("\t", 1) for line in lines)}
-        except (OSError, ValueError):
+        except (OSError, ValueError, TypeError, RecursionError):
             raise ModelError(f"{LEXICON} cannot be read", _RETRAIN, str(self._folder)) from None
 
 

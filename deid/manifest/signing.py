@@ -224,7 +224,7 @@ def signed_by_this_site(log: str) -> Iterator[Signed]:
         try:
             values = json.loads(line)
             entry = Signed(str(values["log"]), int(values["number"]), str(values["sha256"]))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             continue
         if log in (entry.log, entry.digest):
             yield entry

@@ -255,7 +255,7 @@ class _Rows:
             for number, line in enumerate((line for line in stream if line.strip()), 1):
                 try:
                     row = json.loads(line)
-                except ValueError:
+                except (ValueError, RecursionError):
                     row = None
                 if not isinstance(row, dict):
                     raise ConfigError("a line that is no JSON object", _HINT, "", f"row {number}")

@@ -150,6 +150,14 @@ def test_blocks_that_do_not_fit_are_refused():
             labeller.frozen()
 
 
+def test_scores_are_asked_of_an_exact_labeller_alone():
+    plain, tabled = pair("default")
+    for labeller in (plain._labeller, tabled._labeller):
+        with pytest.raises(ValueError, match="exact"):
+            labeller.scores("Mary Smith", -1, 0.0)
+    assert plain._exact_labeller.scores("Mary Smith", -1, 0.0)
+
+
 def test_common_words_are_those_with_weights_at_most_places():
     plan = SETS["default"].compiled()
     names = [
