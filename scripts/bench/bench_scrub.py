@@ -5,6 +5,7 @@
     python scripts/bench/bench_scrub.py --texts ../shared/data/english/txt --peers-python ENV/bin/python
     python scripts/bench/bench_scrub.py --growth          # cost a token from 1 KB to 1 MB, memory as the archive grows
     python scripts/bench/bench_scrub.py --stages          # ms a MB of each stage on its own
+    python scripts/bench/bench_scrub.py --memory 10       # most memory for one note of so many MB, as a multiple of it
 
 CPU seconds of one process. The notes are repeated until `--size` MB, each under an id of its own; nothing that depends
 on a whole note is kept between notes. `--profile` prints where the time goes.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import cProfile
+import gc
 import itertools
 import json
 import pstats
@@ -33,6 +35,7 @@ from deid.detection.names import find_names
 from deid.detection.normalize import normalize
 from deid.detection.places import find_places
 from deid.detection.professions import find_professions
+from deid.detection.recognizer import Recognizer
 from deid.detection.rules import RuleRecognizer
 from deid.detection.scene import scene_of
 from deid.detection.view import view_of
@@ -43,6 +46,11 @@ from deid.pipeline import Pipeline, build_recognizer
 from deid.replacement.policy import load_policy
 
 PEERS = ("presidio", "scrubadub", "philter")
+LONG = {
+    "prose": "The patient was seen in clinic today and reports that the pain in the left knee has improved.\n",
+    "dense": "Dr. Alice Baker saw John Smith (MRN: 4711203) on 3/4/2019 in Boston, MA, tel 217-555-0001, j@s.org; ",
+}
+"""Long notes repeat these: nothing to find, and on one line little else."""
 SAMPLE = 60
 """Notes that a peer is timed on; the slowest takes minutes for all."""
 
@@ -87,6 +95,25 @@ def growth(pipeline: Pipeline, documents: list[Document]) -> None:
     for step in range(1, 6):
         scrub(pipeline, (Document(f"{step}-{d.id}", d.text) for d in repeated(documents, 4e6)))
         print(f"{4 * step:>6} MB{memory():>9.0f} MB")
+
+
+def peaks(recognizer: Recognizer, megabytes: float) -> None:
+    """Print the most memory that one long note takes while it is scrubbed, as a multiple of its bytes (Linux)."""
+    size = int(1e6 * megabytes)
+    small = Document("small", "\n".join(LONG.values()))
+    print(f"{'note':<8}{'policy':<11}{'times the note':>15}")
+    for kind, part in LONG.items():
+        text = (part * (size // len(part) + 1))[:size]
+        for name in ("surrogate", "redact"):
+            pipeline = Pipeline(recognizer, load_policy(name), Key(bytes(32)))
+            pipeline(small)
+            gc.collect()
+            before = memory()
+            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak is counted anew
+            pipeline(Document("long", text))
+            status = Path("/proc/self/status").read_text(encoding="ascii")
+            peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) * 1024 / 1e6
+            print(f"{kind:<8}{name:<11}{(peak - before) / megabytes:>15.0f}", flush=True)
 
 
 def stages(pipeline: Pipeline, documents: list[Document], model: str | None) -> None:
@@ -157,6 +184,7 @@ def main() -> None:
     parser.add_argument("--peers-python", help="a Python that has the tools of peers.py installed")
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--stages", action="store_true")
+    parser.add_argument("--memory", type=float, metavar="MB")
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
     if BACKEND != "native":
@@ -168,6 +196,9 @@ def main() -> None:
     print(f"loaded in {time.process_time() - start:.2f} CPU s, {memory():.0f} MB resident")
     if options.growth:
         growth(pipeline, documents)
+        return
+    if options.memory:
+        peaks(pipeline.recognizer or RuleRecognizer.load("en"), options.memory)
         return
     if options.stages:
         stages(pipeline, documents, options.model)
