@@ -140,6 +140,11 @@ def _generalize(
     summary.categories = report.categories
     summary.notes = [*found.remarks(), *people.note(report.unlisted)]
     summary.places += [created] if created else []
+    if report.unscrubbed:
+        summary.notes.append(
+            f"{report.unscrubbed} notes have no ids of deid scrub: if they were not scrubbed, their names, dates and "
+            "numbers are in OUT as they were (scrub first)"
+        )
     if report.without_words:
         summary.notes.append(f"notes without a sensitive word, unchanged: {report.without_words}")
     if report.short:
@@ -155,6 +160,7 @@ def _generalize(
         "without_words": report.without_words,
         "below_t": len(report.short),
         "unlisted": report.unlisted,
+        "unscrubbed": report.unscrubbed,
         "plausible": [asdict(note) for note in report.notes],
     }
     counts = sorted(note.plausible for note in report.notes if note.words)

@@ -50,6 +50,8 @@ class GeneralizingReport:
     """Notes that were not written after all, because their collection could not be completed."""
     unlisted: int = 0
     """Documents whose patient is not in the table of known patients."""
+    unscrubbed: int = 0
+    """Documents whose ids are not those that scrubbing gives: nothing tells that their identifiers were replaced."""
     categories: Counter[str] = field(default_factory=Counter)
     """Changed words by category."""
 
@@ -75,12 +77,13 @@ class Generalizing:
     patients: Patients
     known: KnownPeople | None
 
-    def __call__(self, document: Document) -> tuple[Generalized, bool]:
+    def __call__(self, document: Document) -> tuple[Generalized, bool, bool]:
         spans = document.spans if self.gold else find_terms(document, self.generalizer.ontologies)
         if self.recognizer is not None:
             spans = (*spans, *self.recognizer.find(document))
         result = generalize(document, self.generalizer, spans)
-        own = document.id if _PSEUDONYM.fullmatch(document.id) else self.naming.id(document.id)
+        scrubbed = _PSEUDONYM.fullmatch(document.id) is not None
+        own = document.id if scrubbed else self.naming.id(document.id)
         changed = result.document
         anonymous = Document(
             own,
@@ -90,7 +93,7 @@ class Generalizing:
             changed.index,
         )
         listed = self.known is None or self.patients.of(document) in self.known.identifiers
-        return replace(result, document=anonymous), listed
+        return replace(result, document=anonymous), listed, scrubbed
 
 
 def generalize_files(
@@ -155,7 +158,7 @@ def generalize_files(
             if isinstance(found, Failure):
                 report.failures.append(found)
                 continue
-            result, listed = found
+            result, listed, scrubbed = found
             try:
                 output.write(origin.group, result.document)
             except DeidError as error:
@@ -166,6 +169,7 @@ def generalize_files(
             )
             report.notes.append(note)
             report.unlisted += not listed
+            report.unscrubbed += not scrubbed
             report.categories.update(edit.category for edit in result.edits)
     report.failures.extend(output.failures)
     report.lost = output.lost

@@ -70,6 +70,14 @@ def test_names_that_scrub_made_stay(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "folder-0123456789abcdef" / "doc-0123456789abcdef.txt").exists()
 
 
+def test_notes_of_which_nothing_tells_that_they_were_scrubbed_are_counted(notes: Path, tmp_path: Path) -> None:
+    """Generalizing leaves names, dates and numbers: who forgot to scrub is told."""
+    _, said = run(notes, tmp_path / "out", "--t", 96)
+    assert "3 notes have no ids of deid scrub" in " ".join(said.split())
+    _, said = run(tmp_path / "out", tmp_path / "again", "--t", 96)
+    assert "deid scrub" not in said
+
+
 def test_annotations_are_the_words_with_gold(tmp_path: Path) -> None:
     spans = [{"start": 2, "end": 12, "label": "CITY"}]
     source = tmp_path / "in.jsonl"
