@@ -416,11 +416,9 @@ def _proof(
             raise ConfigError("--manifest-every without --manifest", "name the file of the manifest")
         return None
     from deid.cli.run_manifest import begin, model_facts, policy_facts
-    from deid.pipeline.recognizers import LazyRecognizer
     from deid.streaming.proof import Proof
 
     pipeline = recipe.pipeline()
-    assert isinstance(pipeline.recognizer, LazyRecognizer)
     facts = {"policy": policy_facts(pipeline.policy), "model": model_facts(pipeline.recognizer)}
     return Proof(lambda: begin(context, manifest, recipe.key, manifest), facts, totals, every)
 

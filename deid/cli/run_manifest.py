@@ -11,10 +11,10 @@ import typer
 from deid.cli.common import Summary
 
 if TYPE_CHECKING:
+    from deid.detection import Recognizer
     from deid.io import Source
     from deid.keys import Key
     from deid.manifest import Run
-    from deid.pipeline.recognizers import LazyRecognizer
     from deid.replacement.policy import Policy
 
 __all__ = ["begin", "finish", "finish_paid", "inputs_of", "model_facts", "policy_facts", "tables_of"]
@@ -67,11 +67,12 @@ def tables_of(*places: str | Path | None) -> list[tuple[str, Path]]:
     return [(name, path) for name, path in found if path.is_file()]
 
 
-def model_facts(recognizer: LazyRecognizer | None) -> dict[str, str] | None:
+def model_facts(recognizer: Recognizer | None) -> dict[str, str] | None:
     """Return what a manifest says of what found the spans; the name of a user's own model is not told."""
     from deid.labeling.tagger import available_models
+    from deid.pipeline.recognizers import LazyRecognizer
 
-    if recognizer is None:
+    if not isinstance(recognizer, LazyRecognizer):
         return None
     checksum = recognizer.fingerprint()
     name = recognizer.name if not checksum or recognizer.name in available_models() else "own"

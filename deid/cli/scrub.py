@@ -62,7 +62,6 @@ from deid.cli.source_options import (
 
 if TYPE_CHECKING:
     from deid.keys import Key
-    from deid.replacement.policy import Policy
     from deid.replacement.vault import Vault
 
 __all__ = ["register"]
@@ -140,8 +139,8 @@ def _scrub(
     """
     from deid.errors import ConfigError
     from deid.io import scan
-    from deid.pipeline import Pipeline, Settings, build_recognizer, scrub_files
-    from deid.replacement.policy import DEFAULT_POLICY, load_policy
+    from deid.pipeline import Settings, build_pipeline, scrub_files
+    from deid.pipeline.batch import risk_report_beside
 
     if vault_key_file is not None and vault is None:
         raise ConfigError("--vault-key-file without --vault", "name the vault")
@@ -155,29 +154,8 @@ def _scrub(
     summary, workers = Summary("scrub"), job_count(jobs)
     if target is not None:
         check_target(summary, found, source, target, found.format, resume=resume)
-    whole = method != "policy"
-    unused = (policy, model, transformer, doubt or None, rules, bias, deny, allow, known, known_field)
-    if whole and (gold or any(option is not None for option in unused)):
-        raise ConfigError(f"--method {method} uses no annotations, policy, model or lists", "leave out their options")
-    if gold and (deny or allow):
-        raise ConfigError("--gold replaces just the annotations", "leave out --deny and --allow")
     site = site_lists(deny, allow)
     people = read_people(patients, patient_field, patient_pattern, known, known_column, known_field)
-    recognizer = (
-        None
-        if gold or whole
-        else build_recognizer(
-            model,
-            rules=rules,
-            bias=bias,
-            language=language,
-            known=people.recognizer(language),
-            site=site,
-            transformer=transformer,
-            doubt=doubt,
-        )
-    )
-    loaded = load_policy(policy or DEFAULT_POLICY, accept or ())
     settings = Settings(
         gold=gold,
         keep_id=keeps_ids(kept, found),
@@ -185,18 +163,30 @@ def _scrub(
         patients=people.patients,
         date_field=date_field,
         as_of=read_day(as_of),
-        language=language or (recognizer.language if recognizer else "es" if found.format.name == "meddocan" else "en"),
+        language=language,
         known=people.known,
         originals=vault is not None,
         method=method,
     )
     key, created = _key(key_file, preview)
-    pipeline = Pipeline(recognizer, loaded, key, settings)
-    attached = _risk_report(risk_report, target, loaded, key) if risk_report is not None else None
+    pipeline = build_pipeline(
+        key,
+        settings,
+        policy=policy,
+        accept=accept or (),
+        known=people.recognizer(language),
+        site=site,
+        model=model,
+        rules=rules,
+        bias=bias,
+        transformer=transformer,
+        doubt=doubt,
+    )
+    loaded, whole = pipeline.policy, method != "policy"
     if preview:
         from deid.cli.preview import show
 
-        raise typer.Exit(show(pipeline, found, preview_count))
+        raise typer.Exit(show(pipeline.of_format(found.format), found, preview_count))
     assert target is not None
     run = begin(context, target, key)
     summary.notes += found.remarks()
@@ -211,6 +201,7 @@ def _scrub(
             edit_log=edits,
             vault=opened,
             run=run_note(context, found, target, key.of_map(opened.map_version) if opened else key, resume=resume),
+            risk_report=risk_report,
             watch=lambda items: progress(items, "scrubbing", document_total(found)),
         )
     fill_summary(summary, report, site)
@@ -251,13 +242,9 @@ def _scrub(
         "map_version": report.map_version,
         **({"site_lists": report.effect.as_dict()} if site else {}),
     }
-    if attached is not None:
-        from deid.io.atomic import write_bytes
-
-        write_bytes(*attached, private=False)
-        summary.places.append(
-            f"{attached[0]} goes with the notes: it says under which assumptions the risk is how great"
-        )
+    beside = risk_report_beside(target) if risk_report is not None else None
+    if beside is not None:
+        summary.places.append(f"{beside} goes with the notes: it says under which assumptions the risk is how great")
     write_failed(summary, failed, target)
     finish(
         run,
@@ -265,35 +252,13 @@ def _scrub(
         target,
         inputs=inputs_of(found),
         root=found.root,
-        beside={"edit log": edits, "risk report": attached[0] if attached is not None else None},
+        beside={"edit log": edits, "risk report": beside},
         policy=None if whole else policy_facts(loaded),
-        model=model_facts(recognizer),
+        model=model_facts(pipeline.recognizer),
         results={name: value for name, value in summary.extra.items() if name != "policy"},
         notes=[note for note in summary.notes if note not in loaded.notes()],
     )
     summary.finish(summary_json)
-
-
-def _risk_report(place: Path, target: Path | None, policy: Policy, key: Key) -> tuple[Path, bytes]:
-    """Check the report for the expert's determination; return where to put it, and its content."""
-    from deid.disclosure.expert_report import check_report
-    from deid.errors import ConfigError, FormatError, InputError, OutputError
-
-    if not policy.requires_expert or target is None:
-        raise ConfigError("--risk-report is for policies that need an expert's determination", "such as expert")
-    beside = target.with_name(target.name + ".risk-report.json")
-    if beside.exists():
-        raise OutputError("the file to write exists already", "name a new OUT", str(beside))
-    try:
-        content = place.read_bytes()
-        wrong = check_report(content.decode("utf-8"), key, {})
-    except (OSError, UnicodeDecodeError):
-        raise InputError("cannot be read", "check the path and its permissions", str(place)) from None
-    except FormatError as error:
-        raise error.at(str(place)) from None
-    if wrong:
-        raise InputError("; ".join(wrong), "sign it with the key of this run: deid risk --expert-report", str(place))
-    return beside, content
 
 
 def _tag(

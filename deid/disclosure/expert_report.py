@@ -9,15 +9,16 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from deid.disclosure.assessment import Finding
 from deid.disclosure.risk import PopulationRisk, SampleRisk
-from deid.errors import FormatError
+from deid.errors import FormatError, InputError
 from deid.keys import Key
 from deid.microdata import Microdata
 
-__all__ = ["assumptions", "check_report", "expert_report", "sign_report"]
+__all__ = ["assumptions", "check_report", "expert_report", "read_report", "sign_report"]
 
 _KIND = "risk report for an expert determination, 45 CFR 164.514(b)(1)"
 _ALGORITHM = "HMAC-SHA256"
@@ -186,3 +187,25 @@ def check_report(text: str, key: Key, digests: Mapping[str, str]) -> list[str]:
         wrong.append("the report was altered after it was signed")
     wrong += [f"the report is about another {name}" for name, digest in digests.items() if digest not in sums.values()]
     return wrong
+
+
+def read_report(place: Path, key: Key) -> bytes:
+    """Return the content of a signed report's file.
+
+    Raises
+    ------
+    InputError
+        When it cannot be read, was altered, or was signed with another key.
+    FormatError
+        When it is no signed report.
+    """
+    try:
+        content = place.read_bytes()
+        wrong = check_report(content.decode("utf-8"), key, {})
+    except (OSError, UnicodeDecodeError):
+        raise InputError("cannot be read", "check the path and its permissions", str(place)) from None
+    except FormatError as error:
+        raise error.at(str(place)) from None
+    if wrong:
+        raise InputError("; ".join(wrong), "sign it with the key of this run: deid risk --expert-report", str(place))
+    return content

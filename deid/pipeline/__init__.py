@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from deid.pipeline.batch import Report, scrub_files, tag_files
-    from deid.pipeline.core import Pipeline, Scrubbed, Settings
+    from deid.pipeline.core import Pipeline, Scrubbed, Settings, build_pipeline
     from deid.pipeline.recognizers import build_recognizer
     from deid.pipeline.verification import Verification, verify_files
 
@@ -23,6 +23,7 @@ __all__ = [
     "Scrubbed",
     "Settings",
     "Verification",
+    "build_pipeline",
     "build_recognizer",
     "scrub_files",
     "tag_files",
@@ -35,6 +36,7 @@ _HOMES = {
     "Scrubbed": "core",
     "Settings": "core",
     "Verification": "verification",
+    "build_pipeline": "core",
     "build_recognizer": "recognizers",
     "scrub_files": "batch",
     "tag_files": "batch",

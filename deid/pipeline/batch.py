@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from deid.detection import Recognizer
 from deid.detection.site_lists import NO_EFFECT, Effect
+from deid.disclosure.expert_report import read_report
 from deid.document import Document, Failure
-from deid.errors import ConfigError, DeidError, StoreError
+from deid.errors import ConfigError, DeidError, OutputError, StoreError
 from deid.io import Format, Options, Source
-from deid.io.atomic import atomic_files
+from deid.io.atomic import atomic_files, write_bytes
 from deid.keys import MAP_VERSION
 from deid.pipeline.collisions import Collisions
 from deid.pipeline.core import Pipeline, Scrubbed
@@ -29,7 +30,7 @@ from deid.pipeline.resuming import RunNote, make_skip
 if TYPE_CHECKING:
     from deid.replacement.vault import Vault
 
-__all__ = ["Report", "scrub_files", "tag_files"]
+__all__ = ["Report", "risk_report_beside", "scrub_files", "tag_files"]
 
 
 @dataclass(slots=True)
@@ -76,6 +77,7 @@ def scrub_files(
     edit_log: Path | None = None,
     vault: Vault | None = None,
     run: RunNote | None = None,
+    risk_report: Path | None = None,
     watch: Watch = iter,
 ) -> Report:
     """Scrub a file or folder into a new file or folder of the same format.
@@ -87,6 +89,7 @@ def scrub_files(
     target : Path
         Where to write (checked with `deid.io.check_output`).
     pipeline : Pipeline
+        Where it does not say the language, annotations that it replaces have that of the source's format.
     jobs : int
         Number of processes.
     keep_filename : bool
@@ -98,6 +101,10 @@ def scrub_files(
         name that it knows as an original (`deid.pipeline.collisions`).
     run : RunNote, optional
         Of a run into a folder: lets it go on after an interruption.
+    risk_report : Path, optional
+        Signed report for the expert's determination that the policy needs
+        (`deid.disclosure.expert_report.read_report`); checked before anything is written, and put beside the target
+        (`risk_report_beside`).
     watch : callable, optional
         Wraps the stream of results.
 
@@ -120,6 +127,8 @@ def scrub_files(
         raise ConfigError("a vault needs the originals", "make the pipeline with Settings(originals=True)")
     if vault is not None:  # a vault of yesterday goes on with the numbers of yesterday
         pipeline = pipeline.of_map(vault.map_version)
+    pipeline = pipeline.of_format(source.format)
+    attached = None if risk_report is None else _checked_report(risk_report, target, pipeline)
     if pipeline.settings.gold:
         require_annotations(source, "replace", "detect")
     settings = pipeline.settings
@@ -175,8 +184,25 @@ def scrub_files(
                 key = output.key(origin.group, document.id)
                 log.write(log_line(key, len(document.text) - grown, result.edits))
     report.collisions, report.shared_names = collisions.words, collisions.names
+    if attached is not None:
+        write_bytes(risk_report_beside(target), attached, private=False)
     _end(run, report, output, listed)
     return report
+
+
+def risk_report_beside(target: Path) -> Path:
+    """Return where `scrub_files` puts the report for the expert's determination."""
+    return target.with_name(target.name + ".risk-report.json")
+
+
+def _checked_report(place: Path, target: Path, pipeline: Pipeline) -> bytes:
+    """Return the content of a report for the expert's determination, if it can stand beside this release."""
+    if pipeline.settings.method != "policy" or not pipeline.policy.requires_expert:
+        raise ConfigError("--risk-report is for policies that need an expert's determination", "such as expert")
+    beside = risk_report_beside(target)
+    if beside.exists():
+        raise OutputError("the file to write exists already", "name a new OUT", str(beside))
+    return read_report(place, pipeline.key)
 
 
 def _named_fields(patients: Patients, date_field: str | None = None) -> dict[str, str]:

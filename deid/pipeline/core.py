@@ -10,26 +10,29 @@ from typing import Any
 
 from deid.compiled import quick
 from deid.detection import Recognizer
-from deid.detection.site_lists import NO_EFFECT, Effect
+from deid.detection.known import KnownRecognizer
+from deid.detection.site_lists import NO_EFFECT, Effect, SiteLists
 from deid.document import Document, Edit, Failure, Span, apply_edits
 from deid.errors import ConfigError
+from deid.io.formats import Format
 from deid.keys import Key
 from deid.pipeline.known_people import KnownPeople
 from deid.pipeline.naming import Naming
 from deid.pipeline.patients import Patients
-from deid.pipeline.recognizers import find_with_effect
+from deid.pipeline.recognizers import DEFAULT_LANGUAGE, build_recognizer, find_with_effect, language_of_labels
 from deid.pipeline.workers import process
 from deid.replacement.containment import held
-from deid.replacement.policy import Policy
+from deid.replacement.policy import DEFAULT_POLICY, Policy, load_policy
 from deid.replacement.replacer import Replaced, Replacer
 from deid.replacement.scope import Scope
 
-__all__ = ["METHODS", "Pipeline", "Scrubbed", "Settings"]
+__all__ = ["METHODS", "Pipeline", "Scrubbed", "Settings", "build_pipeline"]
 
 METHODS = ("policy", "concept-match")
 """How a note can be scrubbed."""
 
 _RESIDUAL_LENGTH = 5
+_NO_POLICY = "the method {} uses no annotations, policy, model or lists"
 _NOBODY = KnownPeople()
 
 
@@ -48,7 +51,9 @@ class Settings:
     """Metadata field with the document's date (ISO)."""
     as_of: datetime.date | None = None
     """Reference day of documents without a date of their own."""
-    language: str = "en"
+    language: str | None = None
+    """Language of surrogates; by default the recognizer's, for annotations that of their label set
+    (`Pipeline.of_format`), else English."""
     known: KnownPeople | None = None
     """The table of known patients: surrogates steer clear of their names. (What looks for identifiers in the notes is a
     recognizer, `deid.pipeline.known_people.KnownPeople.recognizer`.)"""
@@ -103,16 +108,18 @@ class Pipeline:
     Parameters
     ----------
     recognizer : Recognizer or None
-        What finds the spans; None with ``Settings(gold=True)``.
-    policy : Policy
+        What finds the spans; None where annotations are replaced (``Settings(gold=True)``) and for the method
+        concept-match, which take no notice of any.
+    policy : Policy or None
+        By default `deid.replacement.policy.DEFAULT_POLICY`; None for the method concept-match, which has none.
     key : Key
     settings : Settings, optional
 
     Raises
     ------
     ConfigError
-        When the policy cannot be fulfilled: an operator cannot be made, or the recognizer cannot find what the policy
-        is about.
+        When what is given contradicts itself, or the policy cannot be fulfilled: an operator cannot be made, or the
+        recognizer cannot find what the policy is about.
 
     Notes
     -----
@@ -127,25 +134,21 @@ class Pipeline:
     """
 
     def __init__(
-        self, recognizer: Recognizer | None, policy: Policy, key: Key, settings: Settings | None = None
+        self, recognizer: Recognizer | None, policy: Policy | None, key: Key, settings: Settings | None = None
     ) -> None:
         self.recognizer = recognizer
-        self.policy = policy
         self.key = key
         self.settings = settings or Settings()
-        self._undetected: list[str] = []
-        if self.settings.method not in METHODS:
-            raise ConfigError("there is no such method of scrubbing", f"methods: {', '.join(METHODS)}")
-        if self.settings.method == "policy" and not self.settings.gold:
-            if recognizer is None:
-                raise ConfigError("the pipeline has no recognizer", "give one, or replace annotations with gold=True")
-            self._undetected = policy.check_detectable(recognizer.categories)
+        self._given = policy
+        _check(recognizer, policy, self.settings)
+        self.policy = load_policy(DEFAULT_POLICY) if policy is None else policy
+        self._undetected = [] if recognizer is None else self.policy.check_detectable(recognizer.categories)
         self.naming = Naming(key, self.settings.keep_id, self.settings.keep_fields, self.settings.patients.field_name)
         self._replacer  # noqa: B018  (operators that cannot be made are an error of now, not of the first document)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # operators are closures: another process makes its own
-        return Pipeline, (self.recognizer, self.policy, self.key, self.settings)
+        return Pipeline, (self.recognizer, self._given, self.key, self.settings)
 
     @cached_property
     def _replacer(self) -> Replacer:
@@ -154,12 +157,25 @@ class Pipeline:
     def of_map(self, version: int) -> Pipeline:
         """Return the pipeline for another version of the map of numbers, see `deid.keys.Key.of_map`."""
         key = self.key.of_map(version)
-        return self if key.map == self.key.map else Pipeline(self.recognizer, self.policy, key, self.settings)
+        return self if key.map == self.key.map else Pipeline(self.recognizer, self._given, key, self.settings)
+
+    def of_format(self, format: Format) -> Pipeline:
+        """Return the pipeline for documents of a format: the labels of its annotations can say their language."""
+        if self.settings.language is not None or self.recognizer is not None or not format.label_sets:
+            return self
+        language = language_of_labels(format.label_sets[0])
+        return Pipeline(None, self._given, self.key, replace(self.settings, language=language))
+
+    @cached_property
+    def language(self) -> str:
+        """Language of surrogates: the user's word, else the recognizer's, else English."""
+        found: str = getattr(self.recognizer, "language", DEFAULT_LANGUAGE)
+        return self.settings.language or found
 
     @property
     def notes(self) -> list[str]:
         """What whoever releases the output must know."""
-        return [*self.policy.notes(), *self._undetected]
+        return [] if self.settings.method == "concept-match" else [*self.policy.notes(), *self._undetected]
 
     def prepare(self) -> None:
         """Load what is loaded on first use."""
@@ -206,7 +222,7 @@ class Pipeline:
             document.id,
             patient,
             self._reference_date(document),
-            self.settings.language,
+            self.language,
             document.metadata,
             known.names(patient),
             known.people | avoid if avoid else known.people,
@@ -271,6 +287,63 @@ class Pipeline:
             raise ConfigError(
                 "the field named as the document's date holds no date", "write dates as YYYY-MM-DD", document.name
             ) from None
+
+
+def build_pipeline(
+    key: Key,
+    settings: Settings,
+    *,
+    policy: str | None = None,
+    accept: Iterable[str] = (),
+    known: KnownRecognizer | None = None,
+    site: SiteLists | None = None,
+    **detection: Any,
+) -> Pipeline:
+    """Return the pipeline for what a user asks for: the one place where options that contradict each other are refused.
+
+    Parameters
+    ----------
+    key : Key
+    settings : Settings
+    policy : str, optional
+        Name of a shipped policy, or a file; by default `deid.replacement.policy.DEFAULT_POLICY`.
+    accept : iterable of str
+        What the user accepts of the policy by name (`deid.replacement.policy.load_policy`).
+    known, site, detection
+        Of `build_recognizer`: ``model``, ``rules``, ``bias``, ``transformer``, ``doubt``. What is known of people is of
+        no account where annotations are replaced: they say what is looked for.
+
+    Raises
+    ------
+    ConfigError
+        When options contradict each other, or the policy cannot be fulfilled.
+    """
+    whole = settings.method != "policy"
+    wished = [name for name, value in detection.items() if value is not None and (value or name == "rules")]
+    if whole and (settings.known is not None or policy is not None or tuple(accept) or wished or site):
+        raise ConfigError(_NO_POLICY.format(settings.method), "leave out their options")
+    if settings.gold and site:
+        raise ConfigError("--gold replaces just the annotations", "leave out --deny and --allow")
+    if settings.gold and wished:
+        raise ConfigError("--gold replaces just the annotations", f"leave out --{wished[0]}")
+    recognizer = None
+    if not whole and not settings.gold:
+        recognizer = build_recognizer(language=settings.language, known=known, site=site, **detection)
+    loaded = None if whole else load_policy(policy or DEFAULT_POLICY, accept)
+    return Pipeline(recognizer, loaded, key, settings)
+
+
+def _check(recognizer: Recognizer | None, policy: Policy | None, settings: Settings) -> None:
+    """Refuse what contradicts itself."""
+    if settings.method not in METHODS:
+        raise ConfigError("there is no such method of scrubbing", f"methods: {', '.join(METHODS)}")
+    if settings.method != "policy":
+        if recognizer is not None or policy is not None or settings.gold or settings.known is not None:
+            raise ConfigError(_NO_POLICY.format(settings.method), "leave out their options")
+    elif settings.gold and recognizer is not None:
+        raise ConfigError("annotations are replaced, so nothing is detected", "give no recognizer, or gold=False")
+    elif not settings.gold and recognizer is None:
+        raise ConfigError("the pipeline has no recognizer", "give one, or replace annotations with gold=True")
 
 
 def _block(document: Document) -> Replaced:

@@ -195,9 +195,7 @@ def _pipeline(plan: JointPlan, tables: Mapping[str, LoadedTable], key: Key, repo
         plan.model, language=plan.language, known=people.recognizer(patients, {}, plan.language)
     )
     policy = _withholding(load_policy(plan.policy), told)
-    settings = Settings(
-        patients=patients, as_of=plan.as_of, language=plan.language or recognizer.language, known=people
-    )
+    settings = Settings(patients=patients, as_of=plan.as_of, language=plan.language, known=people)
     pipeline = Pipeline(recognizer, policy, key, settings)
     report.remarks += pipeline.notes
     texts = plan.notes is not None or any(t.having("free-text") for t in tables.values())

@@ -28,12 +28,20 @@ from deid.phi import LABEL_SETS, label_set_of, map_labels
 from deid.pipeline.dial import Dial, dial_of_folder, fingerprint, parse_dial
 from deid.pipeline.explanation import Explanation, explain
 
-__all__ = ["RULES_ALONE", "LazyRecognizer", "build_recognizer", "find_with_effect"]
+__all__ = [
+    "DEFAULT_LANGUAGE",
+    "RULES_ALONE",
+    "LazyRecognizer",
+    "build_recognizer",
+    "find_with_effect",
+    "language_of_labels",
+]
 
 RULES_ALONE = "none"
 """In place of a model's name: rules, and no model."""
 _RULE_LABELS = "i2b2-2014"
-_DEFAULT_LANGUAGE = "en"
+DEFAULT_LANGUAGE = "en"
+"""Where nothing says the language."""
 
 
 def build_recognizer(
@@ -123,7 +131,7 @@ class _Wish:
         own = tagger.rules if tagger is not None else ()
         if self.rules is None and tagger is not None and not own:
             return ()
-        return (self.language,) if self.language else own or (_DEFAULT_LANGUAGE,)
+        return (self.language,) if self.language else own or (DEFAULT_LANGUAGE,)
 
 
 class LazyRecognizer:
@@ -168,7 +176,7 @@ class LazyRecognizer:
         """All members as one, in the labels of the rules; None where a model works alone."""
         if len(self._members) == 1 and self._tagger is not None:
             return None
-        language = (*self._wish.languages(self._tagger), self._wish.language or _DEFAULT_LANGUAGE)[0]
+        language = (*self._wish.languages(self._tagger), self._wish.language or DEFAULT_LANGUAGE)[0]
         return Ensemble(self._members, language)
 
     @cached_property
@@ -192,7 +200,7 @@ class LazyRecognizer:
     def _labels(self) -> _Labels:
         tagger = self._tagger
         # rules alone speak the labels of their language: MEDDOCAN's know what i2b2's do not
-        own = load_vocabulary(self._wish.language or _DEFAULT_LANGUAGE).labels
+        own = load_vocabulary(self._wish.language or DEFAULT_LANGUAGE).labels
         return _Labels(own if tagger is None else _label_set(tagger))
 
     @property
@@ -202,7 +210,7 @@ class LazyRecognizer:
             return self._wish.language
         if self._tagger is not None and self._tagger.rules:
             return self._tagger.rules[0]
-        return "es" if self._tagger is not None and _label_set(self._tagger) == "meddocan" else _DEFAULT_LANGUAGE
+        return DEFAULT_LANGUAGE if self._tagger is None else language_of_labels(_label_set(self._tagger))
 
     def find(self, document: Document) -> list[Span]:
         """Return the spans found in the document's text."""
@@ -248,6 +256,11 @@ class LazyRecognizer:
             label_of=self._labels.of,
             places=places,
         )
+
+
+def language_of_labels(label_set: str) -> str:
+    """Return the language whose rules speak the labels of a set; English for all others."""
+    return next((name for name in languages() if load_vocabulary(name).labels == label_set), DEFAULT_LANGUAGE)
 
 
 def find_with_effect(recognizer: Recognizer, document: Document) -> tuple[list[Span], Effect]:

@@ -194,29 +194,29 @@ class PipelineRecipe:
         DeidError
             When they cannot be loaded, or the policy cannot be fulfilled.
         """
-        from deid.pipeline import Pipeline, Settings, build_recognizer
+        from deid.pipeline import Settings, build_pipeline
         from deid.pipeline.patients import Patients
-        from deid.replacement.policy import DEFAULT_POLICY, load_policy
 
-        recognizer = build_recognizer(
-            self.model,
-            rules=self.rules,
-            bias=self.bias,
-            language=self.language,
-            known=self.known_recognizer,
-            site=self.site,
-        )
-        policy = load_policy(self.policy or DEFAULT_POLICY, self.accept)
         settings = Settings(
             keep_id="id" in self.keep,
             keep_fields=self.keep,
             patients=self.patients or Patients(field_name=self.patient_field),
             date_field=self.date_field,
             as_of=self.as_of,
-            language=self.language or recognizer.language,
+            language=self.language,
             known=self.known,
         )
-        return Pipeline(recognizer, policy, self.key, settings)
+        return build_pipeline(
+            self.key,
+            settings,
+            policy=self.policy,
+            accept=self.accept,
+            known=self.known_recognizer,
+            site=self.site,
+            model=self.model,
+            rules=self.rules,
+            bias=self.bias,
+        )
 
     def fingerprint(self) -> dict[str, object]:
         """Return the values that decide what the output is, the contents of the files that they name included."""

@@ -22,7 +22,8 @@ TEXT = "Zebulon Quartermain of Ulan Bator was seen on 1/2/2003. Quartermain slep
 
 
 def pipeline(policy: str = "redact", **settings: object) -> Pipeline:
-    return Pipeline(WordRecognizer(), load_policy(policy), KEY, Settings(**settings))  # type: ignore[arg-type]
+    recognizer = None if settings.get("gold") else WordRecognizer()
+    return Pipeline(recognizer, load_policy(policy), KEY, Settings(**settings))  # type: ignore[arg-type]
 
 
 def test_text_id_and_fields_are_replaced() -> None:

@@ -1,0 +1,136 @@
+"""What a user asks of scrubbing is checked by the library: Python, commands and feeds decide alike."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import WordRecognizer
+
+from deid.detection.site_lists import load_site_lists
+from deid.disclosure.expert_report import sign_report
+from deid.document import Document, Span
+from deid.errors import ConfigError, DeidError, InputError, OutputError
+from deid.io import scan, write
+from deid.keys import Key
+from deid.pipeline import Pipeline, Scrubbed, Settings, build_pipeline, scrub_files
+from deid.pipeline.batch import risk_report_beside
+from deid.pipeline.known_people import KnownPeople
+from deid.replacement.policy import load_policy
+from deid.streaming.work import PipelineRecipe
+
+KEY = Key(b"k" * 32)
+WHOLE: dict[str, Any] = {"method": "concept-match"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "options"),
+    [
+        ({"gold": True}, {"model": "none"}),
+        ({"gold": True}, {"rules": False}),
+        ({"gold": True}, {"bias": "1"}),
+        ({"gold": True}, {"doubt": 0.5}),
+        (WHOLE | {"gold": True}, {}),
+        (WHOLE, {"policy": "redact"}),
+        (WHOLE, {"accept": ("ZIP",)}),
+        (WHOLE, {"model": "none"}),
+        (WHOLE, {"rules": True}),
+        (WHOLE | {"known": KnownPeople()}, {}),
+        ({"method": "magic"}, {}),
+        ({}, {"model": "none", "bias": "1"}),
+        ({"language": "tlh"}, {"model": "none"}),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(settings: dict[str, Any], options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        build_pipeline(KEY, Settings(**settings), **options)
+
+
+def test_lists_of_a_site_want_detection(tmp_path: Path) -> None:
+    (tmp_path / "deny.txt").write_text("Zebulon\n")
+    site = load_site_lists([tmp_path / "deny.txt"], ())
+    for settings in (Settings(gold=True), Settings(method="concept-match")):
+        with pytest.raises(ConfigError):
+            build_pipeline(KEY, settings, site=site)
+        build_pipeline(KEY, settings, site=load_site_lists((), ()))
+
+
+@pytest.mark.parametrize(
+    ("recognizer", "policy", "settings"),
+    [
+        (True, True, {"gold": True}),
+        (False, True, {}),
+        (True, False, WHOLE),
+        (False, True, WHOLE),
+        (False, False, WHOLE | {"gold": True}),
+        (False, False, WHOLE | {"known": KnownPeople()}),
+    ],
+)
+def test_a_pipeline_refuses_what_it_would_take_no_notice_of(
+    recognizer: bool, policy: bool, settings: dict[str, Any]
+) -> None:
+    with pytest.raises(ConfigError):
+        Pipeline(
+            WordRecognizer() if recognizer else None,
+            load_policy("redact") if policy else None,
+            KEY,
+            Settings(**settings),
+        )
+
+
+def test_surrogates_speak_the_language_of_the_annotations(tmp_path: Path) -> None:
+    """Annotations of a Spanish label set are replaced by Spanish names, whoever asks; the user's word goes first."""
+    text = "Paciente: Zebulon. " * 8
+    spans = tuple(Span(at, at + 7, "NOMBRE_SUJETO_ASISTENCIA") for at in range(10, len(text), 19))
+    write([Document("n1", text, spans)], tmp_path / "notes", "meddocan")
+    source = scan(tmp_path / "notes", "meddocan")
+
+    def scrubbed(language: str | None, name: str) -> str:
+        pipeline = build_pipeline(KEY, Settings(gold=True, keep_id=True, language=language))
+        scrub_files(source, tmp_path / name, pipeline)
+        return next((tmp_path / name).rglob("*.xml")).read_text()
+
+    assert scrubbed(None, "plain") == scrubbed("es", "spanish") != scrubbed("en", "english")
+
+
+@pytest.mark.parametrize("language", [None, "es", "en"])
+def test_filter_and_scrub_speak_one_language(language: str | None) -> None:
+    own = build_pipeline(KEY, Settings(language=language), model="none").language
+    assert own == PipelineRecipe(KEY, model="none", language=language).pipeline().language == (language or "en")
+
+
+def test_the_report_of_the_expert_is_checked_before_anything_is_written(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "n.txt").write_text("Seen by Dr. Quartermain.")
+    source, out = scan(tmp_path / "notes"), tmp_path / "out"
+    content = {"kind": "risk report for an expert determination, 45 CFR 164.514(b)(1)", "sha256": {}}
+    (tmp_path / "own.json").write_text(json.dumps(sign_report(content, KEY)))
+    (tmp_path / "other.json").write_text(json.dumps(sign_report(content, Key(b"o" * 32))))
+    (tmp_path / "altered.json").write_text(json.dumps({**sign_report(content, KEY), "rows": 1}))
+    expert = build_pipeline(KEY, Settings(), policy="expert", model="none")
+    for name, error in (("other", InputError), ("altered", InputError), ("none", InputError)):
+        with pytest.raises(error):
+            scrub_files(source, out, expert, risk_report=tmp_path / f"{name}.json")
+    for pipeline in (
+        build_pipeline(KEY, Settings(), policy="redact", model="none"),
+        build_pipeline(KEY, Settings(method="concept-match")),
+    ):
+        with pytest.raises(ConfigError, match="expert"):
+            scrub_files(source, out, pipeline, risk_report=tmp_path / "own.json")
+    assert not out.exists()
+    risk_report_beside(out).write_text("there")
+    with pytest.raises(OutputError):
+        scrub_files(source, out, expert, risk_report=tmp_path / "own.json")
+    risk_report_beside(out).unlink()
+    assert scrub_files(source, out, expert, risk_report=tmp_path / "own.json").documents == 1
+    assert risk_report_beside(out).read_bytes() == (tmp_path / "own.json").read_bytes()
+
+
+def test_concept_match_says_nothing_of_a_policy() -> None:
+    pipeline = build_pipeline(KEY, Settings(method="concept-match"))
+    assert pipeline.notes == []
+    assert isinstance(pipeline(Document("d", "Quartermain has a fever.")), Scrubbed)
+    with pytest.raises(DeidError):
+        build_pipeline(KEY, Settings(), policy="no-such-policy", model="none")
