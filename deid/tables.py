@@ -22,7 +22,7 @@ import numpy as np
 
 from deid.cell_text import cell_text, text_column
 from deid.errors import ConfigError, FormatError, InputError, OutputError
-from deid.io.atomic import atomic_files, os_reason
+from deid.io.atomic import atomic_files, check_new_file, os_reason
 from deid.microdata import nearest
 from deid.scalars import is_plain_number
 
@@ -353,14 +353,11 @@ def check_new_table(path: Path) -> None:
     Raises
     ------
     OutputError
-        When the file exists already, has another suffix than `write_table` knows, or its folder does not exist.
+        When it has another suffix than `write_table` knows, or cannot be written (`deid.io.atomic.check_new_file`).
     """
     if path.suffix.lower() not in (".csv", ".tsv", *_PARQUET):
         raise OutputError("tables are written as .csv, .tsv or .parquet", "for example: released.csv", str(path))
-    if path.exists():
-        raise OutputError("the file to write exists already", "name a new file", str(path))
-    if not path.parent.is_dir():
-        raise OutputError("there is no folder for this file", "make the folder first", str(path))
+    check_new_file(path)
 
 
 def write_table(frame: pd.DataFrame, path: Path, *, separator: str = ",", replace: bool = False) -> None:

@@ -125,15 +125,15 @@ def _anonymize(
     from deid.disclosure.release import anonymize
     from deid.disclosure.release_report import write_report
     from deid.disclosure.scheme import apply_scheme, read_scheme, scheme_of
-    from deid.errors import OutputError
-    from deid.io.atomic import write_bytes
+    from deid.io.atomic import check_new_file, write_bytes
     from deid.tables import check_new_table, write_table
 
     for path in (out, aligned):
         if path is not None:
             check_new_table(path)
-    if save_scheme is not None and save_scheme.exists():
-        raise OutputError("the file to write exists already", "name a new file", str(save_scheme))
+    for path in (save_scheme, report):
+        if path is not None:
+            check_new_file(path)
     run = begin(context, out)
     said = gather_schema(
         schema, quasi_identifiers, sensitive, person, hierarchy,
@@ -239,10 +239,11 @@ def _ru_map(
     from deid.disclosure.frontier import choose, frontier, map_releases, plot_map
     from deid.disclosure.methods import Options
     from deid.errors import ConfigError
-    from deid.io.atomic import write_bytes
+    from deid.io.atomic import check_new_file, write_bytes
     from deid.plots import check_image, image
 
     kind = check_image(out)
+    check_new_file(out)
     try:
         ks = [int(part) for part in k.split(",")]
     except ValueError:

@@ -150,6 +150,7 @@ def _anonymize(
 
     Example: deid codes anonymize patients.csv --codes diagnosis --method km --k 5 --m 2 --hierarchy icd-9-cm -o out.csv
     """
+    from deid.io.atomic import check_new_file
     from deid.tables import check_new_table, write_table
     from deid.transactions.policies import read_policy
     from deid.transactions.reading import codes_hierarchy
@@ -157,6 +158,8 @@ def _anonymize(
     from deid.transactions.report import write_codes_report
 
     check_new_table(out)
+    if report is not None:
+        check_new_file(report)
     run = begin(context, out)
     columns = names_of(quasi_identifiers)
     frame, data = _read(place, column, separator, table, code_separator, person, visit)

@@ -176,6 +176,8 @@ def _cube(
     payer = open_ledger(context, "ledger", ledger, budget) if ledger else None
     unit = payer.account().unit if payer else PrivacyUnit()
     named, weights = named_slices(slices or [])
+    target = None if dry_run else target_of(output)
+    own = "" if target is None else request_of(request, target, payer)
     read = functools.cache(lambda: read_table(table, separator=separator, table=sql_table, text=True))
     plan = plan_cube(
         declared_dimensions(read, dims, domains, domain or []),
@@ -199,8 +201,7 @@ def _cube(
         _dry_run(plan, wanted_error, summary)
         summary.finish(summary_json)
         return
-    target = target_of(output)
-    own = request_of(request, target, payer)
+    assert target is not None
     run = begin(context, target)
     noise = OpenDPNoise() if not_private_seed is None else SeededNoise(not_private_seed)
     frame = read()

@@ -210,9 +210,10 @@ def _write_back(
     from deid.errors import OutputError
     from deid.extraction import published_values, read_view
     from deid.extraction.view import provenance_path
-    from deid.io.atomic import write_bytes
+    from deid.io.atomic import check_new_file, write_bytes
     from deid.tables import read_table, write_table
 
+    check_new_file(target)
     run = begin(context, target)
     values = published_values(read_view(view), read_table(release), on=on)
     try:

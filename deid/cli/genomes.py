@@ -45,10 +45,10 @@ def _anonymize(
 
     Example: deid genomes anonymize patients.fasta released.fasta
     """
-    from deid.errors import ConfigError, OutputError
+    from deid.errors import ConfigError
+    from deid.io.atomic import check_new_file
 
-    if target.exists():
-        raise OutputError("there already", "name a new file", str(target))
+    check_new_file(target)
     if method not in ("dnala", "binning"):
         raise ConfigError(f"there is no method {method!r}", "dnala or binning")
     run = begin(context, target)

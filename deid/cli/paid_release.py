@@ -18,21 +18,14 @@ Made = TypeVar("Made")
 
 def target_of(output: Path | None) -> Path:
     """Return where to write a release; refuse what cannot be written to before anything is charged."""
-    import tempfile
-
     from deid.dp.release_files import check_suffix
-    from deid.errors import ConfigError, OutputError
-    from deid.io.atomic import output_error
+    from deid.errors import ConfigError
+    from deid.io.atomic import check_folder
 
     if output is None:
         raise ConfigError("a release needs a file to be written to", "for example: -o cube.parquet")
     check_suffix(output)
-    if not output.parent.is_dir():
-        raise OutputError("the folder of the release does not exist", "create it first")
-    try:
-        tempfile.TemporaryFile(dir=output.parent).close()
-    except OSError as error:
-        raise output_error(error) from None
+    check_folder(output)
     return output
 
 

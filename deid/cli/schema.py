@@ -33,10 +33,12 @@ def _schema(
 
     from deid.disclosure.proposal import propose_schema
     from deid.disclosure.schema import format_schema
-    from deid.io.atomic import write_bytes
+    from deid.io.atomic import check_new_file, write_bytes
     from deid.microdata import Microdata
     from deid.tables import numbers_kept_as_text, read_table
 
+    if output is not None:
+        check_new_file(output)
     frame = read_table(place, separator=separator, table=table, exact=True)
     found = propose_schema(Microdata(frame, {}, kinds=numbers_kept_as_text(frame)))
     text = format_schema(found)

@@ -125,6 +125,8 @@ def _sequences(
     from deid.tables import read_table
 
     payer = open_ledger(context, "ledger", ledger, budget) if ledger else None
+    target = None if dry_run else target_of(output)
+    own = "" if target is None else request_of(request, target, payer)
     read = functools.cache(lambda: read_table(table, separator=separator, table=sql_table, text=True))
     plan = plan_sequences(
         declared_dimensions(read, LEVEL, domains, [domain] if domain else [])[0],
@@ -145,8 +147,7 @@ def _sequences(
         _dry_run(plan, summary)
         summary.finish(summary_json)
         return
-    target = target_of(output)
-    own = request_of(request, target, payer)
+    assert target is not None
     run = begin(context, target)
     noise = OpenDPNoise() if not_private_seed is None else SeededNoise(not_private_seed)
     frame = read()

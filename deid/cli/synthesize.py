@@ -71,8 +71,9 @@ def _synthesize(
     Example: deid synthesize cube.parquet -o synthetic.csv
     """
     from deid.dp.synthetic import synthesize
-    from deid.tables import write_table
+    from deid.tables import check_new_table, write_table
 
+    check_new_table(output)
     run = begin(context, output)
     published = _read(release)
     table = synthesize(published, rows=rows, seed=seed)

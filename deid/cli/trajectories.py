@@ -61,9 +61,9 @@ def _anonymize(
     Example: deid trajectories anonymize diagnoses.csv released.csv --k 5 --person mrn --code icd --age age
     """
     from deid.cell_text import text_list
-    from deid.errors import OutputError
     from deid.hierarchy import read_hierarchy
     from deid.hierarchy_builders import BUILDERS, build_hierarchy
+    from deid.io.atomic import check_new_file
     from deid.microdata import check_columns
     from deid.tables import check_new_table, read_table, write_table
     from deid.trajectories import anonymize_trajectories
@@ -73,8 +73,8 @@ def _anonymize(
 
     check_new_table(target)
     run = begin(context, target)
-    if report is not None and report.exists():
-        raise OutputError("there already", "name a new file", str(report))
+    if report is not None:
+        check_new_file(report)
     said = [person, code, age, *([attach] if attach else []), *([sensitive] if sensitive else [])]
     frame = read_table(table, table=sql_table, text=True)
     check_columns(frame, said)

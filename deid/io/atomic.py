@@ -17,7 +17,17 @@ try:
 except ImportError:  # not a system with such locks: part files stay until somebody removes them
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["atomic_files", "clear_leftovers", "make_folder", "os_reason", "output_error", "try_folder", "write_bytes"]
+__all__ = [
+    "atomic_files",
+    "check_folder",
+    "check_new_file",
+    "clear_leftovers",
+    "make_folder",
+    "os_reason",
+    "output_error",
+    "try_folder",
+    "write_bytes",
+]
 
 _PREFIX = ".deid-part-"  # hidden, so that what a killed process leaves behind is never read as a document
 
@@ -54,6 +64,29 @@ def try_folder(path: Path) -> None:
             stream.write(b"\0")
     except OSError as error:
         raise output_error(error) from None
+
+
+def check_new_file(path: Path) -> None:
+    """Refuse a place where no new file can be written, before work or a budget is spent on it.
+
+    Raises
+    ------
+    OutputError
+        When something of this name is there, a dangling link too, its folder is not, or nothing can be written there.
+    """
+    if os.path.lexists(path):
+        raise OutputError("the file to write exists already", "name a new file", str(path))
+    check_folder(path)
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a place whose folder is not there, or in which nothing can be written; see `check_new_file`."""
+    if not path.parent.is_dir():
+        raise OutputError("there is no folder for this file", "make the folder first", str(path))
+    try:
+        try_folder(path.parent)
+    except OutputError as error:
+        raise error.at(str(path)) from None
 
 
 @contextmanager

@@ -160,10 +160,10 @@ class Pipeline:
         return self if key.map == self.key.map else Pipeline(self.recognizer, self._given, key, self.settings)
 
     def of_format(self, format: Format) -> Pipeline:
-        """Return the pipeline for documents of a format: the labels of its annotations can say their language."""
-        if self.settings.language is not None or self.recognizer is not None or not format.label_sets:
+        """Return the pipeline for documents of a format: one with labels of its own can say their language."""
+        if self.settings.language is not None or self.recognizer is not None:
             return self
-        language = language_of_labels(format.label_sets[0])
+        language = language_of_labels(format.name)
         return Pipeline(None, self._given, self.key, replace(self.settings, language=language))
 
     @cached_property

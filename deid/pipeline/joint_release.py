@@ -24,10 +24,9 @@ from deid.disclosure.expert_report import expert_report, sign_report
 from deid.disclosure.release import Release
 from deid.disclosure.risk import sample_risk
 from deid.document import Document, Failure, Span
-from deid.errors import OutputError
 from deid.io import Options as ReadOptions
 from deid.io import scan
-from deid.io.atomic import make_folder, output_error, write_bytes
+from deid.io.atomic import check_new_file, make_folder, output_error, write_bytes
 from deid.keys import Key
 from deid.microdata import Microdata
 from deid.pipeline.batch import Report, scrub_files
@@ -128,8 +127,7 @@ def release_jointly(
     OutputError
         When the folder exists already, or a verifier rejects the joined tables; nothing was written.
     """
-    if target.exists():
-        raise OutputError("the folder to write exists already", "name a new folder", str(target))
+    check_new_file(target)
     tables = {name: load_table(name, table) for name, table in plan.tables.items()}
     report = JointReport({n: len(t.frame) for n, t in tables.items()})
     report.persons = len({p for t in tables.values() for p in t.patients})

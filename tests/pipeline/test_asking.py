@@ -82,8 +82,8 @@ def test_a_pipeline_refuses_what_it_would_take_no_notice_of(
 
 def test_surrogates_speak_the_language_of_the_annotations(tmp_path: Path) -> None:
     """Annotations of a Spanish label set are replaced by Spanish names, whoever asks; the user's word goes first."""
-    text = "Paciente: Zebulon. " * 8
-    spans = tuple(Span(at, at + 7, "NOMBRE_SUJETO_ASISTENCIA") for at in range(10, len(text), 19))
+    text = "José García, en el Hospital Miguel Servet."
+    spans = (Span(0, 11, "NOMBRE_SUJETO_ASISTENCIA"), Span(19, 41, "HOSPITAL"))
     write([Document("n1", text, spans)], tmp_path / "notes", "meddocan")
     source = scan(tmp_path / "notes", "meddocan")
 
