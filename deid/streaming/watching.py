@@ -272,11 +272,13 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def _sleep(seconds: float, stop: Stop) -> None:
-    """Sleep, but not through a request to end."""
-    if stop.signal is None:
-        poll = select.poll()
-        poll.register(stop.descriptor, select.POLLIN)
-        poll.poll(1000 * seconds)
+    """Sleep, but not through a request to end; what else wakes the process, such as another signal, does not end it."""
+    poll = select.poll()
+    poll.register(stop.descriptor, select.POLLIN)
+    end = time.monotonic() + seconds
+    while stop.signal is None and (left := end - time.monotonic()) > 0:
+        if poll.poll(1000 * left) and stop.signal is None:
+            time.sleep(min(left, 0.05))
 
 
 @contextmanager

@@ -178,3 +178,18 @@ def test_it_waits_for_files_until_it_is_told_to_end(folders: Folders) -> None:
     assert [s.failed for s in seen] == [True]
     assert (totals.records, totals.failed) == (1, 1)
     assert result(folders) == "[NAME]\n"
+
+
+def test_what_wakes_a_sleeper_without_a_request_to_end_does_not_end_its_sleep() -> None:
+    """Else a file would be looked at too early, and left by a watch that looks once."""
+    from types import SimpleNamespace
+
+    from deid.streaming.watching import _sleep
+
+    reading, writing = os.pipe()
+    os.write(writing, b"x")
+    before = time.monotonic()
+    _sleep(0.3, SimpleNamespace(signal=None, descriptor=reading))  # type: ignore[arg-type]
+    assert time.monotonic() - before >= 0.3
+    os.close(reading)
+    os.close(writing)
