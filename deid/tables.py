@@ -23,6 +23,7 @@ import numpy as np
 from deid.cell_text import cell_text, text_column
 from deid.errors import ConfigError, FormatError, InputError, OutputError
 from deid.io.atomic import atomic_files, check_new_file, os_reason
+from deid.io.encoding import is_binary
 from deid.microdata import nearest
 from deid.scalars import is_plain_number
 
@@ -119,6 +120,8 @@ def _from_csv(
 
     if not head.strip():
         raise FormatError("the file is empty", "a table needs a header and rows", str(path))
+    if kind := is_binary(head):
+        raise FormatError(f"this is no table but {kind}", "save the table as CSV or Parquet", str(path))
     if b"\0" in head:
         raise FormatError("the file is not text", "name a CSV, Parquet or SQLite file", str(path))
     separator = separator or (_header_separator(head) if as_text is True else _sniff(head))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import zipfile
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -11,7 +12,7 @@ import pandas as pd
 import pyarrow.parquet
 import pytest
 
-from deid.errors import ConfigError, DeidError, OutputError
+from deid.errors import ConfigError, DeidError, FormatError, OutputError
 from deid.microdata import Microdata
 from deid.tables import read_table, write_table
 
@@ -110,3 +111,15 @@ def test_damaged_files_are_refused_without_their_content(tmp_path: Path, content
         read_table(tmp_path / "missing.db", table="t")
     with pytest.raises(DeidError, match="intact SQLite file"):
         read_table(_file(tmp_path, "a,b\nZebedee\n", "not.db"), table="t")
+
+
+@pytest.mark.parametrize(
+    ("member", "kind"), [("xl/workbook.xml", "Excel"), ("word/document.xml", "Word"), ("a", "zip")]
+)
+def test_documents_of_offices_are_called_what_they_are(tmp_path: Path, member: str, kind: str) -> None:
+    place = tmp_path / "table.csv"
+    with zipfile.ZipFile(place, "w") as archive:
+        archive.writestr(member, "<x/>")
+    with pytest.raises(FormatError, match=f"no table but .*{kind}") as raised:
+        read_table(place)
+    assert "CSV" in str(raised.value)

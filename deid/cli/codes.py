@@ -11,7 +11,7 @@ import typer
 
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.run_manifest import begin, finish, tables_of
-from deid.cli.table_options import QuasiIdentifiers, Separator, SqlTable, Table, names_of, print_rows
+from deid.cli.table_options import PersonsAsGiven, QuasiIdentifiers, Separator, SqlTable, Table, names_of, print_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,12 +53,15 @@ def _read(
     code_separator: str,
     person: str | None,
     visit: str | None,
+    persons_as_given: bool = True,
 ) -> tuple[pd.DataFrame, CodedRecords]:
     from deid.tables import read_table
     from deid.transactions.reading import read_codes
 
     frame = read_table(place, separator=separator, table=table, text=True)
-    return frame, read_codes(frame, column, separator=code_separator, person=person, visit=visit)
+    return frame, read_codes(
+        frame, column, separator=code_separator, person=person, visit=visit, persons_as_given=persons_as_given
+    )
 
 
 def _cells(frame: pd.DataFrame, data: CodedRecords, columns: Sequence[str]) -> list[tuple[str, ...]]:
@@ -141,6 +144,7 @@ def _anonymize(
     report: Annotated[Path | None, typer.Option(metavar="F", help="Write a report as a web page.")] = None,
     separator: Separator = None,
     table: SqlTable = None,
+    persons_as_given: PersonsAsGiven = False,
     summary_json: SummaryJson = None,
 ) -> None:
     """Make diagnosis codes that can be released with a stated protection.
@@ -162,7 +166,7 @@ def _anonymize(
         check_new_file(report)
     run = begin(context, out)
     columns = names_of(quasi_identifiers)
-    frame, data = _read(place, column, separator, table, code_separator, person, visit)
+    frame, data = _read(place, column, separator, table, code_separator, person, visit, persons_as_given)
     tree = codes_hierarchy(data, hierarchy, own_leaf=own_leaf)
     labels = data.transactions.labels
     studies = read_policy(phenotypes, labels, "phenotypes") if phenotypes else {}
@@ -183,7 +187,7 @@ def _anonymize(
     summary.notes = [f"left out: {', '.join(left)}"] if left else []
     if person is None:
         summary.notes.append("every row was taken for a person; when rows are visits, name the person with --person")
-    summary.extra = release.as_dict()
+    summary.extra = release.as_dict() | {"persons_as_given": persons_as_given}
     fates = {column: "anonymized", **dict.fromkeys(columns, "published"), **dict.fromkeys(left, "left out")}
     finish(run, summary, out, inputs=tables_of(place), columns=fates, results=summary.extra)
     summary.finish(summary_json)

@@ -117,8 +117,14 @@ def assumptions(release: Microdata, population: bool, suppressed: str = "class")
         else "Every row is another person.",
         "A missing value is a value of its own, that an attacker can know to be missing.",
     ]
+    plain = [name for name in plain if name not in release.unnamed]
     if plain:
         said.append(f"These published columns tell nothing about who a person is: {', '.join(plain)}.")
+    if release.unnamed:
+        said.append(
+            f"Nothing was said of these published columns: {', '.join(release.unnamed)}. They were not examined, and "
+            "the measures do not hold where an attacker knows any of them."
+        )
     if population:
         said.append("The population table holds every person whom an attacker may look for, one row each, up to date.")
     else:

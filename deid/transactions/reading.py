@@ -12,6 +12,7 @@ from deid.cell_text import text_column
 from deid.errors import ConfigError, InputError
 from deid.hierarchy import Hierarchy, read_hierarchy
 from deid.hierarchy_builders import build_hierarchy
+from deid.linkage import check_persons, count_look_alikes
 from deid.microdata import NA_CODE, Microdata, check_columns
 from deid.transactions.transactions import Transactions, from_rows, transactions_of
 
@@ -99,6 +100,7 @@ def read_codes(
     separator: str = SEPARATOR,
     person: str | None = None,
     visit: str | None = None,
+    persons_as_given: bool = True,
 ) -> CodedRecords:
     """Read the codes of a table.
 
@@ -116,17 +118,22 @@ def read_codes(
         Without it every row is a record.
     visit : str, optional
         Column that tells the visit of a row, within its person: a number or a date.
+    persons_as_given : bool
+        Whether persons who look alike are different ones; otherwise too many of them are refused
+        (`deid.linkage.check_persons`), as what is to be released must.
 
     Raises
     ------
     ConfigError
-        When a column is missing.
+        When a column is missing, or too many persons look like others.
     InputError
         When a row has no person or no visit, or the table no rows.
     """
     if len(separator) != 1 or separator in "()":
         raise ConfigError("the separator of codes is not one character", "for example ; or |")
     check_columns(frame, [column, *([person] if person else []), *([visit] if visit else [])])
+    if not persons_as_given:
+        check_persons(count_look_alikes(frame, person), as_given=False)
     texts = {name: text_column(frame[name]) for name in (column, visit) if name}
     frame = frame.assign(**texts | ({person: text_column(frame[person], key=True)} if person else {}))
     data = Microdata(frame, {}, person=person)

@@ -77,3 +77,14 @@ def test_a_column_that_repeats_like_a_persons_is_told(tmp_path: Path, command: s
     output = call(command, tmp_path / "visits.csv", "--qi", "age,sex")
     assert "several rows share a value of 'mrn'" in output
     assert "share a value" not in call(command, tmp_path / "visits.csv", "--qi", "age,sex", "--person", "mrn")
+
+
+def test_no_release_of_codes_counts_a_person_twice(patients: Path, tmp_path: Path) -> None:
+    out = tmp_path / "codes.csv"
+    asked = ("codes", "anonymize", patients, "--codes", "diagnosis", "--method", "km", "--k", 2, "--m", 1, "-o", out)
+    with pytest.raises(ConfigError, match=r"60 pairs of 120 persons look alike.*--persons-as-given"):
+        call(*asked)
+    assert not out.exists()
+    call(*asked, "--persons-as-given")
+    told = json.loads((tmp_path / "codes.csv.manifest.json").read_text())["run"]["results"]
+    assert told["persons_as_given"] is True

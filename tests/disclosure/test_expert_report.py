@@ -1,5 +1,6 @@
 """The signed report for an expert determination."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -135,3 +136,13 @@ def test_the_report_says_what_its_measures_take_for_granted() -> None:
     persons = " ".join(assumptions(microdata([(30, "p1")], "age who.", person="who"), False))
     assert "Rows of one person have one value of who" in persons
     assert "tell nothing about who a person is" not in persons
+
+
+def test_nothing_is_asserted_of_a_column_that_nobody_named() -> None:
+    table = microdata([(30, "a", "x", "n1"), (30, "a", "y", "n2")], "age sex ward. name.")
+    unnamed = dataclasses.replace(table, roles={name: table.roles[name] for name in ("age", "sex", "ward")})
+    harmless = next(s for s in assumptions(unnamed, False) if "tell nothing about who" in s)
+    assert "ward" in harmless
+    assert "name" not in harmless
+    assert any("Nothing was said" in s and "name" in s for s in assumptions(unnamed, False))
+    assert not any("Nothing was said" in s for s in assumptions(table, False))
