@@ -152,13 +152,14 @@ def clear_leftovers(folder: Path, *, deep: bool = False) -> int:
     folder : Path
         One that is not there has none.
     deep : bool
-        Look into the folders below too.
+        Look into the folders below too, and remove empty ones: nobody else writes there.
     """
     removed = 0
     for part in folder.rglob(f"{_PREFIX}*") if deep else folder.glob(f"{_PREFIX}*"):
         try:
             with part.open("rb") as stream:
-                if _lock(stream.fileno()) and os.fstat(stream.fileno()).st_size:  # empty: just begun
+                # an empty one may have been made this moment, and be locked in the next, by a run beside this one
+                if _lock(stream.fileno()) and (deep or os.fstat(stream.fileno()).st_size):
                     part.unlink(missing_ok=True)
                     removed += 1
         except OSError:
