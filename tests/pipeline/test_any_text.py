@@ -89,10 +89,9 @@ METHODS = [*shipped_policies(), "concept-match"]
 
 
 def made(name: str, *, gold: bool) -> Pipeline:
-    blocks = name == "concept-match"
-    method = name if blocks else "policy"
-    policy = load_policy("redact" if blocks else name)
-    return Pipeline(None if gold else RECOGNIZER, policy, KEY, Settings(gold=gold, method=method))
+    if name == "concept-match":  # replaces whole texts: no policy, detection or annotations
+        return Pipeline(None, None, KEY, Settings(method=name))
+    return Pipeline(None if gold else RECOGNIZER, load_policy(name), KEY, Settings(gold=gold))
 
 
 PIPELINES = {(name, gold): made(name, gold=gold) for name in METHODS for gold in (False, True)}
