@@ -105,6 +105,10 @@ FORWARD, BACK = scope_with(100), scope_with(-45)
         ("02/30/2010", "06/08/2010", "01/14/2010"),
         ("00/03/2019", "00/06/2019", "00/01/2019"),
         ("99/99/2019", "09/04/2020", "16/11/2019"),
+        # neither day nor month is known: the year moves a year, nothing unknown becomes known
+        ("00/00/2019", "00/00/2020", "00/00/2018"),
+        ("2019-00-00", "2020-00-00", "2018-00-00"),
+        ("14/00/2019", "02/00/2020", "25/00/2018"),
     ],
 )
 def test_forms(text: str, forward: str, back: str | None) -> None:

@@ -99,6 +99,13 @@ def test_spanish_places() -> None:
     assert country in next(group for group in countries() if "España" in group)
 
 
+@pytest.mark.parametrize("code", ["00123", "60123", "99001"])
+def test_a_spanish_code_of_no_province_is_replaced_all_the_same(code: str) -> None:
+    new = replace(("ZIP", code), language="es")[0]
+    assert re.fullmatch(r"\d{5}", new)
+    assert new[:2] != code[:2]
+
+
 @pytest.mark.parametrize("country", ["Canada", "USA", "England", "U.K.", "Peru", "CHINA", "Atlantis"])
 def test_countries_of_a_kind(country: str) -> None:
     new = replace(("COUNTRY", country))[0]

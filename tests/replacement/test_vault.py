@@ -159,6 +159,13 @@ def test_every_reidentification_leaves_a_line_with_who_and_why(vault: Vault) -> 
     assert "Smithson" not in repr(lines) + str([vars_of(line) for line in lines])
 
 
+def test_the_audit_trail_names_the_account_that_asked(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "custodian7")
+    vault.lookup("Jane Ahmad", **ASK)
+    assert vault.audit()[-1].login == "custodian7"
+
+
 def vars_of(line: object) -> list[object]:
     return [getattr(line, name) for name in line.__slots__]  # type: ignore[attr-defined]
 
