@@ -71,8 +71,46 @@ def test_names(marked: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "marked",
+    [
+        # a login that nothing announces
+        "Paged [[USERNAME:kpatel]] twice overnight.",
+        "Results were sent to [[USERNAME:rjohnson]] today.",
+        # what somebody does, and where
+        "He is a [[PROFESSION:welder]] at [[ORGANIZATION:Torrance Shipyards]] and smokes.",
+        "[[PATIENT:Matthew]], a [[PROFESSION:welder]], came in.",
+        "Her brother, a [[PROFESSION:carpenter]], drove.",
+        "Her sister a [[PROFESSION:waitress]] drove.",
+        "Her uncle - a [[PROFESSION:plumber]] - drove.",
+        "Her brother ([[PROFESSION:line cook]]) drove.",
+        # an age that only stands behind a name
+        "Mr. [[PATIENT:Romano]] is [[AGE:71]].",
+        "[[PATIENT:Carl Carpenter]] [[AGE:53]] ankle pain",
+        "Mr. [[PATIENT:Romano]] is 71 kg.",
+        "Mr. [[PATIENT:Romano]] is 171.",
+        "[[PATIENT:Carl Carpenter]] 53 mg",
+    ],
+)
+def test_logins_occupations_and_ages_that_no_label_announces(marked: str) -> None:
+    document = unmark(marked)
+    assert found(document.text) == [(document.text[s.start : s.end], s.category) for s in document.spans]
+
+
+def test_a_city_in_the_name_of_something_else_is_less_sure() -> None:
+    """A custodian who asks for sure cities keeps the name of a team, and loses no home."""
+
+    def score(text: str) -> float:
+        return max(s.score or 0 for s in RULES.find_in(text) if s.category == "CITY")
+
+    team, home = score("He wore a Green Bay Packers cap."), score("He comes from Green Bay.")
+    assert team < 0.6 < home
+
+
+@pytest.mark.parametrize(
     "text",
     [
+        "He needs a welder for his fence. It looked like a welder had burnt it.",
+        "The welder at the bench. Saw the welder at",
         "Bell's palsy, Murphy's sign, Swan-Ganz, Foley catheter.",
         "Strength 5/5, pain 7/10, BP 120/80, murmur 2/6, L5/S1, T12-L1.",
         "Norco 10/325 and Humulin 70/30 at 2015, then 2000 mL.",
