@@ -31,6 +31,7 @@ from deid.disclosure.local_recoding import local_recoding, mean_loss
 from deid.disclosure.mondrian import mondrian
 from deid.disclosure.privacy import k_anonymity
 from deid.disclosure.recoding import publish
+from deid.disclosure.release import content_order
 from deid.hierarchy import read_hierarchy
 from deid.microdata import Microdata
 from deid.plots import COLOURS, image, new_figure
@@ -51,12 +52,14 @@ NUMPY_DM = dict(zip(KS, (166e3, 277e3, 497e3, 1.20e6, 2.33e6), strict=True))
 
 
 def adult(folder: Path, columns: int = 8, sensitive: Sequence[str] = (), *, hierarchies: bool = True) -> Microdata:
-    """Return Adult with its first columns as quasi-identifiers."""
+    """Return Adult with its first columns as quasi-identifiers, rows in the order of their content."""
     frame = pd.read_csv(folder / "adult.csv", sep=";")
     names = list(frame.columns)[:columns]
     roles = dict.fromkeys(names, "quasi-identifier") | dict.fromkeys(sensitive, "sensitive")
     trees = {n: read_hierarchy(folder / "hierarchies" / f"{n}.csv") for n in roles} if hierarchies else {}
-    return Microdata(frame, roles, trees)
+    # as deid anonymize takes them, whatever the file's order
+    order = content_order(Microdata(frame, roles, trees))[::-1]
+    return Microdata(frame.iloc[order].reset_index(drop=True), roles, trees)
 
 
 def perturbed(folder: Path, rows: int) -> pd.DataFrame:
