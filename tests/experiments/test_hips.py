@@ -69,7 +69,6 @@ CONTACTS = {
     "EMAIL": ("ann.bo@home.org", "ANN@HOME.ORG"),
     "URL": ("http://www.annbo.net/page?x=1",),
     "IPADDR": ("10.20.30.40", "2a01:4f8::17"),
-    "SSN": ("123-45-6789", "123 45 6789"),
 }
 
 
@@ -85,6 +84,7 @@ def test_surrogates_of_contacts_are_told_from_originals_and_never_betrayed(categ
         ("PHONE", "0117 496 0697"),
         ("PHONE", "07700900488"),
         ("FAX", "912 345 678"),
+        ("SSN", "123-45-6789"),
     ):
         assert betrayed(Document("n", text, (Span(0, len(text), other),))) == [False]
 
