@@ -31,8 +31,6 @@ from deid.cli.table_options import (
 if TYPE_CHECKING:
     from deid.disclosure.release import Release
 
-__all__ = ["register"]
-
 Drop = Annotated[
     list[str] | None, typer.Option("--drop", metavar="A,B", help="Columns that are left out, such as identifiers.")
 ]
@@ -273,9 +271,3 @@ def _ru_map(
         "choices": [asdict(choice) for choice in choices],
     }
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("anonymize")(_anonymize)
-    app.command("ru-map")(_ru_map)

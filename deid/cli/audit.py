@@ -11,8 +11,6 @@ from deid.cli.common import Summary, SummaryJson
 from deid.cli.run_manifest import begin, finish
 from deid.cli.source_options import Encoding, IdField, InFormat, KeyFile, TextField, existing_key, read_options
 
-__all__ = ["register"]
-
 
 def _audit(
     context: typer.Context,
@@ -79,8 +77,3 @@ def _audit(
         print_sections([Section("Notes with a leak", ("type", "notes", "read", "with a leak", "at most"), rows)])
     finish(run, summary, out, looked=True, results=summary.extra)
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("audit")(_audit)

@@ -14,8 +14,6 @@ from deid.cli.ledger_options import VARIABLE, BudgetName, checked_place, open_le
 if TYPE_CHECKING:
     from deid.dp.budget import Ledger
 
-__all__ = ["register"]
-
 Place = Annotated[
     str,
     typer.Argument(
@@ -118,12 +116,3 @@ def _history(
     summary = Summary("budget history")
     summary.extra = {"charges": len(lines), "charged": sum(line.charged for line in lines) / NANO}
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to ``app``."""
-    group = typer.Typer(help="Privacy budgets: what differentially private releases may spend.", no_args_is_help=True)
-    group.command("init")(_init)
-    group.command("show")(_show)
-    group.command("history")(_history)
-    app.add_typer(group, name="budget")

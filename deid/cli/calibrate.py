@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from deid.evaluation.sections import Section
     from deid.experiments.calibration import Calibration
 
-__all__ = ["register"]
-
 
 def _calibrate(
     gold: Annotated[Path, typer.Argument(metavar="GOLD", help="Annotated file or folder of any readable format.")],
@@ -126,8 +124,3 @@ def _section(result: Calibration) -> Section:
     )
     columns = ("dial", "recall", f"at least ({result.confidence:.0%})", "left per note", "interval", "hidden too much")
     return Section("Recall of PHI words by dial", (*columns, "precision"), rows, "* chosen")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("calibrate")(_calibrate)

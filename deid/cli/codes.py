@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from deid.transactions.reading import CodedRecords
     from deid.transactions.release import CodesRelease
 
-__all__ = ["register", "risk_of_codes"]
+__all__ = ["risk_of_codes"]
 
-_codes = typer.Typer(no_args_is_help=True, help="Diagnosis codes: release them, attack a release.")
 
 Column = Annotated[
     str, typer.Option("--codes", metavar="COLUMN", help="Column with a code, or a list of codes, a cell.")
@@ -83,7 +82,6 @@ def _cells(frame: pd.DataFrame, data: CodedRecords, columns: Sequence[str]) -> l
     return [cells[rows[0]] for rows in data.rows]
 
 
-@_codes.command("anonymize")
 def _anonymize(
     context: typer.Context,
     place: Table,
@@ -277,7 +275,6 @@ def _print_attacks(results: list[tuple[str, list[Attack]]]) -> None:
     print_rows(("attacker knows", "in", "persons", "unique", f"1 to {most} fit", "median"), rows)
 
 
-@_codes.command("risk")
 def _risk(
     place: Table,
     column: Column,
@@ -379,8 +376,3 @@ def risk_of_codes(
     summary = Summary("codes risk")
     summary.extra = {name: [attack.as_dict() for attack in attacks] for name, attacks in results}
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.add_typer(_codes, name="codes")

@@ -11,8 +11,6 @@ from deid.cli.common import Summary, SummaryJson, progress
 from deid.cli.run_manifest import begin, finish, inputs_of
 from deid.cli.source_options import Encoding, MaxDocument, read_options
 
-__all__ = ["register"]
-
 
 def _convert(
     context: typer.Context,
@@ -83,8 +81,3 @@ def _convert(
     assert done.read is not None
     finish(run, summary, target, inputs=inputs_of(done.read), private=True, root=done.read.root, results=summary.extra)
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("convert")(_convert)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from deid.dp.cube import CubePlan
     from deid.dp.domain import Dimension
 
-__all__ = ["declared_dimensions", "named_slices", "register"]
+__all__ = ["declared_dimensions", "named_slices"]
 
 Dims = Annotated[str, typer.Option(metavar="A,B,...", help="Columns.")]
 
@@ -269,9 +269,3 @@ def _slice(
         "cells": len(frame),
     }
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to ``app``."""
-    app.command("cube")(_cube)
-    app.command("slice")(_slice)

@@ -7,8 +7,6 @@ import typer
 from deid.cli.common import EXIT_FAILED, Summary, SummaryJson
 from deid.cli.source_options import KeyFile
 
-__all__ = ["register"]
-
 
 def _doctor(
     key_file: KeyFile = None,
@@ -37,8 +35,3 @@ def _doctor(
     summary.finish(summary_json)
     if broken:
         raise typer.Exit(EXIT_FAILED)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("doctor")(_doctor)

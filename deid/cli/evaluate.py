@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from deid.document import Document, Failure
     from deid.evaluation import Settings
 
-__all__ = ["register"]
-
 _Gold = Annotated[Path, typer.Argument(metavar="GOLD", help="Annotated file or folder of any readable format.")]
 _Json = Annotated[Path | None, typer.Option("--json", metavar="F", help="Write all numbers as JSON to F.")]
 _Labels = Annotated[
@@ -172,9 +170,3 @@ def _note_documents(summary: Summary, side: str, missing: Any, extra: Any) -> No
         if names:
             shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
             summary.notes.append(f"{len(names)} documents are {what}: {shown}")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command("evaluate")(_evaluate)
-    app.command("compare")(_compare)

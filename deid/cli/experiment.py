@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deid.cli import learning
 from deid.cli.common import Summary, SummaryJson, label_number
-from deid.cli.dp_experiment import experiment_dp
-from deid.cli.experiment_conclusions import experiment_conclusions
 from deid.cli.experiment_output import Trainings, check_outputs, numbers, show, write_rows
-from deid.cli.experiment_robustness import experiment_robustness
-from deid.cli.hips import experiment_hips
-from deid.cli.sequences_experiment import experiment_sequences
 from deid.cli.tables import print_sections, write_json
 from deid.cli.training_options import (
     C1,
@@ -46,9 +40,6 @@ from deid.cli.training_options import (
 
 if TYPE_CHECKING:
     pass
-
-
-__all__ = ["register"]
 
 
 def _crossval(
@@ -302,19 +293,3 @@ def _experiment_sampling(
         write_rows(json_file, frame, {**settings, "folds": folds if test is None else None, "seed": seed})
     show("Sampling and the recall dial", frame, sampling_section(frame), plot_sampling, html, plot)
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command("crossval")(_crossval)
-    experiment = typer.Typer(help="Experiments that train many taggers.", no_args_is_help=True)
-    experiment.command("features")(_experiment_features)
-    experiment.command("sampling")(_experiment_sampling)
-    experiment.command("learning-curve")(learning.experiment_learning_curve)
-    experiment.command("learners")(learning.experiment_learners)
-    experiment.command("hips")(experiment_hips)
-    experiment.command("dp")(experiment_dp)
-    experiment.command("sequences")(experiment_sequences)
-    experiment.command("robustness")(experiment_robustness)
-    experiment.command("conclusions")(experiment_conclusions)
-    app.add_typer(experiment, name="experiment")

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from deid.pipeline.explanation import Explained, Explanation, Reason
     from deid.replacement.policy import Policy
 
-__all__ = ["register"]
-
 
 def _explain(
     note: Annotated[Path, typer.Argument(metavar="NOTE", help="File or folder of any readable format.")],
@@ -237,8 +235,3 @@ def _score(value: float | None) -> str:
 def _printable(text: str) -> str:
     """Return text that cannot drive the terminal."""
     return "".join(c if c.isprintable() else " " for c in text)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("explain")(_explain)

@@ -231,9 +231,3 @@ def _write_back(
     inputs = [("view", view), ("provenance", provenance_path(view)), ("release", release)]
     finish(run, summary, target, inputs=inputs, private=True, results=summary.extra)
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("extract")(_extract)
-    app.command("write-back")(_write_back)

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from deid.streaming.totals import Totals
     from deid.streaming.work import PipelineRecipe, Shape
 
-__all__ = ["register"]
-
 FORMATS = {
     "plain": "text",
     "ndjson": "json",
@@ -460,9 +458,3 @@ def _stopped(journal: bool, target: Path | None) -> str:
     if target is not None and not target.exists():
         return "stopped before the end; nothing was left behind (--journal makes a run resumable)"
     return "stopped before the end; what was read is written"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("filter")(_filter)
-    app.command("watch")(_watch)

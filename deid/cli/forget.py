@@ -11,8 +11,6 @@ import typer
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.source_options import KeyFile, PatientTable
 
-__all__ = ["register"]
-
 
 def _forget(
     person: Annotated[
@@ -90,8 +88,3 @@ def _forget(
         summary.notes.append("without --patients only what was scrubbed under the patient's id is found")
     summary.notes.append("yours to delete: original notes, tables of patients, backups and copies of all of these")
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("forget")(_forget)

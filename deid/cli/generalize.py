@@ -39,8 +39,6 @@ from deid.cli.source_options import (
     write_failed,
 )
 
-__all__ = ["register"]
-
 
 def _generalize(
     context: typer.Context,
@@ -178,8 +176,3 @@ def _generalize(
         results={name: value for name, value in summary.extra.items() if name not in ("plausible", "ontologies")},
     )
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("generalize")(_generalize)

@@ -10,11 +10,7 @@ import typer
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.run_manifest import begin, finish, tables_of
 
-_genomes = typer.Typer(no_args_is_help=True, help="Genomic records: release them, attack a release.")
-_attack = typer.Typer(no_args_is_help=True, help="What an attacker could do with a release.")
 
-
-@_genomes.command("anonymize")
 def _anonymize(
     context: typer.Context,
     source: Annotated[Path, typer.Argument(metavar="IN", help="FASTA, or genotypes as VCF or CSV.")],
@@ -136,7 +132,6 @@ def _release_genotypes(
     }
 
 
-@_attack.command("membership")
 def _membership(
     targets: Annotated[Path, typer.Argument(metavar="PERSONS", help="Genotypes of the persons in question.")],
     mixture: Annotated[Path, typer.Argument(metavar="MIXTURE", help="Genotypes whose frequencies were published.")],
@@ -185,7 +180,6 @@ def _membership(
     raise typer.Exit(int(found > 0))
 
 
-@_attack.command("linkage")
 def _linkage(
     released: Annotated[str, typer.Argument(metavar="RELEASED", help="DNA records: columns gene or code, sex, age.")],
     register: Annotated[str, typer.Argument(metavar="REGISTER", help="Identified persons with the same columns.")],
@@ -211,9 +205,3 @@ def _linkage(
     summary.extra = {"records": len(candidates), "unique": unique, "without": int((candidates == 0).sum())}
     summary.finish(summary_json)
     raise typer.Exit(int(unique > 0))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    _genomes.add_typer(_attack, name="attack")
-    app.add_typer(_genomes, name="genomes")

@@ -1,62 +1,26 @@
-"""The command `deid`: collects the commands of the other modules, and turns errors into messages and exit codes."""
+"""The command `deid`: turns errors into messages and exit codes."""
 
 from __future__ import annotations
 
-import copy
 import errno
 import gc
-import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
 from deid import __version__
+from deid.cli.commands import Commands
 from deid.cli.common import EXIT_USAGE
 from deid.errors import DeidError
-
-GROUPS: tuple[str, ...] = (
-    "scrub",
-    "filter",
-    "explain",
-    "generalize",
-    "verify",
-    "audit",
-    "manifest",
-    "policy",
-    "vault",
-    "forget",
-    "doctor",
-    "train",
-    "evaluate",
-    "calibrate",
-    "experiment",
-    "convert",
-    "extract",
-    "schema",
-    "anonymize",
-    "release",
-    "privacy",
-    "risk",
-    "budget",
-    "cube",
-    "sequences",
-    "query",
-    "synthesize",
-    "codes",
-    "genomes",
-    "trajectories",
-)
-"""Modules of this package that register commands, in the order of the help page."""
 
 app = typer.Typer(
     name="deid",
     help="De-identify clinical reports: train, tag, scrub, verify, evaluate.",
+    cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -77,29 +41,6 @@ def _root(
     ] = False,
 ) -> None:
     """De-identify clinical reports: train, tag, scrub, verify, evaluate."""
-
-
-def _register() -> None:
-    for group in GROUPS:
-        importlib.import_module(f"deid.cli.{group}").register(app)
-
-
-_register()
-
-
-def _narrowed(arguments: Sequence[str]) -> typer.Typer:
-    """Return the app with the command that is asked for alone: typer reads the options of all before it runs one.
-
-    Whatever else is asked (help, an unknown command) gets the whole app.
-    """
-    wanted = arguments[0] if arguments else ""
-    commands = [c for c in app.registered_commands if c.name == wanted]
-    groups = [g for g in app.registered_groups if g.name == wanted]
-    if not commands and not groups and list(arguments) != ["--version"]:
-        return app
-    narrow = copy.copy(app)
-    narrow.registered_commands, narrow.registered_groups = commands, groups
-    return narrow
 
 
 _OBJECTS = 50_000
@@ -125,7 +66,7 @@ def main() -> None:
     """
     gc.set_threshold(_OBJECTS)
     try:
-        status = _narrowed(sys.argv[1:])(standalone_mode=False)
+        status = app(standalone_mode=False)
         sys.stdout.flush()  # else the interpreter finds at its very end that nobody reads, and has a status of its own
     except SystemExit as error:  # typer ends a command that writes to a closed pipe with 1, before it gets here
         status = _closed_pipe() if _is_closed_pipe(error.__context__) else error.code

@@ -14,8 +14,6 @@ from deid.cli.source_options import KeyFile, existing_key
 if TYPE_CHECKING:
     from deid.manifest import Check
 
-__all__ = ["register"]
-
 Out = Annotated[Path, typer.Argument(metavar="OUT", help="File or folder that a run wrote.")]
 PublicKeys = Annotated[
     list[Path] | None,
@@ -162,12 +160,3 @@ def _page(
     summary.extra = {"holds": not check.faults}
     summary.finish(summary_json)
     raise typer.Exit(EXIT_FAILED if check.faults else 0)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    group = typer.Typer(help="Manifests: what a run did, signed, and how to check it.", no_args_is_help=True)
-    group.command("key")(_key)
-    group.command("verify")(_verify)
-    group.command("page")(_page)
-    app.add_typer(group, name="manifest")

@@ -8,8 +8,6 @@ import typer
 
 from deid.cli.common import Summary, SummaryJson
 
-__all__ = ["register"]
-
 Name = Annotated[str, typer.Argument(metavar="NAME|FILE", help="Shipped policy, or a TOML file.")]
 Accept = Annotated[
     list[str] | None, typer.Option(metavar="CATEGORY", help="Accept that this stays readable (repeatable).")
@@ -73,11 +71,3 @@ def _show(
     summary.notes = loaded.notes()
     summary.extra = {"policy": loaded.name, "rules": {category: str(rule) for category, rule in loaded.base.items()}}
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    group = typer.Typer(help="Policies: which operator replaces which category.", no_args_is_help=True)
-    group.command("check")(_check)
-    group.command("show")(_show)
-    app.add_typer(group, name="policy")

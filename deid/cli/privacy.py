@@ -29,8 +29,6 @@ from deid.cli.table_options import (
 if TYPE_CHECKING:
     from deid.disclosure.assessment import Finding
 
-__all__ = ["register"]
-
 
 def _privacy(
     place: Table,
@@ -133,8 +131,3 @@ def _print(findings: list[Finding]) -> None:
         for finding in findings
     ]
     print_rows(("model", "asked", "reached", "met", "rows that decide"), rows)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("privacy")(_privacy)

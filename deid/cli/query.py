@@ -25,8 +25,6 @@ from deid.cli.ledger_options import (
 )
 from deid.cli.table_options import Separator, SqlTable, Table
 
-__all__ = ["register"]
-
 
 def _query(
     context: typer.Context,
@@ -105,8 +103,3 @@ def _query(
         "rows": len(answer.rows),
     }
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to ``app``."""
-    app.command("query")(_query)

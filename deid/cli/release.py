@@ -12,8 +12,6 @@ from deid.cli.run_manifest import begin, finish, inputs_of, policy_facts
 from deid.cli.source_options import Jobs, KeyFile, job_count
 from deid.cli.table_options import print_rows, shown
 
-__all__ = ["register"]
-
 
 def _release(
     context: typer.Context,
@@ -88,8 +86,3 @@ def _release(
         results=report.as_dict(read),
     )
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("release")(_release)

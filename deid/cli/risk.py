@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from deid.disclosure.composition import Composition
     from deid.disclosure.risk import AttackerRisk, PopulationRisk, SampleRisk
 
-__all__ = ["register"]
-
 
 def _risk(
     place: Table,
@@ -199,8 +197,3 @@ def _composition_rows(column: str, found: Composition, persons: bool) -> list[tu
         (f"composition, {column}: disclosed by one alone", _percent(found.disclosed_before), ""),
         (f"composition, {column}: disclosed by both", _percent(found.disclosed), _numbers(found.rows)),
     ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("risk")(_risk)

@@ -10,8 +10,6 @@ import typer
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.table_options import Separator, SqlTable, Table
 
-__all__ = ["register"]
-
 
 def _schema(
     place: Table,
@@ -57,8 +55,3 @@ def _schema(
         },
     }
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("schema")(_schema)

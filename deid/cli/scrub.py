@@ -64,8 +64,6 @@ if TYPE_CHECKING:
     from deid.keys import Key
     from deid.replacement.vault import Vault
 
-__all__ = ["register"]
-
 
 def _scrub(
     context: typer.Context,
@@ -415,9 +413,3 @@ def _key(path: Path | None, preview: bool) -> tuple[Key, str]:
     if preview and missing:
         return Key(secrets.token_bytes(32)), ""
     return load_key(path)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("scrub")(_scrub)
-    app.command("tag")(_tag)

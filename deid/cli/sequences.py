@@ -30,8 +30,6 @@ from deid.cli.table_options import Separator, SqlTable, Table, names_of
 if TYPE_CHECKING:
     from deid.dp.sequences import SequencePlan
 
-__all__ = ["register"]
-
 LEVEL = "level"
 """Name under which the domain of the periods is declared."""
 
@@ -226,9 +224,3 @@ def _prefixes(
         "level": level or released.metadata["level"],
     }
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to ``app``."""
-    app.command("sequences")(_sequences)
-    app.command("prefixes")(_prefixes)

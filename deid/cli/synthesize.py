@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from deid.dp.release import CubeRelease
     from deid.dp.sequence_release import SequenceRelease
 
-__all__ = ["register"]
-
 Release = Annotated[Path, typer.Argument(metavar="RELEASE", help="What deid cube or deid sequences wrote.")]
 
 
@@ -164,9 +162,3 @@ def _fidelity(
         summary.notes.append(noise.label)
     summary.extra = {"epsilon": epsilon, "request": own, "private": noise.private, "slices": lines}
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to ``app``."""
-    app.command("synthesize")(_synthesize)
-    app.command("fidelity")(_fidelity)

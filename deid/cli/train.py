@@ -30,8 +30,6 @@ from deid.cli.training_options import (
     read_corpus,
 )
 
-__all__ = ["register"]
-
 
 def _train(
     context: typer.Context,
@@ -211,12 +209,3 @@ def _export(
     export_model(model, out)
     summary = Summary("model export", notes=[f"model written to {out}"])
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command("train")(_train)
-    model = typer.Typer(help="Audit and export models.", no_args_is_help=True)
-    model.command("audit")(_audit)
-    model.command("export")(_export)
-    app.add_typer(model, name="model")

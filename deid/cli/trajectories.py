@@ -12,10 +12,7 @@ import typer
 from deid.cli.common import Summary, SummaryJson
 from deid.cli.run_manifest import begin, finish, tables_of
 
-_trajectories = typer.Typer(no_args_is_help=True, help="Longitudinal records: sequences of codes and ages.")
 
-
-@_trajectories.command("anonymize")
 def _anonymize(
     context: typer.Context,
     table: Annotated[str, typer.Argument(metavar="TABLE", help="CSV, Parquet or SQL: one row a diagnosis.")],
@@ -142,8 +139,3 @@ def _write_report(path: Path, figures: dict[str, object], sizes: list[int], k: i
     sections = (Section("Release", ("", "figure"), rows, f"Made by: {command}"),)
     plot = base64.b64encode(image(figure)).decode()
     write_html(path, "experiment.html", title="Release of trajectories", sections=sections, plot=plot)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.add_typer(_trajectories, name="trajectories")

@@ -14,8 +14,6 @@ from deid.cli.source_options import KeyFile
 if TYPE_CHECKING:
     from deid.replacement.vault import Vault
 
-__all__ = ["register"]
-
 VARIABLE = "DEID_VAULT"
 
 Place = Annotated[
@@ -212,13 +210,3 @@ def _audit(
         "intact": True,
     }
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    group = typer.Typer(help="The vault: what was replaced by what, for the entitled.", no_args_is_help=True)
-    group.command("init")(_init)
-    group.command("reidentify")(_reidentify)
-    group.command("rotate")(_rotate)
-    group.command("audit")(_audit)
-    app.add_typer(group, name="vault")

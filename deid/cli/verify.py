@@ -25,8 +25,6 @@ from deid.cli.source_options import (
     write_failed,
 )
 
-__all__ = ["register"]
-
 EditLog = Annotated[Path | None, typer.Option("--edits", metavar="F", help="Edit log of deid scrub.")]
 
 
@@ -155,9 +153,3 @@ def _map(
     summary.notes.append(f"{moved} spans moved to {to} offsets, {len(summary.failures)} could not be moved")
     summary.extra = {"spans": moved}
     summary.finish(summary_json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("verify")(_verify)
-    app.command("map")(_map)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,37 +15,31 @@ import typer
 from typer.testing import CliRunner
 
 from deid.cli import main as frame
+from deid.cli.commands import COMMANDS as PANELS
+from deid.cli.commands import load
 from deid.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def commands() -> Iterator[tuple[str, Any]]:
-    """Every command with its full name."""
-
-    def walk(prefix: str, group: object) -> Iterator[tuple[str, Any]]:
-        for name, command in group.commands.items():  # type: ignore[attr-defined]
-            if hasattr(command, "commands"):
-                yield from walk(f"{prefix}{name} ", command)
-            else:
-                yield prefix + name, command
-
-    return walk("", typer.main.get_command(frame.app))
+ROWS = {name: row for rows in PANELS.values() for name, row in rows.items() if row[0]}
 
 
-COMMANDS = dict(commands())
+@cache
+def command_of(name: str) -> Any:
+    return load(name.split()[-1], ROWS[name][0])
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", ROWS)
 def test_every_command_has_help_an_example_and_a_machine_readable_summary(name: str) -> None:
-    command = COMMANDS[name]
+    command = command_of(name)
     assert command.help
     assert f"deid {name}" in command.help, "no example"
     assert any("--summary-json" in p.opts for p in command.params)
     assert all(p.help for p in command.params if p.param_type_name == "option")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", ROWS)
 def test_the_help_of_every_command_can_be_shown(name: str) -> None:
     arguments = [*name.split(), "--help"]
     shown = CliRunner().invoke(frame.app, arguments, env={"COLUMNS": "200"})
@@ -53,7 +47,7 @@ def test_the_help_of_every_command_can_be_shown(name: str) -> None:
     assert "Usage" in shown.output
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", ROWS)
 def test_every_command_is_described_in_the_docs(name: str) -> None:
     pages = "".join(path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
     assert f"deid {name}" in pages
@@ -63,7 +57,7 @@ def run(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
     def fail(**_: object) -> None:
         raise error
 
-    monkeypatch.setattr(frame, "_narrowed", lambda _: fail)
+    monkeypatch.setattr(frame, "app", fail)
     with pytest.raises(SystemExit) as caught:
         frame.main()
     return int(caught.value.code or 0)
@@ -116,19 +110,35 @@ def test_version_and_wrong_usage() -> None:
     assert "No such command" in wrong.stderr
 
 
-@pytest.mark.parametrize("name", sorted({name.split()[0] for name in COMMANDS}))
-def test_a_command_alone_has_the_same_help(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Typer reads the options of the command that is asked for, not those of all."""
-    monkeypatch.setenv("COLUMNS", "100")
-    arguments = [name, "--help"]
-    alone, whole = CliRunner().invoke(frame._narrowed(arguments), arguments), CliRunner().invoke(frame.app, arguments)
-    assert alone.exit_code == whole.exit_code == 0
-    assert alone.output == whole.output
+def test_the_help_page_has_a_panel_a_task_and_loads_no_command() -> None:
+    code = (
+        "import sys; from typer.testing import CliRunner; from deid.cli.main import app; "
+        "sys.stderr.write(CliRunner().invoke(app, ['--help']).output); "
+        "print([m for m in ('deid.cli.scrub', 'deid.cli.cube', 'numpy') if m in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"
+    places = [shown.stderr.index(f"─ {panel} ─") for panel in PANELS]
+    assert places == sorted(places)
+    assert all(f"│ {name} " in shown.stderr for rows in PANELS.values() for name in rows if " " not in name)
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["scrap"], ["--version", "scrub"]])
-def test_whatever_else_is_asked_is_asked_of_all_commands(arguments: list[str]) -> None:
-    assert frame._narrowed(arguments) is frame.app
+def test_a_shell_completes_commands_and_options() -> None:
+    def completed(*words: str) -> list[str]:
+        shell = {"_DEID_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(("deid", *words))}
+        shell["COMP_CWORD"] = str(len(words))
+        shown = subprocess.run(
+            [sys.executable, "-c", "import sys; sys.argv[0] = 'deid'; from deid.cli.main import main; main()"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **shell},
+            check=False,
+        )
+        return shown.stdout.split()
+
+    assert completed("vau") == ["vault"]
+    assert "reidentify" in completed("vault", "re")
+    assert "--policy" in completed("scrub", "--pol")
 
 
 def test_version_loads_no_heavy_library() -> None:

@@ -1,0 +1,140 @@
+"""All commands by panel of the help page, and what finds them by name: a module is imported when its command is asked
+for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+__all__ = ["COMMANDS", "Commands"]
+
+COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+    "Notes": {
+        "scrub": ("scrub:_scrub", "Replace the PHI in notes."),
+        "tag": ("scrub:_tag", "Annotate the PHI in notes."),
+        "filter": ("filter:_filter", "Replace the PHI in a stream of records."),
+        "watch": ("filter:_watch", "Replace the PHI in files as they come into a folder."),
+        "explain": ("explain:_explain", "Say why each span of a note was found."),
+        "verify": ("verify:_verify", "Check scrubbed notes against their originals."),
+        "map": ("verify:_map", "Move spans from original to scrubbed offsets, or back."),
+        "audit": ("audit:_audit", "Bound what scrubbing missed by a sample that is read."),
+        "generalize": ("generalize:_generalize", "Replace sensitive terms by more general ones."),
+        "convert": ("convert:_convert", "Convert documents from one format to another."),
+    },
+    "Train and measure": {
+        "train": ("train:_train", "Train a tagger on annotated documents."),
+        "model": ("", "Audit and export models."),
+        "model audit": ("train:_audit", "List the rare strings that a model stores."),
+        "model export": ("train:_export", "Copy an audited model to be passed on."),
+        "evaluate": ("evaluate:_evaluate", "Score a system's annotations against gold annotations."),
+        "compare": ("evaluate:_compare", "Compare two systems on the same gold documents."),
+        "calibrate": ("calibrate:_calibrate", "Set the recall dial on your own gold."),
+        "crossval": ("experiment:_crossval", "Cross-validate a tagger."),
+        "experiment": ("", "Experiments: many taggers, many releases."),
+        "experiment features": ("experiment:_experiment_features", "Cross-validate subsets of the feature groups."),
+        "experiment sampling": ("experiment:_experiment_sampling", "Measure window and random O-sampling."),
+        "experiment learning-curve": ("learning:experiment_learning_curve", "Measure what more notes would give."),
+        "experiment learners": ("learning:experiment_learners", "Compare learners."),
+        "experiment hips": ("hips:experiment_hips", "Hiding in plain sight: what surrogates cost, and hide."),
+        "experiment dp": ("dp_experiment:experiment_dp", "Compare methods of deid cube with the truth."),
+        "experiment sequences": ("sequences_experiment:experiment_sequences", "Compare methods of deid sequences."),
+        "experiment robustness": ("experiment_robustness:experiment_robustness", "Measure recall on other writing."),
+        "experiment conclusions": ("experiment_conclusions:experiment_conclusions", "Compare what studies conclude."),
+    },
+    "Tables": {
+        "extract": ("extract:_extract", "Make a table of persons (or notes) from the PHI of notes."),
+        "write-back": ("extract:_write_back", "Write a published table's values back into the notes."),
+        "schema": ("schema:_schema", "Propose which columns identify, and which are sensitive."),
+        "anonymize": ("anonymize:_anonymize", "Make a table that can be released with a stated protection."),
+        "ru-map": ("anonymize:_ru_map", "Map risk and utility of many releases of a table."),
+        "privacy": ("privacy:_privacy", "Tell which privacy models a published table meets."),
+        "risk": ("risk:_risk", "Measure the risk of re-identification and disclosure."),
+        "release": ("release:_release", "Release tables and notes of the same patients together."),
+    },
+    "Counts": {
+        "budget": ("", "Privacy budgets: what differentially private releases may spend."),
+        "budget init": ("budget:_init", "Set up a budget."),
+        "budget show": ("budget:_show", "Show what a budget has, and what was spent."),
+        "budget history": ("budget:_history", "Print every charge."),
+        "cube": ("cube:_cube", "Release counts over columns, with differential privacy."),
+        "slice": ("cube:_slice", "Ask a released cube for a slice or a roll-up."),
+        "query": ("query:_query", "Ask a table one question, with differential privacy."),
+        "sequences": ("sequences:_sequences", "Release sequences, with differential privacy."),
+        "prefixes": ("sequences:_prefixes", "Ask a release of sequences."),
+        "synthesize": ("synthesize:_synthesize", "Draw made-up rows that have the counts of a release."),
+        "fidelity": ("synthesize:_fidelity", "Say with noise how far made-up rows are from the true ones."),
+    },
+    "Special data": {
+        "codes": ("", "Diagnosis codes: release them, attack a release."),
+        "codes anonymize": ("codes:_anonymize", "Make diagnosis codes that can be released."),
+        "codes risk": ("codes:_risk", "Attack diagnosis codes."),
+        "trajectories": ("", "Longitudinal records: sequences of codes and ages."),
+        "trajectories anonymize": ("trajectories:_anonymize", "Release trajectories of which each occurs k times."),
+        "genomes": ("", "Genomic records: release them, attack a release."),
+        "genomes anonymize": ("genomes:_anonymize", "Release genomic records so that none stands alone."),
+        "genomes attack": ("", "What an attacker could do with a release."),
+        "genomes attack membership": ("genomes:_membership", "Tell who is in a mixture."),
+        "genomes attack linkage": ("genomes:_linkage", "Count the persons that a DNA record can be."),
+    },
+    "Administration": {
+        "policy": ("", "Policies: which operator replaces which category."),
+        "policy check": ("policy:_check", "Check that a policy holds together."),
+        "policy show": ("policy:_show", "Show what a policy does, or which there are."),
+        "vault": ("", "The vault: what was replaced by what, for the entitled."),
+        "vault init": ("vault:_init", "Create a vault."),
+        "vault reidentify": ("vault:_reidentify", "Tell what surrogates stand for."),
+        "vault rotate": ("vault:_rotate", "Encrypt the whole vault under another key."),
+        "vault audit": ("vault:_audit", "Check every entry, and show the audit trail."),
+        "forget": ("forget:_forget", "Remove one person from vaults and views."),
+        "manifest": ("", "Manifests: what a run did, signed, and how to check it."),
+        "manifest key": ("manifest:_key", "Show the key that signs manifests."),
+        "manifest verify": ("manifest:_verify", "Check an output against its manifests."),
+        "manifest page": ("manifest:_page", "Join all manifests of an output on one page."),
+        "doctor": ("doctor:_doctor", "Check the installation, and say what to do."),
+    },
+}
+"""Panel -> command -> function that runs it, and its line on the help page; without a function it is a group."""
+
+
+class Commands(TyperGroup):
+    """The commands whose names begin with a prefix; loads the one that is asked for."""
+
+    def __init__(self, *, prefix: str = "", **settings: Any) -> None:
+        shown: dict[str, Any] = {}
+        self._targets: dict[str, str] = {}
+        for panel, rows in COMMANDS.items():
+            for name, (target, line) in rows.items():
+                last = name.removeprefix(prefix)
+                if not name.startswith(prefix) or " " in last:
+                    continue
+                own: dict[str, Any] = {"name": last, "help": line, "rich_help_panel": None if prefix else panel}
+                own |= {key: settings[key] for key in ("rich_markup_mode", "context_settings")}
+                if target:
+                    shown[last], self._targets[last] = TyperCommand(**own), target
+                else:
+                    shown[last] = Commands(prefix=f"{name} ", no_args_is_help=True, **own)
+        super().__init__(**{**settings, "commands": shown})
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names in the order of the help page."""
+        return list(self.commands)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return name, command and arguments of what is asked for; the help page of all needs no more than lines."""
+        name, found, rest = super().resolve_command(ctx, args)
+        if name in self._targets:
+            found = load(name, self._targets[name], self.context_settings)
+        return name, found, rest
+
+
+def load(name: str, target: str, settings: Any = None) -> Any:
+    """Import a command: ``module:function`` of this room, under its own name."""
+    module, _, function = target.partition(":")
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    run = getattr(importlib.import_module(f"deid.cli.{module}"), function)
+    app.command(name, context_settings=settings)(run)
+    return typer.main.get_command(app)
