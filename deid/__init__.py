@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from deid.document import Document, Edit, Failure, Span
 
 if TYPE_CHECKING:
+    from deid.base.keys import load_key
+    from deid.detection.recognizers import build_recognizer
     from deid.evaluation import evaluate
     from deid.io import read, write
-    from deid.keys import load_key
     from deid.labeling.tagger import load_model
-    from deid.pipeline import Pipeline, build_recognizer
+    from deid.pipeline import Pipeline
     from deid.replacement.policy import load_policy
 
 __all__ = [
@@ -38,9 +39,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Pipeline": "deid.pipeline",
-    "build_recognizer": "deid.pipeline",
+    "build_recognizer": "deid.detection.recognizers",
     "evaluate": "deid.evaluation",
-    "load_key": "deid.keys",
+    "load_key": "deid.base.keys",
     "load_model": "deid.labeling.tagger",
     "load_policy": "deid.replacement.policy",
     "read": "deid.io",

@@ -12,9 +12,9 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
-from deid.compiled import quick
-from deid.errors import OffsetError
-from deid.safe_names import safe_name
+from deid.base.compiled import quick
+from deid.base.errors import OffsetError
+from deid.base.safe_names import safe_name
 
 __all__ = ["Document", "Edit", "Failure", "Span", "apply_edits", "by_position", "check_spans", "resolve_overlaps"]
 

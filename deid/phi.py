@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 
 __all__ = [
     "CATEGORIES",

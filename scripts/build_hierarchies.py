@@ -4,14 +4,14 @@
 * ``icd-9-cm``: sections and chapters of ICD-9-CM (public domain), from the list in this script.
 
 Run ``python scripts/build_hierarchies.py`` in the root of a checkout. The files hold categories only: codes below them
-are cut by `deid.hierarchy_builders`. Values are code ranges, so that no text has to be translated.
+are cut by `deid.table.hierarchy_builders`. Values are code ranges, so that no text has to be translated.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from deid.hierarchy import format_hierarchy, hierarchy_from_rows
+from deid.table.hierarchy import format_hierarchy, hierarchy_from_rows
 
 FOLDER = Path(__file__).resolve().parent.parent / "dictionaries" / "hierarchies"
 

@@ -22,8 +22,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deid.dictionaries import fold, load_dictionary
-from deid.hierarchy import Hierarchy, format_hierarchy
+from deid.reading.dictionaries import fold, load_dictionary
+from deid.table.hierarchy import Hierarchy, format_hierarchy
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTLINES = Path(__file__).resolve().parent / "ontology_outlines"

@@ -25,7 +25,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from deid.dictionaries import fold
+from deid.reading.dictionaries import fold
 
 ROOT = Path(__file__).resolve().parent.parent
 DICTIONARIES = ROOT / "dictionaries"
@@ -62,7 +62,7 @@ SCRIPT = Path(__file__).name
 _WORD = re.compile(r"[a-z]+(?:['-][a-z]+)*")
 
 
-# list, or category of lists -> class that deid.detection.lexicon gives its items; popular lists are sub-sets
+# list, or category of lists -> class that deid.reading.lexicon gives its items; popular lists are sub-sets
 _CLASSES = {
     "common/words": "word",
     "clinical": "clinical",

@@ -8,8 +8,8 @@ import signal
 import time
 from dataclasses import dataclass
 
+from deid.base.errors import DetectionError
 from deid.document import Document, Span
-from deid.errors import DetectionError
 
 ALL_GROUPS = frozenset({"PATIENT", "PROFESSION", "CITY", "AGE", "DATE", "PHONE", "IDNUM", "OTHER"})
 

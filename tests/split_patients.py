@@ -8,8 +8,8 @@ import random
 
 import pandas as pd
 
-from deid.identity import full_names
-from deid.resources import resource_folder
+from deid.base.resources import resource_folder
+from deid.reading.identity import full_names
 
 COLUMNS = ("name", "birth_date", "sex", "phone", "street", "zip", "diagnosis")
 SLIPS = ("short form", "letter", "initial", "exchanged", "letter and exchanged")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid.base.errors import OffsetError
 from deid.document import Document, Span, apply_edits, check_spans, resolve_overlaps
-from deid.errors import OffsetError
 
 
 @st.composite

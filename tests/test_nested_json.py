@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from deid.base.errors import DeidError
+from deid.base.keys import Key
+from deid.detection.dial import read_dial
 from deid.detection.transformer import TransformerRecognizer
 from deid.disclosure.expert_report import check_report
 from deid.disclosure.scheme import read_scheme
 from deid.dp.release import read_release
 from deid.dp.sequence_release import read_sequences
-from deid.errors import DeidError
-from deid.keys import Key
 from deid.labeling.tagger import load_model
 from deid.manifest.content import Manifest
-from deid.pipeline.dial import read_dial
 from deid.pipeline.edit_log import read_edit_log
 from deid.pipeline.known_people import read_known_people
 

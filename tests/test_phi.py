@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 from deid.phi import (
     CATEGORIES,
     GROUPS,

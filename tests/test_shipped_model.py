@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from deid import io
+from deid.base.resources import resource_folder
+from deid.detection.recognizers import build_recognizer
 from deid.document import Document
 from deid.evaluation import Settings, evaluate
 from deid.labeling.audit import audit_model
 from deid.labeling.tagger import load_model
-from deid.pipeline import build_recognizer
-from deid.resources import resource_folder
 
 SAMPLE = Path(__file__).resolve().parents[1] / "corpora" / "synthetic" / "sample"
 

@@ -117,14 +117,14 @@ def _anonymize(
 
     Example: deid anonymize patients.csv --qi age,sex,zip --sensitive disease --drop mrn --k 5 --l 2 -o released.csv
     """
+    from deid.base.files import check_new_file, write_bytes
     from deid.disclosure.assessment import Requirements
     from deid.disclosure.guards import drop_unnamed, fates_of
     from deid.disclosure.methods import Options
     from deid.disclosure.release import anonymize
     from deid.disclosure.release_report import write_report
     from deid.disclosure.scheme import apply_scheme, read_scheme, scheme_of
-    from deid.io.atomic import check_new_file, write_bytes
-    from deid.tables import check_new_table, write_table
+    from deid.table.table_files import check_new_table, write_table
 
     for path in (out, aligned):
         if path is not None:
@@ -233,12 +233,12 @@ def _ru_map(
     """
     from dataclasses import asdict
 
+    from deid.base.errors import ConfigError
+    from deid.base.files import check_new_file, write_bytes
+    from deid.base.plots import check_image, image
     from deid.disclosure.assessment import Requirements
     from deid.disclosure.frontier import choose, frontier, map_releases, plot_map
     from deid.disclosure.methods import Options
-    from deid.errors import ConfigError
-    from deid.io.atomic import check_new_file, write_bytes
-    from deid.plots import check_image, image
 
     kind = check_image(out)
     check_new_file(out)

@@ -43,8 +43,8 @@ def _audit(
 
     Example: deid audit scrubbed/ --sample 300 --sheet sheet.csv
     """
+    from deid.base.errors import ConfigError
     from deid.cli.tables import print_sections
-    from deid.errors import ConfigError
     from deid.evaluation.sections import Section
     from deid.io import scan
     from deid.manifest import public_name

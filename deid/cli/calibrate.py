@@ -62,11 +62,11 @@ def _calibrate(
 
     Example: deid calibrate gold/ --recall 0.99 --out dial.json
     """
-    from deid.errors import ConfigError
+    from deid.base.errors import ConfigError
+    from deid.detection.dial import Dial, write_dial
+    from deid.detection.recognizers import build_recognizer
     from deid.experiments.calibration import DIALS, calibrate, describe
     from deid.io import scan
-    from deid.pipeline import build_recognizer
-    from deid.pipeline.dial import Dial, write_dial
 
     found = scan(gold, format, read_options(encoding, any_label, None, None, None))
     try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from deid.hierarchy import Hierarchy
+    from deid.table.hierarchy import Hierarchy
     from deid.transactions.attacks import Attack
     from deid.transactions.methods import Asked
     from deid.transactions.reading import CodedRecords
@@ -54,7 +54,7 @@ def _read(
     visit: str | None,
     persons_as_given: bool = True,
 ) -> tuple[pd.DataFrame, CodedRecords]:
-    from deid.tables import read_table
+    from deid.table.table_files import read_table
     from deid.transactions.reading import read_codes
 
     frame = read_table(place, separator=separator, table=table, text=True)
@@ -65,7 +65,7 @@ def _read(
 
 def _cells(frame: pd.DataFrame, data: CodedRecords, columns: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the columns of each record; the rows of a person must agree."""
-    from deid.errors import InputError
+    from deid.base.errors import InputError
     from deid.transactions.relational import column_cells
 
     if not columns:
@@ -152,8 +152,8 @@ def _anonymize(
 
     Example: deid codes anonymize patients.csv --codes diagnosis --method km --k 5 --m 2 --hierarchy icd-9-cm -o out.csv
     """
-    from deid.io.atomic import check_new_file
-    from deid.tables import check_new_table, write_table
+    from deid.base.files import check_new_file
+    from deid.table.table_files import check_new_table, write_table
     from deid.transactions.policies import read_policy
     from deid.transactions.reading import codes_hierarchy
     from deid.transactions.release import anonymize_codes
@@ -340,8 +340,8 @@ def risk_of_codes(
     summary_json: Path | None = None,
 ) -> None:
     """Attack codes and print what came of it; also behind ``deid risk --codes``."""
-    from deid.errors import ConfigError
-    from deid.tables import read_table
+    from deid.base.errors import ConfigError
+    from deid.table.table_files import read_table
     from deid.transactions.attacks import attack_codes, two_step
     from deid.transactions.reading import codes_hierarchy, parse_published, read_codes
 

@@ -116,7 +116,7 @@ def label_number(text: str, option: str = "--accept", example: str = "B-DATE=0.5
     ConfigError
         When it is of another form.
     """
-    from deid.errors import ConfigError
+    from deid.base.errors import ConfigError
 
     label, _, value = text.rpartition("=")
     try:

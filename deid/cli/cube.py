@@ -47,7 +47,7 @@ def declared_dimensions(
 ) -> list[Dimension]:
     """Declare the columns; the table is read only for a column whose values a public source vouches for."""
     from deid.dp.domain import declare, parse_flag, read_domains
-    from deid.microdata import check_columns
+    from deid.table.microdata import check_columns
 
     declared: dict[str, dict[str, Any]] = dict(read_domains(domains)) if domains else {}
     declared |= dict(parse_flag(flag) for flag in flags)
@@ -66,7 +66,7 @@ def declared_dimensions(
 
 def named_slices(texts: list[str]) -> tuple[list[list[str]], list[float]]:
     """Parse slices ``A,B:WEIGHT`` into columns and weights."""
-    from deid.errors import ConfigError
+    from deid.base.errors import ConfigError
 
     slices, weights = [], []
     for text in texts:
@@ -171,7 +171,7 @@ def _cube(
     from deid.dp.noise import OpenDPNoise, SeededNoise
     from deid.dp.release import write_release
     from deid.dp.unit import PrivacyUnit
-    from deid.tables import read_table
+    from deid.table.table_files import read_table
 
     payer = open_ledger(context, "ledger", ledger, budget) if ledger else None
     unit = payer.account().unit if payer else PrivacyUnit()
@@ -228,7 +228,7 @@ def _cube(
 
 def _condition(text: str) -> tuple[str, str]:
     """Parse ``COLUMN=CELLS``."""
-    from deid.errors import ConfigError
+    from deid.base.errors import ConfigError
 
     name, equals, cells = text.partition("=")
     if not equals or not name.strip():

@@ -18,7 +18,7 @@ def _doctor(
 
     Example: deid doctor
     """
-    from deid.pipeline.checkup import checkup
+    from deid.cli.checkup import checkup
 
     findings = []
     for finding in checkup(key_file):

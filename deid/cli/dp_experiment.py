@@ -65,14 +65,14 @@ def experiment_dp(
 
     Example: deid experiment dp visits.csv --dims age,year,death --domains domains.toml --slice year,death --plot e.svg
     """
+    from deid.base.errors import ConfigError
+    from deid.base.files import write_bytes
+    from deid.base.plots import check_image, image
     from deid.cli.cube import declared_dimensions, named_slices
     from deid.cli.tables import print_sections, write_json
     from deid.dp.cube import rows_of
-    from deid.errors import ConfigError
     from deid.experiments.dp import compare_methods, plot_methods, plot_thresholds, sweep_thresholds
-    from deid.io.atomic import write_bytes
-    from deid.plots import check_image, image
-    from deid.tables import read_table
+    from deid.table.table_files import read_table
 
     try:
         values = [float(text) for text in epsilons.split(",")]

@@ -69,7 +69,7 @@ def _evaluate(
     Documents are matched by id. One that is missing in SYSTEM, or has another text there, counts as one in which
     nothing was found. Example: deid evaluate corpus/test tagged --json scores.json --html mistakes.html
     """
-    from deid.errors import ConfigError
+    from deid.base.errors import ConfigError
     from deid.evaluation import evaluate
     from deid.evaluation.official import read_sentences
     from deid.evaluation.page import write_page

@@ -57,14 +57,14 @@ def experiment_conclusions(
 
     Example: deid experiment conclusions patients.csv released.csv --qi age,sex --outcome diagnosis=asthma
     """
+    from deid.base.errors import ConfigError
+    from deid.base.files import write_bytes
+    from deid.base.plots import check_image, image
     from deid.disclosure.queries import random_queries
-    from deid.errors import ConfigError
     from deid.experiments.cohorts import TablePair, count_cohorts, feasibility, parse_cohort
     from deid.experiments.conclusions import compare_conclusions
     from deid.experiments.page import write_page
     from deid.experiments.plots import plot_conclusions
-    from deid.io.atomic import write_bytes
-    from deid.plots import check_image, image
 
     check_outputs(html, json_file, plot=plot)
     needs = numbers(need, int, "--need")

@@ -19,7 +19,7 @@ _Number = TypeVar("_Number", int, float)
 
 def numbers(text: str, kind: Callable[[str], _Number], option: str) -> tuple[_Number, ...]:
     """Read an option that lists numbers with commas between."""
-    from deid.errors import ConfigError
+    from deid.base.errors import ConfigError
 
     try:
         return tuple(kind(part) for part in text.split(",") if part.strip())
@@ -44,8 +44,8 @@ class Trainings:
 
 def check_outputs(*files: Path | None, plot: Path | None = None) -> None:
     """Refuse a file that cannot be written before hours of training rather than after them."""
-    from deid.errors import OutputError
-    from deid.plots import check_image
+    from deid.base.errors import OutputError
+    from deid.base.plots import check_image
 
     if plot is not None:
         check_image(plot)
@@ -70,9 +70,9 @@ def show(
     plot: Path | None,
 ) -> None:
     """Print an experiment's table and write what was asked for."""
+    from deid.base.files import write_bytes
+    from deid.base.plots import check_image, image
     from deid.experiments.page import write_page
-    from deid.io.atomic import write_bytes
-    from deid.plots import check_image, image
 
     print_sections([section])
     if html is not None:

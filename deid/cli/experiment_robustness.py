@@ -43,9 +43,9 @@ def experiment_robustness(
 
     Example: deid experiment robustness gold/ --model en --jobs 2
     """
+    from deid.detection.recognizers import build_recognizer
     from deid.experiments.robustness import PERTURBATIONS, measure_robustness
     from deid.io import scan
-    from deid.pipeline import build_recognizer
 
     found = scan(gold, format, read_options(encoding, any_label, None, None, None))
     result = measure_robustness(

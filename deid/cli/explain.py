@@ -32,9 +32,9 @@ from deid.cli.source_options import (
 from deid.cli.tables import print_sections, write_json
 
 if TYPE_CHECKING:
+    from deid.detection.explanation import Explained, Explanation, Reason
     from deid.document import Document
     from deid.evaluation.sections import Section
-    from deid.pipeline.explanation import Explained, Explanation, Reason
     from deid.replacement.policy import Policy
 
 
@@ -80,7 +80,7 @@ def _explain(
 
     Example: deid explain note.txt --at 120:135 --show-text
     """
-    from deid.pipeline import build_recognizer
+    from deid.detection.recognizers import build_recognizer
     from deid.replacement.policy import load_policy
 
     document = _document(note, number, format, encoding, any_label, text_field, id_field)
@@ -116,8 +116,8 @@ def _document(
     """Read one document."""
     from itertools import islice
 
+    from deid.base.errors import ConfigError, DeidError, InputError
     from deid.document import Failure
-    from deid.errors import ConfigError, DeidError, InputError
     from deid.io import scan
 
     found = scan(path, format, read_options(encoding, any_label, text_field, id_field, None))
@@ -133,7 +133,7 @@ def _document(
 
 def _place(text: str, length: int) -> tuple[int, int]:
     """Read START:END."""
-    from deid.errors import ConfigError
+    from deid.base.errors import ConfigError
 
     start, colon, end = text.partition(":")
     if not (colon and start.isdecimal() and end.isdecimal() and int(start) < int(end) <= length):
@@ -147,8 +147,8 @@ def _sections(
     explanation: Explanation, document: Document, policy: Policy | None, *, show: bool, asked: bool
 ) -> list[Section]:
     """Return the tables; ``show`` adds the words themselves."""
+    from deid.detection.explanation import FATES
     from deid.evaluation.sections import Section
-    from deid.pipeline.explanation import FATES
 
     def shown(start: int, end: int) -> tuple[str, ...]:
         return (_printable(document.text[start:end]),) if show else ()

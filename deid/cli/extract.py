@@ -104,14 +104,14 @@ def _extract(
 
     Example: deid extract notes/ view.csv --join patients.csv --on mrn
     """
+    from deid.detection.recognizers import build_recognizer
     from deid.extraction.view import join_table, provenance_path
     from deid.io import scan
-    from deid.linkage import count_look_alikes
-    from deid.microdata import check_columns
-    from deid.pipeline import build_recognizer
-    from deid.pipeline.extracting import extract_files
+    from deid.joint.extracting import extract_files
     from deid.pipeline.files import require_annotations
-    from deid.tables import check_new_table, read_table
+    from deid.table.linkage import count_look_alikes
+    from deid.table.microdata import check_columns
+    from deid.table.table_files import check_new_table, read_table
 
     for path in (target, provenance_path(target)):
         check_new_table(path)
@@ -207,11 +207,11 @@ def _write_back(
 
     Example: deid write-back view.csv aligned.csv published/
     """
-    from deid.errors import OutputError
+    from deid.base.errors import OutputError
+    from deid.base.files import check_new_file, write_bytes
     from deid.extraction import published_values, read_view
     from deid.extraction.view import provenance_path
-    from deid.io.atomic import check_new_file, write_bytes
-    from deid.tables import read_table, write_table
+    from deid.table.table_files import read_table, write_table
 
     check_new_file(target)
     run = begin(context, target)

@@ -41,7 +41,7 @@ from deid.cli.source_options import (
 )
 
 if TYPE_CHECKING:
-    from deid.keys import Key
+    from deid.base.keys import Key
     from deid.streaming.proof import Proof
     from deid.streaming.totals import Totals
     from deid.streaming.work import PipelineRecipe, Shape
@@ -137,8 +137,8 @@ def _filter(
 
     Example: deid filter --format ndjson --text-field note.text --dead-letters dead.jsonl < notes.ndjson > out.ndjson
     """
-    from deid.errors import ConfigError
-    from deid.keys import load_key
+    from deid.base.errors import ConfigError
+    from deid.base.keys import load_key
     from deid.streaming.crew import Crew
     from deid.streaming.filtering import Feed, filter_feed
     from deid.streaming.stopping import Stop
@@ -237,8 +237,8 @@ def _watch(
 
     Example: deid watch inbox outbox --format ndjson --policy safe-harbor
     """
-    from deid.errors import ConfigError
-    from deid.keys import load_key
+    from deid.base.errors import ConfigError
+    from deid.base.keys import load_key
     from deid.streaming.crew import Crew
     from deid.streaming.stopping import Stop
     from deid.streaming.totals import Totals
@@ -361,7 +361,7 @@ def _shape(
 ) -> Shape:
     from dataclasses import replace
 
-    from deid.errors import ConfigError
+    from deid.base.errors import ConfigError
     from deid.streaming.framing import Framing, Prefixed, delimited, whole
     from deid.streaming.work import Shape
 
@@ -407,7 +407,7 @@ def _proof(
     context: typer.Context, manifest: Path | None, every: int, recipe: PipelineRecipe, totals: Totals
 ) -> Proof | None:
     """Begin the manifests of a feed, if they are asked for."""
-    from deid.errors import ConfigError
+    from deid.base.errors import ConfigError
 
     if manifest is None:
         if every:

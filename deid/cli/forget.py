@@ -46,12 +46,12 @@ def _forget(
     import getpass
     import sys
 
-    from deid.errors import ConfigError
-    from deid.keys import load_key
-    from deid.pipeline.forgetting import documents_of, forget_in_view, scopes_of
+    from deid.base.errors import ConfigError
+    from deid.base.keys import load_key
+    from deid.base.store import has_password
+    from deid.joint.forgetting import documents_of, forget_in_view, scopes_of
     from deid.pipeline.patients import read_patients
     from deid.replacement.vault import Vault
-    from deid.store import has_password
 
     person = sys.stdin.read().strip() if person == "-" else person
     if not person:

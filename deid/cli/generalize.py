@@ -99,8 +99,8 @@ def _generalize(
     """
     from dataclasses import asdict
 
+    from deid.base.keys import load_key
     from deid.io import scan
-    from deid.keys import load_key
     from deid.pipeline.generalizing import generalize_files
     from deid.pipeline.naming import Naming
     from deid.replacement.ontology_files import SHIPPED

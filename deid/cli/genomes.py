@@ -41,8 +41,8 @@ def _anonymize(
 
     Example: deid genomes anonymize patients.fasta released.fasta
     """
-    from deid.errors import ConfigError
-    from deid.io.atomic import check_new_file
+    from deid.base.errors import ConfigError
+    from deid.base.files import check_new_file
 
     check_new_file(target)
     if method not in ("dnala", "binning"):
@@ -60,7 +60,7 @@ def _anonymize(
 
 
 def _release_sequences(source: Path, target: Path, matching: str | None, keep_names: bool, summary: Summary) -> None:
-    from deid.errors import InputError
+    from deid.base.errors import InputError
     from deid.genomes import Sequences, generalize_sequences, read_fasta, write_fasta
     from deid.genomes.dnala import check_release
 
@@ -96,12 +96,12 @@ def _release_genotypes(
     keep_names: bool,
     summary: Summary,
 ) -> None:
-    from deid.errors import ConfigError, InputError
+    from deid.base.errors import ConfigError, InputError
+    from deid.base.resources import resource_folder
     from deid.genomes.binning import bin_genotypes, check_bins
     from deid.genomes.genotypes import Genotypes, read_genotypes, write_genotypes
-    from deid.hierarchy import read_hierarchy
-    from deid.microdata import nearest
-    from deid.resources import resource_folder
+    from deid.table.hierarchy import read_hierarchy
+    from deid.table.microdata import nearest
 
     tree = read_hierarchy(hierarchy or resource_folder("dictionaries") / "hierarchies" / "genotypes" / "hierarchy.csv")
     table = read_genotypes(source)
@@ -151,7 +151,7 @@ def _membership(
     """
     import numpy as np
 
-    from deid.errors import InputError
+    from deid.base.errors import InputError
     from deid.genomes.genotypes import Genotypes, read_genotypes
     from deid.genomes.membership import allele_frequencies, homer_statistic, membership_test
 
@@ -194,7 +194,7 @@ def _linkage(
     Example: deid genomes attack linkage dna.csv discharges.csv --on sex,age,code
     """
     from deid.genomes.phenotypes import link_register
-    from deid.tables import read_table
+    from deid.table.table_files import read_table
 
     candidates = link_register(read_table(released), read_table(register), [c.strip() for c in on.split(",")])
     for place, count in enumerate(candidates.tolist(), 1):

@@ -79,15 +79,15 @@ def experiment_hips(
 
     Example: deid experiment hips corpus/train --test corpus/dev --html hips.html
     """
+    from deid.base.files import write_bytes
+    from deid.base.keys import load_key
+    from deid.base.plots import check_image, image
+    from deid.detection.recognizers import build_recognizer
     from deid.experiments.folds import group_documents
     from deid.experiments.hips import hips
     from deid.experiments.page import hips_sections, write_page
     from deid.experiments.plots import plot_hips
-    from deid.io.atomic import write_bytes
-    from deid.keys import load_key
     from deid.labeling.training import TrainingOptions
-    from deid.pipeline import build_recognizer
-    from deid.plots import check_image, image
     from deid.replacement.policy import DEFAULT_POLICY
 
     check_outputs(csv, json_file, html, plot=plot)

@@ -70,10 +70,10 @@ def experiment_learning_curve(
 
     Example: deid experiment learning-curve corpus/train corpus/dev --sizes 10,50,200 --start-from models/mine
     """
+    from deid.base.files import write_bytes
     from deid.experiments.learning import learning_curve
     from deid.experiments.page import learning_section
     from deid.experiments.plots import plot_learning
-    from deid.io.atomic import write_bytes
     from deid.labeling.training import TrainingOptions
 
     check_outputs(csv, json_file, html, plot=plot)

@@ -63,8 +63,8 @@ TestNoiseSeed = Annotated[
 
 def checked_place(context: typer.Context, parameter: str, place: str) -> str:
     """Return a ledger's place; a password in it must come from the environment, not from the command line."""
-    from deid.errors import ConfigError
-    from deid.store import has_password
+    from deid.base.errors import ConfigError
+    from deid.base.store import has_password
 
     source = context.get_parameter_source(parameter)
     if has_password(place) and (source is None or source.name != "ENVIRONMENT"):

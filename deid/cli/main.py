@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import typer
 
 from deid import __version__
+from deid.base.errors import DeidError
 from deid.cli.commands import Commands
 from deid.cli.common import EXIT_USAGE
-from deid.errors import DeidError
 
 app = typer.Typer(
     name="deid",

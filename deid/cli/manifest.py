@@ -45,7 +45,7 @@ def _key(
 
     Example: deid manifest key --public site.pem
     """
-    from deid.io.atomic import write_bytes
+    from deid.base.files import write_bytes
     from deid.manifest.signing import fingerprint_of, load_signing_key, public_pem, replace_signing_key
 
     summary = Summary("manifest key")

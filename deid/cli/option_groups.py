@@ -16,10 +16,10 @@ How to write a command::
         Example: deid extract notes/ -o view.csv
         '''
 
-`deid.options.option` makes an option, as a parameter's default or as a dataclass's field: the flag is the name with
-dashes, if no other is given; ``tuple[X, ...]`` and ``frozenset[X]`` are repeatable; ``bool`` is a switch, and ``bool |
-None``, or one that is on by default, has ``--no-...`` too; ``read`` makes other values of a text. The function gets the
-built dataclasses, so what their ``__post_init__`` refuses is refused here.
+`deid.base.options.option` makes an option, as a parameter's default or as a dataclass's field: the flag is the name
+with dashes, if no other is given; ``tuple[X, ...]`` and ``frozenset[X]`` are repeatable; ``bool`` is a switch, and
+``bool | None``, or one that is on by default, has ``--no-...`` too; ``read`` makes other values of a text. The function
+gets the built dataclasses, so what their ``__post_init__`` refuses is refused here.
 
 A command stands in `deid.cli.commands`; its module is imported when it is asked for, and imports the library inside of
 the function. Order on the help page: options without a panel first (the six that matter), then the panels.
@@ -37,7 +37,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 
-from deid.options import argument, option, option_of
+from deid.base.options import argument, option, option_of
 
 __all__ = ["IN", "OUT", "OutputOptions", "SummaryOptions", "command"]
 

@@ -18,9 +18,9 @@ Made = TypeVar("Made")
 
 def target_of(output: Path | None) -> Path:
     """Return where to write a release; refuse what cannot be written to before anything is charged."""
+    from deid.base.errors import ConfigError
+    from deid.base.files import check_folder
     from deid.dp.release_files import check_suffix
-    from deid.errors import ConfigError
-    from deid.io.atomic import check_folder
 
     if output is None:
         raise ConfigError("a release needs a file to be written to", "for example: -o cube.parquet")
@@ -34,8 +34,8 @@ def request_of(request: str | None, target: Path, payer: Ledger | None) -> str:
     import os
     import secrets
 
+    from deid.base.errors import OutputError
     from deid.dp.release_files import release_paths
-    from deid.errors import OutputError
 
     known = request is not None and payer is not None and any(line.request == request for line in payer.history())
     if any(os.path.lexists(path) for path in release_paths(target)) and not known:
@@ -56,8 +56,8 @@ def pay_and_write(
     import hashlib
     import json
 
+    from deid.base.errors import OutputError
     from deid.dp.payment import AlreadyReleased
-    from deid.errors import OutputError
 
     try:
         released = run()

@@ -61,7 +61,7 @@ def _query(
     from deid.dp.noise import OpenDPNoise, SeededNoise
     from deid.dp.query_language import parse_query
     from deid.dp.session import Session
-    from deid.tables import read_table
+    from deid.table.table_files import read_table
 
     parse_query(query)  # a mistake in it is told before the table is read
     payer = open_ledger(context, "ledger", ledger, budget) if ledger else None

@@ -29,10 +29,10 @@ def _release(
     Example: deid release plan.toml released/ --key-file key
     """
     from deid import __version__
+    from deid.base.keys import load_key
     from deid.io import scan
-    from deid.keys import load_key
-    from deid.pipeline.joint_plan import read_plan
-    from deid.pipeline.joint_release import release_jointly
+    from deid.joint.plan import read_plan
+    from deid.joint.release import release_jointly
     from deid.replacement.policy import load_policy
 
     read = read_plan(plan)

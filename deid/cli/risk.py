@@ -88,10 +88,10 @@ def _risk(
 
     Example: deid risk released.csv --qi age,sex,zip --population voters.csv
     """
+    from deid.base.errors import ConfigError
     from deid.disclosure.composition import composition_attack
     from deid.disclosure.guards import check_published
     from deid.disclosure.risk import population_risk, sample_risk
-    from deid.errors import ConfigError
     from deid.manifest import results_of
 
     if check_report is not None:

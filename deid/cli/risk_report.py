@@ -11,7 +11,7 @@ from deid.cli.common import EXIT_FAILED, Summary
 
 if TYPE_CHECKING:
     from deid.disclosure.risk import PopulationRisk, SampleRisk
-    from deid.microdata import Microdata
+    from deid.table.microdata import Microdata
 
 __all__ = ["check_signed", "write_report"]
 
@@ -45,10 +45,10 @@ def write_report(
     import json
 
     from deid import __version__
+    from deid.base.files import write_bytes
+    from deid.base.keys import load_key
     from deid.disclosure.assessment import Requirements, assess
     from deid.disclosure.expert_report import expert_report, sign_report
-    from deid.io.atomic import write_bytes
-    from deid.keys import load_key
     from deid.replacement.policy import load_policy
 
     content = expert_report(
@@ -76,9 +76,9 @@ def check_signed(
     place: str, population: str | None, report: Path, key_file: Path | None, summary_json: Path | None
 ) -> None:
     """Check a report: its signature, and that it is about these files; exit with status 1 when something is wrong."""
+    from deid.base.errors import FormatError, InputError
+    from deid.base.keys import load_key
     from deid.disclosure.expert_report import check_report
-    from deid.errors import FormatError, InputError
-    from deid.keys import load_key
 
     digests = _digests(place, population)
     if "table" not in digests:

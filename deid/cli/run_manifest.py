@@ -11,9 +11,9 @@ import typer
 from deid.cli.common import Summary
 
 if TYPE_CHECKING:
+    from deid.base.keys import Key
     from deid.detection import Recognizer
     from deid.io import Source
-    from deid.keys import Key
     from deid.manifest import Run
     from deid.replacement.policy import Policy
 
@@ -50,7 +50,7 @@ def _paths(value: Any) -> Any:
 
 def inputs_of(source: Source) -> list[tuple[str, Path]]:
     """Return the files of a source by relative path, companions included."""
-    from deid.errors import DeidError
+    from deid.base.errors import DeidError
 
     found = []
     for name in source.names:
@@ -69,8 +69,8 @@ def tables_of(*places: str | Path | None) -> list[tuple[str, Path]]:
 
 def model_facts(recognizer: Recognizer | None) -> dict[str, str] | None:
     """Return what a manifest says of what found the spans; the name of a user's own model is not told."""
+    from deid.detection.recognizers import LazyRecognizer
     from deid.labeling.tagger import available_models
-    from deid.pipeline.recognizers import LazyRecognizer
 
     if not isinstance(recognizer, LazyRecognizer):
         return None

@@ -29,11 +29,11 @@ def _schema(
     """
     from collections import Counter
 
+    from deid.base.files import check_new_file, write_bytes
     from deid.disclosure.proposal import propose_schema
     from deid.disclosure.schema import format_schema
-    from deid.io.atomic import check_new_file, write_bytes
-    from deid.microdata import Microdata
-    from deid.tables import numbers_kept_as_text, read_table
+    from deid.table.microdata import Microdata
+    from deid.table.table_files import numbers_kept_as_text, read_table
 
     if output is not None:
         check_new_file(output)

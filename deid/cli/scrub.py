@@ -61,7 +61,7 @@ from deid.cli.source_options import (
 )
 
 if TYPE_CHECKING:
-    from deid.keys import Key
+    from deid.base.keys import Key
     from deid.replacement.vault import Vault
 
 
@@ -135,7 +135,7 @@ def _scrub(
 
     Example: deid scrub notes/ scrubbed/ --policy safe-harbor
     """
-    from deid.errors import ConfigError
+    from deid.base.errors import ConfigError
     from deid.io import scan
     from deid.pipeline import Settings, build_pipeline, scrub_files
     from deid.pipeline.batch import risk_report_beside
@@ -317,10 +317,11 @@ def _tag(
     """
     from dataclasses import replace
 
+    from deid.detection.recognizers import build_recognizer
     from deid.io import FORMATS, CollectionFormat, scan
     from deid.io.reading import get_format
     from deid.phi import LABEL_SETS
-    from deid.pipeline import build_recognizer, tag_files
+    from deid.pipeline import tag_files
 
     reading = read_options(encoding, any_label, text_field, id_field, None, output_encoding, max_document, timeout)
     found = listed_source(scan(source, from_format, reading), files_from)
@@ -390,10 +391,10 @@ def _vault(place: str | None, key_file: Path | None, key: Key) -> AbstractContex
     """Open the vault, if one is asked for."""
     if place is None:
         return nullcontext()
-    from deid.errors import ConfigError
-    from deid.keys import load_key
+    from deid.base.errors import ConfigError
+    from deid.base.keys import load_key
+    from deid.base.store import has_password
     from deid.replacement.vault import Vault
-    from deid.store import has_password
 
     if has_password(place):
         raise ConfigError(
@@ -407,7 +408,7 @@ def _key(path: Path | None, preview: bool) -> tuple[Key, str]:
     """Load the key; a preview writes nothing, so where there is none yet it looks with one that is thrown away."""
     import secrets
 
-    from deid.keys import Key, load_key
+    from deid.base.keys import Key, load_key
 
     missing = existing_key(None) is None if path is None else not path.exists()
     if preview and missing:

@@ -36,7 +36,7 @@ LEVEL = "level"
 
 def _weights(texts: list[str]) -> dict[int, float]:
     """Parse lengths ``N[:WEIGHT]``."""
-    from deid.errors import ConfigError
+    from deid.base.errors import ConfigError
 
     weights = {}
     for text in texts:
@@ -120,7 +120,7 @@ def _sequences(
     from deid.dp.sequence_release import write_sequences
     from deid.dp.sequences import plan_sequences, release_sequences
     from deid.dp.unit import PrivacyUnit
-    from deid.tables import read_table
+    from deid.table.table_files import read_table
 
     payer = open_ledger(context, "ledger", ledger, budget) if ledger else None
     target = None if dry_run else target_of(output)
@@ -196,8 +196,8 @@ def _prefixes(
 
     Example: deid prefixes tree.parquet --slopes 3
     """
+    from deid.base.errors import ConfigError
     from deid.dp.sequence_release import read_sequences
-    from deid.errors import ConfigError
 
     if sum(asked is not None for asked in (prefix, length, slopes)) != 1:
         raise ConfigError("ask one question", "one of --prefix 0,1 or --length 2 or --slopes 3")

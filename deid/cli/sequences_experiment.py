@@ -62,16 +62,16 @@ def experiment_sequences(
     import numpy as np
     import pandas as pd
 
+    from deid.base.errors import ConfigError
+    from deid.base.files import write_bytes
+    from deid.base.plots import check_image, image
     from deid.cli.cube import declared_dimensions
     from deid.cli.dp_experiment import section_of
     from deid.cli.sequences import LEVEL
     from deid.cli.tables import print_sections, write_json
-    from deid.errors import ConfigError
     from deid.experiments.sequences import compare_sequences, compare_trends, plot_sequences, unit_cost
-    from deid.io.atomic import write_bytes
-    from deid.microdata import check_columns
-    from deid.plots import check_image, image
-    from deid.tables import read_table
+    from deid.table.microdata import check_columns
+    from deid.table.table_files import read_table
 
     try:
         values = [float(text) for text in epsilons.split(",")]

@@ -13,10 +13,10 @@ from deid.cli.common import Summary
 if TYPE_CHECKING:
     import datetime
 
+    from deid.base.keys import Key
     from deid.detection.known import KnownRecognizer
     from deid.detection.site_lists import SiteLists
     from deid.io import Format, Options, Source
-    from deid.keys import Key
     from deid.pipeline import Report
     from deid.pipeline.known_people import KnownPeople
     from deid.pipeline.patients import Patients
@@ -214,7 +214,7 @@ def read_options(
     ConfigError
         When a limit is none.
     """
-    from deid.errors import ConfigError
+    from deid.base.errors import ConfigError
     from deid.io import Options
 
     if not timeout >= 0:
@@ -239,7 +239,7 @@ def size_of(text: str, option: str) -> int:
     ConfigError
         When it is none.
     """
-    from deid.errors import ConfigError
+    from deid.base.errors import ConfigError
 
     number, factor = (text[:-1], {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(text[-1:].lower()))
     if factor is None:
@@ -267,7 +267,7 @@ def existing_key(path: Path | None) -> Key | None:
     """Load the key if there is one; commands that only look never make one."""
     import os
 
-    from deid.keys import KEY_VARIABLE, default_key_path, load_key
+    from deid.base.keys import KEY_VARIABLE, default_key_path, load_key
 
     if path is None and not os.environ.get(KEY_VARIABLE) and not default_key_path().exists():
         return None
@@ -278,7 +278,7 @@ def read_day(text: str | None) -> datetime.date | None:
     """Return the day of --as-of."""
     import datetime
 
-    from deid.errors import ConfigError
+    from deid.base.errors import ConfigError
 
     try:
         return datetime.date.fromisoformat(text) if text else None
@@ -291,7 +291,7 @@ def job_count(jobs: int) -> int:
     import os
 
     if jobs < 0:
-        from deid.errors import ConfigError
+        from deid.base.errors import ConfigError
 
         raise ConfigError("the number of jobs must be at least 1", "such as --jobs 2; 0 for one a core")
     return jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
@@ -338,7 +338,7 @@ def read_people(
     """
     import re
 
-    from deid.errors import ConfigError
+    from deid.base.errors import ConfigError
     from deid.phi import LABEL_SETS
     from deid.pipeline.known_people import column_meaning, read_known_people
     from deid.pipeline.patients import Patients, read_patients
@@ -433,9 +433,9 @@ def check_target(summary: Summary, source: Source, place: Path, target: Path, fo
     resume : bool
         Whether OUT is a folder with an interrupted run.
     """
-    from deid.errors import OutputError
+    from deid.base.errors import OutputError
+    from deid.base.files import clear_leftovers
     from deid.io import check_output, check_suffix
-    from deid.io.atomic import clear_leftovers
     from deid.pipeline.resuming import interrupted
 
     if interrupted(target):
@@ -470,8 +470,8 @@ def run_note(context: typer.Context, source: Source, target: Path, key: Key | No
     resume : bool
     """
     from deid import __version__
-    from deid.errors import ConfigError
-    from deid.keys import Key
+    from deid.base.errors import ConfigError
+    from deid.base.keys import Key
     from deid.pipeline.resuming import RunNote, fingerprint
 
     if source.single:
@@ -505,7 +505,7 @@ def write_failed(summary: Summary, path: Path | None, target: Path | None = None
     target : Path, optional
         OUT, beside which it stands otherwise.
     """
-    from deid.io.atomic import write_bytes
+    from deid.base.files import write_bytes
 
     place = path or (target.with_name(f"{target.name}.failed") if target is not None else None)
     if place is None:

@@ -34,9 +34,9 @@ Release = Annotated[Path, typer.Argument(metavar="RELEASE", help="What deid cube
 
 
 def _read(path: Path) -> CubeRelease | SequenceRelease:
+    from deid.base.errors import FormatError
     from deid.dp.release import read_release
     from deid.dp.sequence_release import read_sequences
-    from deid.errors import FormatError
 
     try:
         return read_release(path)
@@ -69,7 +69,7 @@ def _synthesize(
     Example: deid synthesize cube.parquet -o synthetic.csv
     """
     from deid.dp.synthetic import synthesize
-    from deid.tables import check_new_table, write_table
+    from deid.table.table_files import check_new_table, write_table
 
     check_new_table(output)
     run = begin(context, output)
@@ -122,7 +122,7 @@ def _fidelity(
     from deid.dp.payment import AlreadyReleased
     from deid.dp.synthetic import check_fidelity
     from deid.dp.unit import PrivacyUnit
-    from deid.tables import read_table
+    from deid.table.table_files import read_table
 
     payer = open_ledger(context, "ledger", ledger, budget) if ledger else None
     published = _read(release)

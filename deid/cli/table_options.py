@@ -11,7 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from deid.disclosure.schema import Schema
-    from deid.microdata import Microdata
+    from deid.table.microdata import Microdata
 
 __all__ = [
     "Hierarchies",
@@ -86,8 +86,8 @@ def gather_schema(
     """Read the schema file, if any, and put what the command line says over it."""
     from dataclasses import replace
 
+    from deid.base.errors import ConfigError
     from deid.disclosure.schema import Column, Schema, read_schema
-    from deid.errors import ConfigError
 
     said = read_schema(schema) if schema is not None else Schema()
     columns = dict(said.columns)
@@ -119,7 +119,7 @@ def open_microdata(
     from dataclasses import replace
 
     from deid.disclosure.schema import Column, apply_schema
-    from deid.tables import numbers_kept_as_text, read_table
+    from deid.table.table_files import numbers_kept_as_text, read_table
 
     frame = read_table(place, separator=separator, table=table, exact=True)
     columns = dict(schema.columns)

@@ -37,7 +37,7 @@ def print_sections(sections: Iterable[Section]) -> None:
 
 def write_json(path: Path, values: Any) -> None:
     """Write numbers and safe names as JSON, atomically; a file that is there is replaced."""
-    from deid.io.atomic import write_bytes
+    from deid.base.files import write_bytes
 
     text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
     write_bytes(path, text.encode(), private=False, replace=True)

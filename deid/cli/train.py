@@ -97,7 +97,7 @@ def _train(
 
     Example: deid train corpus/train --model models/mine --preset default --seed 1
     """
-    from deid.errors import ConfigError
+    from deid.base.errors import ConfigError
     from deid.io import scan
     from deid.labeling.tagger import load_model, train
     from deid.labeling.training import TrainingOptions

@@ -87,8 +87,8 @@ AnyLabel = Annotated[bool, typer.Option("--any-label", help="Accept labels outsi
 
 def choose_features(preset: str, features: str, dictionaries: str) -> FeatureSet:
     """Return the feature set that the options name."""
-    from deid.dictionaries import available
     from deid.features import FeatureSet
+    from deid.reading.dictionaries import available
 
     if dictionaries == "none":
         return FeatureSet(preset, features)

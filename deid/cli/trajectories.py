@@ -57,12 +57,12 @@ def _anonymize(
 
     Example: deid trajectories anonymize diagnoses.csv released.csv --k 5 --person mrn --code icd --age age
     """
-    from deid.cell_text import text_list
-    from deid.hierarchy import read_hierarchy
-    from deid.hierarchy_builders import BUILDERS, build_hierarchy
-    from deid.io.atomic import check_new_file
-    from deid.microdata import check_columns
-    from deid.tables import check_new_table, read_table, write_table
+    from deid.base.files import check_new_file
+    from deid.table.cell_text import text_list
+    from deid.table.hierarchy import read_hierarchy
+    from deid.table.hierarchy_builders import BUILDERS, build_hierarchy
+    from deid.table.microdata import check_columns
+    from deid.table.table_files import check_new_table, read_table, write_table
     from deid.trajectories import anonymize_trajectories
     from deid.trajectories.measures import average_relative_error, loss_of
     from deid.trajectories.publishing import publish_trajectories
@@ -125,9 +125,9 @@ def _write_report(path: Path, figures: dict[str, object], sizes: list[int], k: i
     """Write the page of a release."""
     import base64
 
+    from deid.base.plots import COLOURS, image, new_figure
+    from deid.base.reports import write_html
     from deid.evaluation.sections import Section
-    from deid.plots import COLOURS, image, new_figure
-    from deid.reporting import write_html
 
     figure = new_figure(6, 3)
     axes = figure.subplots()

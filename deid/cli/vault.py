@@ -31,8 +31,8 @@ Why = Annotated[str, typer.Option(metavar="TEXT", help="For what purpose; kept i
 
 def _place(context: typer.Context, place: str) -> str:
     """Return the vault's place; a password in it must come from the environment, not from the command line."""
-    from deid.errors import ConfigError
-    from deid.store import has_password
+    from deid.base.errors import ConfigError
+    from deid.base.store import has_password
 
     source = context.get_parameter_source("place")
     if has_password(place) and (source is None or source.name != "ENVIRONMENT"):
@@ -50,7 +50,7 @@ def _account(who: str | None) -> str:
 
 
 def _open(context: typer.Context, place: str, key_file: Path | None) -> Vault:
-    from deid.keys import load_key
+    from deid.base.keys import load_key
     from deid.replacement.vault import Vault
 
     return Vault.open(_place(context, place), load_key(key_file, create=False)[0])
@@ -70,7 +70,7 @@ def _init(
 
     Example: deid vault init vault.db --key-file vault.key
     """
-    from deid.keys import load_key
+    from deid.base.keys import load_key
     from deid.replacement.vault import Vault
 
     place = _place(context, place)
@@ -111,7 +111,7 @@ def _reidentify(
     """
     import sys
 
-    from deid.errors import ConfigError
+    from deid.base.errors import ConfigError
 
     wanted = [(surrogate, scope) for surrogate in surrogates or ()]
     if from_file is not None:
@@ -164,7 +164,7 @@ def _rotate(
 
     Example: deid vault rotate vault.db --key-file old.key --new-key-file new.key
     """
-    from deid.keys import load_key
+    from deid.base.keys import load_key
 
     with _open(context, place, key_file) as vault:
         new_key, created = load_key(new_key_file)

@@ -64,9 +64,10 @@ def _verify(
 
     Example: deid verify notes/ scrubbed/ --edits edits.jsonl
     """
-    from deid.errors import OutputError
+    from deid.base.errors import OutputError
+    from deid.detection.recognizers import build_recognizer
     from deid.io import scan
-    from deid.pipeline import build_recognizer, verify_files
+    from deid.pipeline import verify_files
     from deid.replacement.policy import DEFAULT_POLICY, load_policy
 
     options = read_options(encoding, True, text_field, id_field, spans_field, max_document=max_document)
@@ -129,9 +130,9 @@ def _map(
     import sys
     from contextlib import ExitStack
 
+    from deid.base.errors import ConfigError, InputError
+    from deid.base.files import atomic_files
     from deid.document import Failure
-    from deid.errors import ConfigError, InputError
-    from deid.io.atomic import atomic_files
     from deid.pipeline.edit_log import move_spans
 
     if to not in ("scrubbed", "original"):

@@ -102,7 +102,7 @@ static int fire_phrase(Labeller *self, int32_t list, int32_t from, int32_t to, P
     return 0;
 }
 
-/* Find phrases of several tokens as deid.dictionaries.PhraseMatcher does. */
+/* Find phrases of several tokens as deid.reading.dictionaries.PhraseMatcher does. */
 int labeller_phrases(Labeller *self)
 {
     self->fired = 0;

@@ -1,6 +1,6 @@
-/* Evidence for and against a run of words being a person's name. The rules are those of deid.detection.evidence, whose
+/* Evidence for and against a run of words being a person's name. The rules are those of deid.rules.evidence, whose
  * functions of the same names are the reference (`is_clinician` is its category_of; where a sentence starts is told by
- * deid.detection.view).
+ * deid.reading.view).
  */
 #include "names.h"
 

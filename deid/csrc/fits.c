@@ -1,4 +1,4 @@
-/* Tells what cannot stand at places of a text; the programs come from deid.detection.fields. */
+/* Tells what cannot stand at places of a text; the programs come from deid.rules.fields. */
 #include "labeller.h"
 #include "programs.h"
 
@@ -78,7 +78,7 @@ static PyMethodDef methods[] = {
     {"may", fits_may, METH_VARARGS, "may(text, programs, places) -> a byte each: whether its expression may match there"},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot slots[] = {{Py_tp_doc, "Tells where expressions cannot match; see deid.detection.programs."},
+static PyType_Slot slots[] = {{Py_tp_doc, "Tells where expressions cannot match; see deid.rules.programs."},
                               {Py_tp_new, PyType_GenericNew},
                               {Py_tp_init, fits_init},
                               {Py_tp_dealloc, fits_dealloc},

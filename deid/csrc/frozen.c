@@ -1,7 +1,7 @@
 /* Frozen labellers: all that a labeller's making takes time for, and the rows of the words that its model knows, as one
  * block of bytes. A labeller that is made from such a block points into it and never writes there, so that processes
  * that map the same file share its memory; what they meet beyond it is their own. A block is for the machine and the
- * build that wrote it; who hands it over has to see that it is whole (deid.cache does).
+ * build that wrote it; who hands it over has to see that it is whole (deid.base.cache does).
  */
 #include "labeller.h"
 

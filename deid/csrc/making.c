@@ -1,4 +1,4 @@
-/* Objects of frozen data classes, made without their Python initializer; see deid.compiled.quick.
+/* Objects of frozen data classes, made without their Python initializer; see deid.base.compiled.quick.
  *
  * The class stays what it is: only the call of it is answered here, by writing the arguments into the slots. A call that
  * does not fit (an argument missing, unknown or given twice) goes the ordinary way, which says what is wrong.

@@ -1,5 +1,5 @@
 /* Names of persons in running text, initials, and names behind labels; and the type by which Python asks for these and
- * for what person_words.c tells. The rules are those of deid.detection.names, whose functions are the reference.
+ * for what person_words.c tells. The rules are those of deid.rules.names, whose functions are the reference.
  *
  * A run lies on the stack, so that the many that are no names cost nothing but the look at their words. An error (a
  * vocabulary without a list that is asked for) is left set by whoever meets it and noticed at the end.
@@ -411,7 +411,7 @@ static PyMethodDef methods[] = {
     {"free", py_free, METH_VARARGS, "free(scene, least) -> [(first, end, category, source, score)] of names in sentences"},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot slots[] = {{Py_tp_doc, "Reads and weighs names of persons; see deid.detection.name_classes."},
+static PyType_Slot slots[] = {{Py_tp_doc, "Reads and weighs names of persons; see deid.rules.name_classes."},
                               {Py_tp_new, persons_new},
                               {Py_tp_dealloc, persons_dealloc},
                               {Py_tp_methods, methods},

@@ -48,7 +48,7 @@ static inline int is_apostrophe(uint32_t sign)
     return sign == '\'' || sign == 0x2019;
 }
 
-/* Asked of most words; the reference is deid.detection.person_words. */
+/* Asked of most words; the reference is deid.rules.person_words. */
 
 static inline int clear(const Persons *n, const Scene *s, Py_ssize_t i)
 {

@@ -1,5 +1,5 @@
 /* Words of persons' names in running text: which can be parts of one, and how far a name reaches. The rules are those of
- * deid.detection.person_words, whose functions of the same names are the reference; those that all ask are in names.h.
+ * deid.rules.person_words, whose functions of the same names are the reference; those that all ask are in names.h.
  */
 #include "names.h"
 

@@ -1,4 +1,4 @@
-/* Phrases among the words of a text; the oracle is the Python route of deid.phrases.PhraseMatcher.
+/* Phrases among the words of a text; the oracle is the Python route of deid.reading.phrases.PhraseMatcher.
  *
  * The words of phrases are numbered, and the phrases are a trie of these numbers. Which number a word of a text has is
  * remembered by the number that the viewer gave it, so that a text is matched without a look at its characters.
@@ -358,7 +358,7 @@ static PyMethodDef methods[] = {
      "scan(words, ids, joined, passed, longest_first, marks) -> (matches, words before which marks end, words at which they start)"},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot slots[] = {{Py_tp_doc, "Finds phrases; see deid.phrases."},
+static PyType_Slot slots[] = {{Py_tp_doc, "Finds phrases; see deid.reading.phrases."},
                               {Py_tp_new, PyType_GenericNew},
                               {Py_tp_init, phrases_init},
                               {Py_tp_dealloc, phrases_dealloc},

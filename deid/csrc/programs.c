@@ -1,4 +1,4 @@
-/* Runs the programs of deid.detection.programs, which says what they mean. */
+/* Runs the programs of deid.rules.programs, which says what they mean. */
 #include "programs.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The machine that tells where an expression cannot match; see deid/detection/programs.py. */
+/* The machine that tells where an expression cannot match; see deid/rules/programs.py. */
 #ifndef DEID_PROGRAMS_H
 #define DEID_PROGRAMS_H
 

@@ -1,4 +1,4 @@
-/* What tells in one pass whether a text must be read a second time; see deid.detection.misreading and casing.
+/* What tells in one pass whether a text must be read a second time; see deid.reading.misreading and casing.
  *
  * Whether a word or a stretch looks misread is asked of Python, a word once.
  */
@@ -207,7 +207,7 @@ static PyMethodDef methods[] = {
      "odd(text, ordinary) -> the characters, each once, for which ordinary, a byte a character, has 0 or nothing"},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot slots[] = {{Py_tp_doc, "Tells what a scanner may have misread; see deid.detection.misreading."},
+static PyType_Slot slots[] = {{Py_tp_doc, "Tells what a scanner may have misread; see deid.reading.misreading."},
                               {Py_tp_new, PyType_GenericNew},
                               {Py_tp_init, reader_init},
                               {Py_tp_dealloc, reader_dealloc},

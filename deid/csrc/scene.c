@@ -1,4 +1,4 @@
-/* A text with what is known of its words, for the grammars; the oracle is PlainScene of deid.detection.scene.
+/* A text with what is known of its words, for the grammars; the oracle is PlainScene of deid.rules.scene.
  *
  * What the grammars ask of a word lies in plain arrays, so that a question costs a look into one of them. Lists that
  * Python owns are never trusted to have kept their length.
@@ -446,7 +446,7 @@ static PyMemberDef members[] = {MEMBER(view), MEMBER(classes), MEMBER(phrases), 
                                 MEMBER(vocabulary), MEMBER(letters), {"quiet", T_BOOL, offsetof(Scene, quiet), READONLY, NULL},
                                 {NULL, 0, 0, 0, NULL}};
 
-static PyType_Slot slots[] = {{Py_tp_doc, "What grammars ask of the words of a text; see deid.detection.scene."},
+static PyType_Slot slots[] = {{Py_tp_doc, "What grammars ask of the words of a text; see deid.rules.scene."},
                               {Py_tp_new, PyType_GenericNew},
                               {Py_tp_init, scene_init},
                               {Py_tp_dealloc, scene_dealloc},

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* Kinds of words, as in deid.detection.view. */
+/* Kinds of words, as in deid.reading.view. */
 enum { SIGN, NUMBER, LOWER, TITLE, UPPER, MIXED };
 
 typedef struct {

@@ -1,4 +1,4 @@
-/* Places where a match of each of many patterns may begin; the sets come from deid.detection.sieve. */
+/* Places where a match of each of many patterns may begin; the sets come from deid.rules.sieve. */
 #include "programs.h"
 
 #include <stdlib.h>
@@ -342,7 +342,7 @@ static PyMethodDef methods[] = {
      "places(text, text in lower case) -> {pattern: [place, ...]}: where a match may begin"},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot slots[] = {{Py_tp_doc, "Finds where matches of many patterns may begin; see deid.detection.sieve."},
+static PyType_Slot slots[] = {{Py_tp_doc, "Finds where matches of many patterns may begin; see deid.rules.sieve."},
                               {Py_tp_new, PyType_GenericNew},
                               {Py_tp_init, sieve_init},
                               {Py_tp_dealloc, sieve_dealloc},

@@ -26,7 +26,7 @@
 #define FETCH(address) ((void)(address))
 #endif
 
-/* What deid.alphabet says of a character. */
+/* What deid.reading.alphabet says of a character. */
 enum {
     LETTER = 1,   /* \p{L}, \p{M} */
     NUMERAL = 2,  /* \p{N} */
@@ -38,7 +38,7 @@ enum {
     ALNUM = 128,  /* str.isalnum */
     DIGIT = 256,  /* str.isdigit */
     ODD_LOWER = 512, /* lower case is not one character, or depends on its neighbours */
-    ODD_FOLD = 1024, /* the same of deid.dictionaries.fold */
+    ODD_FOLD = 1024, /* the same of deid.reading.dictionaries.fold */
     WORDLY_REGEX = 2048 /* \w of `regex` */
 };
 
@@ -54,7 +54,7 @@ typedef struct {
 typedef struct {
     Character *page[0x1100]; /* of 256 characters, filled when first met */
     PyObject *describe;      /* number of a page -> bytes */
-    PyObject *fold;          /* deid.dictionaries.fold, for ODD_FOLD */
+    PyObject *fold;          /* deid.reading.dictionaries.fold, for ODD_FOLD */
 } Alphabet;
 
 static inline const Character *look(const Alphabet *alphabet, uint32_t c)

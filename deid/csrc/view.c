@@ -1,4 +1,4 @@
-/* A text as words, for the grammars; the oracle is the Python route of deid.detection.view.
+/* A text as words, for the grammars; the oracle is the Python route of deid.reading.view.
  *
  * Strings, folded strings and kinds are made once for each distinct word and shared by all its places. Python says what
  * they are, so that both routes agree.
@@ -268,7 +268,7 @@ static PyMethodDef methods[] = {
      "offsets are of 64 bits), and the numbers of the words with their era"},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot slots[] = {{Py_tp_doc, "Splits texts into words; see deid.detection.view."},
+static PyType_Slot slots[] = {{Py_tp_doc, "Splits texts into words; see deid.reading.view."},
                               {Py_tp_new, PyType_GenericNew},
                               {Py_tp_init, viewer_init},
                               {Py_tp_dealloc, viewer_dealloc},
@@ -386,7 +386,7 @@ static PyMethodDef lookup_methods[] = {
     {"of", lookup_of, METH_VARARGS, "of(folded, kinds, ids) -> [table[word], 0 for signs and numbers]"},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot lookup_slots[] = {{Py_tp_doc, "Looks up the words of texts; see deid.detection.lexicon."},
+static PyType_Slot lookup_slots[] = {{Py_tp_doc, "Looks up the words of texts; see deid.reading.lexicon."},
                                      {Py_tp_new, PyType_GenericNew},
                                      {Py_tp_init, lookup_init},
                                      {Py_tp_dealloc, lookup_dealloc},

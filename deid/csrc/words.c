@@ -1,4 +1,4 @@
-/* Words near a match; the oracle is the expression of deid.detection.patterns.holds_word. */
+/* Words near a match; the oracle is the expression of deid.rules.patterns.holds_word. */
 #include "text.h"
 
 #include <stdlib.h>
@@ -127,7 +127,7 @@ static PyMethodDef methods[] = {
      "hold(text, start, end) -> whether one of the words stands there, in any case; None where more than ASCII does"},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot slots[] = {{Py_tp_doc, "Looks for words near a place; see deid.detection.patterns."},
+static PyType_Slot slots[] = {{Py_tp_doc, "Looks for words near a place; see deid.rules.patterns."},
                               {Py_tp_new, PyType_GenericNew},
                               {Py_tp_init, words_init},
                               {Py_tp_dealloc, words_dealloc},

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from deid.detection.ensemble import Ensemble
 from deid.detection.recognizer import Recognizer
-from deid.detection.rules import RuleRecognizer
+from deid.rules.rules import RuleRecognizer
 
 __all__ = ["Ensemble", "Recognizer", "RuleRecognizer"]

@@ -15,15 +15,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from deid.compiled import native
+from deid.base.compiled import native
 from deid.detection.known import one_apart, soundex
-from deid.detection.lexicon import classes_of
 from deid.detection.overlaps import score_of
-from deid.detection.person_words import clear
-from deid.detection.scene import Scene
-from deid.detection.view import LOWER, MIXED, NUMBER, TITLE, UPPER, View
 from deid.document import Span, by_position
 from deid.phi import group
+from deid.reading.lexicon import classes_of
+from deid.reading.view import LOWER, MIXED, NUMBER, TITLE, UPPER, View
+from deid.rules.person_words import clear
+from deid.rules.scene import Scene
 
 __all__ = ["find_again", "settle_categories", "voice"]
 

@@ -3,10 +3,10 @@
 In this order:
 
 1. Invisible and look-alike characters are taken out of the text, and all line ends become line feeds
-   (`deid.detection.normalize`). A document in capitals or
+   (`deid.reading.normalize`). A document in capitals or
    in small letters, or with numbers and words that a scanner misread, is read a second time as it would ordinarily be
-   written (`deid.detection.casing`, `deid.detection.misreading`); offsets stay the same. Where few lines differ, only
-   passages are read again (`deid.detection.passages`).
+   written (`deid.reading.casing`, `deid.reading.misreading`); offsets stay the same. Where few lines differ, only
+   passages are read again (`deid.reading.passages`).
 2. Every recognizer posts its spans with a certainty. A number counts only if it can be what it was taken for: clinical
    values are no telephone numbers (`deid.detection.numbers`). Spans of different recognizers that overlap in the same
    group (both names, both dates) raise each other: 1 - (1 - a)(1 - b).
@@ -30,24 +30,24 @@ from pathlib import Path
 
 import regex
 
-from deid.compiled import quick
-from deid.detection.casing import recase
+from deid.base.compiled import quick
 from deid.detection.consistency import find_again, settle_categories, voice
-from deid.detection.fields import Scan
-from deid.detection.layouts import beside, segment_names
-from deid.detection.lexicon import Lexicon, classes_of, load_lexicon
-from deid.detection.misreading import decipher
-from deid.detection.normalize import Normalized, normalize
 from deid.detection.numbers import read
 from deid.detection.overlaps import decide, distinct, score_of, weigh
-from deid.detection.passages import passages
-from deid.detection.person_words import PERSON
 from deid.detection.recognizer import Recognizer
-from deid.detection.rules import RuleRecognizer
-from deid.detection.scene import Scene, rounded, scene_of
-from deid.detection.view import view_of
 from deid.document import Document, Span
 from deid.phi import canonical, group
+from deid.reading.casing import recase
+from deid.reading.lexicon import Lexicon, classes_of, load_lexicon
+from deid.reading.misreading import decipher
+from deid.reading.normalize import Normalized, normalize
+from deid.reading.passages import passages
+from deid.reading.view import view_of
+from deid.rules.fields import Scan
+from deid.rules.layouts import beside, segment_names
+from deid.rules.person_words import PERSON
+from deid.rules.rules import RuleRecognizer
+from deid.rules.scene import Scene, rounded, scene_of
 
 __all__ = ["Ensemble", "Post", "Trace", "readings"]
 

@@ -17,14 +17,14 @@ from typing import Any
 
 import regex
 
-from deid.detection.lexicon import Lexicon, classes_of, load_lexicon
-from deid.detection.view import LOWER, UPPER, View, view_of
-from deid.detection.vocabulary import Vocabulary, load_vocabulary
+from deid.base.errors import ConfigError
+from deid.base.safe_names import safe_name
 from deid.document import Document, Span
-from deid.errors import ConfigError
-from deid.identity import canonical_given, name_key, parse_name
 from deid.phi import LABEL_SETS, group
-from deid.safe_names import safe_name
+from deid.reading.identity import canonical_given, name_key, parse_name
+from deid.reading.lexicon import Lexicon, classes_of, load_lexicon
+from deid.reading.view import LOWER, UPPER, View, view_of
+from deid.reading.vocabulary import Vocabulary, load_vocabulary
 
 __all__ = ["Known", "KnownRecognizer", "known_from_rows", "read_date", "soundex"]
 

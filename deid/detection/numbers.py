@@ -4,7 +4,7 @@
 is made of numbers counts only if it has a reading of its category, whoever posted it: digits, grouping, calendar, a
 label before it, no unit behind it. In a row of values that belong to a clinical measure only a form of its own makes a
 number an identifier, or an explicit label; what has it inside a longer row is cut out of the row. Words and units are
-data of the language (`deid.detection.vocabulary`).
+data of the language (`deid.reading.vocabulary`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Callable
 
 import regex
 
-from deid.detection import checks
-from deid.detection.lexicon import classes_of
 from deid.detection.overlaps import score_of
-from deid.detection.scene import Scene
-from deid.detection.view import NUMBER, SIGN, UPPER
 from deid.document import Span
 from deid.phi import canonical, group
+from deid.reading.lexicon import classes_of
+from deid.reading.view import NUMBER, SIGN, UPPER
+from deid.rules import checks
+from deid.rules.scene import Scene
 
 __all__ = ["read"]
 

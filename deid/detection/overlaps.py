@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from deid.compiled import native
+from deid.base.compiled import native
 from deid.document import Span, by_position
 from deid.phi import group
 

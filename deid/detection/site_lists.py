@@ -22,10 +22,10 @@ from pathlib import Path
 
 import regex
 
-from deid.dictionaries import fold
+from deid.base.errors import ConfigError
 from deid.document import Span
-from deid.errors import ConfigError
 from deid.phi import LABEL_SETS, canonical, find_label, group
+from deid.reading.dictionaries import fold
 
 __all__ = ["NO_EFFECT", "Effect", "SiteLists", "Term", "load_site_lists"]
 

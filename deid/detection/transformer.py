@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from deid.base.errors import ConfigError, ModelError
 from deid.document import Document, Span
-from deid.errors import ConfigError, ModelError
 from deid.phi import CATEGORIES, find_label
 
 __all__ = ["TransformerRecognizer", "is_transformer", "windows"]

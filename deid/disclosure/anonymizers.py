@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from deid.base.errors import ConfigError
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.methods import Options
 from deid.disclosure.release import Release, anonymize
 from deid.disclosure.scheme import Scheme, apply_scheme, scheme_of
-from deid.errors import ConfigError
-from deid.microdata import Microdata, nearest
+from deid.table.microdata import Microdata, nearest
 
 __all__ = ["Anonymizer"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from deid.base.errors import ConfigError
 from deid.disclosure.classes import Verdict
 from deid.disclosure.closeness import t_closeness
 from deid.disclosure.consistency import delta_presence, k_map, kk_anonymity
@@ -19,8 +20,7 @@ from deid.disclosure.privacy import (
     range_diversity,
     recursive_l_diversity,
 )
-from deid.errors import ConfigError
-from deid.microdata import NA_CODE, Microdata, check_columns
+from deid.table.microdata import NA_CODE, Microdata, check_columns
 
 __all__ = ["Finding", "Requirements", "assess"]
 

@@ -26,9 +26,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deid.hierarchy import Hierarchy
-from deid.microdata import SUPPRESSED, Microdata
-from deid.scalars import EXACT, date_position, exact_number, plain_number
+from deid.table.hierarchy import Hierarchy
+from deid.table.microdata import SUPPRESSED, Microdata
+from deid.table.scalars import EXACT, date_position, exact_number, plain_number
 
 __all__ = ["Domain", "cover_table", "format_dates", "format_interval", "format_set", "is_general", "overlap_table"]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deid.errors import ConfigError, InputError
-from deid.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
+from deid.base.errors import ConfigError, InputError
+from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
 
 __all__ = ["Classes", "ValueCounts", "Verdict", "equivalence_classes", "group_rows", "recorded_rows", "value_counts"]
 

@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from deid.base.errors import ConfigError, InputError
 from deid.disclosure.classes import ValueCounts, Verdict, value_counts
 from deid.disclosure.privacy import greatest
-from deid.errors import ConfigError, InputError
-from deid.hierarchy import Hierarchy
-from deid.microdata import Microdata
+from deid.table.hierarchy import Hierarchy
+from deid.table.microdata import Microdata
 
 __all__ = ["DISTANCES", "class_distances", "t_closeness"]
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deid.base.errors import ConfigError
 from deid.disclosure.cells import cover_table, overlap_table
 from deid.disclosure.classes import Classes, ValueCounts, equivalence_classes, group_rows, value_counts
 from deid.disclosure.consistency import matches
-from deid.errors import ConfigError
-from deid.microdata import Microdata, check_columns
+from deid.table.microdata import Microdata, check_columns
 
 __all__ = ["Composition", "composition_attack"]
 

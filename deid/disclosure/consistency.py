@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deid.base.errors import ConfigError, InputError
 from deid.disclosure.cells import cover_table
 from deid.disclosure.classes import Classes, Verdict, equivalence_classes, group_rows
 from deid.disclosure.privacy import least
-from deid.errors import ConfigError, InputError
-from deid.microdata import Microdata, check_columns
+from deid.table.microdata import Microdata, check_columns
 
 __all__ = [
     "Consistency",

@@ -17,9 +17,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.errors import ConfigError
 from deid.disclosure.encoding import CodedTable
 from deid.disclosure.groups import Groups
-from deid.errors import ConfigError
 
 __all__ = [
     "All",

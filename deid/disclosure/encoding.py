@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from deid.hierarchy import Hierarchy
-from deid.microdata import NA_CODE, SUPPRESSED, Microdata
+from deid.table.hierarchy import Hierarchy
+from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata
 
 __all__ = ["CodedColumn", "CodedTable", "Ints", "Tree", "boxes", "class_ids", "encode", "encode_column", "pack"]
 
@@ -332,7 +332,7 @@ def encode_column(data: Microdata, column: str) -> tuple[CodedColumn, Ints]:
 def encode(data: Microdata, columns: Sequence[str] = ()) -> CodedTable:
     """Code the quasi-identifiers of a table (or ``columns``), its sensitive columns and its persons.
 
-    A missing sensitive value keeps the code `deid.microdata.NA_CODE`: it is no value.
+    A missing sensitive value keeps the code `deid.table.microdata.NA_CODE`: it is no value.
     """
     coded = [encode_column(data, name) for name in columns or data.quasi_identifiers]
     sensitive = {}

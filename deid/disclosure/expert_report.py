@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from deid.base.errors import FormatError, InputError
+from deid.base.keys import Key
 from deid.disclosure.assessment import Finding
 from deid.disclosure.risk import PopulationRisk, SampleRisk
-from deid.errors import FormatError, InputError
-from deid.keys import Key
-from deid.microdata import Microdata
+from deid.table.microdata import Microdata
 
 __all__ = ["assumptions", "check_report", "expert_report", "read_report", "sign_report"]
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from deid.base.errors import ConfigError, DeidError
+from deid.base.plots import COLOURS, new_figure
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.guards import check_before_release, drop_unnamed
 from deid.disclosure.methods import Options
 from deid.disclosure.release import Release, anonymize
-from deid.errors import ConfigError, DeidError
-from deid.microdata import Microdata
-from deid.plots import COLOURS, new_figure
+from deid.table.microdata import Microdata
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

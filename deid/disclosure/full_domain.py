@@ -16,12 +16,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.errors import ConfigError
 from deid.disclosure.constraints import All, Constraint, DistinctL, KAnonymity
 from deid.disclosure.cuts import halves
 from deid.disclosure.encoding import CodedColumn, CodedTable, Ints, class_ids
 from deid.disclosure.groups import groups_of
 from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
-from deid.errors import ConfigError
 
 __all__ = ["FullDomain", "Levels", "greedy_levels", "incognito", "lattice_size", "level_ranges", "optimal_levels"]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.errors import ConfigError
 from deid.disclosure.clustering import Boxes
 from deid.disclosure.encoding import CodedTable
-from deid.errors import ConfigError
 
 __all__ = ["Gathering", "gather"]
 

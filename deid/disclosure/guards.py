@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from deid.base.errors import ConfigError
 from deid.disclosure.proposal import propose_schema, repeated_person
-from deid.errors import ConfigError
-from deid.linkage import LookAlikes, check_persons
-from deid.microdata import Microdata
+from deid.table.linkage import LookAlikes, check_persons
+from deid.table.microdata import Microdata
 
 __all__ = ["FATES", "Fate", "check_before_release", "check_published", "drop_unnamed", "fates_of", "told_of"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.errors import ConfigError
 from deid.disclosure.clustering import Boxes
 from deid.disclosure.encoding import CodedTable, Ints
-from deid.errors import ConfigError
 
 __all__ = ["kk_anonymity"]
 

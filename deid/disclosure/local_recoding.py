@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.errors import ConfigError
 from deid.disclosure.complementing import MAX_GROUPS, join_complements
 from deid.disclosure.constraints import (
     Constraint,
@@ -33,7 +34,6 @@ from deid.disclosure.constraints import (
 from deid.disclosure.cuts import Cuts
 from deid.disclosure.encoding import CodedColumn, CodedTable, Ints, boxes, class_ids
 from deid.disclosure.groups import Groups, groups_of
-from deid.errors import ConfigError
 
 __all__ = ["group_loss", "local_recoding", "mean_loss"]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.errors import ConfigError
 from deid.disclosure.clustering import bottom_up, hybrid, top_down
 from deid.disclosure.constraints import Constraint, KAnonymity
 from deid.disclosure.encoding import CodedTable, Ints, boxes, class_ids
@@ -18,8 +19,7 @@ from deid.disclosure.local_recoding import local_recoding, mean_loss
 from deid.disclosure.mondrian import mondrian
 from deid.disclosure.perturbation import microaggregation_groups
 from deid.disclosure.recoding import EVERYTHING
-from deid.errors import ConfigError
-from deid.microdata import nearest
+from deid.table.microdata import nearest
 
 __all__ = ["METHODS", "Method", "Options", "Recoding", "recode", "recode_best"]
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.errors import ConfigError
 from deid.disclosure.constraints import Constraint, require_feasible, smallest_group
 from deid.disclosure.encoding import CodedColumn, CodedTable, Ints
 from deid.disclosure.groups import Groups
-from deid.errors import ConfigError
 
 __all__ = ["MODES", "mondrian"]
 

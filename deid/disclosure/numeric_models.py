@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.errors import ConfigError
 from deid.disclosure.constraints import Bools
 from deid.disclosure.groups import Groups
-from deid.errors import ConfigError
 
 __all__ = ["EpsilonM", "RangeDiversity"]
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deid.base.errors import ConfigError, InputError
 from deid.disclosure.randomization import uniform_operator
-from deid.errors import ConfigError, InputError
-from deid.microdata import NA_CODE, Microdata, check_columns
+from deid.table.microdata import NA_CODE, Microdata, check_columns
 
 __all__ = [
     "SmallDomains",

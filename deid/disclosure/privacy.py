@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from deid.base.errors import ConfigError, InputError
 from deid.disclosure.classes import (
     Classes,
     ValueCounts,
@@ -22,9 +23,8 @@ from deid.disclosure.classes import (
     recorded_rows,
     value_counts,
 )
-from deid.errors import ConfigError, InputError
-from deid.hierarchy import Hierarchy
-from deid.microdata import NA_CODE, Microdata
+from deid.table.hierarchy import Hierarchy
+from deid.table.microdata import NA_CODE, Microdata
 
 __all__ = [
     "alpha_k_anonymity",

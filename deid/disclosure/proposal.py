@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from deid.base.errors import InputError
 from deid.disclosure.schema import Column, Schema
-from deid.errors import InputError
-from deid.hierarchy_builders import icd_9_cm, icd_10_cm
-from deid.microdata import NA_CODE, Codes, Microdata
+from deid.table.hierarchy_builders import icd_9_cm, icd_10_cm
+from deid.table.microdata import NA_CODE, Codes, Microdata
 
 __all__ = ["propose_schema", "repeated_person"]
 

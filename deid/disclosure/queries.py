@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deid.base.errors import ConfigError, InputError
 from deid.disclosure.cells import Domain, cover_table
 from deid.disclosure.classes import equivalence_classes
-from deid.errors import ConfigError, InputError
-from deid.microdata import SUPPRESSED, Microdata, check_columns
+from deid.table.microdata import SUPPRESSED, Microdata, check_columns
 
 __all__ = ["PublishedColumn", "Query", "average_relative_error", "query_precision", "random_queries"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from deid.base.errors import ConfigError
 from deid.disclosure.classes import Verdict
 from deid.disclosure.privacy import TOLERANCE
-from deid.errors import ConfigError
 
 __all__ = ["amplification", "amplification_bound", "delta_growth", "posteriors", "rho1_to_rho2", "uniform_operator"]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deid.disclosure.cells import format_dates, format_interval, format_set
 from deid.disclosure.encoding import CodedColumn, CodedTable, Ints
-from deid.microdata import SUPPRESSED, Microdata
+from deid.table.microdata import SUPPRESSED, Microdata
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deid.base.errors import InputError
 from deid.disclosure.classes import group_rows
-from deid.errors import InputError
-from deid.hierarchy import Hierarchy
-from deid.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
+from deid.table.hierarchy import Hierarchy
+from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
 
 __all__ = ["SCHEMES", "Recoding", "classify_recoding"]
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.errors import ConfigError, OutputError
 from deid.disclosure.assessment import Finding, Requirements, assess
 from deid.disclosure.cells import cover_table
 from deid.disclosure.constraints import (
@@ -34,8 +35,7 @@ from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
 from deid.disclosure.recoding import publish
 from deid.disclosure.risk import SampleRisk, sample_risk
 from deid.disclosure.utility import Loss, information_loss
-from deid.errors import ConfigError, OutputError
-from deid.microdata import Microdata, check_columns
+from deid.table.microdata import Microdata, check_columns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from deid.base.plots import COLOURS, image, new_figure
+from deid.base.reports import write_html
 from deid.disclosure.classes import equivalence_classes
 from deid.disclosure.guards import fates_of, told_of
 from deid.disclosure.release import Release
 from deid.disclosure.risk import SampleRisk
-from deid.plots import COLOURS, image, new_figure
-from deid.reporting import write_html
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

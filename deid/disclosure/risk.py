@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from deid.base.errors import ConfigError
 from deid.disclosure.classes import Classes, equivalence_classes
 from deid.disclosure.consistency import match_population
 from deid.disclosure.uniqueness import unique_share
-from deid.errors import ConfigError
-from deid.microdata import Microdata
+from deid.table.microdata import Microdata
 
 __all__ = ["AttackerRisk", "Membership", "PopulationRisk", "SampleRisk", "population_risk", "sample_risk"]
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.errors import ConfigError, InputError
 from deid.disclosure.cells import format_dates, format_interval, format_set
 from deid.disclosure.risk import PopulationRisk, population_risk
-from deid.errors import ConfigError, InputError
-from deid.microdata import SUPPRESSED, Microdata, check_columns
+from deid.table.microdata import SUPPRESSED, Microdata, check_columns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@
     kind = "nominal"
     hierarchy = "zip.csv"                 # a file in ARX's form, beside this one
 
-Kinds of hierarchies and their options are those of `deid.hierarchy_builders`.
+Kinds of hierarchies and their options are those of `deid.table.hierarchy_builders`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deid.errors import ConfigError, DeidError, InputError
-from deid.hierarchy import Hierarchy, read_hierarchy
-from deid.hierarchy_builders import build_hierarchy
-from deid.microdata import KINDS, NA_CODE, ROLES, SUPPRESSED, Microdata, check_columns, nearest
+from deid.base.errors import ConfigError, DeidError, InputError
+from deid.table.hierarchy import Hierarchy, read_hierarchy
+from deid.table.hierarchy_builders import build_hierarchy
+from deid.table.microdata import KINDS, NA_CODE, ROLES, SUPPRESSED, Microdata, check_columns, nearest
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.errors import ConfigError, InputError
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.cells import Domain, cover_table
 from deid.disclosure.encoding import class_ids, encode
@@ -23,8 +24,7 @@ from deid.disclosure.groups import groups_of
 from deid.disclosure.guards import check_before_release
 from deid.disclosure.methods import Options
 from deid.disclosure.release import Release, constraint_of, finish
-from deid.errors import ConfigError, InputError
-from deid.microdata import Microdata, check_columns
+from deid.table.microdata import Microdata, check_columns
 
 __all__ = ["Scheme", "apply_scheme", "read_scheme", "scheme_of"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 
 __all__ = ["fit_pitman", "unique_share"]
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deid.base.errors import ConfigError, InputError
 from deid.disclosure.cells import Domain
 from deid.disclosure.classes import Classes, equivalence_classes
-from deid.errors import ConfigError, InputError
-from deid.microdata import SUPPRESSED, Microdata, check_columns
+from deid.table.microdata import SUPPRESSED, Microdata, check_columns
 
 __all__ = [
     "Loss",

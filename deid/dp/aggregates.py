@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.errors import ConfigError
 from deid.dp.epsilon import split_epsilon
 from deid.dp.intervals import discrete_half_width
 from deid.dp.noise import Noise
-from deid.errors import ConfigError
 
 __all__ = [
     "Estimate",

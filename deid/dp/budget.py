@@ -1,9 +1,9 @@
 """The privacy budget: a ledger that cannot be overspent, also not by two processes at once or by a killed one.
 
-A `Ledger` is one row of a database (`deid.store`): a total, what was spent, and whom it protects. Amounts are integer
-nano-epsilons. A request is charged *before* any noise is drawn, in one transaction that checks and spends; nothing is
-ever given back. Who is killed between the charge and the answer has paid for nothing: the same request is not answered
-later, because what was drawn may have been seen.
+A `Ledger` is one row of a database (`deid.base.store`): a total, what was spent, and whom it protects. Amounts are
+integer nano-epsilons. A request is charged *before* any noise is drawn, in one transaction that checks and spends;
+nothing is ever given back. Who is killed between the charge and the answer has paid for nothing: the same request is
+not answered later, because what was drawn may have been seen.
 
 A request has an id. The same id is charged once: when its answer was recorded, that answer is returned again (repeating
 it tells nothing new); while there is none, it is refused; another question under the same id is refused too.
@@ -12,9 +12,9 @@ Composition. Charges add up (sequential composition, Dwork and Roth 2014, theore
 of the table, split by the values of a column, cost the most expensive part only (parallel composition, McSherry 2009):
 name the part in ``path``. Parts may be split again.
 
-A file of SQLite holds every charge by itself (`deid.store.open_store`, ``whole``), so a copy of it has spent what the
-original had. A ledger has an id, which releases carry beside the number of their charge: two releases with one id and
-number come from two copies. Files are versioned; older ones are brought up to date when they are opened.
+A file of SQLite holds every charge by itself (`deid.base.store.open_store`, ``whole``), so a copy of it has spent what
+the original had. A ledger has an id, which releases carry beside the number of their charge: two releases with one id
+and number come from two copies. Files are versioned; older ones are brought up to date when they are opened.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from typing import Any
 
 import sqlalchemy as sql
 
+from deid.base.errors import ConfigError, DeidError, StoreError
+from deid.base.store import Store, open_store
 from deid.dp.epsilon import from_nano, show_nano, to_nano
 from deid.dp.unit import PrivacyUnit
-from deid.errors import ConfigError, DeidError, StoreError
-from deid.store import Store, open_store
 
 __all__ = ["TABLES", "Account", "BudgetExceeded", "Charge", "Ledger", "Part"]
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.errors import ConfigError
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
 from deid.dp.intervals import check_level
@@ -24,8 +25,7 @@ from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale
 from deid.dp.payment import AlreadyReleased, check_payer, partition_name, pay, row_key, table_mark
 from deid.dp.release import RESERVED, CubeRelease
 from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound
-from deid.errors import ConfigError
-from deid.microdata import check_columns
+from deid.table.microdata import check_columns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,11 +16,11 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.errors import ConfigError
 from deid.dp.boxes import Boxes
 from deid.dp.domain import count_cells
 from deid.dp.epsilon import split_epsilon
 from deid.dp.noise import Noise, laplace_variance
-from deid.errors import ConfigError
 
 __all__ = ["ROUNDS", "diffgen"]
 

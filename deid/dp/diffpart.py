@@ -19,10 +19,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from deid.base.errors import ConfigError
 from deid.dp.epsilon import split_epsilon
 from deid.dp.noise import Noise
-from deid.errors import ConfigError
-from deid.hierarchy import Hierarchy
+from deid.table.hierarchy import Hierarchy
 
 __all__ = ["balanced_taxonomy", "diffpart"]
 

@@ -21,9 +21,9 @@ therefore declared, in a file (TOML) or as a flag::
     from_data = true
     public_source = "the hospital's public list of clinics, 2024"
 
-Cells and declared values are compared as texts (`deid.cell_text`): ``1`` and ``01`` are two values. A cell ``1.0`` is
-the value ``1`` where that is declared and ``1.0`` is not: programs write whole numbers so in a column with gaps.
-Ranges, edges and dates read the text as a number or a date.
+Cells and declared values are compared as texts (`deid.table.cell_text`): ``1`` and ``01`` are two values. A cell
+``1.0`` is the value ``1`` where that is declared and ``1.0`` is not: programs write whole numbers so in a column with
+gaps. Ranges, edges and dates read the text as a number or a date.
 
 Rows with a value outside its domain (or none) belong to no cell and are left out, or moved to the nearest cell where
 ``outside = "clip"`` is declared for an ordered column. Either depends on the row alone.
@@ -45,8 +45,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from deid.cell_text import cell_text, text_column, whole_number
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
+from deid.table.cell_text import cell_text, text_column, whole_number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,10 +16,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.errors import ConfigError
 from deid.dp.boxes import Boxes
 from deid.dp.epsilon import split_epsilon
 from deid.dp.noise import Noise, laplace_variance
-from deid.errors import ConfigError
 
 __all__ = ["CELL_SHARE", "GAINS", "cut_gains", "dpcube", "partition"]
 

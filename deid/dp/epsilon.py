@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 
 __all__ = ["NANO", "from_nano", "payable", "show_nano", "split_epsilon", "to_nano"]
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from deid.base.errors import ConfigError
 from deid.dp.marginals import Axes, query_weights
 from deid.dp.methods import CubePlan
 from deid.dp.models import clamp_bias
 from deid.dp.noise import laplace_variance
-from deid.errors import ConfigError
 
 __all__ = ["FORECASTS", "Forecast", "epsilon_for", "expected_deviation", "forecast"]
 

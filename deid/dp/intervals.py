@@ -14,8 +14,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.errors import ConfigError
 from deid.dp.noise import laplace_scale
-from deid.errors import ConfigError
 
 __all__ = ["check_level", "discrete_half_width", "half_width", "standard_half_width"]
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.errors import ConfigError
 from deid.dp.epsilon import payable, split_epsilon
 from deid.dp.intervals import discrete_half_width
 from deid.dp.noise import Noise
 from deid.dp.unit import PrivacyUnit
-from deid.errors import ConfigError
 
 __all__ = ["REPORT_SHARE", "check_share", "say_left_out", "split_report", "tell_left_out"]
 

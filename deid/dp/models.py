@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.errors import ConfigError
 from deid.dp.boxes import Boxes
 from deid.dp.forest import Forest, fit_forest
 from deid.dp.intervals import discrete_half_width, half_width
 from deid.dp.marginals import Axes, query_weights
 from deid.dp.noise import laplace_scale, laplace_variance
 from deid.dp.privelet import Wavelet, weight_sums
-from deid.errors import ConfigError
 
 __all__ = ["Answer", "BoxModel", "ForestModel", "Model", "Table", "TableModel", "WaveletModel", "clamp_bias"]
 

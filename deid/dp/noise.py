@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from deid.errors import ConfigError, DeidError
+from deid.base.errors import ConfigError, DeidError
 
 __all__ = ["Noise", "OpenDPNoise", "SeededNoise", "laplace_scale", "laplace_variance"]
 

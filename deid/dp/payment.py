@@ -7,12 +7,12 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from deid.cell_text import table_hash
+from deid.base.errors import ConfigError, DeidError
 from deid.dp.budget import Ledger, Part
 from deid.dp.domain import Dimension
 from deid.dp.noise import Noise
 from deid.dp.unit import PrivacyUnit
-from deid.errors import ConfigError, DeidError
+from deid.table.cell_text import table_hash
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from deid.base.errors import ConfigError
 from deid.dp.release_files import NOT_PRIVATE
-from deid.errors import ConfigError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from deid.cell_text import text_column
+from deid.base.errors import ConfigError
 from deid.dp.domain import Dimension, cell_number
 from deid.dp.query_language import (
     Between,
@@ -29,8 +29,8 @@ from deid.dp.query_language import (
     Not,
     Value,
 )
-from deid.errors import ConfigError
-from deid.microdata import nearest
+from deid.table.cell_text import text_column
+from deid.table.microdata import nearest
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass
 from typing import NoReturn
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 
 __all__ = [
     "AGGREGATES",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from deid.base.errors import ConfigError, FormatError
 from deid.dp.boxes import Boxes
 from deid.dp.domain import Dimension, declare
 from deid.dp.forest import Forest
@@ -22,7 +23,6 @@ from deid.dp.models import BoxModel, ForestModel, Model, Table, TableModel, Wave
 from deid.dp.privelet import Wavelet
 from deid.dp.release_files import FORMATS, NOT_PRIVATE, check_suffix, read_numbers, write_numbers
 from deid.dp.unit import PrivacyUnit
-from deid.errors import ConfigError, FormatError
 
 if TYPE_CHECKING:
     import pandas as pd

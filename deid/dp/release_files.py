@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deid.errors import ConfigError
-from deid.io.atomic import atomic_files
+from deid.base.errors import ConfigError
+from deid.base.files import atomic_files
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.errors import ConfigError
 from deid.dp.intervals import standard_half_width
 from deid.dp.markov_chain import Chain
 from deid.dp.prefix_tree import PrefixTree
 from deid.dp.tree_estimate import Consistent, consistent, nonnegative_tree
-from deid.errors import ConfigError
 
 __all__ = ["ChainModel", "PrefixCount", "PrefixCounts", "SequenceModel", "TreeModel"]
 

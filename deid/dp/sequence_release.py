@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.errors import ConfigError, FormatError
 from deid.dp.domain import Dimension, declare
 from deid.dp.intervals import check_level
 from deid.dp.markov_chain import Chain
@@ -20,7 +21,6 @@ from deid.dp.release_files import NOT_PRIVATE, read_numbers, write_numbers
 from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel
 from deid.dp.trend import average_slope, regression_slope
 from deid.dp.unit import PrivacyUnit
-from deid.errors import ConfigError, FormatError
 
 if TYPE_CHECKING:
     import pandas as pd

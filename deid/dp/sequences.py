@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from deid.cell_text import text_column
+from deid.base.errors import ConfigError
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
 from deid.dp.epsilon import split_epsilon
@@ -30,8 +30,8 @@ from deid.dp.prefix_tree import MAX_NODES, grow, growing_from
 from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel
 from deid.dp.sequence_release import END, RESERVED, SequenceRelease
 from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound
-from deid.errors import ConfigError
-from deid.microdata import check_columns
+from deid.table.cell_text import text_column
+from deid.table.microdata import check_columns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from deid.cell_text import row_hashes, text_column
+from deid.base.errors import ConfigError
 from deid.dp.aggregates import (
     Estimate,
     noisy_count,
@@ -62,8 +62,8 @@ from deid.dp.query_language import (
 )
 from deid.dp.release_files import NOT_PRIVATE
 from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound
-from deid.errors import ConfigError
-from deid.microdata import check_columns
+from deid.table.cell_text import row_hashes, text_column
+from deid.table.microdata import check_columns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from deid.cell_text import text_column
+from deid.base.errors import ConfigError
 from deid.dp.boxes import Boxes
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension, count_cells
@@ -31,8 +31,8 @@ from deid.dp.release import CubeRelease
 from deid.dp.sequence_models import ChainModel, TreeModel
 from deid.dp.sequence_release import END, SequenceRelease
 from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound
-from deid.errors import ConfigError
-from deid.microdata import check_columns
+from deid.table.cell_text import text_column
+from deid.table.microdata import check_columns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 
 __all__ = ["average_slope", "regression_slope"]
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from deid.cell_text import row_hashes, text_column
-from deid.errors import ConfigError
-from deid.microdata import check_columns
+from deid.base.errors import ConfigError
+from deid.table.cell_text import row_hashes, text_column
+from deid.table.microdata import check_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,10 +132,11 @@ class BoundedRows:
 def bounded_rows(frame: pd.DataFrame, person: str, max_rows: int, key: bytes = b"") -> BoundedRows:
     """Say which rows to keep so that no person stands behind more than ``max_rows`` of them.
 
-    Of each person the rows with the smallest keyed hashes of their content are kept (`deid.cell_text.row_hashes`).
-    Which rows stay depends on that person's rows alone, so adding or removing a person changes at most ``max_rows`` of
-    the kept rows; and it does not depend on the order of the table, so parts of it stay disjoint however it is sorted.
-    Persons are compared by `deid.cell_text.key_text`. A row without a person is not kept: nothing would bound it.
+    Of each person the rows with the smallest keyed hashes of their content are kept
+    (`deid.table.cell_text.row_hashes`). Which rows stay depends on that person's rows alone, so adding or removing a
+    person changes at most ``max_rows`` of the kept rows; and it does not depend on the order of the table, so parts of
+    it stay disjoint however it is sorted. Persons are compared by `deid.table.cell_text.key_text`. A row without a
+    person is not kept: nothing would bound it.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 
 __all__ = ["LEVEL", "Difference", "compare_statistics", "intervals", "resampled_totals", "subset_ttest"]
 

@@ -37,7 +37,7 @@ from deid.evaluation.scores import (
     score_tokens,
     score_words,
 )
-from deid.tokenization import tokenize
+from deid.reading.tokenization import tokenize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +50,7 @@ class Settings:
     """How a system is scored."""
 
     tokenizer: str = "default"
-    """Tokens of the Begin/Intermediate measures, a scheme of `deid.tokenization`."""
+    """Tokens of the Begin/Intermediate measures, a scheme of `deid.reading.tokenization`."""
     labels: tuple[str, ...] = ()
     """Categories to score, empty for all."""
     map_to: str | None = None

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from deid.base.errors import ConfigError
 from deid.document import Span
-from deid.errors import ConfigError
 from deid.evaluation.cases import Case, Key
 from deid.evaluation.scores import ALL, Columns, Score, Table, tally
-from deid.line_ends import unified
 from deid.phi import I2B2_2014_HIPAA, I2B2_2014_HIPAA_OFFICIAL, canonical
+from deid.reading.line_ends import unified
 
 __all__ = [
     "SUBSETS",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from deid.base.reports import write_html
 from deid.evaluation.evaluation import Evaluation
 from deid.evaluation.mistakes import context
 from deid.evaluation.sections import evaluation_sections
-from deid.reporting import write_html
 
 __all__ = ["write_page"]
 

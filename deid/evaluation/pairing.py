@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from deid.base.errors import DeidError, DuplicateError, InputError
 from deid.document import Document, Failure, check_spans
-from deid.errors import DeidError, DuplicateError, InputError
-from deid.line_ends import unified
+from deid.reading.line_ends import unified
 
 __all__ = ["Pair", "Pairing", "pair_documents"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from deid.base.errors import ConfigError
 from deid.document import Document, Failure
-from deid.errors import ConfigError
 from deid.evaluation.comparison import LEVEL, Difference, compare_statistics
 from deid.evaluation.evaluation import DEFAULT_SETTINGS, Evaluation, Settings, evaluate
 from deid.evaluation.scores import prf

@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from deid.base.errors import ConfigError
+from deid.detection.recognizers import LazyRecognizer
 from deid.document import Document, Failure
-from deid.errors import ConfigError
 from deid.evaluation.comparison import LEVEL, intervals, resampled_totals
 from deid.evaluation.proportions import design_effect, effective_words, lower_bound
 from deid.evaluation.scores import touched, word_bounds
-from deid.pipeline.recognizers import LazyRecognizer
 from deid.pipeline.workers import process
 
 __all__ = ["DIALS", "Calibration", "Point", "calibrate", "count_words", "describe", "words_needed"]

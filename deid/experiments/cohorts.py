@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deid.base.errors import ConfigError
 from deid.disclosure.queries import PublishedColumn, Query
-from deid.errors import ConfigError
-from deid.microdata import Microdata, check_columns
+from deid.table.microdata import Microdata, check_columns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.errors import ConfigError
 from deid.disclosure.queries import Query
-from deid.errors import ConfigError
 from deid.experiments.cohorts import TablePair
 
 if TYPE_CHECKING:

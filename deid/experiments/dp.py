@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.errors import ConfigError
+from deid.base.plots import COLOURS, new_figure
 from deid.dp.cube import plan_cube
 from deid.dp.domain import Dimension
 from deid.dp.dpcube import dpcube
@@ -21,8 +23,6 @@ from deid.dp.methods import METHODS, Rows, measure
 from deid.dp.noise import SeededNoise
 from deid.dp.trend import average_slope, regression_slope
 from deid.dp.unit import PrivacyUnit
-from deid.errors import ConfigError
-from deid.plots import COLOURS, new_figure
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,9 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from deid.base.errors import ConfigError, DuplicateError
+from deid.base.safe_names import safe_name
 from deid.document import Document
-from deid.errors import ConfigError, DuplicateError
-from deid.safe_names import safe_name
 
 __all__ = ["Split", "assign_folds", "group_documents", "splits"]
 

@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from deid.base.keys import Key
 from deid.detection import Recognizer
 from deid.document import Document, Span
 from deid.experiments.folds import assign_folds, splits
 from deid.experiments.trials import Report, Trial, figures, run_trials, score
 from deid.features import FeatureSet
-from deid.keys import Key
 from deid.labeling.training import TrainingOptions
 from deid.pipeline import Pipeline, Settings
 from deid.pipeline.patients import Patients

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from deid.base.errors import ConfigError
 from deid.document import Document
-from deid.errors import ConfigError
 from deid.experiments.trials import Report, Trial, figures, run_trials, score
 from deid.features import FeatureSet
 from deid.labeling.learners import LEARNERS

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deid.base.errors import ConfigError
 from deid.document import Document
-from deid.errors import ConfigError
 from deid.experiments.trials import Report, Trial, figures, run_trials, score
 from deid.features import FeatureSet
 from deid.labeling.tagger import load_model

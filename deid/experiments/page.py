@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from deid.base.plots import image
+from deid.base.reports import write_html
 from deid.evaluation.sections import Section
 from deid.experiments.crossval import CrossValidation
 from deid.experiments.hips import ATTACKS, Hips
@@ -14,8 +16,6 @@ from deid.experiments.learning import STARTS
 from deid.experiments.sampling import CURVES
 from deid.experiments.subsets import MEASURES
 from deid.labeling.learners import LEARNERS
-from deid.plots import image
-from deid.reporting import write_html
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from deid.base.plots import COLOURS, new_figure
 from deid.experiments.hips import ATTACKS
 from deid.experiments.learning import STARTS
 from deid.experiments.sampling import CURVES
-from deid.plots import COLOURS, new_figure
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from deid.base.errors import ConfigError
+from deid.detection.recognizers import LazyRecognizer
 from deid.document import Document, Failure
-from deid.errors import ConfigError
 from deid.evaluation.comparison import intervals, resampled_totals
 from deid.evaluation.scores import touched, word_bounds
-from deid.pipeline.recognizers import LazyRecognizer
 from deid.pipeline.workers import process
 
 __all__ = ["CONFUSIONS", "PERTURBATIONS", "Robustness", "measure_robustness", "perturb"]

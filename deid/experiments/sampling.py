@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from deid.base.errors import ConfigError
 from deid.document import Document
-from deid.errors import ConfigError
 from deid.experiments.folds import Split, assign_folds, splits
 from deid.experiments.trials import Outcome, Report, Trial, figures, run_trials, score
 from deid.features import FeatureSet

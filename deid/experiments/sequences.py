@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.errors import ConfigError
+from deid.base.plots import COLOURS, new_figure
 from deid.dp.domain import Dimension
 from deid.dp.noise import Noise, SeededNoise
 from deid.dp.prefix_tree import grow
@@ -20,8 +22,6 @@ from deid.dp.sequence_models import TreeModel
 from deid.dp.sequence_release import CLASSES, SLOPES, slope_classes
 from deid.dp.sequences import METHODS, measure_sequences, plan_sequences
 from deid.dp.unit import PrivacyUnit
-from deid.errors import ConfigError
-from deid.plots import COLOURS, new_figure
 
 if TYPE_CHECKING:
     import pandas as pd

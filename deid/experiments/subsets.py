@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deid.base.errors import ConfigError
 from deid.document import Document
-from deid.errors import ConfigError
 from deid.evaluation import subset_ttest
 from deid.experiments.folds import assign_folds, splits
 from deid.experiments.trials import Report, Trial, run_trials, score

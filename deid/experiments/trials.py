@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from deid.base.errors import ConfigError
 from deid.document import Document
-from deid.errors import ConfigError
 from deid.evaluation import Evaluation, Settings, evaluate
 from deid.features import FeatureSet
 from deid.labeling.tagger import load_model, train

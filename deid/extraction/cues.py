@@ -8,8 +8,8 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from deid.errors import ConfigError
-from deid.resources import resource_folder
+from deid.base.errors import ConfigError
+from deid.base.resources import resource_folder
 
 __all__ = ["Cues", "load_cues"]
 

@@ -17,8 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from deid.detection.view import view_of, words_of
-from deid.dictionaries import Dictionary, fold
+from deid.base.resources import resource_folder
 from deid.document import Document, Span
 from deid.extraction.cues import Cues, load_cues
 from deid.extraction.values import (
@@ -31,12 +30,13 @@ from deid.extraction.values import (
     read_zip,
     whole_name,
 )
-from deid.hierarchy import read_hierarchy
-from deid.identity import link, parse_name
-from deid.line_ends import unified_document
 from deid.phi import canonical
-from deid.phrases import PhraseMatcher
-from deid.resources import resource_folder
+from deid.reading.dictionaries import Dictionary, fold
+from deid.reading.identity import link, parse_name
+from deid.reading.line_ends import unified_document
+from deid.reading.phrases import PhraseMatcher
+from deid.reading.view import view_of, words_of
+from deid.table.hierarchy import read_hierarchy
 
 __all__ = ["COLUMNS", "MANY", "PERSONAL", "Fact", "note_facts"]
 

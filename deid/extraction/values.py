@@ -11,7 +11,7 @@ import functools
 import re
 from collections.abc import Callable, Iterable
 
-from deid.identity import parse_name
+from deid.reading.identity import parse_name
 from deid.replacement.centuries import full_year
 from deid.replacement.date_forms import Token, tokenize_date
 from deid.replacement.numerals import read_numeral

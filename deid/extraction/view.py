@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deid.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError
 from deid.extraction.notes import COLUMNS, MANY, PERSONAL, Fact
-from deid.identity import name_key
-from deid.microdata import nearest
-from deid.tables import read_table, write_table
+from deid.reading.identity import name_key
+from deid.table.microdata import nearest
+from deid.table.table_files import read_table, write_table
 
 if TYPE_CHECKING:
     import pandas as pd

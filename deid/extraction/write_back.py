@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deid.base.errors import ConfigError, InputError
 from deid.disclosure.cells import cover_table, is_general
-from deid.errors import ConfigError, InputError
 from deid.extraction.view import View
-from deid.microdata import NA_CODE, SUPPRESSED, Microdata, nearest
+from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, nearest
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from deid.alphabet import page
-from deid.dictionaries import Dictionary, fold, load_dictionary
-from deid.errors import ConfigError, ModelError
+from deid.base.errors import ConfigError, ModelError
 from deid.features.affix import affix_features
 from deid.features.patterns import letter_patterns, pattern_features
 from deid.features.position import PositionFeatures, occurrence_share, place_features
 from deid.features.shape import LONGEST_SHAPE, shape_features
-from deid.phrases import PhraseMatcher
-from deid.tokenization import Tokens, tokenize
+from deid.reading.alphabet import page
+from deid.reading.dictionaries import Dictionary, fold, load_dictionary
+from deid.reading.phrases import PhraseMatcher
+from deid.reading.tokenization import Tokens, tokenize
 
 __all__ = ["GROUPS", "PRESETS", "Encoded", "FeatureSet", "TypeFeature"]
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from deid.features.shape import shape_features
-from deid.tokenization import Tokens
+from deid.reading.tokenization import Tokens
 
 __all__ = ["PositionFeatures", "chunk_features", "line_features", "occurrence_share", "place_features"]
 

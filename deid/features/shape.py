@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from deid.alphabet import kind_of
+from deid.reading.alphabet import kind_of
 
 __all__ = ["LONGEST_SHAPE", "shape", "shape_features"]
 

@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from deid.errors import ConfigError, InputError
-from deid.hierarchy import Hierarchy
+from deid.base.errors import ConfigError, InputError
+from deid.table.hierarchy import Hierarchy
 
 __all__ = ["Binned", "bin_genotypes", "check_bins"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from deid.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError
 from deid.genomes.lattice import DISTANCES, GAP, JOINS, LEVELS, N
 from deid.genomes.sequences import Sequences
 

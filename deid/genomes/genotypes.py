@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from deid.errors import FormatError, InputError
-from deid.io.atomic import write_bytes
+from deid.base.errors import FormatError, InputError
+from deid.base.files import write_bytes
 
 __all__ = ["Genotypes", "read_genotypes", "write_genotypes"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deid.errors import InputError
+from deid.base.errors import InputError
 
 __all__ = ["Membership", "allele_frequencies", "correlation_statistic", "homer_statistic", "membership_test"]
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deid.errors import InputError
-from deid.microdata import check_columns
-from deid.resources import resource_folder
+from deid.base.errors import InputError
+from deid.base.resources import resource_folder
+from deid.table.microdata import check_columns
 
 if TYPE_CHECKING:
     import pandas as pd

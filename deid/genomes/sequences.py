@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from deid.errors import FormatError, InputError
+from deid.base.errors import FormatError, InputError
+from deid.base.files import write_bytes
 from deid.genomes.lattice import DISTANCES, GAP, decode, encode
-from deid.io.atomic import write_bytes
 
 __all__ = ["Sequences", "align", "read_fasta", "write_fasta"]
 

@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from deid.base.errors import ConfigError, InputError
 from deid.document import Document, Span, check_spans
-from deid.errors import ConfigError, InputError
 from deid.evaluation import Settings, evaluate
 from deid.features import FeatureSet
 from deid.labeling.tagger import train

@@ -22,13 +22,12 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
+from deid.base.errors import ConfigError, ModelError, OutputError
 from deid.detection import Recognizer
+from deid.detection.recognizers import RULES_ALONE, build_recognizer
 from deid.document import Document
 from deid.document import Span as Found
-from deid.errors import ConfigError, ModelError, OutputError
 from deid.labeling.tagger import load_model
-from deid.pipeline import build_recognizer
-from deid.pipeline.recognizers import RULES_ALONE
 
 __all__ = ["EXPANDED", "DeidComponent", "Options", "create_deid"]
 

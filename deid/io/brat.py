@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from deid.base.errors import FormatError, OutputError
 from deid.document import Document, Span
-from deid.errors import FormatError, OutputError
 from deid.io.encoding import decode, encode, looks_textual, strip_mark
 from deid.io.formats import DocumentFormat, Options, Parts
 from deid.io.span_checks import check_label, check_offsets, check_text

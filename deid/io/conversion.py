@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from deid.base.errors import ConfigError, DeidError, LabelError
 from deid.document import Document, Failure
-from deid.errors import ConfigError, DeidError, LabelError
 from deid.io import FORMATS, check_output, check_suffix, open_writer, scan
 from deid.io.formats import CollectionFormat, Format, Options
 from deid.io.reading import Source, get_format

@@ -14,8 +14,8 @@ from dataclasses import replace
 from io import TextIOWrapper
 from typing import Any, BinaryIO
 
+from deid.base.errors import DeidError, EncodingError, FormatError, OutputError
 from deid.document import Document
-from deid.errors import DeidError, EncodingError, FormatError, OutputError
 from deid.io.encoding import TextSink, check_misread, encode, is_binary, misfit, settle, strip_mark, text_view
 from deid.io.fields import Columns, TableFields, find_columns
 from deid.io.formats import CollectionFormat, Options, Streams

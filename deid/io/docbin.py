@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+from deid.base.errors import DeidError, FormatError, OutputError
 from deid.document import Document, Span
-from deid.errors import DeidError, FormatError, OutputError
 from deid.io.encoding import encode
 from deid.io.formats import CollectionFormat, Options, Streams
 from deid.io.span_checks import check_label, check_offsets

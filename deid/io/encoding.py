@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from io import TextIOWrapper
 from typing import BinaryIO
 
-from deid.errors import ConfigError, DeidError, EncodingError, FormatError, OutputError
+from deid.base.errors import ConfigError, DeidError, EncodingError, FormatError, OutputError
 
 __all__ = [
     "TextSink",

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from deid.base.errors import FormatError, OutputError
 from deid.document import Document
-from deid.errors import FormatError, OutputError
 from deid.io.formats import Options
 from deid.io.span_checks import refuse_fields
 

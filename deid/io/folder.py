@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deid.errors import InputError, OutputError
-from deid.io.atomic import os_reason, try_folder
+from deid.base.errors import InputError, OutputError
+from deid.base.files import os_reason, try_folder
+from deid.base.safe_names import safe_name
 from deid.io.formats import CollectionFormat, Format
-from deid.safe_names import safe_name
 
 if TYPE_CHECKING:
     from deid.io.reading import Source

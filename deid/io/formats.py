@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
+from deid.base.errors import DeidError
 from deid.document import Document
-from deid.errors import DeidError
 
 __all__ = ["CollectionFormat", "DocumentFormat", "Format", "Options", "Parts", "Sink", "Streams"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
+from deid.base.errors import FormatError, OutputError
 from deid.document import Document
-from deid.errors import FormatError, OutputError
 from deid.io.encoding import decode, encode, looks_textual
 from deid.io.formats import DocumentFormat, Options, Parts
 from deid.io.inline import Markup, compose

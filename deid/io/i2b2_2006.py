@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from deid.base.errors import DeidError, FormatError, OutputError
 from deid.document import Document, Span
-from deid.errors import DeidError, FormatError, OutputError
 from deid.io.encoding import TextSink
 from deid.io.formats import CollectionFormat, Options, Streams
 from deid.io.inline import Markup, compose

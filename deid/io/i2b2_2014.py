@@ -13,8 +13,8 @@ import re
 from io import BytesIO
 from typing import Any
 
+from deid.base.errors import FormatError, OffsetError, OutputError
 from deid.document import Document, Span
-from deid.errors import FormatError, OffsetError, OutputError
 from deid.io.encoding import encode
 from deid.io.formats import DocumentFormat, Options, Parts
 from deid.io.span_checks import check_label, check_offsets, check_text

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from io import TextIOWrapper
 from typing import Any, BinaryIO
 
-from deid.errors import DeidError, EncodingError, FormatError, OutputError
+from deid.base.errors import DeidError, EncodingError, FormatError, OutputError
 from deid.io.encoding import is_binary, lines, settle, strip_mark, text_view
 
 __all__ = ["dump", "first_record", "parse_record", "records"]

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from deid.base.errors import DeidError, FormatError, OutputError
 from deid.document import Document
-from deid.errors import DeidError, FormatError, OutputError
 from deid.io.encoding import TextSink
 from deid.io.fields import field_value, find_id, find_text, ordered
 from deid.io.formats import CollectionFormat, Options, Streams

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, BinaryIO
 
+from deid.base.errors import DeidError, FormatError, OutputError
 from deid.document import Document
-from deid.errors import DeidError, FormatError, OutputError
 from deid.io.encoding import encode
 from deid.io.fields import TableFields, field_value, find_columns
 from deid.io.formats import CollectionFormat, Options, Streams

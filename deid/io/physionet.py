@@ -16,8 +16,8 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from deid.base.errors import DeidError, FormatError, OffsetError, OutputError
 from deid.document import Document, Span
-from deid.errors import DeidError, FormatError, OffsetError, OutputError
 from deid.io.encoding import TextSink, encode, is_binary, lines, strip_mark
 from deid.io.formats import CollectionFormat, Options, Streams
 from deid.io.span_checks import check_label, check_offsets, check_text

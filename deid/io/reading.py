@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from deid.base.errors import ConfigError, DeidError, DuplicateError, FormatError, InputError
+from deid.base.files import os_reason
+from deid.base.safe_names import safe_name
 from deid.document import Document, Failure
-from deid.errors import ConfigError, DeidError, DuplicateError, FormatError, InputError
-from deid.io.atomic import os_reason
 from deid.io.encoding import check_encodings, refuse_binary
 from deid.io.folder import list_files, skipped_suffix, split_suffix
 from deid.io.formats import CollectionFormat, DocumentFormat, Format, Options
 from deid.io.sniffing import sniff_file, sniff_names
-from deid.safe_names import safe_name
 
 _HEAD = 1 << 16  # bytes that tell what kind of file this is
 

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from deid.errors import FormatError, InputError
-from deid.io.atomic import os_reason
+from deid.base.errors import FormatError, InputError
+from deid.base.files import os_reason
 from deid.io.folder import shown_suffix, split_suffix
 from deid.io.formats import DocumentFormat, Format
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from deid.base.errors import LabelError, OffsetError, OutputError
+from deid.base.safe_names import safe_name
 from deid.document import Document, Span
-from deid.errors import LabelError, OffsetError, OutputError
 from deid.phi import LABEL_SETS
-from deid.safe_names import safe_name
 
 __all__ = ["allowed", "check_label", "check_offsets", "check_text", "nested", "refuse_fields", "shown"]
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from deid.base.errors import FormatError
 from deid.document import Span
-from deid.errors import FormatError
 from deid.io.span_checks import check_label, check_offsets, check_text
 
 __all__ = ["from_values", "is_spans", "to_value"]

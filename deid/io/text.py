@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from deid.base.errors import OutputError
 from deid.document import Document
-from deid.errors import OutputError
 from deid.io.encoding import decode, encode, looks_textual
 from deid.io.formats import DocumentFormat, Options, Parts
 

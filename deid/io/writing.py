@@ -11,9 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Protocol, Self, cast
 
+from deid.base.errors import DeidError, DuplicateError, OutputError
+from deid.base.files import atomic_files, make_folder, output_error
 from deid.document import Document, Failure
-from deid.errors import DeidError, DuplicateError, OutputError
-from deid.io.atomic import atomic_files, make_folder, output_error
 from deid.io.encoding import check_encoding
 from deid.io.formats import CollectionFormat, DocumentFormat, Format, Options, Sink
 

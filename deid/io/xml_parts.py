@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 from xml.parsers import expat
 
-from deid.errors import ConfigError, DeidError, EncodingError, FormatError, OutputError
+from deid.base.errors import ConfigError, DeidError, EncodingError, FormatError, OutputError
 from deid.io.encoding import check_encoding, check_misread, decode, is_binary, settle, strip_mark
 
 __all__ = [

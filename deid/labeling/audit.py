@@ -12,7 +12,7 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deid.errors import ModelError, OutputError
+from deid.base.errors import ModelError, OutputError
 from deid.labeling.tagger import Tagger
 
 __all__ = ["Audit", "audit_model", "export_model"]

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deid.errors import ModelError
+from deid.base.errors import ModelError
 from deid.labeling.weights import Weights
 
 __all__ = ["pack_crfsuite", "parse_crfsuite"]

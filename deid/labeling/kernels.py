@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from deid.compiled import BACKEND
-from deid.compiled import native as _native
+from deid.base.compiled import BACKEND
+from deid.base.compiled import native as _native
 from deid.labeling import reference
 
 __all__ = ["BACKEND", "epoch", "labeller", "marginals", "viterbi"]

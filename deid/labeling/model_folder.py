@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.errors import ModelError
+from deid.base.errors import ModelError
 from deid.features import FeatureSet
 from deid.labeling.crfsuite_file import parse_crfsuite
 from deid.labeling.decoder import Decoder

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 
 __all__ = ["keep_random_o", "keep_window", "rejection_sample"]
 

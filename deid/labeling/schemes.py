@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from deid.base.errors import ConfigError
 from deid.document import Span, resolve_overlaps
-from deid.errors import ConfigError
 
 __all__ = ["SCHEMES", "labels_to_spans", "misaligned", "spans_to_labels"]
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 from deid.labeling.kernels import epoch
 from deid.labeling.training import TrainingData
 from deid.labeling.warm_start import align

@@ -2,7 +2,7 @@
 
 Start-up then reads neither weights nor word lists, and workers share one copy in memory. What a labeller meets beyond
 its table is its own. Only models that ship have such tables: others may hold words of notes, and nothing that comes
-from notes is kept outside their folders (`deid.cache`).
+from notes is kept outside their folders (`deid.base.cache`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 
 import regex
 
-from deid.cache import mapped
-from deid.compiled import native
+from deid.base.cache import mapped
+from deid.base.compiled import native
 
 __all__ = ["Table", "TablePlace", "common_words"]
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from deid.base.errors import ConfigError, ModelError, OutputError
+from deid.base.resources import resource_folder
 from deid.document import Document, Span
-from deid.errors import ConfigError, ModelError, OutputError
 from deid.features import FeatureSet
 from deid.labeling import kernels
 from deid.labeling import model_folder as folders
@@ -24,8 +25,7 @@ from deid.labeling.span_decoding import probable_spans
 from deid.labeling.training import TrainingData, TrainingOptions, corpus_checksum, prepare
 from deid.labeling.warm_start import rename_labels
 from deid.labeling.weights import Weights
-from deid.line_ends import unified
-from deid.resources import resource_folder
+from deid.reading.line_ends import unified
 
 __all__ = ["DEFAULT_MODEL", "Tagger", "available_models", "load_model", "train"]
 

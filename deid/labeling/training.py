@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from deid.base.errors import ConfigError
 from deid.document import Document
-from deid.errors import ConfigError
 from deid.features import FeatureSet
 from deid.labeling.encoding import Sequences, encode_corpus
 from deid.labeling.sampling import keep_random_o, keep_window
 from deid.labeling.schemes import misaligned, spans_to_labels
 from deid.labeling.weights import Weights
-from deid.line_ends import unified_document
+from deid.reading.line_ends import unified_document
 
 __all__ = ["TrainingData", "TrainingOptions", "corpus_checksum", "prepare"]
 

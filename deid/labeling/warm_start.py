@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 from deid.labeling.weights import Weights
 from deid.phi import label_set_of, map_used_labels
 

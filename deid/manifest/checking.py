@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deid.errors import ConfigError, DeidError, FormatError
-from deid.keys import Key
+from deid.base.errors import ConfigError, DeidError, FormatError
+from deid.base.keys import Key
+from deid.base.safe_names import safe_name
 from deid.manifest.content import Manifest, listing_manifest, log_of, manifest_path, read_manifest
 from deid.manifest.digests import Digest, digest_file, files_below, public_name, tree_digest
 from deid.manifest.run import OUT, manifest_key, path_pseudonym
 from deid.manifest.signing import fingerprint_of, is_signed, load_signing_key, signed_by_this_site
-from deid.safe_names import safe_name
 
 __all__ = ["Check", "Fault", "check_manifests"]
 

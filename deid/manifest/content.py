@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deid.errors import FormatError
-from deid.safe_names import safe_name
+from deid.base.errors import FormatError
+from deid.base.safe_names import safe_name
 
 __all__ = [
     "FORMAT",

@@ -21,10 +21,10 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from deid.errors import InputError
-from deid.io.atomic import os_reason
-from deid.keys import Key
-from deid.safe_names import safe_name
+from deid.base.errors import InputError
+from deid.base.files import os_reason
+from deid.base.keys import Key
+from deid.base.safe_names import safe_name
 
 __all__ = ["Digest", "digest_file", "files_below", "public_name", "tree_digest"]
 

@@ -2,8 +2,8 @@
 
 What a user writes can hold PHI (``--patient-pattern``, a field that is called like a patient, the name of a file). A
 text is told where the program has checked that it is a word of its own, where it names a column of a table that is
-published, or where it consists of words that only describe files and fields (`deid.safe_names`). A file is told by its
-keyed checksum. Anything else stands as a keyed pseudonym: the site can show that two runs had the same.
+published, or where it consists of words that only describe files and fields (`deid.base.safe_names`). A file is told by
+its keyed checksum. Anything else stands as a keyed pseudonym: the site can show that two runs had the same.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from deid.errors import DeidError
-from deid.keys import Key
+from deid.base.errors import DeidError
+from deid.base.keys import Key
+from deid.base.resources import resource_folder
+from deid.base.safe_names import safe_name
 from deid.manifest.digests import digest_file, files_below, tree_digest
-from deid.resources import resource_folder
-from deid.safe_names import safe_name
 
 __all__ = ["COLUMNS", "NOT_TOLD", "WORDS", "Option", "told_options"]
 

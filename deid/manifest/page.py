@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from deid.base.reports import write_html
 from deid.manifest.checking import Check
 from deid.manifest.content import Manifest
-from deid.reporting import write_html
 
 __all__ = ["write_manifest_page"]
 

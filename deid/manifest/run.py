@@ -11,15 +11,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from deid.base.errors import DeidError, OutputError
+from deid.base.files import write_bytes
+from deid.base.keys import Key, load_key
+from deid.base.resources import resource_folder
 from deid.document import Failure
-from deid.errors import DeidError, OutputError
-from deid.io.atomic import write_bytes
-from deid.keys import Key, load_key
 from deid.manifest.content import Manifest, listing_manifest, log_of, manifest_path, numbered, plain, read_manifest
 from deid.manifest.digests import Digest, digest_file, files_below, public_name, tree_digest
 from deid.manifest.options import Option, told_options
 from deid.manifest.signing import Signed, SigningKey, load_signing_key, note_signed
-from deid.resources import resource_folder
 
 __all__ = ["OUT", "Run", "begin_run", "listing_of", "manifest_key", "path_pseudonym", "results_of"]
 

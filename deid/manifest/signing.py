@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from deid.errors import ConfigError, OutputError
-from deid.keys import Key, config_folder, load_key
+from deid.base.errors import ConfigError, OutputError
+from deid.base.keys import Key, config_folder, load_key
 
 __all__ = [
     "SIGNING_KEY_VARIABLE",

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from deid.pipeline.batch import Report, scrub_files, tag_files
     from deid.pipeline.core import Pipeline, Scrubbed, Settings, build_pipeline
-    from deid.pipeline.recognizers import build_recognizer
     from deid.pipeline.verification import Verification, verify_files
 
 __all__ = [
@@ -24,7 +23,6 @@ __all__ = [
     "Settings",
     "Verification",
     "build_pipeline",
-    "build_recognizer",
     "scrub_files",
     "tag_files",
     "verify_files",
@@ -37,7 +35,6 @@ _HOMES = {
     "Settings": "core",
     "Verification": "verification",
     "build_pipeline": "core",
-    "build_recognizer": "recognizers",
     "scrub_files": "batch",
     "tag_files": "batch",
     "verify_files": "verification",

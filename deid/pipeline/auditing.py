@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
+from deid.base.errors import ConfigError, FormatError
+from deid.base.files import write_bytes
 from deid.document import Document
-from deid.errors import ConfigError, FormatError
 from deid.evaluation.proportions import design_effect, effective_words, upper_bound
 from deid.io import Source
-from deid.io.atomic import write_bytes
 from deid.pipeline.files import keyed_documents
-from deid.tokenization import tokenize
+from deid.reading.tokenization import tokenize
 
 __all__ = ["Audit", "Draw", "Mark", "bound_leaks", "draw_notes", "read_marks", "write_sheet"]
 

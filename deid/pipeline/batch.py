@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deid.base.errors import ConfigError, DeidError, OutputError, StoreError
+from deid.base.files import atomic_files, write_bytes
+from deid.base.keys import MAP_VERSION
 from deid.detection import Recognizer
+from deid.detection.recognizers import find_with_effect
 from deid.detection.site_lists import NO_EFFECT, Effect
 from deid.disclosure.expert_report import read_report
 from deid.document import Document, Failure
-from deid.errors import ConfigError, DeidError, OutputError, StoreError
 from deid.io import Format, Options, Source
-from deid.io.atomic import atomic_files, write_bytes
-from deid.keys import MAP_VERSION
 from deid.pipeline.collisions import Collisions
 from deid.pipeline.core import Pipeline, Scrubbed
 from deid.pipeline.edit_log import log_line
@@ -24,7 +25,6 @@ from deid.pipeline.files import Output, Watch, require_annotations, require_name
 from deid.pipeline.known_people import KnownPeople
 from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.patients import Listed, Patients
-from deid.pipeline.recognizers import find_with_effect
 from deid.pipeline.resuming import RunNote, make_skip
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Report:
 
     documents: int = 0
     map_version: int = MAP_VERSION
-    """Version of the map of numbers that surrogates went by (`deid.keys.Key.map`)."""
+    """Version of the map of numbers that surrogates went by (`deid.base.keys.Key.map`)."""
     failures: list[Failure] = field(default_factory=list)
     categories: Counter[str] = field(default_factory=Counter)
     """Spans by category."""

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from deid.compiled import quick
+from deid.base.compiled import quick
+from deid.base.errors import ConfigError
+from deid.base.keys import Key
 from deid.detection import Recognizer
 from deid.detection.known import KnownRecognizer
+from deid.detection.recognizers import DEFAULT_LANGUAGE, build_recognizer, find_with_effect, language_of_labels
 from deid.detection.site_lists import NO_EFFECT, Effect, SiteLists
 from deid.document import Document, Edit, Failure, Span, apply_edits
-from deid.errors import ConfigError
 from deid.io.formats import Format
-from deid.keys import Key
 from deid.pipeline.known_people import KnownPeople
 from deid.pipeline.naming import Naming
 from deid.pipeline.patients import Patients
-from deid.pipeline.recognizers import DEFAULT_LANGUAGE, build_recognizer, find_with_effect, language_of_labels
 from deid.pipeline.workers import process
 from deid.replacement.containment import held
 from deid.replacement.policy import DEFAULT_POLICY, Policy, load_policy
@@ -155,7 +155,7 @@ class Pipeline:
         return Replacer(self.policy)
 
     def of_map(self, version: int) -> Pipeline:
-        """Return the pipeline for another version of the map of numbers, see `deid.keys.Key.of_map`."""
+        """Return the pipeline for another version of the map of numbers, see `deid.base.keys.Key.of_map`."""
         key = self.key.of_map(version)
         return self if key.map == self.key.map else Pipeline(self.recognizer, self._given, key, self.settings)
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from deid.base.errors import DeidError, FormatError, InputError, OffsetError
+from deid.base.keys import Key
 from deid.document import Edit, Failure
-from deid.errors import DeidError, FormatError, InputError, OffsetError
-from deid.keys import Key
 from deid.pipeline.naming import pseudonym_of_id
 
 __all__ = ["LoggedEdits", "log_line", "move_span", "move_spans", "read_edit_log"]

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from deid.base.errors import ConfigError, DeidError
+from deid.base.safe_names import safe_name
 from deid.document import Document, Failure, Span
-from deid.errors import ConfigError, DeidError
 from deid.io import CollectionFormat, Format, Options, Source, Writer, open_writer
 from deid.phi import LABEL_SETS, map_used_labels
 from deid.pipeline.patients import patient_of
 from deid.pipeline.resuming import list_line
 from deid.pipeline.workers import Timed, process
-from deid.safe_names import safe_name
 
 __all__ = ["Origin", "Output", "Watch", "keyed_documents", "require_annotations", "require_names", "results"]
 

@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from deid.base.errors import DeidError
 from deid.detection import Recognizer
 from deid.document import Document, Failure
-from deid.errors import DeidError
 from deid.io import Source
 from deid.pipeline.files import Output, Watch, require_annotations, require_names, results
 from deid.pipeline.known_people import KnownPeople

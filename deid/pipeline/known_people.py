@@ -17,13 +17,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from deid.base.errors import ConfigError, DeidError
+from deid.base.safe_names import safe_name
 from deid.detection.known import Known, KnownRecognizer, known_from_rows, read_date
-from deid.errors import ConfigError, DeidError
-from deid.identity import parse_name
 from deid.phi import LABEL_SETS, group
 from deid.pipeline.patients import Patients
+from deid.reading.identity import parse_name
 from deid.replacement.names import full_name_key
-from deid.safe_names import safe_name
 
 __all__ = ["COLUMNS", "KnownPeople", "column_meaning", "read_known_people"]
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from deid.keys import Key
+from deid.base.keys import Key
 
 __all__ = ["Naming", "pseudonym_of_id"]
 

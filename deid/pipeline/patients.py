@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from deid.base.errors import ConfigError
 from deid.document import Document
-from deid.errors import ConfigError
 
 __all__ = ["Listed", "Patients", "patient_of", "read_patients"]
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from deid.base.errors import ConfigError, OutputError
+from deid.base.files import clear_leftovers, make_folder, write_bytes
 from deid.document import Document
-from deid.errors import ConfigError, OutputError
 from deid.io import CollectionFormat, Format, Source
-from deid.io.atomic import clear_leftovers, make_folder, write_bytes
 
 __all__ = ["RunNote", "interrupted", "list_line", "make_skip", "select_files"]
 

@@ -15,23 +15,23 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from deid.base.errors import DeidError, ModelError, OutputError
+from deid.base.keys import Key
+from deid.base.safe_names import safe_name
 from deid.detection import Recognizer
-from deid.dictionaries import load_dictionary
 from deid.document import Document, Failure, Span
-from deid.errors import DeidError, ModelError, OutputError
 from deid.io import CollectionFormat, Source
 from deid.io.encoding import looks_misread
-from deid.keys import Key
 from deid.phi import CATEGORIES, group, known_category
 from deid.pipeline.alignment import Stretch, align_by_annotations, align_by_detection, align_by_text
 from deid.pipeline.edit_log import LoggedEdits, read_edit_log
 from deid.pipeline.files import keyed_documents
 from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.workers import failure_of
+from deid.reading.dictionaries import load_dictionary
 from deid.replacement.containment import holds
 from deid.replacement.deid_tags import title_words
 from deid.replacement.policy import Policy
-from deid.safe_names import safe_name
 
 __all__ = ["Verification", "verify_document", "verify_files"]
 

@@ -20,8 +20,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, Generic, TypeVar
 
+from deid.base.errors import ConfigError, DeidError, DetectionError
 from deid.document import Document, Failure
-from deid.errors import ConfigError, DeidError, DetectionError
 
 __all__ = ["Timed", "failure_of", "process"]
 

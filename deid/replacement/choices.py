@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from deid.document import Document, Span, check_spans
-from deid.identity import name_key
+from deid.reading.identity import name_key
 from deid.replacement.names import NameMap
 from deid.replacement.permutation import Keyed
 
@@ -16,7 +16,7 @@ _WORDS = re.compile(r"[^\W\d_]+")
 
 
 def require_inside(document: Document, spans: Sequence[Span]) -> None:
-    """Raise `deid.errors.OffsetError` when a span is empty or lies outside the document."""
+    """Raise `deid.base.errors.OffsetError` when a span is empty or lies outside the document."""
     length = len(document.text)
     for span in spans:
         if not 0 <= span.start < span.end <= length:

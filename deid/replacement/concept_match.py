@@ -18,13 +18,13 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from deid.dictionaries import Dictionary, fold, load_dictionary
 from deid.document import Document, Edit, Span, apply_edits
-from deid.line_ends import unified
-from deid.phrases import PhraseMatcher
+from deid.reading.dictionaries import Dictionary, fold, load_dictionary
+from deid.reading.line_ends import unified
+from deid.reading.phrases import PhraseMatcher
+from deid.reading.tokenization import tokenize
 from deid.replacement.ontology import phrase_key, shown
 from deid.replacement.ontology_files import load_ontology
-from deid.tokenization import tokenize
 
 __all__ = ["BLOCK", "Concept", "ConceptMatcher", "concept_match", "default_matcher"]
 

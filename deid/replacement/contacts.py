@@ -12,7 +12,7 @@ import functools
 import re
 from collections.abc import Iterator
 
-from deid.identity import name_key
+from deid.reading.identity import name_key
 from deid.replacement.choices import Choices
 from deid.replacement.identifiers import encipher, scramble
 from deid.replacement.pools import words

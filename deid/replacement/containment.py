@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
-from deid.compiled import native
+from deid.base.compiled import native
 
 __all__ = ["Finder", "finder", "held", "holds", "is_whole"]
 

@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from deid.compiled import quick
-from deid.identity import name_key
+from deid.base.compiled import quick
+from deid.reading.identity import name_key
 from deid.replacement.date_words import (
     FILLERS,
     HOLIDAY,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from deid.identity import name_key
+from deid.reading.identity import name_key
 
 __all__ = [
     "FILLERS",

@@ -21,9 +21,9 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from deid.compiled import quick
+from deid.base.compiled import quick
+from deid.base.errors import ConfigError
 from deid.document import Document, Span
-from deid.errors import ConfigError
 from deid.replacement.centuries import full_year
 from deid.replacement.choices import require_inside, tag
 from deid.replacement.containment import Finder, finder, is_whole

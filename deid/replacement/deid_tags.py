@@ -19,10 +19,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from deid.dictionaries import load_dictionary
+from deid.base.keys import Key
 from deid.document import Document, Span
-from deid.keys import Key
 from deid.phi import group
+from deid.reading.dictionaries import load_dictionary
 from deid.replacement.dates import date_shift_operator
 from deid.replacement.scope import Operator, Scope
 

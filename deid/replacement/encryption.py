@@ -12,9 +12,9 @@ import base64
 import re
 from collections.abc import Sequence
 
+from deid.base.errors import ConfigError, InputError
+from deid.base.keys import Key
 from deid.document import Document, Span
-from deid.errors import ConfigError, InputError
-from deid.keys import Key
 from deid.phi import GROUPS
 from deid.replacement.operators import word_for
 from deid.replacement.scope import Operator, Scope

@@ -11,12 +11,12 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
-from deid.dictionaries import fold
+from deid.base.errors import ConfigError
 from deid.document import Document, Span
-from deid.errors import ConfigError
-from deid.hierarchy import read_hierarchy
+from deid.reading.dictionaries import fold
 from deid.replacement.operators import label_for
 from deid.replacement.scope import Operator, Scope
+from deid.table.hierarchy import read_hierarchy
 
 __all__ = ["generalize", "published_value"]
 
@@ -31,8 +31,8 @@ def generalize(*, hierarchy: Path, level: int = 1) -> Operator:
     Parameters
     ----------
     hierarchy : Path
-        CSV file, a line a leaf: ``leaf;level 1;...;*`` (see `deid.hierarchy`). Case, accents and white space do not
-        count when a text is looked up. A relative path begins at the policy's folder.
+        CSV file, a line a leaf: ``leaf;level 1;...;*`` (see `deid.table.hierarchy`). Case, accents and white space do
+        not count when a text is looked up. A relative path begins at the policy's folder.
     level : int
         Steps of generality; 0 leaves the value, the highest writes the root.
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from math import prod
 from operator import mul
 
-from deid.compiled import native
-from deid.identity import name_key
+from deid.base.compiled import native
+from deid.reading.identity import name_key
 from deid.replacement.permutation import LARGEST, Keyed
 from deid.replacement.pools import words
 

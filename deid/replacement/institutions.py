@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from deid.identity import name_key, name_words
+from deid.reading.identity import name_key, name_words
 from deid.replacement.choices import Choices
 from deid.replacement.identifiers import scramble
 from deid.replacement.names import match_case

@@ -18,13 +18,13 @@ import heapq
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from deid.dictionaries import Dictionary
+from deid.base.errors import ConfigError
 from deid.document import Document, Span
-from deid.errors import ConfigError
-from deid.line_ends import unified
-from deid.phrases import PhraseMatcher
+from deid.reading.dictionaries import Dictionary
+from deid.reading.line_ends import unified
+from deid.reading.phrases import PhraseMatcher
+from deid.reading.tokenization import tokenize
 from deid.replacement.ontology import phrase_key
-from deid.tokenization import tokenize
 
 __all__ = ["METHODS", "Knowledge", "erase", "is_k_safe", "k_safe", "violations"]
 

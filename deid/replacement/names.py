@@ -23,7 +23,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
-from deid.identity import PersonName, canonical_given, full_names, link, name_key, parse_name, unclear_forms
+from deid.reading.identity import PersonName, canonical_given, full_names, link, name_key, parse_name, unclear_forms
 from deid.replacement.identifiers import scramble
 from deid.replacement.permutation import Keyed
 from deid.replacement.pools import Cell, name_pool
@@ -84,7 +84,7 @@ class NameMap:
     language : str
         ``es`` for Spanish names; everything else counts as English.
     originals : iterable of str
-        Keys (`deid.identity.name_key`) of words that no surrogate may be.
+        Keys (`deid.reading.identity.name_key`) of words that no surrogate may be.
     known : frozenset of str
         Those of them that are known for all documents of the scope.
     people : frozenset of str
@@ -225,7 +225,7 @@ class NameMap:
         return "".join(map(self.letter, text))
 
     def word(self, key: str) -> str:
-        """Return the surrogate of a name word, both in the form of `deid.identity.name_key`."""
+        """Return the surrogate of a name word, both in the form of `deid.reading.identity.name_key`."""
         known = self._words.get(key)
         if known is not None:
             return known

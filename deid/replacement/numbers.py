@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
-from deid.keys import Key
+from deid.base.keys import Key
 from deid.replacement.identifiers import (
     DIGITS,
     UPPER,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from deid.identity import name_key
+from deid.reading.identity import name_key
 
 __all__ = ["NUMERAL", "NUMERAL_WORDS", "ordinal_in_words", "read_numeral", "write_numeral"]
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 
 import regex
 
-from deid.dictionaries import Dictionary, fold
 from deid.document import Document, Span
-from deid.hierarchy import Hierarchy
-from deid.line_ends import LINE_ENDS, unified
-from deid.phrases import PhraseMatcher
+from deid.reading.dictionaries import Dictionary, fold
+from deid.reading.line_ends import LINE_ENDS, unified
+from deid.reading.phrases import PhraseMatcher
+from deid.reading.tokenization import tokenize
 from deid.replacement.plausibility_search import Chain
-from deid.tokenization import tokenize
+from deid.table.hierarchy import Hierarchy
 
 __all__ = ["Ontology", "chain", "find_terms", "phrase_key", "plural", "shown", "starts_sentence", "terms_of"]
 

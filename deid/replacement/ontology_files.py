@@ -3,13 +3,13 @@
 An ontology is a folder ``dictionaries/ontologies/<name>/``, or any folder of the same form, with
 
 ``hierarchy.csv``
-    the tree, in ARX's form (`deid.hierarchy`);
+    the tree, in ARX's form (`deid.table.hierarchy`);
 ``synonyms.csv`` (optional)
     lines ``phrase;term``. A phrase with such a line means that term alone, even if it is the name of others;
 ``lookup_only.txt`` (optional)
     phrases that are too ambiguous to be searched for (*Reading*), but understood where a span is given;
 ``exceptions.txt`` (optional)
-    phrases in which a term does not count, as in `deid.dictionaries`;
+    phrases in which a term does not count, as in `deid.reading.dictionaries`;
 ``codes.csv`` (optional)
     lines ``code;term``, for Concept-Match;
 ``ontology.toml`` (optional)
@@ -32,12 +32,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from deid.errors import ConfigError
-from deid.hierarchy import Hierarchy, read_hierarchy
+from deid.base.errors import ConfigError
+from deid.base.resources import resource_folder
+from deid.base.safe_names import safe_name
 from deid.replacement.ontology import Ontology, phrase_key, plural, shown
 from deid.replacement.wordnet import DEBIAN_FOLDER, read_wordnet
-from deid.resources import resource_folder
-from deid.safe_names import safe_name
+from deid.table.hierarchy import Hierarchy, read_hierarchy
 
 __all__ = ["SHIPPED", "load_ontologies", "load_ontology"]
 

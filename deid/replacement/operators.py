@@ -17,8 +17,8 @@ from pathlib import Path
 from types import MappingProxyType, UnionType
 from typing import Any, get_args, get_type_hints
 
+from deid.base.errors import ConfigError
 from deid.document import Document, Span
-from deid.errors import ConfigError
 from deid.phi import group
 from deid.replacement.containment import holds
 from deid.replacement.scope import Operator, Scope
@@ -61,7 +61,7 @@ class OperatorSpec:
     articles: bool = False
     """Whether *a* and *an* before what it writes are made to agree."""
     composed: bool = False
-    """Whether it reads letters with their accents as one character, however the text writes them (`deid.accents`)."""
+    """Whether it reads a letter with its accent as one character, however written (`deid.reading.accents`)."""
 
     @property
     def strictness(self) -> int:

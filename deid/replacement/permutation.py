@@ -4,7 +4,7 @@ A permutation of ``0 .. n-1`` never gives two originals the same surrogate, in w
 they come. Large sets are permuted by a Feistel network on a rectangle of about square shape, walked until it falls
 back into the set (Black and Rogaway 2002, "Ciphers with arbitrary finite domains"); small sets are shuffled. The
 round function is keyed BLAKE2b; its key is an HMAC-SHA256 of the user's secret and the person's scope
-(`deid.keys.Key.mac`).
+(`deid.base.keys.Key.mac`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from math import isqrt
 
-from deid.compiled import native
-from deid.keys import Key
+from deid.base.compiled import native
+from deid.base.keys import Key
 
 __all__ = ["LARGEST", "Keyed", "keyed_for"]
 

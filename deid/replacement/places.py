@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from deid.compiled import quick
+from deid.base.compiled import quick
 from deid.replacement.choices import Choices
 from deid.replacement.identifiers import scramble
 from deid.replacement.names import match_case

@@ -31,7 +31,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 
 __all__ = ["OBJECTIVES", "SEARCHES", "Chain", "Choice", "Problem", "SearchLimit", "choose", "greedy"]
 

@@ -36,10 +36,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
+from deid.base.resources import resource_folder
 from deid.phi import CATEGORIES, GROUPS, HIPAA, canonical, find_label, group, hipaa, known_category, may_be
 from deid.replacement.operators import OPERATORS
-from deid.resources import resource_folder
 
 __all__ = [
     "DEFAULT_POLICY",

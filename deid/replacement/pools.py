@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deid.errors import ConfigError
-from deid.identity import name_key
-from deid.resources import resource_folder
+from deid.base.errors import ConfigError
+from deid.base.resources import resource_folder
+from deid.reading.identity import name_key
 
 __all__ = [
     "FIFTY",

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from deid.accents import composed
-from deid.compiled import quick
+from deid.base.compiled import quick
+from deid.base.errors import ConfigError, DeidError, LabelError
 from deid.document import Document, Edit, Span, apply_edits, resolve_overlaps
-from deid.errors import ConfigError, DeidError, LabelError
 from deid.phi import CATEGORIES, find_label
+from deid.reading.accents import composed
 from deid.replacement.articles import agree
 from deid.replacement.choices import require_inside
 from deid.replacement.containment import holds

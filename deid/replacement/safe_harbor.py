@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from deid.dictionaries import load_dictionary
+from deid.base.errors import ConfigError
 from deid.document import Document, Span
-from deid.errors import ConfigError
+from deid.reading.dictionaries import load_dictionary
 from deid.replacement.centuries import full_year
 from deid.replacement.operators import label_for
 from deid.replacement.scope import Operator, Scope

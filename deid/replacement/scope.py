@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from deid.compiled import quick
+from deid.base.compiled import quick
+from deid.base.keys import Key
 from deid.document import Document, Span
-from deid.keys import Key
 
 __all__ = ["Operator", "Scope", "Written"]
 
@@ -52,4 +52,4 @@ class Written(list[str]):
 
 Operator = Callable[[Document, Sequence[Span], Scope], Sequence[str]]
 """Gets the spans of one document that a policy assigns to it, all at once (sorted, not overlapping), and returns one
-replacement string a span. It raises a `deid.errors.DeidError` when it cannot; it never returns the original."""
+replacement string a span. It raises a `deid.base.errors.DeidError` when it cannot; it never returns the original."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from deid.keys import Key
+from deid.base.keys import Key
 
 __all__ = ["Entry", "Indexes", "Sealer", "normalized"]
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
+from deid.base.errors import ConfigError, DeidError
 from deid.document import Document, Span
-from deid.errors import ConfigError, DeidError
-from deid.identity import name_key
 from deid.phi import canonical
+from deid.reading.identity import name_key
 from deid.replacement.choices import Choices, require_inside, tag
 from deid.replacement.contacts import replace_email, replace_ip, replace_phone, replace_url
 from deid.replacement.containment import finder, is_whole

@@ -1,7 +1,7 @@
 """The vault: which surrogate stands for which original, for those who are entitled to know.
 
-Originals lie encrypted in a SQL store (`deid.replacement.sealing`, `deid.store`). Every re-identification writes an
-audit line, who and why, before it tells anything. The lines form a chain of keyed checks, and a keyed check over the
+Originals lie encrypted in a SQL store (`deid.replacement.sealing`, `deid.base.store`). Every re-identification writes
+an audit line, who and why, before it tells anything. The lines form a chain of keyed checks, and a keyed check over the
 whole vault (number and fingerprint of its rows, end of the chain) is renewed by every step; so a row or line that was
 changed, removed or added by someone without the key is found by `Vault.verify`. What no check inside can find is an
 older copy of the whole database in place of the newer one: keep the end of the chain that `Vault.verify` returns
@@ -22,12 +22,12 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from deid.errors import ConfigError, DeidError, StoreError
-from deid.keys import Key
+from deid.base.errors import ConfigError, DeidError, StoreError
+from deid.base.keys import Key
+from deid.base.store import Store, open_store
 from deid.replacement import vault_rows as rows
 from deid.replacement.sealing import Entry, Sealer
 from deid.replacement.vault_rows import ENTRIES, STATE, AuditLine, State
-from deid.store import Store, open_store
 
 __all__ = ["AuditLine", "Entry", "Vault"]
 
@@ -45,7 +45,7 @@ class Vault:
         self._sealer = sealer
         self._vault_id = vault_id
         self.map_version = map_version
-        """Version of the map of numbers (`deid.keys.MAP_VERSION`) that its surrogates go by, from its making on."""
+        """Version of the map of numbers (`deid.base.keys.MAP_VERSION`) by which its surrogates are made, for good."""
 
     @classmethod
     def create(cls, place: str | Path, key: Key, *, who: str, why: str = "a new vault") -> Vault:
@@ -56,7 +56,7 @@ class Vault:
         place : str or Path
             A file that does not exist yet, or the URL of a PostgreSQL database.
         key : Key
-            Without it nothing can be read again. The vault goes by the key's map of numbers (`deid.keys.Key.map`).
+            Without it nothing can be read again. The vault goes by the key's map of numbers (`deid.base.keys.Key.map`).
         who, why : str
             For the first audit line.
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sql
 
-from deid.errors import ConfigError, StoreError
+from deid.base.errors import ConfigError, StoreError
 from deid.replacement.sealing import Entry, Sealer
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _MAPS = {1: 1, 2: 2}
-"""Version of a vault -> version of the map of numbers (`deid.keys.MAP_VERSION`) that its surrogates go by."""
+"""Version of a vault -> version of the map of numbers (`deid.base.keys.MAP_VERSION`) that its surrogates go by."""
 _CHUNK = 1000  # rows fetched at a time
 _ALL = 1 << 256
 TABLES = sql.MetaData()

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deid.errors import ConfigError
-from deid.hierarchy import Hierarchy
+from deid.base.errors import ConfigError
+from deid.table.hierarchy import Hierarchy
 
 __all__ = ["DEBIAN_FOLDER", "read_wordnet"]
 

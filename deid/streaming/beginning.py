@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from deid.errors import InputError
+from deid.base.errors import InputError
 
 __all__ = ["begins_as_json", "is_object"]
 

@@ -17,7 +17,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
 
-from deid.errors import ConfigError, DeidError, DetectionError
+from deid.base.errors import ConfigError, DeidError, DetectionError
 from deid.streaming.work import Recipe, Reply, Request, Shape
 
 __all__ = ["IN_HAND", "Crew", "Died"]

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deid.errors import ConfigError, InputError
-from deid.keys import Key
+from deid.base.errors import ConfigError, InputError
+from deid.base.keys import Key
 from deid.streaming.beginning import begins_as_json
 from deid.streaming.crew import IN_HAND, Crew, Died
 from deid.streaming.journal import Commit, Journal

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from deid.errors import ConfigError, OutputError
+from deid.base.errors import ConfigError, OutputError
 
 __all__ = ["DELIMITERS", "PREFIX_BYTES", "Delimited", "Framing", "Prefixed", "Skip", "delimited", "whole"]
 

@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from deid.errors import ConfigError, OutputError
-from deid.keys import Key
+from deid.base.errors import ConfigError, OutputError
+from deid.base.keys import Key
 from deid.streaming.writing import Sink, sync_folder
 
 __all__ = ["Commit", "Journal"]

@@ -12,8 +12,8 @@ import hmac
 import json
 from dataclasses import dataclass
 
-from deid.errors import DeidError, DetectionError, FormatError
-from deid.keys import Key
+from deid.base.errors import DeidError, DetectionError, FormatError
+from deid.base.keys import Key
 
 __all__ = ["DeadLetter", "RecordTimeout", "RecordTooLong", "RecordTruncated", "WorkerDied", "record_mac"]
 

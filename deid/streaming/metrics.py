@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 from deid.streaming.totals import Totals
 
 __all__ = ["exposition", "serve_metrics"]

@@ -10,8 +10,8 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from deid.errors import InputError
-from deid.keys import Key
+from deid.base.errors import InputError
+from deid.base.keys import Key
 from deid.streaming.framing import PREFIX_BYTES, Skip
 from deid.streaming.letters import DeadLetter, RecordTooLong, RecordTruncated, record_mac
 from deid.streaming.work import FilePlace, Reply, Request, Shape

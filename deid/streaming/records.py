@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from deid.base.errors import DeidError, FormatError
 from deid.document import Document
-from deid.errors import DeidError, FormatError
 from deid.io.encoding import decode, encode
 from deid.io.fields import field_value, find_id, find_text
 from deid.io.json_records import dump, parse_record

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deid.errors import ConfigError, DeidError, InputError, OutputError
+from deid.base.errors import ConfigError, DeidError, InputError, OutputError
+from deid.base.keys import Key
+from deid.base.safe_names import safe_name
 from deid.io.folder import shown_suffix
-from deid.keys import Key
-from deid.safe_names import safe_name
 from deid.streaming.crew import Crew
 from deid.streaming.filtering import Feed, filter_feed
 from deid.streaming.proof import Proof

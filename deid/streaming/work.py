@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from deid.errors import ConfigError, InputError
-from deid.keys import Key
+from deid.base.errors import ConfigError, InputError
+from deid.base.keys import Key
 from deid.streaming.framing import Framing
 from deid.streaming.letters import DeadLetter, RecordTooLong, record_mac
 

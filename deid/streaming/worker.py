@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
 
-from deid.errors import DeidError
+from deid.base.errors import DeidError
 from deid.streaming.work import Request, Work
 
 __all__ = ["serve"]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeGuard
 
-from deid.errors import OutputError
+from deid.base.errors import OutputError
 
 __all__ = ["Sink", "append_private", "is_file", "new_output", "part_of", "resumable_output", "sync_folder"]
 
@@ -154,7 +154,7 @@ def new_output(target: Path | None) -> Iterator[tuple[Sink, bool]]:
         with _device(target) as sink:
             yield sink, False
         return
-    from deid.io.atomic import atomic_files
+    from deid.base.files import atomic_files
 
     with atomic_files([target]) as (stream,):
         yield Sink(stream.fileno(), hint="nothing was left behind; with --journal a run can go on where it was"), True

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from deid.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError
 from deid.trajectories.alignment import METHODS, Aligned, Costs, Pairs, align, align_by_index
 from deid.trajectories.kernels import alignment_costs
 from deid.trajectories.records import Trajectories

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.compiled import native
+from deid.base.compiled import native
 from deid.trajectories import reference
 from deid.trajectories.alignment import Costs, Pairs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from deid.errors import OutputError
+from deid.base.errors import OutputError
 from deid.trajectories.clustering import Release
 from deid.trajectories.measures import check_trajectories
 

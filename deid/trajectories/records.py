@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deid.cell_text import text_list
-from deid.errors import InputError
-from deid.hierarchy import Hierarchy
-from deid.microdata import check_columns, nearest
+from deid.base.errors import InputError
+from deid.table.cell_text import text_list
+from deid.table.hierarchy import Hierarchy
+from deid.table.microdata import check_columns, nearest
 from deid.trajectories.alignment import Pairs
 from deid.trajectories.trees import Tree, make_tree
 

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from deid.hierarchy import Hierarchy
+from deid.table.hierarchy import Hierarchy
 
 __all__ = ["Tree", "make_tree"]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 from deid.transactions.reading import CodedRecords
 from deid.transactions.relational import column_cells
 from deid.transactions.transactions import Transactions

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 from deid.transactions.suppression import require_records
 from deid.transactions.transactions import Transactions, generalize
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deid.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError
 from deid.transactions.policies import check_utility_policy
 from deid.transactions.suppression import require_records
 from deid.transactions.transactions import Transactions, generalize, set_label

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 from deid.transactions.suppression import require_records
 from deid.transactions.transactions import Transactions
 from deid.transactions.verifiers import Verdict

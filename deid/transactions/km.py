@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from deid.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError
 from deid.transactions.measures import certainty_penalty
 from deid.transactions.suppression import require_records
 from deid.transactions.transactions import Transactions, from_rows, generalize

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from deid.errors import InputError
-from deid.hierarchy import Hierarchy
+from deid.base.errors import InputError
+from deid.table.hierarchy import Hierarchy
 from deid.transactions.transactions import Transactions
 
 __all__ = [

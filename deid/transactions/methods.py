@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from deid.errors import ConfigError
-from deid.hierarchy import Hierarchy
+from deid.base.errors import ConfigError
+from deid.table.hierarchy import Hierarchy
 from deid.transactions.coherence import coherence
 from deid.transactions.constrained import Constrained, aclip, cba, coat, pcta, ugaclip
 from deid.transactions.disassociation import Disassociated, disassociate, verify_disassociated

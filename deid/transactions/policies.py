@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from deid.errors import ConfigError
-from deid.hierarchy import Hierarchy
-from deid.io.atomic import os_reason
-from deid.safe_names import safe_name
+from deid.base.errors import ConfigError
+from deid.base.files import os_reason
+from deid.base.safe_names import safe_name
+from deid.table.hierarchy import Hierarchy
 from deid.transactions.reading import require_codes
 
 __all__ = [

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deid.cell_text import text_column
-from deid.errors import ConfigError, InputError
-from deid.hierarchy import Hierarchy, read_hierarchy
-from deid.hierarchy_builders import build_hierarchy
-from deid.linkage import check_persons, count_look_alikes
-from deid.microdata import NA_CODE, Microdata, check_columns
+from deid.base.errors import ConfigError, InputError
+from deid.table.cell_text import text_column
+from deid.table.hierarchy import Hierarchy, read_hierarchy
+from deid.table.hierarchy_builders import build_hierarchy
+from deid.table.linkage import check_persons, count_look_alikes
+from deid.table.microdata import NA_CODE, Microdata, check_columns
 from deid.transactions.transactions import Transactions, from_rows, transactions_of
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def read_codes(
     Parameters
     ----------
     frame : pandas.DataFrame
-        The table. Its cells are compared as texts (`deid.cell_text`): ``250.00`` is another code than ``250.0``.
+        The table. Its cells are compared as texts (`deid.table.cell_text`): ``250.00`` is another code than ``250.0``.
     column : str
         Column with one code, or a list of codes, in a cell; the identifier view's ``diagnosis`` is such a one. Empty
         cells are records without codes.
@@ -120,7 +120,7 @@ def read_codes(
         Column that tells the visit of a row, within its person: a number or a date.
     persons_as_given : bool
         Whether persons who look alike are different ones; otherwise too many of them are refused
-        (`deid.linkage.check_persons`), as what is to be released must.
+        (`deid.table.linkage.check_persons`), as what is to be released must.
 
     Raises
     ------

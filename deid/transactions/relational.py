@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deid.errors import InputError
-from deid.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
+from deid.base.errors import InputError
+from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
 from deid.transactions.km import apriori_cut
 from deid.transactions.suppression import require_records
 from deid.transactions.transactions import Transactions, from_rows

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from deid.errors import ConfigError, OutputError
-from deid.hierarchy import Hierarchy
+from deid.base.errors import ConfigError, OutputError
+from deid.table.hierarchy import Hierarchy
 from deid.transactions.attacks import Attack, attack_codes
 from deid.transactions.disassociation import Disassociated
 from deid.transactions.measures import CodeLoss, code_loss

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deid.plots import COLOURS, image, new_figure
-from deid.reporting import write_html
+from deid.base.plots import COLOURS, image, new_figure
+from deid.base.reports import write_html
 from deid.transactions.attacks import distinguishability
 from deid.transactions.release import CodesRelease
 from deid.transactions.transactions import Transactions

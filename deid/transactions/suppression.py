@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deid.errors import InputError
+from deid.base.errors import InputError
 from deid.transactions.transactions import Transactions, generalize
 
 __all__ = ["require_records", "suppress_globally", "suppress_locally", "suppress_rare"]

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from deid.errors import InputError
+from deid.base.errors import InputError
 
 __all__ = ["Transactions", "from_rows", "generalize", "set_label", "transactions_of"]
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from deid.hierarchy import Hierarchy
+from deid.table.hierarchy import Hierarchy
 from deid.transactions.transactions import Transactions, generalize
 
 __all__ = ["CodeTree", "code_tree"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 from deid.transactions.coherence import without
 from deid.transactions.transactions import Transactions
 from deid.transactions.tree import CodeTree

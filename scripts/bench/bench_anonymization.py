@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from deid.base.plots import COLOURS, image, new_figure
 from deid.disclosure.clustering import bottom_up, hybrid, top_down
 from deid.disclosure.constraints import All, Constraint, DistinctL, KAnonymity, TCloseness
 from deid.disclosure.encoding import CodedTable, boxes, class_ids, encode
@@ -32,9 +33,8 @@ from deid.disclosure.mondrian import mondrian
 from deid.disclosure.privacy import k_anonymity
 from deid.disclosure.recoding import publish
 from deid.disclosure.release import content_order
-from deid.hierarchy import read_hierarchy
-from deid.microdata import Microdata
-from deid.plots import COLOURS, image, new_figure
+from deid.table.hierarchy import read_hierarchy
+from deid.table.microdata import Microdata
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -29,7 +29,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from deid.hierarchy import Hierarchy, format_hierarchy, hierarchy_from_rows
+from deid.table.hierarchy import Hierarchy, format_hierarchy, hierarchy_from_rows
 from deid.transactions.constrained import cba, ugaclip
 from deid.transactions.km import apriori_cut
 from deid.transactions.measures import certainty_penalty, code_loss, utility_loss

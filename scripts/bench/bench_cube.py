@@ -22,7 +22,7 @@ from deid.dp.methods import METHODS, Rows, measure
 from deid.dp.models import clamp_bias
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise
 from deid.dp.unit import PrivacyUnit
-from deid.tables import read_table
+from deid.table.table_files import read_table
 
 CUBE = {"sex": 2, "age": 130, "year": 36, "behavior": 2, "lab": 9, "death": 2, "other": 2}
 SLICES = [["year", "death"], ["age", "death"]]

@@ -16,11 +16,12 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 
+from deid.base.keys import Key
+from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Span
-from deid.keys import Key
-from deid.pipeline import Pipeline, build_recognizer
+from deid.pipeline import Pipeline
+from deid.reading.tokenization import tokenize
 from deid.replacement.policy import DEFAULT_POLICY, load_policy
-from deid.tokenization import tokenize
 
 LIMIT = 2.6  # times the time, for twice the text
 LEAST = 0.1  # seconds below which a ratio says nothing

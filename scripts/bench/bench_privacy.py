@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from deid.base.plots import COLOURS, image, new_figure
 from deid.disclosure.classes import equivalence_classes
 from deid.disclosure.closeness import t_closeness
 from deid.disclosure.privacy import distinct_l_diversity, entropy_l_diversity, k_anonymity
-from deid.microdata import Microdata
-from deid.plots import COLOURS, image, new_figure
-from deid.tables import read_table
+from deid.table.microdata import Microdata
+from deid.table.table_files import read_table
 
 
 def perturbed(adult: pd.DataFrame, rows: int) -> pd.DataFrame:

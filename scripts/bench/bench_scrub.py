@@ -28,22 +28,23 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from deid import read
-from deid.compiled import BACKEND
+from deid.base.compiled import BACKEND
+from deid.base.keys import Key
 from deid.detection.ensemble import readings
-from deid.detection.institutions import find_institutions
-from deid.detection.names import find_names
-from deid.detection.normalize import normalize
-from deid.detection.places import find_places
-from deid.detection.professions import find_professions
 from deid.detection.recognizer import Recognizer
-from deid.detection.rules import RuleRecognizer
-from deid.detection.scene import scene_of
-from deid.detection.view import view_of
+from deid.detection.recognizers import build_recognizer
 from deid.document import Document
-from deid.keys import Key
 from deid.labeling.tagger import load_model
-from deid.pipeline import Pipeline, build_recognizer
+from deid.pipeline import Pipeline
+from deid.reading.normalize import normalize
+from deid.reading.view import view_of
 from deid.replacement.policy import load_policy
+from deid.rules.institutions import find_institutions
+from deid.rules.names import find_names
+from deid.rules.places import find_places
+from deid.rules.professions import find_professions
+from deid.rules.rules import RuleRecognizer
+from deid.rules.scene import scene_of
 
 PEERS = ("presidio", "scrubadub", "philter")
 LONG = {

@@ -22,7 +22,7 @@ from deid.dp.noise import OpenDPNoise
 from deid.dp.sequences import measure_sequences, plan_sequences
 from deid.dp.unit import PrivacyUnit
 from deid.experiments.sequences import compare_sequences
-from deid.tables import read_table
+from deid.table.table_files import read_table
 
 PERIODS = [f"q{number}" for number in range(1, 8)]
 LEVELS = declare("level", {"range": [0, 3]})

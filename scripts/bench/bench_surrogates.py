@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from deid.base.keys import Key
 from deid.document import Document, Failure, Span, apply_edits
-from deid.keys import Key
 from deid.phi import canonical
 from deid.replacement.scope import Scope
 from deid.replacement.surrogates import surrogate_operator

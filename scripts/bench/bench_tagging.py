@@ -22,7 +22,7 @@ from pathlib import Path
 import pycrfsuite
 
 from deid import read
-from deid.compiled import BACKEND
+from deid.base.compiled import BACKEND
 from deid.document import Document
 from deid.features import FeatureSet
 from deid.labeling.decoder import Decoder

@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 
-from deid.hierarchy import Hierarchy, hierarchy_from_rows
+from deid.table.hierarchy import Hierarchy, hierarchy_from_rows
 from deid.trajectories import Trajectories, anonymize_trajectories, check_trajectories, kernels, make_trajectories
 from deid.trajectories.measures import average_relative_error, loss_of
 

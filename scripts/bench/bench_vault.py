@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from deid.keys import Key
+from deid.base.keys import Key
 from deid.replacement.vault import Entry, Vault
 
 BATCH = 20

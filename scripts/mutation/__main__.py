@@ -46,13 +46,13 @@ class Room:
 
 ROOMS = {
     "detection": Room(
-        ("tests/detection", "tests/test_phrases.py"),
+        ("tests/detection", "tests/rules", "tests/reading"),
         ("again", "evidence", "fits", "names", "overlaps", "person_words", "phrases", "programs", "reading", "scene",
          "sieve", "view", "words"),
-        ("tests/detection/test_person_words.py", "tests/detection/test_names_of_the_corpus.py",
-         "tests/detection/test_scene.py", "tests/detection/test_overlaps.py", "tests/detection/test_finding_again.py",
-         "tests/detection/test_view.py", "tests/detection/test_fields.py", "tests/detection/test_sieve.py",
-         "tests/detection/test_reader.py", "tests/test_phrases.py"),
+        ("tests/rules/test_person_words.py", "tests/rules/test_names_of_the_corpus.py",
+         "tests/rules/test_scene.py", "tests/detection/test_overlaps.py", "tests/detection/test_finding_again.py",
+         "tests/reading/test_view.py", "tests/rules/test_fields.py", "tests/rules/test_sieve.py",
+         "tests/detection/test_reader.py", "tests/reading/test_phrases.py"),
         plain=True,
     ),
     "replacement": Room(
@@ -61,7 +61,9 @@ ROOMS = {
         ("tests/replacement/test_containment.py", "tests/replacement/test_draws.py"),
         plain=True,
     ),
-    "pipeline": Room(("tests/pipeline", "tests/cli/test_verify_commands.py", "tests/cli/test_scrub_commands.py")),
+    "pipeline": Room(
+        ("tests/pipeline", "tests/joint", "tests/cli/test_verify_commands.py", "tests/cli/test_scrub_commands.py")
+    ),
     "disclosure": Room(("tests/disclosure", "tests/cli/test_anonymize_command.py", "tests/cli/test_table_commands.py")),
     "dp": Room(("tests/dp",)),
 }  # fmt: skip

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from deid.base.errors import DeidError
 from deid.cli.main import app
 from deid.disclosure import methods
 from deid.disclosure.methods import METHODS, Recoding
-from deid.errors import DeidError
 
 ROWS = 150
 OPTIONS = ["--qi", "age,sex,zip", "--sensitive", "disease", "--drop", "mrn", "--k", "4"]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from deid.base.errors import DeidError
 from deid.cli.main import app
-from deid.errors import DeidError
 
 RUN = CliRunner()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from deid.base.errors import ConfigError, DeidError, OutputError
 from deid.cli.main import app
-from deid.errors import ConfigError, DeidError, OutputError
 
 SENTENCE = "A Sacramento resident purchased marijuana for the lumbar pain caused by liver cancer.\n"
 

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 from fakes import WordRecognizer
 
+from deid.base.errors import DeidError
+from deid.base.keys import Key
 from deid.cli.main import main
 from deid.document import Document, Failure, Span
-from deid.errors import DeidError
 from deid.io import FORMATS, scan
-from deid.keys import Key
 from deid.pipeline import Pipeline, Settings, scrub_files, tag_files, verify_files
 from deid.pipeline.alignment import align_by_annotations, align_by_text
 from deid.pipeline.edit_log import log_line, move_spans, read_edit_log

@@ -14,10 +14,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from deid.base.errors import ConfigError
 from deid.cli import main as frame
 from deid.cli.commands import COMMANDS as PANELS
 from deid.cli.commands import load
-from deid.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
 

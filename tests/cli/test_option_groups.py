@@ -11,9 +11,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from deid.base.errors import ConfigError
+from deid.base.options import argument, option
 from deid.cli.option_groups import command
-from deid.errors import ConfigError
-from deid.options import argument, option
 
 SEEN: dict[str, Any] = {}
 

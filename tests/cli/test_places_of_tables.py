@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from deid.base.errors import DeidError, OutputError
 from deid.cli.main import app
-from deid.errors import DeidError, OutputError
 
 NOTHING = "no-such-input.csv"
 PLAN = 'k = 2\n[tables.t]\npath = "no-such-table.csv"\npatient = "id"\ncolumns = { age = "quasi-identifier" }\n'

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from deid.base.errors import DeidError
 from deid.cli.main import app
 from deid.disclosure.cells import cover_table
 from deid.disclosure.methods import METHODS
-from deid.errors import DeidError
-from deid.hierarchy import read_hierarchy
-from deid.tables import read_table
+from deid.table.hierarchy import read_hierarchy
+from deid.table.table_files import read_table
 
 QUASI = ["age", "admitted", "zip", "number"]
 ZIP = "02139;021**;*\n02140;021**;*\n10027;100**;*\n10031;100**;*\n"

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from deid.base.errors import ConfigError, DeidError, OutputError
+from deid.base.keys import default_key_path
 from deid.cli.main import app
 from deid.document import Document
-from deid.errors import ConfigError, DeidError, OutputError
 from deid.io import read
-from deid.keys import default_key_path
 from deid.manifest import manifest_path
 
 TEXT = "Seen by Dr. Quartermain on 03/14/2019. Call (617) 555-0123.\n"

@@ -9,8 +9,8 @@ import pytest
 from split_patients import table
 from typer.testing import CliRunner
 
+from deid.base.errors import ConfigError, DeidError
 from deid.cli.main import app
-from deid.errors import ConfigError, DeidError
 
 ROLES = ("--qi", "birth_date,sex", "--sensitive", "diagnosis")
 OF_RELEASE = ("--qi", "birth_date,sex", "--sensitive", "diagnosis", "--k", 2)

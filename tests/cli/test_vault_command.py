@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from deid.base.keys import load_key
 from deid.cli.main import main
-from deid.keys import load_key
 from deid.replacement.vault import Entry, Vault
 
 Run = Callable[..., tuple[int, str, str]]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from test_scrub_commands import RULES, TEXT, run
 
-from deid.errors import ConfigError, FormatError
+from deid.base.errors import ConfigError, FormatError
 from deid.pipeline.edit_log import read_edit_log
 
 
@@ -91,7 +91,7 @@ def test_doctor_tells_what_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert findings["key"]["state"] == "broken"
     assert findings["dictionaries"]["state"] == findings["policies"]["state"] == findings["rules"]["state"] == "ok"
     key.chmod(0o600)
-    monkeypatch.setattr("deid.dictionaries.available", lambda: ())
+    monkeypatch.setattr("deid.reading.dictionaries.available", lambda: ())
     said = run("doctor", "--key-file", key, status=1)
     assert "there are no word lists" in said
     assert f"ok      key           {key}" in said

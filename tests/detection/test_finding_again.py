@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid.compiled import native
+from deid.base.compiled import native
 from deid.detection import consistency
-from deid.detection.view import view_of
 from deid.document import Span
+from deid.reading.view import view_of
 
 needs_native = pytest.mark.skipif(native is None, reason="the compiled module is not there")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from deid.base.errors import ConfigError
 from deid.detection.known import Known, KnownRecognizer, known_from_rows, soundex
 from deid.document import Document
-from deid.errors import ConfigError
 
 PERSON = (
     Known("PATIENT", "Robert Q. Wexler-Long"),

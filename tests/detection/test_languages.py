@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import deid.detection
+from deid.base.errors import ConfigError
 from deid.detection import Ensemble, RuleRecognizer
 from deid.detection.known import Known, KnownRecognizer
-from deid.detection.vocabulary import load_vocabulary
+from deid.detection.recognizers import build_recognizer
 from deid.document import Document
-from deid.errors import ConfigError
-from deid.pipeline import build_recognizer
+from deid.reading.vocabulary import load_vocabulary
 
 
 @pytest.fixture

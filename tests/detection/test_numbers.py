@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid import Pipeline, build_recognizer, load_policy
-from deid.detection.fields import Scan
-from deid.detection.lexicon import load_lexicon
+from deid.base.keys import Key
 from deid.detection.numbers import read
-from deid.detection.scene import Scene, scene_of
-from deid.detection.view import view_of
 from deid.document import Document, Span
-from deid.keys import Key
+from deid.reading.lexicon import load_lexicon
+from deid.reading.view import view_of
+from deid.rules.fields import Scan
+from deid.rules.scene import Scene, scene_of
 
 HERE = Path(__file__).parent
 VALUES = HERE.joinpath("clinical_values.txt").read_text("utf-8").splitlines()

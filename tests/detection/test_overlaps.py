@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.compiled import native
+from deid.base.compiled import native
 from deid.detection import overlaps
 from deid.detection.overlaps import decide, weigh
 from deid.document import Span

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.compiled import native
-from deid.detection import casing, misreading, normalize
-from deid.detection.lexicon import load_lexicon
+from deid.base.compiled import native
+from deid.reading import casing, misreading, normalize
+from deid.reading.lexicon import load_lexicon
 
 pytestmark = pytest.mark.skipif(native is None, reason="the compiled module is not there")
 

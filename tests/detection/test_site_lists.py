@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError
 from deid.detection.site_lists import Effect, SiteLists, load_site_lists
 from deid.document import Span
-from deid.errors import ConfigError
 
 
 def lists(tmp_path: Path, deny: str = "", allow: str = "") -> SiteLists:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid.base.errors import ModelError
 from deid.detection.transformer import TransformerRecognizer, is_transformer, windows
 from deid.document import Document
-from deid.errors import ModelError
 
 onnx = pytest.importorskip("onnx", reason="the tiny model is made with onnx (extra dev)")
 tokenizers = pytest.importorskip("tokenizers", reason="the extra onnx is not installed")

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from deid.hierarchy import Hierarchy
-from deid.microdata import Microdata
+from deid.table.hierarchy import Hierarchy
+from deid.table.microdata import Microdata
 
 
 def microdata(

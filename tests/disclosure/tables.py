@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from deid.hierarchy import Hierarchy, hierarchy_from_rows, read_hierarchy
-from deid.microdata import Microdata
+from deid.table.hierarchy import Hierarchy, hierarchy_from_rows, read_hierarchy
+from deid.table.microdata import Microdata
 
 REGIONS = hierarchy_from_rows(
     [

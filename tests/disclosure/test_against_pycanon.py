@@ -19,7 +19,7 @@ from deid.disclosure.privacy import (
     entropy_l_diversity,
     k_anonymity,
 )
-from deid.microdata import Microdata
+from deid.table.microdata import Microdata
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv-oracles" / "bin" / "python"

@@ -12,8 +12,8 @@ from small_tables import microdata
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.cells import Domain, cover_table, format_dates, format_interval, format_set, overlap_table
 from deid.disclosure.release import anonymize
-from deid.hierarchy import hierarchy_from_rows
-from deid.microdata import Microdata
+from deid.table.hierarchy import hierarchy_from_rows
+from deid.table.microdata import Microdata
 
 ZIPS = hierarchy_from_rows([("61801", "618**", "*"), ("61802", "618**", "*"), ("60606", "606**", "*")], "zip")
 

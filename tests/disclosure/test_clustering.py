@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError
 from deid.disclosure.clustering import bottom_up, hybrid, top_down
 from deid.disclosure.consistency import kk_anonymity as verify_kk
 from deid.disclosure.constraints import All, DistinctL, KAnonymity
@@ -18,8 +19,7 @@ from deid.disclosure.kk_anonymity import kk_anonymity
 from deid.disclosure.local_recoding import local_recoding, mean_loss
 from deid.disclosure.mondrian import mondrian
 from deid.disclosure.recoding import publish
-from deid.errors import ConfigError
-from deid.microdata import Microdata
+from deid.table.microdata import Microdata
 from tests.disclosure.tables import random_table, six
 
 METHODS = [bottom_up, top_down, hybrid]

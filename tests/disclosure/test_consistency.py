@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import microdata
 
+from deid.base.errors import ConfigError, InputError
 from deid.disclosure.consistency import (
     consistent_records,
     delta_presence,
@@ -18,8 +19,7 @@ from deid.disclosure.consistency import (
 )
 from deid.disclosure.privacy import k_anonymity
 from deid.disclosure.recoding_scheme import classify_recoding
-from deid.errors import ConfigError, InputError
-from deid.hierarchy import hierarchy_from_rows
+from deid.table.hierarchy import hierarchy_from_rows
 
 
 def test_two_map_of_greg_and_jim() -> None:

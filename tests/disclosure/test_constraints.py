@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError
 from deid.disclosure import closeness, privacy
 from deid.disclosure.constraints import (
     All,
@@ -23,8 +24,7 @@ from deid.disclosure.constraints import (
 )
 from deid.disclosure.encoding import class_ids, encode
 from deid.disclosure.groups import groups_of
-from deid.errors import ConfigError
-from deid.microdata import Microdata
+from deid.table.microdata import Microdata
 from tests.disclosure.tables import random_table
 
 MODELS = {

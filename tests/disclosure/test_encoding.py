@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid.disclosure.encoding import class_ids, encode
-from deid.hierarchy import hierarchy_from_rows
-from deid.microdata import Microdata
+from deid.table.hierarchy import hierarchy_from_rows
+from deid.table.microdata import Microdata
 from tests.disclosure.tables import REGIONS, random_table
 
 

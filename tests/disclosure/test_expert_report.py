@@ -9,10 +9,10 @@ import pytest
 from small_tables import microdata
 from typer.testing import CliRunner
 
+from deid.base.errors import DeidError, FormatError
+from deid.base.keys import Key
 from deid.cli.main import app
 from deid.disclosure.expert_report import assumptions, check_report, sign_report
-from deid.errors import DeidError, FormatError
-from deid.keys import Key
 
 KEY = Key(bytes(range(32)))
 

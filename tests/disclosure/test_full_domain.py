@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from deid.base.errors import ConfigError
 from deid.disclosure.constraints import All, Constraint, DistinctL, EntropyL, KAnonymity
 from deid.disclosure.encoding import CodedTable, encode
 from deid.disclosure.full_domain import greedy_levels, incognito, level_ranges, optimal_levels
-from deid.errors import ConfigError
-from deid.hierarchy import hierarchy_from_rows
-from deid.microdata import Microdata
+from deid.table.hierarchy import hierarchy_from_rows
+from deid.table.microdata import Microdata
 from tests.disclosure.tables import random_table
 
 PLAIN = [KAnonymity(2), KAnonymity(4), All((KAnonymity(2), DistinctL(2, "disease")))]

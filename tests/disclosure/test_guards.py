@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from deid.base.errors import ConfigError
 from deid.disclosure.anonymizers import Anonymizer
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.frontier import map_releases
 from deid.disclosure.guards import drop_unnamed
 from deid.disclosure.release import anonymize
 from deid.disclosure.scheme import apply_scheme, scheme_of
-from deid.errors import ConfigError
-from deid.microdata import Microdata
+from deid.table.microdata import Microdata
 
 ROLES = {"age": "quasi-identifier", "sex": "quasi-identifier", "disease": "sensitive", "mrn": "identifier"}
 

@@ -49,7 +49,7 @@ def test_it_loses_less_than_mondrian() -> None:
 def test_a_rare_value_does_not_keep_a_common_one_general() -> None:
     import pandas as pd
 
-    from deid.microdata import Microdata
+    from deid.table.microdata import Microdata
     from tests.disclosure.tables import REGIONS
 
     frame = pd.DataFrame({"place": ["Lyon"] * 50 + ["Lima"]})

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError
 from deid.disclosure.constraints import All, DistinctL, KAnonymity, TCloseness
 from deid.disclosure.encoding import encode
 from deid.disclosure.groups import groups_of
 from deid.disclosure.mondrian import mondrian
 from deid.disclosure.recoding import publish
-from deid.errors import ConfigError
 from tests.disclosure.tables import random_table, six
 
 
@@ -49,7 +49,7 @@ def textbook(ages: list[int], others: list[int], k: int) -> set[frozenset[int]]:
 def test_it_cuts_as_the_textbook_does(seed: int, k: int, rows: int) -> None:
     import pandas as pd
 
-    from deid.microdata import Microdata
+    from deid.table.microdata import Microdata
 
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({"a": rng.integers(0, 12, rows), "b": rng.integers(0, 30, rows)})

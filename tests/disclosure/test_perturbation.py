@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import microdata
 
+from deid.base.errors import ConfigError, InputError
 from deid.disclosure.perturbation import (
     add_noise,
     microaggregate,
@@ -18,7 +19,6 @@ from deid.disclosure.perturbation import (
     round_values,
     swap_values,
 )
-from deid.errors import ConfigError, InputError
 
 
 def test_rounding() -> None:

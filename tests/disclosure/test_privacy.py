@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import NINE, microdata
 
+from deid.base.errors import ConfigError, InputError
 from deid.disclosure.classes import equivalence_classes, value_counts
 from deid.disclosure.closeness import class_distances, t_closeness
 from deid.disclosure.privacy import (
@@ -25,8 +26,7 @@ from deid.disclosure.privacy import (
     range_diversity,
     recursive_l_diversity,
 )
-from deid.errors import ConfigError, InputError
-from deid.hierarchy import Hierarchy, hierarchy_from_rows
+from deid.table.hierarchy import Hierarchy, hierarchy_from_rows
 
 
 def test_nine_rows_are_2_anonymous_and_1_diverse() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError
 from deid.disclosure.randomization import (
     amplification,
     amplification_bound,
@@ -17,7 +18,6 @@ from deid.disclosure.randomization import (
     rho1_to_rho2,
     uniform_operator,
 )
-from deid.errors import ConfigError
 
 
 def test_a_code_of_many_rarely_stays_intact() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError, DeidError, OutputError
 from deid.disclosure import methods
 from deid.disclosure.anonymizers import Anonymizer
 from deid.disclosure.assessment import Requirements
@@ -14,8 +15,7 @@ from deid.disclosure.classes import equivalence_classes
 from deid.disclosure.methods import METHODS, Options, Recoding
 from deid.disclosure.release import anonymize
 from deid.disclosure.scheme import apply_scheme, read_scheme, scheme_of
-from deid.errors import ConfigError, DeidError, OutputError
-from deid.microdata import Microdata
+from deid.table.microdata import Microdata
 from tests.disclosure.tables import random_table
 
 TAKES_MORE_THAN_K = sorted(set(METHODS) - {"kk", "mdav", "records"})

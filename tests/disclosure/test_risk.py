@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import NINE, microdata
 
+from deid.base.errors import ConfigError, InputError
 from deid.disclosure.composition import composition_attack
 from deid.disclosure.risk import population_risk, sample_risk
 from deid.disclosure.uniqueness import fit_pitman, unique_share
-from deid.errors import ConfigError, InputError
-from deid.microdata import Microdata
+from deid.table.microdata import Microdata
 
 REGISTER = [
     ("Alice", "00101", "1927-07-15"),

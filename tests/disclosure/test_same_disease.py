@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from deid.base.errors import ConfigError, InputError
 from deid.disclosure.risk import population_risk
 from deid.disclosure.same_disease import recode_same_disease
-from deid.errors import ConfigError, InputError
-from deid.microdata import Microdata
+from deid.table.microdata import Microdata
 
 ROLES = {"zip": "quasi-identifier", "birth": "quasi-identifier"}
 PEOPLE = [

@@ -7,10 +7,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from deid.base.errors import ConfigError, DeidError
 from deid.disclosure.proposal import propose_schema
 from deid.disclosure.schema import Column, Schema, apply_schema, format_schema, read_schema
-from deid.errors import ConfigError, DeidError
-from deid.microdata import Microdata
+from deid.table.microdata import Microdata
 
 FRAME = pd.DataFrame(
     {"age": [30, 41, 52], "zip": ["61801", "61802", "60606"], "sex": ["M", "F", "F"], "dx": ["I10"] * 3}

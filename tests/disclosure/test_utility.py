@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import microdata
 
+from deid.base.errors import ConfigError, InputError
 from deid.disclosure.queries import average_relative_error, query_precision, random_queries
 from deid.disclosure.utility import (
     average_class_size,
@@ -16,8 +17,7 @@ from deid.disclosure.utility import (
     information_loss,
     suppressed_rows,
 )
-from deid.errors import ConfigError, InputError
-from deid.hierarchy import hierarchy_from_rows
+from deid.table.hierarchy import hierarchy_from_rows
 
 BOXES = [("[20-30]", "[0-10]")] * 2 + [("[30-40]", "[26-75]")] * 2 + [("[50-60]", "[0-45]")] * 2
 BOXES += [("[60-90]", "[50-95]")] * 3

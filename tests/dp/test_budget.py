@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError, StoreError
 from deid.dp.budget import BudgetExceeded, Ledger
 from deid.dp.epsilon import NANO, from_nano, split_epsilon, to_nano
 from deid.dp.unit import PrivacyUnit
-from deid.errors import ConfigError, StoreError
 
 ROW = PrivacyUnit()
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from deid.base.errors import ConfigError, FormatError
 from deid.dp.budget import BudgetExceeded, Ledger
 from deid.dp.cube import AlreadyReleased, plan_cube, release_cube
 from deid.dp.domain import Dimension
@@ -21,7 +22,6 @@ from deid.dp.models import BoxModel, TableModel, clamp_bias
 from deid.dp.noise import OpenDPNoise, SeededNoise, laplace_variance
 from deid.dp.release import NOT_PRIVATE, read_release, write_release
 from deid.dp.unit import PrivacyUnit
-from deid.errors import ConfigError, FormatError
 
 Small = tuple[pd.DataFrame, tuple[Dimension, ...]]
 ROW = PrivacyUnit()

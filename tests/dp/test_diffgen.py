@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError
 from deid.dp.diffgen import diffgen
 from deid.dp.noise import SeededNoise
-from deid.errors import ConfigError
 
 
 @settings(max_examples=20)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError
 from deid.dp.diffpart import balanced_taxonomy, diffpart
 from deid.dp.noise import SeededNoise
-from deid.errors import ConfigError
 
 ITEMS = [f"code{i}" for i in range(9)]
 TAXONOMY = balanced_taxonomy(ITEMS, 3)
@@ -72,7 +72,7 @@ def test_what_comes_out_depends_on_the_data_through_noise_alone() -> None:
 
 
 def test_wide_taxonomies_are_refused() -> None:
-    from deid.hierarchy import Hierarchy
+    from deid.table.hierarchy import Hierarchy
 
     with pytest.raises(ConfigError, match="10 children"):
         diffpart([], Hierarchy("wide", {f"i{n}": "*" for n in range(11)}), 1.0, SeededNoise(0))

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from deid.base.errors import ConfigError
 from deid.dp.domain import count_cells, declare, parse_flag, read_domains
-from deid.errors import ConfigError
 
 
 @pytest.mark.parametrize(

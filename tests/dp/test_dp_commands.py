@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from deid.base.errors import ConfigError, DeidError, OutputError
 from deid.cli.main import app
-from deid.errors import ConfigError, DeidError, OutputError
 
 RUNNER = CliRunner()
 

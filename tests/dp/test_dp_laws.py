@@ -25,7 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from deid.cell_text import key_text
+from deid.base.errors import ConfigError, DeidError, StoreError
 from deid.cli.main import app
 from deid.dp import noise as dp_noise
 from deid.dp.budget import BudgetExceeded, Ledger
@@ -41,7 +41,7 @@ from deid.dp.sequences import METHODS as SEQUENCE_METHODS
 from deid.dp.sequences import plan_sequences, release_sequences
 from deid.dp.session import Session
 from deid.dp.unit import PrivacyUnit
-from deid.errors import ConfigError, DeidError, StoreError
+from deid.table.cell_text import key_text
 
 RUNNER = CliRunner()
 DX = ("250.00", "250.0", "250", "401.9", "1")

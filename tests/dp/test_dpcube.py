@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError
 from deid.dp.boxes import Boxes, simplex
 from deid.dp.dpcube import cut_gains, dpcube, partition
 from deid.dp.methods import Rows
 from deid.dp.noise import SeededNoise
 from deid.dp.privtree import privtree
-from deid.errors import ConfigError
 
 
 @pytest.mark.parametrize(

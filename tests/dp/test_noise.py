@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale, laplace_variance
-from deid.errors import ConfigError
 
 BACKENDS: list[Noise] = [OpenDPNoise(), SeededNoise(5)]
 

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
+from deid.base.errors import ConfigError
 from deid.dp.domain import declare
 from deid.dp.epsilon import split_epsilon
 from deid.dp.markov_chain import Chain, measure_chain
@@ -24,7 +25,6 @@ from deid.dp.sequence_models import ChainModel, TreeModel
 from deid.dp.sequences import plan_sequences, release_sequences
 from deid.dp.tree_estimate import consistent, nonnegative_tree
 from deid.dp.unit import PrivacyUnit
-from deid.errors import ConfigError
 
 SEQUENCES = st.lists(st.tuples(*[st.integers(0, 2)] * 3), max_size=20)
 

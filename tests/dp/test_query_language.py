@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError
 from deid.dp.domain import declare
 from deid.dp.query_columns import QueryColumn, evaluate_condition, evaluate_value
 from deid.dp.query_language import Query, parse_condition, parse_query, parse_value
-from deid.errors import ConfigError
 
 FRAME = pd.DataFrame(
     {

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 from typer.testing import CliRunner
 
+from deid.base.errors import ConfigError, DeidError
 from deid.cli.main import app
 from deid.dp.aggregates import noisy_mean, noisy_quantile, noisy_sum, noisy_top
 from deid.dp.budget import BudgetExceeded, Ledger
@@ -24,7 +25,6 @@ from deid.dp.epsilon import NANO
 from deid.dp.noise import SeededNoise
 from deid.dp.session import Session
 from deid.dp.unit import PrivacyUnit
-from deid.errors import ConfigError, DeidError
 
 DIMENSIONS = (
     declare("age", {"range": [0, 100]}),

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from deid.base.errors import ConfigError, DeidError
 from deid.cli.main import app
 from deid.dp.budget import Ledger
 from deid.dp.cube import plan_cube, release_cube
@@ -19,7 +20,6 @@ from deid.dp.noise import SeededNoise
 from deid.dp.sequences import plan_sequences, release_sequences
 from deid.dp.synthetic import check_fidelity, synthesize
 from deid.dp.unit import PrivacyUnit
-from deid.errors import ConfigError, DeidError
 
 Small = tuple[pd.DataFrame, tuple[Dimension, ...]]
 LEVEL = declare("level", {"values": ["no", "low", "high"]})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from deid.base.errors import ConfigError
 from deid.dp.trend import average_slope, regression_slope
-from deid.errors import ConfigError
 
 
 def test_average_slope_divides_by_n_minus_one() -> None:

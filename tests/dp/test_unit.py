@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid.cell_text import key_text
+from deid.base.errors import ConfigError
 from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound, rows_without_person
-from deid.errors import ConfigError
+from deid.table.cell_text import key_text
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from deid.base.errors import ConfigError
 from deid.dp.cube import plan_cube
 from deid.dp.domain import declare
 from deid.dp.epsilon import split_epsilon
@@ -16,7 +17,6 @@ from deid.dp.sequence_release import slope_classes
 from deid.dp.sequences import plan_sequences, release_sequences
 from deid.dp.session import Session
 from deid.dp.unit import PrivacyUnit
-from deid.errors import ConfigError
 
 ROW = PrivacyUnit()
 SEX, AGE = declare("sex", {"values": ["F", "M"]}), declare("age", {"range": [0, 99]})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 from deid.evaluation.cases import keys, prepare
 from deid.evaluation.pairing import pair_documents
 

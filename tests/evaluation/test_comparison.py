@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 from deid.evaluation.comparison import compare_statistics, intervals, resampled_totals, subset_ttest
 
 OPTIONS = {"resamples": 500, "permutations": 20_000, "seed": 3}

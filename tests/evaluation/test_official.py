@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
+from deid.base.errors import ConfigError
 from deid.document import Document, Span
-from deid.errors import ConfigError
 from deid.evaluation.cases import Case
 from deid.evaluation.official import (
     Sentences,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from deid.base.errors import DuplicateError, FormatError, InputError, OffsetError
 from deid.document import Failure
-from deid.errors import DuplicateError, FormatError, InputError, OffsetError
 from deid.evaluation.pairing import pair_documents
 
 

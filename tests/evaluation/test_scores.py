@@ -23,7 +23,7 @@ from deid.evaluation.scores import (
     touched,
 )
 from deid.labeling.schemes import spans_to_labels
-from deid.tokenization import tokenize
+from deid.reading.tokenization import tokenize
 
 hide = partial(tokenize, scheme="hide")
 #       0         1         2         3

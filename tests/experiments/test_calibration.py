@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from typer.testing import CliRunner
 
+from deid.base.errors import ConfigError
 from deid.cli.main import app
+from deid.detection.dial import Dial, parse_dial, read_dial, write_dial
+from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Span
-from deid.errors import ConfigError
 from deid.evaluation.proportions import lower_bound
 from deid.experiments.calibration import Calibration, calibrate, words_needed
 from deid.io import read
-from deid.pipeline import build_recognizer
-from deid.pipeline.dial import Dial, parse_dial, read_dial, write_dial
 
 SYNTHETIC = Path(__file__).parents[2] / "corpora" / "synthetic" / "dev.jsonl"
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from deid.base.errors import DeidError
 from deid.cli.main import app
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.queries import random_queries
 from deid.disclosure.release import anonymize
-from deid.errors import DeidError
 from deid.experiments.cohorts import TablePair, count_cohorts, feasibility, parse_cohort
 from deid.experiments.conclusions import (
     Estimate,
@@ -24,7 +24,7 @@ from deid.experiments.conclusions import (
     logistic_regression,
     odds_ratio,
 )
-from deid.microdata import Microdata
+from deid.table.microdata import Microdata
 
 ROLES = {"age": "quasi-identifier", "sex": "quasi-identifier", "disease": "sensitive"}
 

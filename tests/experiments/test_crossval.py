@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from deid.base.errors import ConfigError
 from deid.document import Document, Span
-from deid.errors import ConfigError
 from deid.experiments.crossval import cross_validate
 from deid.experiments.folds import group_documents
 from deid.experiments.trials import Trial, run_trials

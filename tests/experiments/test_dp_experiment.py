@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from deid.base.errors import ConfigError
+from deid.base.plots import image
 from deid.cli.main import app
 from deid.dp.domain import declare
 from deid.dp.methods import Rows
-from deid.errors import ConfigError
 from deid.experiments.dp import THRESHOLDS, compare_methods, plot_methods, plot_thresholds, sweep_thresholds
-from deid.plots import image
 
 DIMENSIONS = (declare("age", {"range": [0, 15]}), declare("sex", {"values": ["F", "M"]}))
 

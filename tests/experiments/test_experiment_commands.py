@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from deid import io
+from deid.base.errors import ConfigError, OutputError
 from deid.cli.main import app
 from deid.document import Document
-from deid.errors import ConfigError, OutputError
 
 QUICK = ("--iterations", "6", "--min-documents", "1")
 
@@ -92,11 +92,11 @@ def test_feature_experiment_writes_table_plot_and_page(corpus_file: Path, tmp_pa
 def test_sampling_experiment_draws_its_curves_the_same_way_twice(
     corpus_file: Path, corpus: list[Document], tmp_path: Path
 ) -> None:
+    from deid.base.plots import image
     from deid.experiments.plots import plot_sampling
     from deid.experiments.sampling import Points, sampling_curves
     from deid.features import FeatureSet
     from deid.labeling.training import TrainingOptions
-    from deid.plots import image
 
     rows_file, plot = tmp_path / "s.json", tmp_path / "s.png"
     result = invoke(

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from scipy.stats import ttest_rel
 
+from deid.base.errors import ConfigError
 from deid.document import Document, Span
-from deid.errors import ConfigError
 from deid.experiments.subsets import compare_subsets, subsets
 from deid.features import FeatureSet
 from deid.labeling.training import TrainingOptions

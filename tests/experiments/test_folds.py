@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from notes import clinic_notes
 
+from deid.base.errors import ConfigError, DuplicateError
 from deid.document import Document
-from deid.errors import ConfigError, DuplicateError
 from deid.experiments.folds import assign_folds, group_documents, splits
 
 

@@ -14,12 +14,12 @@ from notes import clinic_notes
 from typer.testing import CliRunner
 
 from deid import io
+from deid.base.keys import Key
 from deid.cli.main import app
 from deid.document import Document, Span
 from deid.experiments.hips import ATTACKS, betrayed, expected_found, hips, rarity, release
 from deid.experiments.trials import figures, score
 from deid.features import FeatureSet
-from deid.keys import Key
 from deid.labeling.tagger import train
 from deid.labeling.training import TrainingOptions
 from deid.pipeline import Pipeline, Settings

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from deid import io
+from deid.base.errors import ConfigError
 from deid.cli.main import app
 from deid.document import Document
-from deid.errors import ConfigError
 from deid.experiments.learners import compare_learners
 from deid.experiments.trials import figures, score
 from deid.features import FeatureSet

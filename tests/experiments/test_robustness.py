@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from deid.base.errors import ConfigError
 from deid.cli.main import app
+from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Span
-from deid.errors import ConfigError
 from deid.experiments.robustness import CONFUSIONS, PERTURBATIONS, measure_robustness, perturb
-from deid.pipeline import build_recognizer
 
 TEXT = "Mr. Smith was here on 03/14/2019.\nCall (617) 555-0143, he said. Seen by Dr. Ann Lee at noon.\n" * 12
 WORDS = ("Smith", "03/14/2019", "(617) 555-0143", "Ann Lee")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from notes import clinic_notes
 
+from deid.base.errors import ConfigError
 from deid.document import Document
-from deid.errors import ConfigError
 from deid.experiments.sampling import Points, sampling_curves
 from deid.experiments.trials import figures, score
 from deid.features import FeatureSet

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from deid.base.errors import ConfigError
 from deid.cli.main import app
 from deid.dp.domain import declare
-from deid.errors import ConfigError
 from deid.experiments.sequences import compare_sequences, compare_trends, unit_cost
 
 LEVEL = declare("level", {"range": [0, 2]})

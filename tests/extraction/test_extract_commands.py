@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from deid.base.errors import DeidError
 from deid.cli.main import app
-from deid.errors import DeidError
 
 NOTES = {
     "a": "Patient: Zelda Quarrymane\nDOB: 3/4/1950   MRN: 5512345\nDate of service: 6/7/2019\n"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from deid.base.errors import ConfigError, InputError
 from deid.document import Document, Span
-from deid.errors import ConfigError, InputError
 from deid.extraction import build_view, note_facts, published_values, read_view
 from deid.extraction.view import NoteFacts, join_table
 

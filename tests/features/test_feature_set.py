@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 from deid.features import FeatureSet
 from deid.features.affix import affix_features
 from deid.features.patterns import TABLE_4_3, letter_patterns, pattern_features
 from deid.features.position import PositionFeatures, chunk_features, line_features
 from deid.features.shape import shape, shape_features
-from deid.tokenization import Tokens, tokenize
+from deid.reading.tokenization import Tokens, tokenize
 
 SAMPLE = (
     "CLINICAL HISTORY: 56 year old female with a history of B-cell lymphoma "

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import chi2_contingency
 
-from deid.errors import InputError
+from deid.base.errors import InputError
 from deid.genomes.membership import (
     allele_frequencies,
     correlation_statistic,

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError
+from deid.base.resources import resource_folder
 from deid.genomes.binning import bin_genotypes, check_bins
 from deid.genomes.genotypes import read_genotypes, write_genotypes
-from deid.hierarchy import Hierarchy, read_hierarchy
-from deid.resources import resource_folder
+from deid.table.hierarchy import Hierarchy, read_hierarchy
 
 
 def tree() -> Hierarchy:

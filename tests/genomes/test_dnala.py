@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.errors import FormatError, InputError
+from deid.base.errors import FormatError, InputError
 from deid.genomes import Sequences, generalize_sequences, read_fasta, write_fasta
 from deid.genomes.dnala import check_release, distances, variable_sites
 from deid.genomes.lattice import DISTANCES, GAP, JOINS, SYMBOLS, encode

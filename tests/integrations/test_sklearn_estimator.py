@@ -24,8 +24,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import estimator_checks
 
+from deid.base.errors import ConfigError, DeidError, InputError, OffsetError
 from deid.document import Document, Span
-from deid.errors import ConfigError, DeidError, InputError, OffsetError
 from deid.features import FeatureSet
 from deid.integrations.sklearn_estimator import SpanTagger
 from deid.labeling.tagger import train

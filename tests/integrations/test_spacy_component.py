@@ -16,11 +16,11 @@ from spacy import displacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
+from deid.base.errors import ConfigError, ModelError, OutputError
+from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Span
-from deid.errors import ConfigError, ModelError, OutputError
 from deid.integrations.spacy_component import EXPANDED, DeidComponent, Options
 from deid.labeling.tagger import Tagger
-from deid.pipeline import build_recognizer
 
 ENGLISH = spacy.blank("en")
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import json_values
 
+from deid.base.errors import DeidError, FormatError
 from deid.document import Document, Failure, Span
-from deid.errors import DeidError, FormatError
 from deid.io import FORMATS, Options, check_output, open_writer, read, scan, write
 from deid.io.formats import DocumentFormat, Format
 

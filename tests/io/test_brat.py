@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from deid.base.errors import DeidError, FormatError, OffsetError, OutputError
 from deid.document import Document, Span
-from deid.errors import DeidError, FormatError, OffsetError, OutputError
 from deid.io import FORMATS, Options
 
 FORMAT = FORMATS["brat"]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from deid.base.errors import ConfigError, DeidError, LabelError, OutputError
 from deid.document import Document, Span
-from deid.errors import ConfigError, DeidError, LabelError, OutputError
 from deid.io import FORMATS, Options, read, write
 from deid.io.conversion import convert
 

@@ -9,8 +9,8 @@ import pytest
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
+from deid.base.errors import FormatError
 from deid.document import Document, Span
-from deid.errors import FormatError
 from deid.io import FORMATS, Options
 
 FORMAT = FORMATS["docbin"]

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from deid.base.errors import ConfigError, DetectionError, FormatError, InputError
 from deid.cli.main import app
+from deid.detection.dial import read_dial
 from deid.document import Document, Failure
-from deid.errors import ConfigError, DetectionError, FormatError, InputError
 from deid.io import Options, read, scan
-from deid.pipeline.dial import read_dial
 from deid.pipeline.edit_log import read_edit_log
 from deid.pipeline.workers import Timed, process
 

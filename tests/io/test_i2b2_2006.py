@@ -6,8 +6,8 @@ from io import BytesIO
 
 import pytest
 
+from deid.base.errors import DeidError, FormatError, LabelError, OffsetError
 from deid.document import Document, Span
-from deid.errors import DeidError, FormatError, LabelError, OffsetError
 from deid.io import FORMATS, Options
 
 

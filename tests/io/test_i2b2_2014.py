@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from strategies import MARKUP, PLAIN, documents
 
+from deid.base.errors import DeidError, EncodingError, FormatError, LabelError, OffsetError, OutputError
 from deid.document import Document, Span
-from deid.errors import DeidError, EncodingError, FormatError, LabelError, OffsetError, OutputError
 from deid.io import FORMATS, Options
 
 FORMAT = FORMATS["i2b2-2014"]

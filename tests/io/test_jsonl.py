@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from deid.base.errors import DeidError, EncodingError, FormatError, LabelError, OffsetError, OutputError
 from deid.document import Document, Span
-from deid.errors import DeidError, EncodingError, FormatError, LabelError, OffsetError, OutputError
 from deid.io import FORMATS, Options
 
 ANN = (Span(0, 3, "PATIENT"),)

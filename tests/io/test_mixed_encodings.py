@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from deid.base.errors import EncodingError
 from deid.cli.main import app
 from deid.document import Document, Failure
-from deid.errors import EncodingError
 from deid.io import read
 from deid.io.encoding import check_encodings, decode, looks_misread, settle
 

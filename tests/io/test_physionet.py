@@ -6,8 +6,8 @@ from io import BytesIO
 
 import pytest
 
+from deid.base.errors import DeidError, EncodingError, FormatError, LabelError, OffsetError, OutputError
 from deid.document import Document, Span
-from deid.errors import DeidError, EncodingError, FormatError, LabelError, OffsetError, OutputError
 from deid.io import FORMATS, Options
 
 FORMAT = FORMATS["physionet"]

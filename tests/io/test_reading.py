@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deid.document import Document, Failure
-from deid.errors import (
+from deid.base.errors import (
     ConfigError,
     DeidError,
     DuplicateError,
@@ -18,6 +17,7 @@ from deid.errors import (
     FormatError,
     InputError,
 )
+from deid.document import Document, Failure
 from deid.io import FORMATS, Options, read, scan, sniff, write
 
 NOTE = "<deIdi2b2><TEXT>Ann</TEXT><TAGS></TAGS></deIdi2b2>"

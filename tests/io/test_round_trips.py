@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import HOSTILE, MARKUP, PLAIN, documents, json_values
 
+from deid.base.errors import DeidError, LabelError, OutputError
 from deid.document import Document, Span
-from deid.errors import DeidError, LabelError, OutputError
 from deid.io import FORMATS, Options
 from deid.io.formats import CollectionFormat, DocumentFormat, Format
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from deid.base.errors import DeidError, EncodingError, FormatError, OffsetError, OutputError
 from deid.document import Document, Span
-from deid.errors import DeidError, EncodingError, FormatError, OffsetError, OutputError
 from deid.io import FORMATS, Options
 
 

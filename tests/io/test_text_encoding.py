@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid.errors import ConfigError, DeidError, EncodingError, FormatError, OutputError
+from deid.base.errors import ConfigError, DeidError, EncodingError, FormatError, OutputError
 from deid.io.encoding import check_encoding, decode, encode, lines, would_fit
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from deid.base.errors import DuplicateError, FormatError, OutputError
 from deid.document import Document, Failure, Span
-from deid.errors import DuplicateError, FormatError, OutputError
 from deid.io import FORMATS, Options, check_output, check_suffix, open_writer, read, scan, write
 
 ANN = Document("a", "Ann", (Span(0, 3, "PATIENT", "T1"),))
@@ -136,7 +136,7 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from deid.document import Document
-from deid.errors import OutputError
+from deid.base.errors import OutputError
 from deid.io import write
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))  # writing beyond it fails like a full disk
 stream = [Document(str(n), "x" * (200_000 if n == 2 else 10)) for n in (1, 2, 3)]

@@ -9,7 +9,7 @@ import pytest
 from deid import io
 from deid.document import Document
 from deid.labeling.schemes import misaligned
-from deid.tokenization import tokenize
+from deid.reading.tokenization import tokenize
 
 
 @pytest.mark.parametrize(("folder", "most"), [("meddocan/train/xml", 7), ("meddocan/dev/xml", 3), ("english/xml", 0)])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deid.base.errors import ModelError
 from deid.document import Document
-from deid.errors import ModelError
 from deid.features import FeatureSet
 from deid.labeling.crfsuite_file import pack_crfsuite, parse_crfsuite
 from deid.labeling.reference import log_partition

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.compiled import native
+from deid.base.compiled import native
 from deid.features import FeatureSet
 from deid.labeling import decoder as decoding
 from deid.labeling import model_folder

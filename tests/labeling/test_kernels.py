@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid import compiled
+from deid.base import compiled
 from deid.labeling import kernels, reference
 
 _native = pytest.importorskip("deid._native", reason="the compiled module was not built")

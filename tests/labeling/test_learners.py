@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deid.base.errors import ModelError
 from deid.document import Document
-from deid.errors import ModelError
 from deid.features import FeatureSet
 from deid.labeling import kernels
 from deid.labeling.decoder import Decoder

@@ -9,12 +9,12 @@ import pycrfsuite
 import pytest
 
 from deid import io
-from deid.dictionaries import available
 from deid.document import Document
 from deid.evaluation import Settings, evaluate
 from deid.features import FeatureSet
 from deid.labeling.tagger import Tagger, train
 from deid.labeling.training import TrainingOptions
+from deid.reading.dictionaries import available
 
 pytestmark = pytest.mark.slow
 

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deid import alphabet
-from deid.compiled import native
-from deid.dictionaries import fold
+from deid.base.compiled import native
 from deid.features import FeatureSet
 from deid.labeling import decoder as decoding
 from deid.labeling import reference
 from deid.labeling.decoder import Decoder
 from deid.labeling.schemes import labels_to_spans
 from deid.labeling.weights import Weights
+from deid.reading import alphabet
+from deid.reading.dictionaries import fold
 
 pytestmark = pytest.mark.skipif(native is None, reason="the compiled module is not there")
 

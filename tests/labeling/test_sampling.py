@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 from deid.labeling.sampling import keep_random_o, keep_window, rejection_sample
 
 labels_of_a_document = st.lists(st.sampled_from(["O", "B-A", "I-A"]), max_size=40)

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 
+from deid.base.errors import ConfigError
 from deid.document import Span
-from deid.errors import ConfigError
 from deid.labeling.schemes import labels_to_spans, misaligned, spans_to_labels
-from deid.tokenization import tokenize
+from deid.reading.tokenization import tokenize
 
 LABELS = ["O", "B-A", "I-A", "B-B", "I-B"]
 

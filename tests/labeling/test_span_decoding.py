@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 from deid.labeling.span_decoding import probable_spans
 from deid.labeling.tagger import Tagger
 

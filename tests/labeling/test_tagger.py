@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from deid.base.errors import ConfigError, ModelError, OutputError
 from deid.document import Document
-from deid.errors import ConfigError, ModelError, OutputError
 from deid.features import FeatureSet
 from deid.labeling.audit import audit_model, export_model
 from deid.labeling.kernels import marginals

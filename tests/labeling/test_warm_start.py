@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from deid.base.errors import ConfigError
 from deid.document import Document, Span
-from deid.errors import ConfigError
 from deid.features import FeatureSet
 from deid.labeling.tagger import Tagger, load_model, train
 from deid.labeling.training import TrainingOptions

@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid import manifest
+from deid.base.errors import ConfigError, FormatError, OutputError
+from deid.base.keys import Key
 from deid.document import Failure
-from deid.errors import ConfigError, FormatError, OutputError
 from deid.io.folder import list_files
-from deid.keys import Key
 from deid.manifest import check_manifests, load_signing_key, log_of, manifest_path, read_public_key
 from deid.manifest.content import Manifest, read_manifest
 from deid.manifest.options import COLUMNS, WORDS, Option, told_options

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid import Pipeline, build_recognizer, load_policy
+from deid.base.keys import Key
 from deid.document import Document, Span
-from deid.keys import Key
 from deid.phi import LABEL_SETS
 from deid.pipeline.core import Scrubbed, Settings
 from deid.replacement.policy import shipped_policies

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from fakes import WordRecognizer
 
+from deid.base.errors import ConfigError, DeidError, InputError, OutputError
+from deid.base.keys import Key
 from deid.detection.site_lists import load_site_lists
 from deid.disclosure.expert_report import sign_report
 from deid.document import Document, Span
-from deid.errors import ConfigError, DeidError, InputError, OutputError
 from deid.io import scan, write
-from deid.keys import Key
 from deid.pipeline import Pipeline, Scrubbed, Settings, build_pipeline, scrub_files
 from deid.pipeline.batch import risk_report_beside
 from deid.pipeline.known_people import KnownPeople

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from typer.testing import CliRunner
 
+from deid.base.errors import ConfigError, DeidError, FormatError
 from deid.cli.main import app
-from deid.errors import ConfigError, DeidError, FormatError
 from deid.evaluation.proportions import upper_bound
 from deid.io import scan
 from deid.io.reading import Source

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from fakes import WordRecognizer
 
+from deid.base.errors import ConfigError
+from deid.base.keys import Key
 from deid.document import Document
-from deid.errors import ConfigError
 from deid.io import FORMATS, read, scan
-from deid.keys import Key
 from deid.pipeline import Pipeline, Report, Settings, scrub_files, tag_files
 from deid.pipeline.edit_log import read_edit_log
 from deid.pipeline.naming import pseudonym_of_id

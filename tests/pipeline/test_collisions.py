@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from deid import io
+from deid.base.errors import DetectionError
+from deid.base.keys import Key
 from deid.detection.known import Known
 from deid.document import Document, Span
-from deid.errors import DetectionError
-from deid.identity import parse_name
 from deid.io import scan
-from deid.keys import Key
 from deid.pipeline import Pipeline, Report, Settings, scrub_files
 from deid.pipeline.known_people import KnownPeople
 from deid.pipeline.patients import Patients
+from deid.reading.identity import parse_name
 from deid.replacement.names import NameMap, full_name_key
 from deid.replacement.policy import load_policy
 from deid.replacement.vault import Entry, Vault

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 from fakes import WordRecognizer
 
+from deid.base.errors import ConfigError, InputError
+from deid.base.keys import Key
 from deid.document import Document, Failure, Span
-from deid.errors import ConfigError, InputError
-from deid.keys import Key
 from deid.pipeline import Pipeline, Scrubbed, Settings
 from deid.pipeline.patients import Patients
 from deid.replacement.policy import load_policy

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid.base.errors import FormatError
+from deid.base.keys import Key
 from deid.document import Document, Edit, Failure, Span, apply_edits
-from deid.errors import FormatError
-from deid.keys import Key
 from deid.pipeline.edit_log import log_line, move_span, move_spans, read_edit_log
 from deid.pipeline.naming import pseudonym_of_id
 

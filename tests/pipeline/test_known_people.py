@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from deid.base.errors import ConfigError
 from deid.detection.known import Known
 from deid.document import Document
-from deid.errors import ConfigError
 from deid.pipeline.known_people import KnownPeople, column_meaning, read_known_people
 from deid.pipeline.patients import Patients
 

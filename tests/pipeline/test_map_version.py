@@ -8,10 +8,10 @@ import pytest
 import sqlalchemy as sql
 
 from deid import io
+from deid.base.errors import ConfigError, StoreError
+from deid.base.keys import MAP_VERSION, Key
 from deid.document import Document, Span
-from deid.errors import ConfigError, StoreError
 from deid.io import scan
-from deid.keys import MAP_VERSION, Key
 from deid.pipeline import Pipeline, Settings, scrub_files
 from deid.pipeline.patients import Patients
 from deid.replacement.policy import load_policy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deid.keys import Key
+from deid.base.keys import Key
 from deid.pipeline.naming import Naming, pseudonym_of_id
 
 KEY = Key(b"k" * 32)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from deid.base.errors import ConfigError
 from deid.document import Document
-from deid.errors import ConfigError
 from deid.pipeline.patients import Patients, read_patients
 
 

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from deid.base.errors import ConfigError
+from deid.base.files import atomic_files, clear_leftovers
+from deid.base.resources import resource_folder
 from deid.cli.main import app
-from deid.errors import ConfigError
 from deid.io import scan
-from deid.io.atomic import atomic_files, clear_leftovers
 from deid.pipeline.resuming import list_line, select_files
-from deid.resources import resource_folder
 
 TEXT = "Seen by Dr. Alice Baker on 3 May 2019.\n"
 RULES = ("--model", "none", "--policy", "redact")
@@ -186,7 +186,7 @@ def test_documents_of_the_table_that_are_not_there_are_counted(notes: Path, key:
 
 def test_part_files_of_killed_processes_are_removed_and_those_of_living_ones_are_not(tmp_path: Path) -> None:
     code = (
-        "import os, sys; from pathlib import Path; from deid.io.atomic import atomic_files\n"
+        "import os, sys; from pathlib import Path; from deid.base.files import atomic_files\n"
         "with atomic_files([Path(sys.argv[1])]) as (s,):\n    s.write(b'x'); s.flush(); os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "f")], check=False)

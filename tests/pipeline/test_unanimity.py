@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from deid import Pipeline, build_recognizer, load_policy
+from deid.base.keys import Key
 from deid.cli.main import app
 from deid.detection import Ensemble, RuleRecognizer
 from deid.document import Document, Edit, Span
-from deid.keys import Key
 from deid.phi import CATEGORIES, LABEL_SETS, may_be
 from deid.pipeline.core import Settings
 from deid.replacement.operators import OPERATORS

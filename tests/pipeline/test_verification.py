@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from fakes import WordRecognizer
 
+from deid.base.errors import OutputError
+from deid.base.keys import Key
 from deid.document import Document, Span
-from deid.errors import OutputError
 from deid.io import scan
-from deid.keys import Key
 from deid.pipeline import Pipeline, Settings, scrub_files, verify_files
 from deid.pipeline.verification import verify_document
 from deid.replacement.policy import load_policy

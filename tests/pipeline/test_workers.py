@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from fakes import WordRecognizer
 
+from deid.base.errors import ConfigError
 from deid.document import Document, Failure
-from deid.errors import ConfigError
 from deid.pipeline.workers import process
 
 TESTS = Path(__file__).resolve().parent.parent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deid.keys import Key
+from deid.base.keys import Key
 from deid.replacement.choices import Choices
 from deid.replacement.names import NameMap
 from deid.replacement.permutation import Keyed

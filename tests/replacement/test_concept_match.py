@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid.dictionaries import fold
 from deid.document import Document, apply_edits
+from deid.reading.dictionaries import fold
 from deid.replacement.concept_match import Concept, ConceptMatcher, concept_match, default_matcher
 
 LYMPHOMA = {"b-cell lymphoma": Concept("C0079731", "lymphoma, b-cell")}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.compiled import native
+from deid.base.compiled import native
 from deid.replacement import containment
 from deid.replacement.containment import finder, held, holds, is_whole
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError, OffsetError
+from deid.base.keys import Key
 from deid.document import Document, Span
-from deid.errors import ConfigError, OffsetError
-from deid.keys import Key
 from deid.replacement.dates import MAX_DAYS, MIN_DAYS, date_shift_operator, offset_of
 from deid.replacement.scope import Scope
 

@@ -8,8 +8,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid.base.keys import Key
 from deid.document import Document, Span
-from deid.keys import Key
 from deid.replacement.deid_tags import DeidTag, deid_tag_operator, parse_tags
 from deid.replacement.scope import Scope
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.compiled import native
-from deid.keys import Key
+from deid.base.compiled import native
+from deid.base.keys import Key
 from deid.replacement import identifiers
 from deid.replacement.identifiers import replace_code
 from deid.replacement.permutation import Keyed

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError
+from deid.base.keys import Key
 from deid.document import Document, Span
-from deid.errors import ConfigError
-from deid.keys import Key
 from deid.replacement.encryption import decrypt_text, encrypt
 from deid.replacement.scope import Scope
 

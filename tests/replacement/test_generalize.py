@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from deid.base.errors import ConfigError
+from deid.base.keys import Key
 from deid.document import Document, Span
-from deid.errors import ConfigError
-from deid.keys import Key
 from deid.replacement.generalize import generalize, published_value
 from deid.replacement.scope import Scope
 

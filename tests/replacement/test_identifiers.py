@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid.keys import Key
+from deid.base.keys import Key
 from deid.replacement.identifiers import SCHEMES, encipher, replace_code, replace_ssn, scramble
 from deid.replacement.permutation import LARGEST, Keyed
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError
 from deid.document import Document, apply_edits
-from deid.errors import ConfigError
 from deid.replacement.k_safety import Knowledge, erase, is_k_safe, k_safe, violations
 
 FOUR = Knowledge(

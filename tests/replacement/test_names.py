@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deid.identity import name_key
-from deid.keys import Key
+from deid.base.keys import Key
+from deid.reading.identity import name_key
 from deid.replacement.names import NameMap, match_case
 from deid.replacement.permutation import Keyed
 from deid.replacement.pools import name_pool

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deid.base.keys import Key
 from deid.document import Document, Span
-from deid.keys import Key
 from deid.replacement.identifiers import SCHEMES, replace_code, replace_ssn, scheme_of
 from deid.replacement.numbers import normal_form, numbers_of, replace_number, replace_social_security
 from deid.replacement.permutation import keyed_for

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from deid.base.errors import ConfigError
 from deid.document import Document
-from deid.errors import ConfigError
 from deid.replacement.ontology import Ontology, chain, find_terms, plural, terms_of
 from deid.replacement.ontology_files import SHIPPED, load_ontologies, load_ontology
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError
+from deid.base.keys import Key
 from deid.document import Document, Span
-from deid.errors import ConfigError
-from deid.keys import Key
 from deid.phi import CATEGORIES
 from deid.replacement.containment import holds
 from deid.replacement.operators import OPERATORS, label_for

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid.keys import Key
+from deid.base.keys import Key
 from deid.replacement.permutation import Keyed
 
 KEYED = Keyed(Key(b"0123456789abcdef"), "patient:1")

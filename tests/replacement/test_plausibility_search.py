@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 from deid.replacement.plausibility_search import SEARCHES, Chain, Problem, SearchLimit, choose
 
 EXACT = [("minimal", "best-first"), ("minimal", "branch-and-bound"), ("uniform", "branch-and-bound")]

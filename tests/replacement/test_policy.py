@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from deid.base.errors import ConfigError
+from deid.base.keys import Key
 from deid.cli.main import app
 from deid.document import Document, Span
-from deid.errors import ConfigError
-from deid.keys import Key
 from deid.phi import CATEGORIES, LABEL_SETS, canonical, hipaa
 from deid.replacement.operators import OPERATORS
 from deid.replacement.policy import Policy, load_policy, parse_policy, shipped_policies

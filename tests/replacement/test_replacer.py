@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError, DetectionError, LabelError, OffsetError
+from deid.base.keys import Key
 from deid.document import Document, Span
-from deid.errors import ConfigError, DetectionError, LabelError, OffsetError
-from deid.keys import Key
 from deid.phi import CATEGORIES
 from deid.replacement import operators
 from deid.replacement.containment import holds

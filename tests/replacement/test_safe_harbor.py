@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid.dictionaries import load_dictionary
+from deid.base.errors import ConfigError
+from deid.base.keys import Key
 from deid.document import Document, Span
-from deid.errors import ConfigError
-from deid.keys import Key
+from deid.reading.dictionaries import load_dictionary
 from deid.replacement.safe_harbor import age90, age_rule, year_only, year_rule, years_in, zip3, zip_rule
 from deid.replacement.scope import Scope
 

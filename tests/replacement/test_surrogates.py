@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError, OffsetError
+from deid.base.keys import Key
 from deid.document import Document, Span, apply_edits
-from deid.errors import ConfigError, OffsetError
-from deid.identity import parse_name
-from deid.keys import Key
 from deid.phi import LABEL_SETS
+from deid.reading.identity import parse_name
 from deid.replacement.names import full_name_key
 from deid.replacement.scope import Scope
 from deid.replacement.surrogates import _original_words as original_words
@@ -113,7 +113,7 @@ def test_distances_between_full_dates_of_the_development_notes_stay(shared_data:
 PROGRAM = """
 import json, sys
 from deid.document import Document, Span
-from deid.keys import Key
+from deid.base.keys import Key
 from deid.replacement.scope import Scope
 from deid.replacement.surrogates import surrogate_operator
 text, spans, key = json.load(sys.stdin)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid.base.errors import ConfigError, OffsetError
+from deid.base.keys import Key
 from deid.document import Document, Span
-from deid.errors import ConfigError, OffsetError
-from deid.keys import Key
 from deid.replacement.ontology_files import load_ontologies
 from deid.replacement.operators import OPERATORS
 from deid.replacement.scope import Scope

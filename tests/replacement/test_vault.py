@@ -15,8 +15,8 @@ import sqlalchemy as sql
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deid.errors import ConfigError, StoreError
-from deid.keys import Key
+from deid.base.errors import ConfigError, StoreError
+from deid.base.keys import Key
 from deid.replacement.sealing import Entry, Sealer, normalized
 from deid.replacement.vault import Vault
 from deid.replacement.vault_rows import AUDIT, ENTRIES, STATE
@@ -334,7 +334,7 @@ def test_rotating_leaves_nothing_sealed_with_the_old_key_in_the_file(tmp_path: P
 
 WRITER = """
 import sys
-from deid.keys import Key
+from deid.base.keys import Key
 from deid.replacement.vault import Entry, Vault
 place, name, count, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 with Vault.open(place, Key(b"k" * 32)) as vault:
@@ -378,9 +378,9 @@ def test_killed_writer_loses_nothing_that_it_had_recorded(vault: Vault, place: s
 
 KILLED_ROTATION = """
 import os, signal, sys
-from deid.keys import Key
+from deid.base.keys import Key
 from deid.replacement import vault, vault_rows
-from deid.store import Store
+from deid.base.store import Store
 def die(*arguments, **options):
     os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[2] == "before":

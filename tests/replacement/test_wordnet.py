@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 from deid.replacement.ontology import Ontology, chain
 from deid.replacement.wordnet import DEBIAN_FOLDER, read_wordnet
 

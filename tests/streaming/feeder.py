@@ -12,7 +12,7 @@ from pathlib import Path
 
 from recipes import WordRecipe
 
-from deid.errors import DeidError
+from deid.base.errors import DeidError
 from deid.streaming import journal
 from deid.streaming.crew import Crew
 from deid.streaming.filtering import Feed, filter_feed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deid.keys import Key
+from deid.base.keys import Key
 
 if TYPE_CHECKING:
     from deid.pipeline import Pipeline
@@ -44,7 +44,7 @@ class BrokenRecipe:
         import os
         import signal
 
-        from deid.errors import ModelError
+        from deid.base.errors import ModelError
 
         if self.how == "error":
             raise ModelError("the model is of another version", "train it again")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from recipes import KEY, WordRecipe
 
-from deid.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError
 from deid.streaming.beginning import begins_as_json
 from deid.streaming.crew import Crew
 from deid.streaming.filtering import Feed, filter_feed

@@ -22,7 +22,7 @@ import pytest
 from conftest import Feeder, alive, children, records, totals
 from recipes import KEY, BrokenRecipe, WordRecipe
 
-from deid.errors import ConfigError, DeidError, DetectionError, ModelError
+from deid.base.errors import ConfigError, DeidError, DetectionError, ModelError
 from deid.streaming.crew import Crew
 from deid.streaming.framing import delimited
 from deid.streaming.work import Shape

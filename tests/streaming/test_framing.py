@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from recipes import KEY
 
-from deid.errors import ConfigError, OutputError
+from deid.base.errors import ConfigError, OutputError
 from deid.streaming.framing import Framing, Prefixed, delimited, whole
 from deid.streaming.letters import record_mac
 from deid.streaming.reading import Reader, Stretch, singles

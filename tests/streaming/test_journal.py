@@ -15,8 +15,8 @@ import pytest
 from conftest import Feeder, records, totals
 from recipes import KEY
 
-from deid.errors import ConfigError
-from deid.keys import Key
+from deid.base.errors import ConfigError
+from deid.base.keys import Key
 from deid.streaming.journal import Commit, Journal
 
 Run = Callable[..., tuple[int, bytes, str]]

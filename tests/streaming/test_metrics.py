@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 from deid.streaming.metrics import exposition, serve_metrics
 from deid.streaming.totals import Totals
 

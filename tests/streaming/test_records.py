@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from recipes import KEY, WordRecipe
 
-from deid.errors import DeidError
+from deid.base.errors import DeidError
 from deid.pipeline.naming import pseudonym_of_id
 from deid.streaming.records import CONTENTS, Fields
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from recipes import KEY, WordRecipe
 
-from deid.errors import ConfigError
+from deid.base.errors import ConfigError
 from deid.streaming.crew import Crew
 from deid.streaming.framing import delimited, whole
 from deid.streaming.stopping import Stop

@@ -1,6 +1,6 @@
 """The paper's example: six persons, one family of codes, eight years."""
 
-from deid.hierarchy import hierarchy_from_rows
+from deid.table.hierarchy import hierarchy_from_rows
 from deid.trajectories import Trajectories, make_trajectories
 
 CODES = hierarchy_from_rows([["401.0", "401"], ["401.1", "401"], ["401.9", "401"]], "codes")

@@ -9,8 +9,8 @@ import pytest
 from trajectories.fixture import HISTORIES
 from typer.testing import CliRunner
 
+from deid.base.errors import DeidError
 from deid.cli.main import app
-from deid.errors import DeidError
 
 
 def run(*arguments: object) -> int:

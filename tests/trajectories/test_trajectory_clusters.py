@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trajectories.fixture import AGES, CODES, HISTORIES, paper
 
-from deid.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError
 from deid.trajectories import Release, anonymize_trajectories, check_trajectories, make_trajectories
 from deid.trajectories.alignment import Costs, align
 from deid.trajectories.measures import average_relative_error, loss_of

@@ -6,7 +6,7 @@ import itertools
 
 from hypothesis import strategies as st
 
-from deid.hierarchy import Hierarchy, hierarchy_from_rows
+from deid.table.hierarchy import Hierarchy, hierarchy_from_rows
 from deid.transactions.transactions import Transactions, transactions_of
 
 CODES = "abcdefgh"

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from deid.errors import ConfigError, InputError
-from deid.hierarchy import hierarchy_from_rows
+from deid.base.errors import ConfigError, InputError
+from deid.table.hierarchy import hierarchy_from_rows
 from deid.transactions.reading import codes_hierarchy, parse_published, read_codes, require_codes
 from deid.transactions.transactions import transactions_of
 from deid.transactions.tree import code_tree

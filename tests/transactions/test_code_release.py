@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.errors import ConfigError, OutputError
+from deid.base.errors import ConfigError, OutputError
 from deid.transactions import methods
 from deid.transactions.disassociation import verify_disassociated
 from deid.transactions.methods import METHODS, Asked, Found

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError
 from deid.transactions.constrained import Constrained, aclip, cba, coat, pcta, ugaclip
 from deid.transactions.measures import utility_loss
 from deid.transactions.reading import parse_published

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError
 from deid.transactions.disassociation import Cluster, Disassociated, Joint, disassociate, verify_disassociated
 from deid.transactions.transactions import Transactions
 from tests.transactions.strategies import letters, records

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError
 from deid.transactions.coherence import coherence, minimal_moles, without
 from deid.transactions.rules import rbat
 from deid.transactions.transactions import Transactions, from_rows, transactions_of

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.errors import ConfigError, InputError
-from deid.hierarchy import hierarchy_from_rows
+from deid.base.errors import ConfigError, InputError
+from deid.table.hierarchy import hierarchy_from_rows
 from deid.transactions import km
 from deid.transactions.km import apriori_cut, local_recoding, vertical_cut
 from deid.transactions.measures import certainty_penalty

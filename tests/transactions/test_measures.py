@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from deid.errors import InputError
+from deid.base.errors import InputError
 from deid.transactions.constrained import cba
 from deid.transactions.measures import (
     average_relative_error,

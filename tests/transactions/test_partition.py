@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.errors import InputError
-from deid.hierarchy import hierarchy_from_rows
+from deid.base.errors import InputError
+from deid.table.hierarchy import hierarchy_from_rows
 from deid.transactions.partition import partition_records, publish_groups
 from deid.transactions.transactions import Transactions, transactions_of
 from deid.transactions.tree import code_tree

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from deid.errors import ConfigError
-from deid.hierarchy import hierarchy_from_rows
+from deid.base.errors import ConfigError
+from deid.table.hierarchy import hierarchy_from_rows
 from deid.transactions.policies import (
     check_utility_policy,
     maximal_sets,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError
 from deid.transactions.relational import anonymize_both, column_cells, verify_both
 from deid.transactions.transactions import Transactions, transactions_of
 from deid.transactions.tree import code_tree

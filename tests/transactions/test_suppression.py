@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid.errors import InputError
+from deid.base.errors import InputError
 from deid.transactions.suppression import suppress_globally, suppress_locally, suppress_rare
 from deid.transactions.transactions import Transactions
 from deid.transactions.verifiers import verify_full_sets

@@ -1,0 +1,14 @@
+"""The ground floor: what every room stands on and no room is about.
+
+errors      what can go wrong, in one tree, with a hint each
+options     what a user may say, as fields of a value
+safe_names  which words a message may quote
+compiled    the compiled module, where it was built
+cache       tables made once, kept between runs
+resources   where models/ and dictionaries/ lie
+files       files written whole or not at all, mode 0600
+keys        the key of a site
+store       SQLite and PostgreSQL, one face
+reports     self-contained HTML pages
+plots       figures
+"""

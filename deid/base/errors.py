@@ -1,0 +1,115 @@
+"""The exception tree.
+
+::
+
+    DeidError
+    ├── InputError            a document or a file that cannot be read as what it claims to be
+    │   ├── EncodingError     bytes that are not text in the stated encoding
+    │   ├── FormatError       truncated, malformed or forbidden structure
+    │   ├── OffsetError       a span outside its text, or one that disagrees with its text
+    │   ├── LabelError        a label outside the label set
+    │   └── DuplicateError    two documents with one id
+    ├── OutputError           something that cannot be written as asked
+    ├── ConfigError           options, policies, patterns, keys: what the user configured
+    ├── ModelError            a model folder that is missing, foreign, tampered with or too old
+    ├── DetectionError        a recognizer that could not finish a document
+    └── StoreError            a database that cannot be opened, read or written, or whose content was altered
+
+Every message names where (file or document, position), what is wrong, and ends with a hint what to do. It never
+contains text of a document, and names documents by `deid.base.safe_names.safe_name`: file names, ids, offsets in
+characters, line numbers, categories and counts may appear, patients' words may not. When another exception is the
+cause, raise ``from None``: messages of the standard library quote the offending value.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ConfigError",
+    "DeidError",
+    "DetectionError",
+    "DuplicateError",
+    "EncodingError",
+    "FormatError",
+    "InputError",
+    "LabelError",
+    "ModelError",
+    "OffsetError",
+    "OutputError",
+    "StoreError",
+]
+
+
+class DeidError(Exception):
+    """Base of all errors that `deid` raises on purpose.
+
+    Parameters
+    ----------
+    what : str
+        What is wrong, without any text of a document.
+    hint : str
+        What the user can do about it.
+    where : str
+        Safe name of the file or document, empty when none is concerned.
+    position : str
+        Position in it, such as ``"line 7"`` or ``"offset 120"``.
+    """
+
+    def __init__(self, what: str, hint: str = "", where: str = "", position: str = "") -> None:
+        super().__init__(what, hint, where, position)
+        self.what = what
+        self.hint = hint
+        self.where = where
+        self.position = position
+
+    def __str__(self) -> str:
+        head = ", ".join(part for part in (self.where, self.position) if part)
+        body = f"{head}: {self.what}" if head else self.what
+        return f"{body}. Hint: {self.hint}" if self.hint else body
+
+    def at(self, where: str) -> DeidError:
+        """Return the same error with ``where`` filled in, unless it is already known."""
+        return self if self.where else type(self)(self.what, self.hint, where, self.position)
+
+
+class InputError(DeidError):
+    """A document or a file that cannot be read as what it claims to be."""
+
+
+class EncodingError(InputError):
+    """Bytes that are not text in the stated encoding."""
+
+
+class FormatError(InputError):
+    """Truncated, malformed or forbidden structure."""
+
+
+class OffsetError(InputError):
+    """A span outside its text, or one that disagrees with its text."""
+
+
+class LabelError(InputError):
+    """A label outside the label set."""
+
+
+class DuplicateError(InputError):
+    """Two documents with one id."""
+
+
+class OutputError(DeidError):
+    """Something that cannot be written as asked."""
+
+
+class ConfigError(DeidError):
+    """Options, policies, patterns or keys that cannot be used."""
+
+
+class ModelError(DeidError):
+    """A model folder that is missing, foreign, tampered with or made by another version."""
+
+
+class DetectionError(DeidError):
+    """A recognizer that could not finish a document."""
+
+
+class StoreError(DeidError):
+    """A database that cannot be opened, read or written, or whose content was altered."""

@@ -1,0 +1,191 @@
+"""Writing files so that they are there whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from deid.base.errors import OutputError
+
+try:
+    import fcntl
+except ImportError:  # not a system with such locks: part files stay until somebody removes them
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = [
+    "atomic_files",
+    "check_folder",
+    "check_new_file",
+    "clear_leftovers",
+    "make_folder",
+    "os_reason",
+    "output_error",
+    "try_folder",
+    "write_bytes",
+]
+
+_PREFIX = ".deid-part-"  # hidden, so that what a killed process leaves behind is never read as a document
+
+
+def os_reason(error: OSError) -> str:
+    """Return what the operating system says, without the file's name."""
+    return os.strerror(error.errno).lower() if error.errno else "the operating system refused"
+
+
+def output_error(error: OSError) -> OutputError:
+    """Turn an `OSError` into an `OutputError` that names no file."""
+    hint = {
+        errno.ENOSPC: "free some space or write to another disk, then run again",
+        errno.EDQUOT: "free some space or write to another disk, then run again",
+        errno.ENAMETOOLONG: "the document's id is too long for a file name; write another format or shorten the id",
+    }.get(error.errno or 0, "check that the place exists and that you may write there")
+    return OutputError(f"cannot write ({os_reason(error)}); nothing was left behind", hint)
+
+
+def make_folder(path: Path, *, private: bool = True) -> None:
+    """Create a folder and its parents where they are missing; private ones with mode 0700."""
+    try:
+        for folder in (*reversed(path.parents), path):
+            if not folder.is_dir():
+                folder.mkdir(exist_ok=True, mode=0o700 if private else 0o777)
+    except OSError as error:
+        raise output_error(error) from None
+
+
+def try_folder(path: Path) -> None:
+    """Raise `OutputError` when a file cannot be made in a folder that exists."""
+    try:
+        with tempfile.TemporaryFile(prefix=_PREFIX, dir=path) as stream:
+            stream.write(b"\0")
+    except OSError as error:
+        raise output_error(error) from None
+
+
+def check_new_file(path: Path) -> None:
+    """Refuse a place where no new file can be written, before work or a budget is spent on it.
+
+    Raises
+    ------
+    OutputError
+        When something of this name is there, a dangling link too, its folder is not, or nothing can be written there.
+    """
+    if os.path.lexists(path):
+        raise OutputError("the file to write exists already", "name a new file", str(path))
+    check_folder(path)
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a place whose folder is not there, or in which nothing can be written; see `check_new_file`."""
+    if not path.parent.is_dir():
+        raise OutputError("there is no folder for this file", "make the folder first", str(path))
+    try:
+        try_folder(path.parent)
+    except OutputError as error:
+        raise error.at(str(path)) from None
+
+
+@contextmanager
+def atomic_files(
+    paths: Sequence[Path], *, private: bool = True, durable: bool = True, replace: bool = False
+) -> Iterator[list[BinaryIO]]:
+    """Open temporary files beside ``paths`` and move all of them into place when the block ends without an error.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Where the files are to be; their folder must exist.
+    private : bool
+        Mode 0600, for files with PHI or keys; otherwise what the umask allows.
+    durable : bool
+        Flush to the disk before moving, so that not even a power failure leaves a torn file. Writers of many small
+        files leave this out and synchronize once at the end.
+    replace : bool
+        Replace files that exist; otherwise they are an error.
+
+    Raises
+    ------
+    OutputError
+        When a file exists, or the operating system refuses (no space, no permission).
+    """
+    temporary: list[Path] = []
+    moved: list[Path] = []
+    try:
+        if not replace and any(os.path.lexists(path) for path in paths):
+            raise OutputError("the file to write exists already", "name a new file or an empty folder")
+        with ExitStack() as stack:
+            streams = []
+            for path in paths:
+                descriptor, name = tempfile.mkstemp(prefix=_PREFIX, dir=path.parent)
+                temporary.append(Path(name))
+                _lock(descriptor)
+                streams.append(cast(BinaryIO, stack.enter_context(os.fdopen(descriptor, "wb"))))
+            yield streams
+            for stream in streams:
+                stream.flush()
+                if durable:
+                    os.fsync(stream.fileno())
+        for part, path in zip(temporary, paths, strict=True):
+            if not private:
+                part.chmod(0o666 & ~_umask())
+            part.replace(path)
+            moved.append(path)
+    except BaseException as error:
+        for leftover in (*temporary, *moved):
+            leftover.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise output_error(error) from None
+        raise
+
+
+def clear_leftovers(folder: Path, *, deep: bool = False) -> int:
+    """Remove the hidden part files that killed processes left in a folder; return how many there were.
+
+    A process that is still writing holds a lock on its part file, so that nothing of its is removed.
+
+    Parameters
+    ----------
+    folder : Path
+        One that is not there has none.
+    deep : bool
+        Look into the folders below too, and remove empty ones: nobody else writes there.
+    """
+    removed = 0
+    for part in folder.rglob(f"{_PREFIX}*") if deep else folder.glob(f"{_PREFIX}*"):
+        try:
+            with part.open("rb") as stream:
+                # an empty one may have been made this moment, and be locked in the next, by a run beside this one
+                if _lock(stream.fileno()) and (deep or os.fstat(stream.fileno()).st_size):
+                    part.unlink(missing_ok=True)
+                    removed += 1
+        except OSError:
+            continue  # another user's, or gone
+    return removed
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a part file for as long as it is open; tell whether nobody else holds it."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def write_bytes(path: Path, data: bytes, *, private: bool = True, replace: bool = False) -> None:
+    """Write one small file at once, atomically."""
+    with atomic_files([path], private=private, replace=replace) as (stream,):
+        stream.write(data)
+
+
+def _umask() -> int:
+    # the only portable way to read it is to set it; restored at once
+    current = os.umask(0o077)
+    os.umask(current)
+    return current

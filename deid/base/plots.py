@@ -1,0 +1,52 @@
+"""Figures for files and pages: one style, and the same bytes for the same numbers. The only importer of matplotlib."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deid.base.errors import ConfigError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["COLOURS", "IMAGES", "check_image", "image", "new_figure"]
+
+IMAGES = ("svg", "png")
+"""Image formats, also the suffixes of their files."""
+
+COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999")
+"""Okabe and Ito's colours, which colour-blind readers tell apart."""
+
+
+def check_image(path: Path) -> str:
+    """Return the image format that a file's suffix names.
+
+    Raises
+    ------
+    ConfigError
+        When it names none.
+    """
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in IMAGES:
+        raise ConfigError("the plot's file has another suffix than .svg or .png", "for example: plot.svg")
+    return kind
+
+
+def image(figure: Figure, kind: str = "svg") -> bytes:
+    """Draw a figure as ``svg`` or ``png``; equal figures give equal bytes."""
+    import matplotlib
+
+    stream = io.BytesIO()
+    # text stays text, element ids come from a fixed salt, and no date is written
+    with matplotlib.rc_context({"svg.hashsalt": "deid", "svg.fonttype": "none"}):
+        figure.savefig(stream, format=kind, metadata={"Date": None} if kind == "svg" else {"Software": None})
+    return stream.getvalue()
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of a width and height in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained", dpi=110)

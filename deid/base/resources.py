@@ -1,0 +1,24 @@
+"""Finds models/ and dictionaries/: in the installed package, else at the root of the checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from deid.base.errors import ConfigError
+
+__all__ = ["resource_folder"]
+
+
+def resource_folder(kind: str) -> Path:
+    """Return the folder ``models`` or ``dictionaries`` that ships with this installation.
+
+    Raises
+    ------
+    ConfigError
+        When the installation is incomplete.
+    """
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "_data" / kind, package.parent / kind):
+        if folder.is_dir():
+            return folder
+    raise ConfigError(f"this installation has no {kind}/ folder", "install the package again, then run: deid doctor")

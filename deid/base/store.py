@@ -1,0 +1,238 @@
+"""The SQL store: one SQLite file by default, a PostgreSQL database by URL.
+
+A `Store` hands out connections inside transactions and turns every database error into a `StoreError` that quotes
+neither statements nor values. What was committed to SQLite survives a killed process and a power failure; writers wait
+for one another. In WAL mode readers and a writer do not disturb each other, but what was written last may stand in a
+second file (``-wal``) alone. Where a copy of the file must hold all that was committed, a store is opened whole: then
+SQLite keeps a rollback journal, which is gone at the end of each transaction. The file has mode 0600.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sql
+from sqlalchemy.engine import URL, make_url
+
+from deid.base.errors import ConfigError, StoreError
+
+__all__ = ["Store", "has_password", "open_store"]
+
+_WAIT_SECONDS = 60
+_WRITES = "deid_writes"
+_DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
+_SECRET_OPTIONS = frozenset({"password", "sslpassword", "passfile"})
+
+
+def has_password(place: str) -> bool:
+    """Tell whether a database URL holds a password, which must not stand on a command line."""
+    if "://" not in place:
+        return False
+    url = _parse(place)
+    return url.password is not None or not _SECRET_OPTIONS.isdisjoint(url.query)
+
+
+def _parse(place: str) -> URL:
+    try:
+        return make_url(place)
+    except (sql.exc.ArgumentError, ValueError):
+        raise ConfigError("not a database URL", "write postgresql://user@host/database, or a file name") from None
+
+
+def open_store(place: str | Path, tables: sql.MetaData, *, create: bool = False, whole: bool = False) -> Store:
+    """Open a database.
+
+    Parameters
+    ----------
+    place : str or Path
+        File of a SQLite database, or a URL ``postgresql://user@host/database``.
+    tables : sqlalchemy.MetaData
+        The tables that it must have.
+    create : bool
+        Create a missing file and missing tables.
+    whole : bool
+        Whether a file of SQLite must by itself hold all that was committed; slower where many read while one writes.
+
+    Raises
+    ------
+    ConfigError
+        When the URL is of another kind, the driver is missing, or other users may read the file.
+    StoreError
+        When there is no such database or table, or it cannot be reached.
+    """
+    place = str(place)
+    if "://" not in place:
+        path = Path(place)
+        _check_file(path, create)
+        engine = sql.create_engine(
+            URL.create("sqlite+pysqlite", database=str(path)),
+            hide_parameters=True,
+            connect_args={"timeout": _WAIT_SECONDS, "check_same_thread": False},
+        )
+        sql.event.listen(engine, "connect", functools.partial(_prepare_sqlite, whole))
+        sql.event.listen(engine, "begin", _begin_sqlite)
+        store = Store(engine, place)
+    else:
+        url = _parse(place)
+        driver = _DRIVERS.get(url.drivername, url.drivername)
+        if driver not in _DRIVERS.values():
+            raise ConfigError(f"databases of the kind {url.drivername!r} are not supported", "use postgresql://")
+        shown = URL.create("postgresql", url.username, None, url.host, url.port, url.database).render_as_string()
+        try:
+            engine = sql.create_engine(url.set(drivername=driver), hide_parameters=True, pool_pre_ping=True)
+        except ImportError:
+            raise ConfigError(
+                "the driver for PostgreSQL is not installed", "run: pip install 'clinical-deid[postgresql]'"
+            ) from None
+        store = Store(engine, shown)
+    with store.translated():
+        if create:
+            with store.writing() as connection:
+                tables.create_all(connection)
+        else:
+            missing = set(tables.tables) - set(sql.inspect(engine).get_table_names())
+            if missing:
+                raise StoreError("the database lacks tables", "create it first, or name another database", place)
+    return store
+
+
+def _check_file(path: Path, create: bool) -> None:
+    """Create a missing file with mode 0600, refuse one that others may read."""
+    try:
+        mode = path.stat().st_mode & 0o077
+    except FileNotFoundError:
+        if not create:
+            raise StoreError("there is no such database", "create it first, or correct the name", str(path)) from None
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            if path.is_symlink() and not path.exists():  # SQLite would follow it, and make the file with any mode
+                raise StoreError(
+                    "this is a link to a file that is not there", "remove the link, or name its target", str(path)
+                ) from None
+            return  # another process was faster, with the same mode
+        except OSError as error:
+            reason = os.strerror(error.errno or 0)
+            raise StoreError(f"cannot be created ({reason})", "name a writable place", str(path)) from None
+    except OSError as error:
+        raise StoreError(f"cannot be read ({os.strerror(error.errno or 0)})", "check the path", str(path)) from None
+    else:
+        if mode:
+            raise ConfigError("the database can be read by other users", f"run: chmod 600 {path}", str(path))
+
+
+def _prepare_sqlite(whole: bool, connection: Any, record: object) -> None:
+    connection.isolation_level = None  # transactions begin where we say so, see _begin_sqlite
+    cursor = connection.cursor()
+    # EXTRA also synchronizes the folder after the journal's removal, which is what commits
+    journal = (
+        ("journal_mode = DELETE", "synchronous = EXTRA") if whole else ("journal_mode = WAL", "synchronous = FULL")
+    )
+    for pragma in (*journal, "foreign_keys = ON", "secure_delete = ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin_sqlite(connection: sql.Connection) -> None:
+    # a writer asks for the lock at once: one that has read first could no longer wait for another writer
+    options = connection.get_execution_options()
+    if options.get("isolation_level") != "AUTOCOMMIT":
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(_WRITES) else "BEGIN")
+
+
+class Store:
+    """A database; made by `open_store`."""
+
+    def __init__(self, engine: sql.Engine, shown: str) -> None:
+        self._engine = engine
+        self._process = os.getpid()
+        self.shown = shown
+        """The place, for messages; without a password."""
+
+    def __repr__(self) -> str:
+        return f"Store({self.shown})"
+
+    @property
+    def dialect(self) -> str:
+        """``sqlite`` or ``postgresql``."""
+        return self._engine.dialect.name
+
+    def _own_engine(self) -> sql.Engine:
+        if self._process != os.getpid():  # connections must not be shared with a parent process
+            self._engine.dispose(close=False)
+            self._process = os.getpid()
+        return self._engine
+
+    @contextmanager
+    def reading(self) -> Iterator[sql.Connection]:
+        """Open a transaction that sees one state of the database."""
+        options = {"isolation_level": "REPEATABLE READ"} if self.dialect == "postgresql" else {}
+        with (
+            self.translated(),
+            self._own_engine().connect().execution_options(**options) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sql.Connection]:
+        """Open a transaction that is committed when the block ends, and undone when it raises."""
+        with (
+            self.translated(),
+            self._own_engine().connect().execution_options(**{_WRITES: True}) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+    def compact(self, tables: sql.MetaData) -> bool:
+        """Remove what deleted and overwritten rows of ``tables`` left in the files; tell whether that worked."""
+        statements = {
+            "sqlite": ("PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"),
+            "postgresql": (f"VACUUM FULL {', '.join(tables.tables)}",),
+        }[self.dialect]
+        try:
+            with self._own_engine().connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                for statement in statements:
+                    connection.exec_driver_sql(statement)
+        except sql.exc.SQLAlchemyError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._own_engine().dispose()
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Turn database errors of the block into `StoreError`."""
+        try:
+            yield
+        except sql.exc.SQLAlchemyError as error:
+            what, hint = _explain(error)
+            raise StoreError(what, hint, self.shown) from None
+        except UnicodeDecodeError:
+            raise StoreError("the database is damaged", "restore a copy", self.shown) from None
+
+
+def _explain(error: sql.exc.SQLAlchemyError) -> tuple[str, str]:
+    """Say what happened without the driver's message, which can quote values."""
+    message = str(getattr(error, "orig", "")).lower()
+    for sign, what, hint in (
+        ("locked", f"another process held the database for more than {_WAIT_SECONDS} s", "try again later"),
+        ("full", "there is no space left", "free some space, then run again; nothing of the last step was written"),
+        ("readonly", "the database may not be written", "check its permissions"),
+        ("not a database", "the file is no database, or damaged", "name another file, or restore a copy"),
+        ("malformed", "the database is damaged", "restore a copy"),
+        ("password", "the database refused the user", "check the user and the password (PGPASSWORD or ~/.pgpass)"),
+        ("connection", "the database cannot be reached", "check that it runs, and the address"),
+        ("could not translate host", "the database cannot be reached", "check the address"),
+        ("does not exist", "there is no such database, user or table", "create it first, or correct the name"),
+    ):
+        if sign in message:
+            return what, hint
+    return f"the database failed ({type(error).__name__})", "check that the database is intact and reachable"

@@ -1,0 +1,8 @@
+"""Where notes and tables meet: one release of both, and one person in both.
+
+extracting  notes to rows of persons
+plan        which column is replaced in notes as in the table
+view        the table's part of a joint release
+release     scrubbed notes and an anonymized table that go together
+forgetting  one person out of everything that is kept
+"""

@@ -1,0 +1,97 @@
+"""Forgetting one person: what of it can be done here, and which files are left to be deleted by hand.
+
+A person stands in the vault (what was replaced by what), in identifier views with their provenance, and in releases:
+documents under pseudonyms. Vault and views are changed; releases may have left the house, so they are only named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from deid.base.errors import InputError
+from deid.base.keys import Key
+from deid.document import Document
+from deid.extraction.view import View, provenance_path
+from deid.io import scan
+from deid.pipeline.naming import pseudonym_of_id
+from deid.table.microdata import check_columns
+from deid.table.table_files import read_table
+
+__all__ = ["documents_of", "forget_in_view", "scopes_of"]
+
+
+def scopes_of(person: str, documents: Mapping[str, str]) -> frozenset[str]:
+    """Return the scopes in which a vault can have entries of a person: the patient, and each document of the table."""
+    own = {f"document:{document}" for document, patient in documents.items() if patient == person}
+    return frozenset({f"patient:{person}", *own})
+
+
+def forget_in_view(path: Path, person: str, column: str) -> int:
+    """Remove a person's rows from an identifier view, and what its provenance says of them.
+
+    Parameters
+    ----------
+    path : Path
+        A view that `deid.extraction.View.write` wrote; it is replaced.
+    person : str
+        What stands in ``column``.
+    column : str
+        Column that tells whose row it is, such as ``mrn``.
+
+    Returns
+    -------
+    int
+        Rows that were removed.
+
+    Raises
+    ------
+    InputError
+        When the view, its column or its provenance is missing or damaged.
+    """
+    beside = provenance_path(path)
+    if not beside.is_file():
+        raise InputError("the provenance of the view is missing", "name a view that deid extract wrote", str(beside))
+    # as texts: a number that is read as one would not be written as it stood
+    frame, places = read_table(path, text=True), read_table(beside, text=True)
+    check_columns(frame, [column])
+    check_columns(places, ["row"])
+    gone = frame[column].astype(str).str.strip() == person
+    if not gone.any():
+        return 0
+    kept = [number for number, out in enumerate(gone) if not out]
+    number_of = {str(old): str(new) for new, old in enumerate(kept)}
+    places = places[places["row"].astype(str).isin(list(number_of))].copy()
+    places["row"] = places["row"].astype(str).map(number_of)
+    View(frame[~gone].reset_index(drop=True), places.reset_index(drop=True)).write(path, replace=True)
+    return int(gone.sum())
+
+
+def documents_of(person: str, release: Path, key: Key, documents: Mapping[str, str]) -> Iterator[str]:
+    """Yield the ids of the documents of a scrubbed release that are about a person.
+
+    They are found by the pseudonym of the person in a field, or by the document's id or its pseudonym.
+
+    Parameters
+    ----------
+    person : str
+    release : Path
+        What `deid scrub` wrote.
+    key : Key
+        That of the run.
+    documents : mapping
+        Document id -> patient id, where a table says so.
+
+    Raises
+    ------
+    DeidError
+        When the release cannot be read.
+    """
+    own = {document for document, patient in documents.items() if patient == person}
+    names = own | {pseudonym_of_id(key, document) for document in own}
+    pseudonym = key.pseudonym("patient", person)
+    for item in scan(release).documents():
+        if isinstance(item, Document) and (
+            item.id in names or any(value in (pseudonym, person) for value in item.metadata.values())
+        ):
+            yield item.id

@@ -1,0 +1,218 @@
+"""Plans of joint releases: which tables and notes of the same patients are released together, and how.
+
+::
+
+    policy = "surrogate"              # for notes, free text, and cells with a category
+    k = 5                             # persons in every class of the joined view; also l, t, ... as in deid anonymize
+    as_of = 2020-01-31                # reference day of texts without a date of their own (optional)
+
+    [notes]                           # optional
+    path = "notes"
+    patients = "notes.csv"            # columns document and patient; or patient_field, patient_pattern
+
+    [tables.patients]                 # becomes patients.csv
+    path = "patients.csv"
+    patient = "mrn"                   # the column that names the patient
+    [tables.patients.columns]         # every other column: a role, or role, kind, hierarchy and category
+    name = { role = "identifier", category = "PATIENT" }
+    birth_date = { role = "quasi-identifier", hierarchy = { kind = "dates" } }
+    sex = "quasi-identifier"
+
+Relative paths begin at the plan's folder.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from deid.base.errors import ConfigError
+from deid.disclosure.assessment import Requirements
+from deid.disclosure.schema import Column, read_column
+from deid.phi import LABEL_SETS
+from deid.pipeline.patients import Patients, read_patients
+from deid.replacement.policy import DEFAULT_POLICY
+from deid.table.microdata import nearest
+
+__all__ = ["JointPlan", "JointTable", "NotesPlan", "read_plan"]
+
+_LEVELS = {f.name for f in fields(Requirements)} - {"k_map", "kk", "presence", "guard", "breach"}
+_TOP = {"policy", "language", "model", "method", "seed", "as_of", "notes", "tables"}
+_CATEGORIES = frozenset(LABEL_SETS["i2b2-2014"].names())
+
+
+@dataclass(frozen=True)
+class JointTable:
+    """One table of a plan.
+
+    Parameters
+    ----------
+    path : Path
+        CSV, Parquet or SQLite file.
+    patient : str
+        Column that names the patient.
+    columns : mapping of str to Column
+        Role, kind and hierarchy of every other column.
+    categories : mapping of str to str
+        Column -> category of PHI that its cells are.
+    sql_table : str, optional
+        Table of a database.
+    """
+
+    path: Path
+    patient: str
+    columns: Mapping[str, Column]
+    categories: Mapping[str, str] = field(default_factory=dict)
+    sql_table: str | None = None
+
+
+@dataclass(frozen=True)
+class NotesPlan:
+    """The notes of a plan, and whom they are about."""
+
+    path: Path
+    patients: Patients
+    format: str | None = None
+
+
+@dataclass(frozen=True)
+class JointPlan:
+    """What is released together, and what must hold."""
+
+    tables: Mapping[str, JointTable]
+    notes: NotesPlan | None = None
+    asked: Requirements = field(default_factory=Requirements)
+    policy: str | Path = DEFAULT_POLICY
+    method: str = "auto"
+    seed: int = 0
+    language: str | None = None
+    model: str | None = None
+    as_of: datetime.date | None = None
+
+
+def read_plan(path: Path) -> JointPlan:
+    """Read a plan.
+
+    Raises
+    ------
+    ConfigError
+        When it cannot be read, is no TOML, or says something unknown; names table and column.
+    """
+    where = str(path)
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot be read ({error.strerror})", "check the path and its permissions", where) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        raise ConfigError("not a TOML file", "see docs/joint-release.md", where) from None
+    _check_keys(content, _TOP | _LEVELS, where)
+    tables = content.get("tables")
+    if not isinstance(tables, dict) or not tables:
+        raise ConfigError("no table is named", "write [tables.NAME] with path, patient and columns", where)
+    for name in tables:
+        if not re.fullmatch(r"[\w-]+", name) or name in ("notes", "manifest"):
+            raise ConfigError(f"a table cannot be called {name!r}", "use letters, digits, - and _", where)
+    policy = _typed(content, "policy", str, where, DEFAULT_POLICY)
+    file = path.parent / policy
+    try:
+        asked = Requirements(**{name: _number(content, name, where) for name in sorted(_LEVELS & content.keys())})
+    except ValueError:
+        raise ConfigError("a level is no number", "for example: k = 5", where) from None
+    as_of = content.get("as_of")
+    if as_of is not None and (not isinstance(as_of, datetime.date) or isinstance(as_of, datetime.datetime)):
+        raise ConfigError("as_of is no date", "write it without quotes: as_of = 2020-01-31", where)
+    notes = content.get("notes")
+    return JointPlan(
+        {name: _table(said, path.parent, where, name) for name, said in tables.items()},
+        _notes(notes, path.parent, where) if notes is not None else None,
+        asked,
+        file if file.suffix == ".toml" else policy,
+        _typed(content, "method", str, where, "auto"),
+        _typed(content, "seed", int, where, 0),
+        _typed(content, "language", str, where, None),
+        _typed(content, "model", str, where, None),
+        as_of,
+    )
+
+
+def _check_keys(said: object, known: set[str], where: str, at: str = "") -> None:
+    if not isinstance(said, dict):
+        raise ConfigError("not a TOML table", "see docs/joint-release.md", where, at)
+    for name in said:
+        if name not in known:
+            hint = nearest(name, sorted(known)).replace("the table has", "known are")
+            raise ConfigError(f"unknown setting {name!r}", hint, where, at)
+
+
+def _typed(said: Mapping[str, Any], name: str, kind: type, where: str, default: Any, at: str = "") -> Any:
+    value = said.get(name, default)
+    if value is not default and not isinstance(value, kind):
+        raise ConfigError(f"{name} is not of type {kind.__name__}", "see docs/joint-release.md", where, at)
+    return value
+
+
+def _number(content: Mapping[str, Any], name: str, where: str) -> Any:
+    value = content[name]
+    wanted = str if name == "distance" else (int, float)
+    if isinstance(value, bool) or not isinstance(value, wanted):
+        raise ConfigError(f"{name} is no {'text' if wanted is str else 'number'}", "for example: k = 5", where)
+    return value
+
+
+def _table(said: object, folder: Path, where: str, name: str) -> JointTable:
+    at = f"table {name!r}"
+    _check_keys(said, {"path", "patient", "columns", "sql_table"}, where, at)
+    assert isinstance(said, dict)
+    for needed in ("path", "patient"):
+        if not isinstance(said.get(needed), str):
+            raise ConfigError(f"{needed} is missing", f'write {needed} = "..."', where, at)
+    columns, categories = {}, {}
+    listed = said.get("columns", {})
+    _check_keys(listed, set(listed) if isinstance(listed, dict) else set(), where, at)
+    for column, what in listed.items():
+        settings = {"role": what} if isinstance(what, str) else dict(what) if isinstance(what, dict) else what
+        category = settings.pop("category", None) if isinstance(settings, dict) else None
+        if category is not None and category not in _CATEGORIES:
+            known = nearest(str(category), sorted(_CATEGORIES)).replace("the table has", "categories are")
+            raise ConfigError(f"column {column!r} of {at} has the unknown category {category!r}", known, where)
+        columns[column] = read_column(settings, folder, where, column)
+        if columns[column].role is None:
+            raise ConfigError(f"column {column!r} of {at} has no role", "other publishes it as it is", where)
+        if category is not None:
+            categories[column] = category
+    if said["patient"] in columns:
+        raise ConfigError(
+            f"column {said['patient']!r} names the patient",
+            "leave it out of the columns: it gets a pseudonym",
+            where,
+            at,
+        )
+    return JointTable(folder / said["path"], said["patient"], columns, categories, said.get("sql_table"))
+
+
+def _notes(said: object, folder: Path, where: str) -> NotesPlan:
+    _check_keys(said, {"path", "patients", "patient_field", "patient_pattern", "format"}, where, "notes")
+    assert isinstance(said, dict)
+    if not isinstance(said.get("path"), str):
+        raise ConfigError("path is missing", 'write path = "notes"', where, "notes")
+    listed = _typed(said, "patients", str, where, None, "notes")
+    pattern = _typed(said, "patient_pattern", str, where, None, "notes")
+    try:
+        compiled = re.compile(pattern) if pattern is not None else None
+    except re.error:
+        raise ConfigError("patient_pattern is no regular expression", "see docs/scrubbing.md", where, "notes") from None
+    patients = Patients(
+        read_patients(folder / listed) if listed else {},
+        _typed(said, "patient_field", str, where, None, "notes"),
+        compiled,
+    )
+    if not patients.named:
+        raise ConfigError(
+            "nothing says whom a note is about", "add patients, patient_field or patient_pattern", where, "notes"
+        )
+    return NotesPlan(folder / said["path"], patients, _typed(said, "format", str, where, None, "notes"))

@@ -1,0 +1,273 @@
+"""Evidence for and against a run of words being a person's name.
+
+For: what the lists say about its words, and titles, labels, credentials, relations, verbs of persons, salutations and
+signatures around it. Against: words that make it an eponym (*Bell's palsy*), a street, a hospital, a city.
+"""
+
+from __future__ import annotations
+
+from deid.reading.view import LOWER, NUMBER, TITLE, UPPER
+from deid.rules.name_classes import EPONYM, GIVEN, HEADS, LAST, MOSTLY, ORDINARY, PERSON, PLACES, POPULAR
+from deid.rules.person_words import Run, clear, credential_follows
+from deid.rules.scene import Scene
+
+__all__ = [
+    "category_of",
+    "credential_follows",
+    "eponym_follows",
+    "person_verb_follows",
+    "vetoed",
+    "weigh",
+    "weigh_inverted",
+]
+
+
+def _strength(scene: Scene, index: int) -> float:
+    """How likely a word is a name, by its lists alone."""
+    classes, word = scene.classes[index], scene.view.strings[index]
+    short = len(word) < 4
+    popular = classes & (POPULAR | MOSTLY)
+    blind = scene.blind(index)
+    value = 0.15
+    if classes & GIVEN:
+        value = 0.4
+        if clear(scene, index):
+            value = (0.85 if popular else 0.55 if not short else 0.4) - 0.2 * blind
+            if classes & PLACES and not classes & MOSTLY:
+                value = min(value, 0.5)
+    elif classes & LAST and clear(scene, index):
+        value = 0.55 if popular else 0.52 if not short else 0.35
+        value *= 0.5 if classes & PLACES or blind else 1.0
+    if classes & EPONYM:
+        value = min(value, 0.42)
+    if "-" in word and not classes & GIVEN:
+        value = min(value, 0.4)  # "Lund-Browder", "Semmes-Weinstein" are as likely as "Smith-Jones"
+    if scene.view.kinds[index] == UPPER and not blind:
+        value *= 0.5  # an acronym, rather
+    return value
+
+
+def weigh(scene: Scene, run: Run) -> tuple[float, str]:
+    """Weigh a run that stands behind no label and no title.
+
+    Returns
+    -------
+    (float, str)
+        How sure it is that it is a name, and the strongest reason.
+    """
+    if vetoed(scene, run):
+        return 0.0, ""
+    start = scene.view.starts_sentence(run.first)
+    if not any(scene.classes[i] & PERSON for i in run.names):
+        base = _weigh_words(scene, run, start) if len(run.names) > 1 else 0.1
+    elif len(run.names) == 1 and not run.initials:
+        base = _strength(scene, run.names[0]) - (0.12 if start else 0.0)
+    else:
+        base = _weigh_words(scene, run, start)
+    cues, source = _cues(scene, run)
+    score = (1.0 - (1.0 - max(base, 0.0)) * (1.0 - cues)) * _against(scene, run)
+    return score, source or ("name.full" if len(run.names) > 1 else "name.word")
+
+
+def _weigh_words(scene: Scene, run: Run, start: bool) -> float:
+    """Weigh a run of several words (or with initials) by its lists."""
+    first, last = run.names[0], run.names[-1]
+    blind = scene.blind(first)
+    if len(run.names) == 1:  # with initials
+        return 0.75 if clear(scene, first) else 0.45
+    if scene.classes[first] & GIVEN and clear(scene, first):
+        if blind:
+            return 0.8 if clear(scene, last) else 0.4
+        return 0.93 if scene.classes[last] & PERSON else 0.82
+    if scene.classes[first] & GIVEN:
+        if clear(scene, last):
+            return 0.6 if blind else 0.85
+        return 0.3 if blind else (0.4 if start else 0.55)
+    if clear(scene, first) and clear(scene, last):
+        return 0.3 if blind else 0.55
+    if any(scene.classes[i] & GIVEN and clear(scene, i) for i in run.names):
+        return 0.3 if blind else 0.75
+    if run.initials:
+        return 0.5
+    if blind or any(scene.view.kinds[i] == UPPER for i in run.names):
+        return 0.25
+    if not any(clear(scene, i) for i in run.names):
+        return 0.25  # ordinary or clinical words in title case ("Left Foot"), though some are surnames as well
+    label = scene.word(run.end) in (":", "#", "=")
+    return 0.58 - 0.15 * start - 0.3 * label
+
+
+def weigh_inverted(scene: Scene, run: Run) -> float:
+    """Weigh *Last, First*."""
+    last, first = run.names[0], run.names[-1]
+    classes = scene.classes[last]
+    if classes & GIVEN and not classes & LAST:
+        return 0.0
+    base = 0.0
+    if first != last and scene.classes[first] & GIVEN:
+        if clear(scene, first):
+            base = 0.88 if classes & LAST and clear(scene, last) else 0.6
+        else:
+            base = 0.6 if clear(scene, last) and not classes & GIVEN else 0.35
+    elif clear(scene, last) and run.initials:
+        base = 0.5
+    if run.initials and first != last:
+        base = 1.0 - (1.0 - base) * 0.6
+    if classes & PLACES and not run.initials:
+        base *= 0.7
+    if scene.view.breaks[run.first]:
+        base = 1.0 - (1.0 - base) * 0.8
+    cues, _ = _cues(scene, run)
+    return 1.0 - (1.0 - base) * (1.0 - cues)
+
+
+def _cues(scene: Scene, run: Run) -> tuple[float, str]:
+    """Return how much the surroundings speak for a name, and the strongest reason."""
+    found: list[tuple[float, str]] = []
+    before = run.first - 1
+    if scene.word(before) in (",", ":", "(", "-", "\u2013", "/", '"'):
+        before -= 1
+    direct = before == run.first - 1
+    line_end = run.first > 0 and scene.view.breaks[run.first] == 1
+    near = scene.same_line(run.first) or (line_end and not scene.view.loud[run.first])
+    if credential_follows(scene, run.end):
+        found.append((0.93, "name.credential"))
+    if near and scene.has(before, "relation") and (scene.view.kinds[before] == LOWER or scene.same_line(run.first)):
+        likely = direct or clear(scene, run.names[0]) or bool(scene.classes[run.names[0]] & GIVEN)
+        found.append((0.75 if direct else 0.5 if likely else 0.2, "name.relation"))
+    if near and scene.has(before, "role"):
+        found.append((0.6 if direct else 0.4, "name.role"))
+    for cue, value in (("naming", 0.75), ("greeting", 0.45), ("doctor", 0.4), ("contact", 0.25)):
+        if near and (scene.cued(run.first, cue) or scene.cued(before + 1, cue)):
+            found.append((value, f"name.{cue}"))
+    if _closes(scene, run):
+        found.append((0.75, "name.signature"))
+    elif _alone(scene, run) and len(run.names) > 1:
+        found.append((0.4, "name.line"))
+    if _aged_follows(scene, run.end):
+        found.append((0.75, "name.aged"))
+    elif person_verb_follows(scene, run.end):
+        known = len(run.names) > 1 or scene.classes[run.names[0]] & PERSON
+        strong = scene.has(run.end, "person_verb_strong") and known
+        found.append((0.55 if strong else 0.35, "name.verb"))
+    if near and len(run.names) > 1 and scene.has(before, "patient_word") and direct:
+        found.append((0.5, "name.patient"))
+    if scene.possessive(run.end) and scene.has(run.end + 2, "relation"):
+        found.append((0.5, "name.relation"))
+    if scene.word(run.first - 1) == "(" and scene.word(run.end) == ")" and clear(scene, run.names[0]):
+        found.append((0.35, "name.brackets"))
+    if scene.word(run.end) == "(" and scene.has(run.end + 1, "relation", "role"):
+        found.append((0.7, "name.relation"))
+    if scene.word(run.end) == "," and scene.has(run.end + 1, "function") and scene.has(run.end + 2, "relation"):
+        found.append((0.5, "name.relation"))
+    rest = 1.0
+    for value, _ in found:
+        rest *= 1.0 - value
+    return 1.0 - rest, max(found)[1] if found else ""
+
+
+def person_verb_follows(scene: Scene, index: int) -> bool:
+    """Tell whether a verb of persons stands at a word: *reports*, *denies*."""
+    return scene.has(index, "person_verb") and not scene.view.breaks[index] and scene.view.kinds[index] == LOWER
+
+
+def _aged_follows(scene: Scene, index: int) -> bool:
+    """Tell whether *is a 45* or *, a 45-year-old* stands behind a name."""
+    at = index + 1 if scene.word(index) == "," else index
+    if at in scene.cues_at["aged"]:
+        at += 1
+    elif at == index:
+        return False
+    at += scene.says(at, "indefinite")
+    return at > index + 1 and at < len(scene) and scene.view.kinds[at] == NUMBER and len(scene.view.strings[at]) < 4
+
+
+def _alone(scene: Scene, run: Run) -> bool:
+    """Tell whether a run is all of its line."""
+    return bool(scene.view.breaks[run.first]) and (run.end >= len(scene) or bool(scene.view.breaks[run.end]))
+
+
+def _closes(scene: Scene, run: Run) -> bool:
+    """Tell whether a run stands in the line behind a closing phrase."""
+    if not scene.view.breaks[run.first]:
+        return False
+    at = run.first
+    while at > 0 and run.first - at < 3 and scene.word(at - 1) in (",", ".", "-", "_"):
+        at -= 1
+    return scene.cued(at, "closing")
+
+
+def eponym_follows(scene: Scene, run: Run) -> bool:
+    """Tell whether the words behind a run make it the name of a disease, a sign, an instrument."""
+    at = run.end
+    if scene.word(at) in ("'", "\u2019"):
+        at += 2 if scene.says(at + 1, "possessive") else 1
+    elif scene.word(at) == "-" and scene.is_word(at + 1):
+        at += 2
+    if at >= len(scene) or scene.view.breaks[at]:
+        return False
+    return scene.has(at, "eponym_head") and (not scene.has(at, "person_verb") or scene.blind(at))
+
+
+def _head_at(scene: Scene, index: int) -> bool:
+    """Tell whether a head of an institution, a street or a landscape begins at a word."""
+    if scene.classes[index] & HEADS and not scene.has(index, "role", "credential"):
+        return True
+    return any(classes & HEADS for _, classes in scene.phrases.get(index, ()))
+
+
+def _against(scene: Scene, run: Run) -> float:
+    """Return by how much the surroundings speak against a name: 1 not at all, 0 beyond doubt."""
+    factor = 1.0
+    if eponym_follows(scene, run):
+        factor *= 0.15
+    behind = run.end
+    if scene.possessive(behind):
+        behind += 2
+    if behind < len(scene) and scene.same_line(behind) and scene.capital(behind) and not scene.blind(behind):
+        if _head_at(scene, behind):
+            factor *= 0.15
+        elif scene.view.kinds[behind] == TITLE and len(run.names) == 1 and scene.classes[behind] & ORDINARY:
+            factor *= 0.6  # a word of a heading or of a title in capitals
+    if len(run.names) == 1 and scene.cued(run.first, "article"):
+        factor *= 0.35
+    if _among_eponyms(scene, run):
+        factor *= 0.3
+    exact = any(end == run.end and classes & PLACES for end, classes in scene.phrases.get(run.first, ()))
+    place = exact or all(scene.classes[i] & PLACES for i in run.names)
+    if place and scene.cued(run.first, "lives"):
+        factor *= 0.2
+    elif exact or (place and scene.cued(run.first, "where")):
+        factor *= 0.5
+    if place and scene.word(run.end) == "," and scene.has(run.end + 1, "state", "state_code", "country"):
+        factor *= 0.2
+    return factor
+
+
+def _among_eponyms(scene: Scene, run: Run) -> bool:
+    """Tell whether a run stands in a list of instruments or signs: *Weitlaner, Kelly, Balfour*."""
+    before = _lists(scene, run.first - 1) and scene.has(run.first - 2, "eponym", "device")
+    behind = _lists(scene, run.end) and scene.has(run.end + 1, "eponym", "device")
+    return len(run.names) == 1 and (before or behind)
+
+
+def _lists(scene: Scene, index: int) -> bool:
+    return scene.word(index) in (",", "/") or scene.says(index, "and")
+
+
+def vetoed(scene: Scene, run: Run) -> bool:
+    """Tell whether a run lies in a clinical phrase (*Parkinson's disease*, *Foley catheter*)."""
+    return all(scene.protected[i] for i in run.names)
+
+
+def category_of(scene: Scene, run: Run) -> str:
+    """Tell a clinician's name from others."""
+    before = run.first - 1
+    if scene.word(before) in (",", ":", "(", "-"):
+        before -= 1
+    if _closes(scene, run) or credential_follows(scene, run.end) or scene.has(before, "role"):
+        return "DOCTOR"
+    if scene.cued(run.first, "doctor"):
+        return "DOCTOR"
+    upper = scene.view.kinds[run.first] == UPPER and scene.view.loud[run.first]
+    return "DOCTOR" if upper and scene.has(before, "title_doctor") else "PATIENT"

@@ -1,0 +1,291 @@
+"""Labelled values, lists of PHI, labels of persons, cues: what one pass over the words of a text finds."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from pathlib import Path
+from typing import Any
+
+import regex
+
+from deid.base.cache import cached
+from deid.base.compiled import native, quick
+from deid.document import Span
+from deid.reading.dictionaries import Dictionary, fold, load_dictionary
+from deid.reading.phrases import PhraseMatcher
+from deid.reading.view import View, words_of
+from deid.rules import expressions, programs
+from deid.rules.checks import CHECKS
+from deid.rules.expressions import Unknown, parse
+from deid.rules.patterns import Context, compiled_of, too_slow
+from deid.rules.programs import Programs
+
+__all__ = ["CUES", "Cue", "Field", "LabelFinder", "ListRule", "PersonField", "PersonLabel", "Scan"]
+
+_STRICT = frozenset(":#=|\t^")
+_SECONDS = 20.0
+_ABBREVIATION = 5
+"""Letters of the longest abbreviation that a full stop belongs to."""
+
+CUES = [
+    *("naming", "greeting", "closing", "contact", "doctor", "signer", "lives", "where", "hospital_at", "work_at"),
+    *("aged", "hospital_verb", "hospital_unit", "hospital_field"),
+    *("works_as", "is_a", "retired", "works_in", "by_trade", "occupation", "article"),
+]
+"""Names of cues that the grammars ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A labelled value."""
+
+    name: str
+    category: str
+    labels: tuple[str, ...]
+    expression: str = field(repr=False)
+    certainty: float
+    strict: bool = False
+    exact: bool = False
+    check: str = ""
+    guarded: bool = False
+    """Whether it comes from a folder of the user's own; then every run is timed: the shipped expressions are bounded,
+    and tested to be."""
+    match: tuple[str, ...] = field(default=(), repr=False)
+    no_match: tuple[str, ...] = field(default=(), repr=False)
+    _ready: tuple[Any, ...] = field(default=(), init=False, repr=False, compare=False)
+    """What `value_at` asks for each time: how to match, number of the group ``value`` (0: none), check, source."""
+
+    def judge(self, text: str, start: int, end: int, separator: Any) -> Span | None:
+        """Return the value behind a label, if there is one."""
+        if self.exact and text[start:end] not in self.labels:
+            return None
+        between = separator.match(text, end)
+        if between is None or (self.strict and _STRICT.isdisjoint(between[0])):
+            return None
+        return self.value_at(text, between.end())
+
+    def value_at(self, text: str, start: int) -> Span | None:
+        """Return the value that starts at an offset, if there is one."""
+        match, value, check, source = self._ready or self._prepare()
+        try:
+            found = match(text, start)
+        except TimeoutError:
+            raise too_slow(self.name) from None
+        if found is None:
+            return None
+        first, last = found.span(value)
+        if first < 0:
+            first, last = found.span()
+        if first == last or (check is not None and not check(text[first:last])):
+            return None
+        return Span(first, last, self.category, "", source, self.certainty)
+
+    def _prepare(self) -> tuple[Any, ...]:
+        compiled = compiled_of(self.expression, False)
+        match = functools.partial(compiled.match, timeout=_SECONDS) if self.guarded else compiled.match
+        ready = match, compiled.groupindex.get("value", 0), CHECKS.get(self.check), f"rule:{self.name}"
+        object.__setattr__(self, "_ready", ready)
+        return ready
+
+
+@dataclass(frozen=True, slots=True)
+class ListRule:
+    """Word lists whose items are PHI wherever they stand."""
+
+    name: str
+    category: str
+    lists: tuple[str, ...]
+    certainty: float
+    capital: bool = False
+    """Whether an item counts only when it begins with a capital."""
+    context: Context | None = None
+    unless: Context | None = None
+    match: tuple[str, ...] = field(default=(), repr=False)
+    no_match: tuple[str, ...] = field(default=(), repr=False)
+
+    def judge(self, text: str, start: int, end: int, _separator: Any) -> Span | None:
+        """Return the span of an item that was found, unless its surroundings speak against it."""
+        certainty = self.certainty
+        if self.context and self.context.near(text, start, end):
+            certainty = self.context.certainty
+        if certainty <= 0 or (self.capital and not text[start].isupper()):
+            return None
+        if self.unless and self.unless.near(text, start, end):
+            return None
+        return Span(start, end, self.category, source=f"rule:{self.name}", score=certainty)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonField:
+    """A label behind which a name stands."""
+
+    name: str
+    category: str
+    labels: tuple[str, ...]
+    strict: bool = True
+    certainty: float = 0.95
+
+
+@quick
+@dataclass(frozen=True, slots=True)
+class PersonLabel:
+    """A label behind which a name may stand."""
+
+    field: PersonField
+    first: int
+    """First word of the label."""
+    end: int
+    """One past its last word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """Words around a candidate that the grammars of names, places and occupations ask for."""
+
+    name: str
+    words: tuple[str, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What one pass over the words found."""
+
+    spans: list[Span]
+    """Labelled values and items of lists."""
+    labels: list[PersonLabel]
+    """Labels of persons, in order."""
+    cues_before: dict[str, set[int]]
+    """Name of each cue -> the words that it ends right before; one past the last word too."""
+    cues_at: dict[str, set[int]]
+    """Name of each cue -> the words that it starts with."""
+
+
+class LabelFinder:
+    """Finds labelled values, items of lists, labels of persons and cues in one pass over the words of a text.
+
+    Parameters
+    ----------
+    fields, lists, persons, cues
+        What to find.
+    separator : str
+        Expression of what may stand between a label and its value.
+    folders : sequence of Path
+        Dictionary folders of the user's own.
+    """
+
+    def __init__(
+        self,
+        fields: Sequence[Field],
+        lists: Sequence[ListRule],
+        persons: Sequence[PersonField],
+        cues: Sequence[Cue],
+        separator: str,
+        folders: Sequence[Path] = (),
+    ) -> None:
+        labelled: list[Field | PersonField] = [*fields, *persons]
+        # of the rules that end at one place the first by name counts, so they are numbered in that order
+        self._rules: list[Field | ListRule | PersonField] = sorted([*labelled, *lists], key=lambda r: r.name)
+        self._persons = {n: rule for n, rule in enumerate(self._rules) if isinstance(rule, PersonField)}
+        self._lists = frozenset(n for n, rule in enumerate(self._rules) if isinstance(rule, ListRule))
+        self._separator = regex.compile(separator, flags=regex.IGNORECASE)
+        self._shipped = not folders
+        self.by_label: dict[str, Field | PersonField] = {fold(label): r for r in labelled for label in r.labels}
+        """Folded label -> its field, for the columns of tables."""
+        phrases = [_phrases_of(rule, folders) for rule in self._rules]
+        phrases += [Dictionary(c.name, tuple(map(fold, c.words))) for c in cues]
+        # cues that the language lacks are asked for too, and found nowhere
+        phrases += [Dictionary(name, ()) for name in CUES if name not in {c.name for c in cues}]
+        self._marks = tuple(d.name for d in phrases[len(self._rules) :])
+        self._matcher = PhraseMatcher(phrases, _undotted_words)
+
+    def find(self, view: View) -> Scan:
+        """Scan a text."""
+        matches, before, at = self._matcher.scan(
+            view.folded,
+            view.joined(),
+            ids=view.ids,
+            passed=_abbreviating(view),
+            longest_first=True,
+            marks=self._marks,
+        )
+        spans: list[Span] = []
+        labels: list[PersonLabel] = []
+        rules, persons, lists = self._rules, self._persons, self._lists
+        text, strings, starts, ends = view.text, view.strings, view.starts, view.ends
+        numbers: list[int] = []
+        firsts: list[int] = []
+        places: list[int] = []
+        covered = 0
+        for start, end, number in matches:
+            if strings[start - 1] == "/" and end == start + 1 and start and not view.gap(start):
+                continue  # "mg/dL"
+            if number not in lists:
+                if end < covered:
+                    continue  # "id" inside of "patient id" is no label of its own
+                covered = end
+                person = persons.get(number)
+                if person is not None:
+                    labels.append(PersonLabel(person, start, end))
+                    continue
+            numbers.append(number)
+            firsts.append(start)
+            places.append(ends[end - 1])
+        if numbers:
+            may = self._may_fit(text, numbers, places)
+            for number, first, last in compress(zip(numbers, firsts, places, strict=True), may):
+                span = rules[number].judge(text, starts[first], last, self._separator)  # type: ignore[union-attr]
+                if span is not None:
+                    spans.append(span)
+        return Scan(spans, labels, before, at)
+
+    def _may_fit(self, text: str, rules: list[int], places: list[int]) -> bytes:
+        """Tell of rules whether a value may stand behind a label that ends at a place; most places have none."""
+        if native is None:
+            return b"\1" * len(rules)
+        return self._fits.may(text, rules, places)
+
+    @functools.cached_property
+    def _fits(self) -> Any:
+        """What the compiled module tells by: a program a rule."""
+        separator = self._separator.pattern
+        wholes = [f"(?:{separator})(?:{r.expression})" if isinstance(r, Field) else "" for r in self._rules]
+
+        def make() -> tuple[bytes, ...]:
+            made = Programs()
+            for whole in wholes:
+                try:
+                    made.add(parse(whole, ignore_case=True))
+                except (Unknown, ValueError, RecursionError):
+                    made.add(None)
+            return made.tables()
+
+        code = (Path(str(room.__file__)).read_bytes() for room in (expressions, programs))
+        return native.Fits(*(cached("values", (*code, "\0".join(wholes).encode()), make) if self._shipped else make()))
+
+
+def _phrases_of(rule: Field | ListRule | PersonField, folders: Sequence[Path]) -> Dictionary:
+    """Return what a rule looks for."""
+    if not isinstance(rule, ListRule):
+        return Dictionary(rule.name, tuple(map(fold, rule.labels)))
+    loaded = [load_dictionary(name, folders) for name in rule.lists]
+    items = tuple(item for d in loaded for item in d.phrases)
+    return Dictionary(rule.name, items, tuple(e for d in loaded for e in d.exceptions))
+
+
+def _undotted_words(phrase: str) -> list[str]:
+    return [w for w in words_of(phrase) if w != "."]
+
+
+def _abbreviating(view: View) -> bytes:
+    """Mark the full stops of abbreviations, which are passed over (*Med. Rec. No.* is *med rec no*)."""
+    folded, starts, ends = view.folded, view.starts, view.ends
+    if native is not None:
+        return native.abbreviating(folded, view.kinds, starts, ends, _ABBREVIATION)
+    marked = bytearray(len(view))
+    for index in range(1, len(view)):
+        short = ends[index - 1] - starts[index - 1] <= _ABBREVIATION
+        marked[index] = folded[index] == "." and short and starts[index] == ends[index - 1]
+    return bytes(marked)

@@ -1,0 +1,178 @@
+"""Values that only their place in a layout gives away: segments of HL7 messages, columns of tables.
+
+A segment (*PID|1||123456^^^MRN||SMITH^JOHN*) is read by the table ``[[segment]]`` of the catalogue, which names the
+category of each field. A table is a run of lines with tabs or bars; its first line names the columns by the same labels
+that stand before values elsewhere (*MRN*, *Provider*).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import regex
+
+from deid.document import Span
+from deid.reading.dictionaries import fold
+from deid.rules.fields import Field, PersonField
+from deid.rules.person_words import read_last_first, read_run
+from deid.rules.scene import Scene
+
+__all__ = ["PARTS", "Segment", "beside", "find_segments", "find_tables", "segment_names"]
+
+PARTS: dict[str, tuple[str, ...]] = {
+    "address": ("STREET", "STREET", "CITY", "STATE", "ZIP", "COUNTRY", "", "", "LOCATION-OTHER"),
+    "location": ("DEPARTMENT", "ROOM", "", "HOSPITAL"),
+    "staff": ("IDNUM", "name"),
+}
+"""Composite fields: category of each component between carets; ``name`` takes the rest as one name of a clinician."""
+
+_SEGMENT = regex.compile(r"(?m)^[ \t]*([A-Za-z][A-Za-z0-9]{2})\|.*")
+_NAME_CATEGORIES = frozenset(("PATIENT", "DOCTOR"))
+_CELL = regex.compile(r"[^\t|]+")
+_MAX_HEADER_CELL = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One kind of segment."""
+
+    name: str
+    """Three letters, such as ``PID``."""
+    fields: Mapping[int, str] = field(repr=False)
+    """Number of a field -> category, or a key of `PARTS`."""
+
+
+def find_segments(text: str, segments: Iterable[Segment]) -> Iterator[Span]:
+    """Find the values of HL7 segments."""
+    if "|" not in text:
+        return
+    by_name = {segment.name: segment for segment in segments}
+    for line in _SEGMENT.finditer(text):
+        segment = by_name.get(line[1].upper())
+        if segment is None:
+            continue
+        # MSH-1 is the separator itself, so its fields count from one more
+        number, at = (1 if line[1].upper() == "MSH" else 0), line.start(1)
+        for value in line[0].lstrip().split("|"):
+            kind = segment.fields.get(number, "")
+            if kind and value.strip():
+                yield from _field(at, value, kind, f"rule:hl7.{line[1].lower()}")
+            at += len(value) + 1
+            number += 1
+
+
+def segment_names(text: str, segments: Iterable[Segment]) -> list[tuple[int, int]]:
+    """Return where the names of segments stand in a text that holds a segment of the table; they are no PHI.
+
+    In such a text every line that begins with three capitals (or digits) and a bar is a segment.
+    """
+    if "|" not in text:
+        return []
+    known = {segment.name for segment in segments}
+    heads = [(line.span(1), line[1]) for line in _SEGMENT.finditer(text) if line[1].isupper()]
+    return [span for span, _ in heads] if any(name in known for _, name in heads) else []
+
+
+def beside(names: Sequence[tuple[int, int]], span: Span) -> Span | None:
+    """Return what of a span lies before the names of segments, given in order; None where nothing does."""
+    at = bisect_right(names, (span.start, span.start))
+    # a span may begin inside one name and go over another
+    end = min((first for first, last in names[max(0, at - 1) : at + 1] if last > span.start), default=span.end)
+    return span.moved(span.start, min(end, span.end)) if end > span.start else None
+
+
+def _field(start: int, value: str, kind: str, source: str) -> Iterator[Span]:
+    """Yield the spans of one field; repeats stand between tildes."""
+    at = start
+    for repeat in value.split("~"):
+        if kind in PARTS:
+            yield from _components(at, repeat, PARTS[kind], source)
+        else:
+            # a name is all of its components, any other value the first one
+            part = repeat.rstrip("^ ") if kind in _NAME_CATEGORIES else repeat.split("^", 1)[0]
+            yield from _span(at, part, kind, source)
+        at += len(repeat) + 1
+
+
+def _components(start: int, value: str, categories: Sequence[str], source: str) -> Iterator[Span]:
+    at = start
+    for category, part in zip(categories, value.split("^"), strict=False):
+        if category == "name":
+            pieces = value[at - start :].split("^")[:3]  # last, first, middle; what follows are titles
+            if len(pieces) > 2 and len(pieces[2]) != 1:
+                pieces.pop()
+            yield from _span(at, "^".join(pieces).rstrip("^ "), "DOCTOR", source)
+            return
+        if category:
+            yield from _span(at, part, category, source)
+        at += len(part) + 1
+
+
+def _span(start: int, part: str, category: str, source: str) -> Iterator[Span]:
+    bare = part.strip()
+    if any(c.isalnum() for c in bare):
+        at = start + part.index(bare)
+        yield Span(at, at + len(bare), category, source=source, score=0.93)
+
+
+def find_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -> Iterator[Span]:
+    """Find the values in columns whose head is a label.
+
+    Parameters
+    ----------
+    scene : Scene
+    rules : mapping
+        Folded label -> the field that it belongs to.
+    """
+    columns: list[Field | PersonField | None] = []
+    last_end = -2
+    text = scene.view.text
+    for start, end in _rows(text):
+        if columns and start - last_end > 2:
+            columns = []
+        last_end = end
+        row = text[start:end]
+        if not columns and row.count("\t") + row.count("|") < 2:
+            continue  # too few for the head of a table
+        cells = [(m.start() + start, m[0]) for m in _CELL.finditer(row) if m[0].strip(" -+:")]
+        heads = [rules.get(fold(c.strip(" :*"))) if len(c) < _MAX_HEADER_CELL else None for _, c in cells]
+        if sum(h is not None for h in heads) > 1 and len(heads) > 2:
+            columns = heads
+        elif columns and len(cells) <= len(columns):
+            for rule, (at, cell) in zip(columns, cells, strict=False):
+                if rule is not None:
+                    yield from _cell(scene, rule, at, cell)
+
+
+def _rows(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the lines with tabs or bars lie, without their ends."""
+    at, tab, bar = 0, text.find("\t"), text.find("|")
+    while tab >= 0 or bar >= 0:
+        first = min(tab, bar) if tab >= 0 and bar >= 0 else max(tab, bar)
+        start, end = text.rfind("\n", at, first) + 1, text.find("\n", first)
+        at = end = len(text) if end < 0 else end
+        yield start, end
+        # each sign is looked for only when its last place lies behind
+        tab = text.find("\t", at) if 0 <= tab < at else tab
+        bar = text.find("|", at) if 0 <= bar < at else bar
+
+
+def _cell(scene: Scene, rule: Field | PersonField, start: int, cell: str) -> Iterator[Span]:
+    """Read one cell."""
+    bare = cell.strip()
+    at = start + cell.index(bare)
+    if isinstance(rule, Field):
+        span = rule.value_at(scene.view.text, at)
+        if span is not None and span.end <= at + len(bare):
+            yield span
+        return
+    index = scene.view.at(at)
+    while scene.has(index, "title", "title_doctor"):
+        index += 2 if scene.word(index + 1) == "." else 1
+    if index >= len(scene):
+        return
+    run = read_last_first(scene, index, relaxed=True) or read_run(scene, index, relaxed=True)
+    if run is not None and scene.view.ends[run.end - 1] <= at + len(bare):
+        yield scene.span(run.first, run.end, rule.category, f"{rule.name}.column", rule.certainty - 0.1)

@@ -1,0 +1,163 @@
+"""Occupations of patients and relatives, by the words around them.
+
+A listed occupation alone is no evidence (*nurse*, *driver*): it counts behind *works as a*, *is a retired*,
+*Occupation:*, before *by trade*. Behind the strongest cues words that no list has count too.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from deid.document import Span
+from deid.reading.lexicon import CLASSES, Lexicon, classes_of
+from deid.reading.view import LOWER
+from deid.rules.scene import Scene
+
+__all__ = ["find_professions"]
+
+_OCCUPATION = CLASSES["occupation"]
+_ENDING = CLASSES["occupation_ending"]
+_STOP = classes_of("function", "relation", "credential", "month", "weekday", "clinical", "person_verb")
+_MOST_QUALIFIERS, _MOST_WORDS = 6, 5
+"""Words before an occupation behind a cue, and its own."""
+
+
+def find_professions(scene: Scene, lexicon: Lexicon) -> list[Span]:
+    """Find occupations; candidates with their certainty, which may overlap."""
+    spans: list[Span] = []
+    listed = [(index, end) for index in scene.of_phrase(_OCCUPATION) if (end := _occupation_at(scene, index)) > index]
+    starts = [index for index, _ in listed]
+    cues = scene.cues_before
+    works_as, certain, labelled = cues["works_as"], cues["works_in"] | cues["retired"], cues["occupation"]
+    for index in sorted(works_as | certain | cues["is_a"] | labelled):
+        if index in works_as:
+            spans += _behind(scene, lexicon, index, 0.85, known_only=False)
+        elif index in certain or index in cues["is_a"]:
+            # only a listed one counts
+            at = bisect_left(starts, index)
+            if at < len(starts) and starts[at] < index + _MOST_QUALIFIERS + _MOST_WORDS:
+                spans += _behind(scene, lexicon, index, 0.75 if index in certain else 0.68, known_only=True)
+        elif scene.word(index) in (":", "-", "="):
+            spans += _behind(scene, lexicon, index + 1, 0.9, known_only=False)
+    spans += _before_cue(scene)
+    spans += _at_work_place(scene, listed)
+    spans += _apposed(scene, listed)
+    return spans
+
+
+def _occupation_at(scene: Scene, index: int) -> int:
+    """Return the end of the longest listed occupation that starts at a word, else ``index``."""
+    end = index + 1 if scene.has(index, "occupation") and not scene.has(index, "no_occupation") else index
+    for stop, classes in scene.phrases.get(index, ()):
+        if classes & _OCCUPATION and stop > end:
+            end = stop
+    return end
+
+
+def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only: bool) -> Iterator[Span]:
+    """Read the occupation behind a cue: *retired high school math teacher*."""
+    start = index
+    while (
+        start < len(scene)
+        and start - index < _MOST_QUALIFIERS
+        and (scene.has(start, "occupation_qualifier") or scene.word(start) == "-")
+    ):
+        start += 1
+    if start >= len(scene) or (start > index and scene.view.breaks[start] > 1):
+        return
+    end = start
+    known = start
+    while end < len(scene) and end - start < _MOST_WORDS:
+        if end > start and scene.view.breaks[end]:
+            break
+        stop = _occupation_at(scene, end)
+        if stop > end:
+            end = known = stop
+            continue
+        if not scene.is_word(end) and not (scene.word(end) in ("/", "-", "&", "'") and end > start):
+            break
+        if scene.classes[end] & _STOP and not scene.has(end, "org_head"):
+            break
+        end += 1
+    if known > start:
+        yield scene.span(start, known, "PROFESSION", "profession.cue", score)
+    elif not known_only:
+        while end > start and not scene.is_word(end - 1):
+            end -= 1
+        words = [i for i in range(start, end) if scene.is_word(i)]
+        if not words or len(words) > 3 or any(scene.has(i, "no_occupation", "institution") for i in words):
+            return
+        last = scene.word(words[-1])
+        likely = any(lexicon.words.get(last[-n:], 0) & _ENDING for n in range(2, 8))
+        yield scene.span(start, end, "PROFESSION", "profession.unlisted", 0.66 if likely else min(score, 0.45))
+
+
+def _before_cue(scene: Scene) -> Iterator[Span]:
+    """*a carpenter by trade*."""
+    for index in sorted(scene.cues_at["by_trade"]):
+        for back in (4, 3, 2, 1):
+            start = index - back
+            if start >= 0 and _occupation_at(scene, start) == index:
+                yield scene.span(start, index, "PROFESSION", "profession.by_trade", 0.9)
+                break
+
+
+def _at_work_place(scene: Scene, listed: list[tuple[int, int]]) -> Iterator[Span]:
+    """*welder at Torrance Shipyards*: the occupation, and the place when it is written with a capital."""
+    if scene.quiet:
+        return
+    longest: dict[int, int] = {}
+    for start, end in listed:
+        if end - start < 5 and scene.says(end, "occupation_at"):
+            longest.setdefault(end, start)
+    for index, start in sorted(longest.items()):
+        if index >= len(scene) - 1 or scene.view.loud[index] or not scene.same_line(index + 1):
+            continue
+        if scene.has(start, "role", "relation") or scene.has(index - 1, "role", "clinical"):
+            continue
+        end = index + 1
+        while (
+            end < len(scene) and end - index < 6 and scene.capital(end) and scene.is_word(end) and scene.same_line(end)
+        ):
+            end += 1
+        if end > index + 1 and not scene.has(index + 1, "institution", "month", "weekday", "section", "title"):
+            yield scene.span(start, index, "PROFESSION", "profession.at", 0.68)
+            yield scene.span(index + 1, end, "ORGANIZATION", "place.work", 0.62)
+
+
+def _apposed(scene: Scene, listed: list[tuple[int, int]]) -> Iterator[Span]:
+    """*Matthew, a kennel worker,*; *(line cook)*; *two jobs: welder*; *property manager* in a sentence."""
+    last = 0
+    for index, end in listed:
+        if index < last or scene.has(end - 1, "role", "relation") or scene.has(index, "role", "function", "clinical"):
+            continue
+        start, score = _apposition(scene, index, end)
+        if score:
+            yield scene.span(start, end, "PROFESSION", "profession.apposed", score)
+        last = end
+
+
+def _apposition(scene: Scene, index: int, end: int) -> tuple[int, float]:
+    """Return the first word of an occupation with what qualifies it, and how sure it is that a person has it."""
+    start = index
+    while index - start < 2 and _qualifies(scene, start - 1) and scene.same_line(start):
+        start -= 1
+    before = scene.word(start - 1)
+    if scene.says(start - 1, "indefinite"):
+        lead = scene.word(start - 2)
+        person = scene.has(start - 2, "relation") or (scene.capital(start - 2) and not scene.blind(start - 2))
+        return (start, 0.7) if lead in (",", "(", "\u2013", "-", ";") or person else (index, 0.0)
+    if before == "(" and (scene.word(end) in (")", ",", ";") or scene.says(end, "occupation_at")):
+        return start, 0.64
+    cues = ("occupation", "works_in", "retired")
+    if scene.cued(start, *cues) or (before == ":" and scene.cued(start - 1, *cues)):
+        return start, 0.66
+    return (index, 0.48) if end - index > 1 and scene.view.kinds[index] == LOWER and not scene.quiet else (index, 0.0)
+
+
+def _qualifies(scene: Scene, index: int) -> bool:
+    """Tell whether a word can qualify the occupation behind it: *lumber yard worker*."""
+    if not scene.is_word(index) or scene.view.kinds[index] != LOWER:
+        return False
+    return not scene.classes[index] & (_STOP | CLASSES["occupation_qualifier"]) or scene.has(index, "occupation")

@@ -1,0 +1,444 @@
+"""Records that may be one person's: blocks of records that are worth comparing, and a count of pairs that look alike.
+
+A patient who comes as ``Margaret Thornton`` and as ``Maggie Thorton`` is two persons for whoever compares exactly, and
+a class of two "persons" that are one hides nobody. `count_look_alikes` tells how many there seem to be. Two records
+look alike when
+
+* their names can be one person's (`deid.reading.identity.same_person`: short forms, initials, a single word), or would
+  be but for one letter, and
+* their birth dates are equal but for one digit, two neighbouring digits, or day and month exchanged; or a telephone
+  number, an address or an e-mail address is the same, and no two birth dates speak against it; or nothing beside the
+  names can be compared, no two record numbers differ, and both names are written out.
+
+`candidate_pairs` finds them by blocks (a word of the name with a birth date of which a digit is left out, or with a
+telephone number or an address), so that not all pairs are looked at.
+
+A large population always holds some look-alikes. Their number is estimated by the same count after what stands beside
+the names has been dealt anew among the persons born in the same decade: names and birth dates are as frequent as
+before, but who was one person is no longer. What is beyond that is taken for persons who are split.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid.base.errors import ConfigError
+from deid.reading.identity import PersonName, full_names, parse_name, same_person
+from deid.table.cell_text import text_list
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "MOST_SPLIT",
+    "LookAlikes",
+    "PersonRecord",
+    "candidate_pairs",
+    "check_persons",
+    "count_look_alikes",
+    "look_alike",
+    "person_records",
+]
+
+MOST_SPLIT = 0.01
+"""Share of persons that seem to be others of the table, up to which levels by person are believed."""
+_WINDOW = 50
+"""Records of one block that each is compared with; blocks so large hold hospitals' telephone numbers."""
+_DEALT = 2_000
+"""Records up to which what stands beside names is dealt five times; once above that."""
+_EDITED = 4
+"""Letters that a word has at least, so that another letter is a slip and not another name."""
+
+_HEADERS = {
+    "name": "name fullname patientname personname patname patient nameofpatient",
+    "given": "givenname firstname forename first given fname",
+    "family": "familyname lastname surname last family lname",
+    "birth": "birthdate dateofbirth dob birth born bdate birthday",
+    "contact": "phone telephone mobile tel cell phonenumber telephonenumber homephone cellphone mobilephone email "
+    "emailaddress mail",
+    "number": "mrn medicalrecordnumber recordnumber ssn socialsecuritynumber id number no subjectid personid pid",
+    "address": "street address streetaddress homeaddress addressline1 addr",
+}
+"""Names of columns by what they hold, letters only and without a leading ``patient``."""
+_DATE = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[T ].*)?|(\d\d?)[/.-](\d\d?)[/.-](\d{4})", re.ASCII)
+_BLANK = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRecord:
+    """What one row tells of its person."""
+
+    person: str = field(repr=False)
+    """Whose row it is."""
+    name: str = field(repr=False)
+    """As written; several names of one row are records of their own."""
+    birth: str = field(default="", repr=False)
+    """Eight digits, year first; empty when not fully known."""
+    contacts: tuple[str, ...] = field(default=(), repr=False)
+    """Telephone numbers, addresses and e-mail addresses in a form in which equal ones are equal."""
+
+    number: str = field(default="", repr=False)
+    """Record number; two different ones speak against one person where only names are known."""
+
+    @property
+    def key(self) -> tuple[str, str, tuple[str, ...], str, str]:
+        """What the order of records goes by: it is not that of the rows."""
+        return self.name, self.birth, self.contacts, self.number, self.person
+
+
+@dataclass(frozen=True)
+class LookAlikes:
+    """How many persons of a table look like others of it."""
+
+    persons: int
+    pairs: int
+    """Pairs of persons that look alike."""
+    surplus: int
+    """By how many the persons are fewer when all that look alike are taken together."""
+    by_chance: float
+    """How many of these are expected among so many different persons."""
+
+    @property
+    def split(self) -> float:
+        """Estimated number of persons who are another one of the table."""
+        return max(0.0, self.surplus - self.by_chance)
+
+    @property
+    def share(self) -> float:
+        """Estimated share of persons who are another one of the table."""
+        return self.split / self.persons
+
+    def as_dict(self) -> dict[str, int | float]:
+        """Return JSON values."""
+        return {
+            "persons": self.persons,
+            "pairs": self.pairs,
+            "expected_by_chance": round(self.by_chance, 1),
+            "estimated_split": round(self.split, 1),
+            "estimated_share": round(self.share, 4),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> LookAlikes:
+        """Read what `as_dict` wrote."""
+        chance, split = float(values["expected_by_chance"]), float(values["estimated_split"])
+        return cls(int(values["persons"]), int(values["pairs"]), round(split + chance), chance)
+
+    def __str__(self) -> str:
+        """Say it in a sentence, for a report."""
+        return (
+            f"{self.pairs:,} pairs of {self.persons:,} persons look alike, about {self.by_chance:,.0f} by chance: an "
+            f"estimated {self.share:.1%} of the persons are others of the table"
+        )
+
+
+def check_persons(found: LookAlikes | None, *, as_given: bool) -> None:
+    """Refuse a guarantee by person where too many persons seem to be others of the table.
+
+    Parameters
+    ----------
+    found : LookAlikes, optional
+        None where persons were not compared.
+    as_given : bool
+        Whether somebody answers for the persons.
+
+    Raises
+    ------
+    ConfigError
+        When the estimated share is greater than `MOST_SPLIT`.
+    """
+    if found is not None and found.share > MOST_SPLIT and not as_given:
+        raise ConfigError(
+            f"levels would count some persons twice: {found}",
+            "give each person one id (extract --patients, or correct the table), or say --persons-as-given",
+        )
+
+
+def person_records(frame: pd.DataFrame, person: str | None = None) -> list[PersonRecord] | None:
+    """Read what a table tells of its persons, by the names of its columns.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    person : str, optional
+        Column that tells whose row it is; without it every row is a person.
+
+    Returns
+    -------
+    list of PersonRecord, optional
+        Distinct records in an order that is not that of the rows; None when no column holds names.
+    """
+    columns = _columns(frame, person)
+    if "name" not in columns and not ("given" in columns and "family" in columns):
+        return None
+    rows = range(len(frame))
+    cells = {name: text_list(frame[name]) for own in columns.values() for name in own}
+    zips = next(
+        (text_list(frame[name]) for name in frame.columns if _header(name) in ("zip", "zipcode", "postcode")), None
+    )
+    people = [str(row) for row in rows] if person is None else text_list(frame[person], key=True)
+    found: set[PersonRecord] = set()
+    for row in rows:
+        names = [part.strip() for own in columns.get("name", ()) for part in cells[own][row].split(";") if part.strip()]
+        if "given" in columns and "family" in columns:
+            family, given = (" ".join(cells[own][row] for own in columns[what]).strip() for what in ("family", "given"))
+            names += [f"{family}, {given}"] if family and given else [family or given] if family or given else []
+        if not names:
+            continue
+        births = [read for own in columns.get("birth", ()) if (read := _birth(cells[own][row]))]
+        contacts = [
+            _BLANK.sub("", part).lower() for own in columns.get("contact", ()) for part in cells[own][row].split(";")
+        ]
+        for own in columns.get("address", ()):
+            if cells[own][row]:
+                contacts.append(f"{_BLANK.sub(' ', cells[own][row]).lower()} {zips[row][:5] if zips else ''}")
+        alike = tuple(sorted({contact for contact in contacts if len(contact) > 6}))
+        number = next((cells[own][row] for own in columns.get("number", ()) if cells[own][row]), "")
+        birth = births[0] if births else ""
+        found.update(PersonRecord(people[row], name, birth, alike, number) for name in names)
+    return sorted(found, key=lambda record: record.key)
+
+
+def _header(name: str) -> str:
+    return re.sub("[^a-z0-9]", "", name.lower()).removeprefix("patient") or "patient"
+
+
+def _columns(frame: pd.DataFrame, person: str | None) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in frame.columns:
+        for what, headers in _HEADERS.items():
+            if name != person and _header(name) in headers.split():
+                found.setdefault(what, []).append(name)
+    return found
+
+
+def _birth(text: str) -> str:
+    match = _DATE.fullmatch(text.strip())
+    if match is None:
+        return ""
+    year, month, day = (match[1], match[2], match[3]) if match[1] else (match[6], match[4], match[5])
+    return f"{year}{int(month):02}{int(day):02}"
+
+
+@functools.lru_cache(maxsize=1 << 18)
+def _parsed(name: str) -> PersonName:
+    return parse_name(name)
+
+
+@functools.lru_cache(maxsize=1 << 18)
+def _words(name: str) -> tuple[str, ...]:
+    """Return the words by which a name is looked up: also the full names that its short forms stand for."""
+    parsed = _parsed(name)
+    found = set(parsed.keys("family", "given", "nickname", "name"))
+    for key in parsed.keys("given", "nickname", "name"):
+        found.update(full_names(key))
+    return tuple(sorted(found))
+
+
+def candidate_pairs(records: Sequence[PersonRecord]) -> NDArray[np.int64]:
+    """Return pairs of records that are worth comparing, those of the same block.
+
+    Blocks are: a word of the name with the birth date but for one digit, or with its digits in any order; a word of the
+    name with a telephone number or an address; where a birth date is missing, two words of the name. A record of a
+    block is compared with the fifty that come next in it.
+
+    Returns
+    -------
+    int64 array, shape (pairs, 2)
+        Places of two records of different persons, ascending and distinct.
+    """
+    words: dict[str, int] = {}
+    own = [[words.setdefault(word, len(words)) for word in _words(record.name)] for record in records]
+    rows = np.repeat(np.arange(len(records)), [len(numbers) for numbers in own])
+    word = np.array([number for numbers in own for number in numbers], dtype=np.int64)
+    people: dict[str, int] = {}
+    person = np.array([people.setdefault(record.person, len(people)) for record in records], dtype=np.int64)
+    pairs: list[NDArray[np.int64]] = []
+    born = np.array([bool(record.birth) for record in records], dtype=bool)
+    births = "".join(record.birth or "0" * 8 for record in records)
+    digits = (np.frombuffer(births.encode("ascii"), dtype=np.uint8).reshape(-1, 8) - ord("0")).astype(np.int64)
+    places = 10 ** np.arange(8, dtype=np.int64)
+    for left_out in range(9):
+        shown = np.sort(digits, axis=1) if left_out == 8 else np.where(np.arange(8) == left_out, 0, digits)
+        key = (shown * places).sum(axis=1)
+        chosen = born[rows]
+        pairs.append(_within(key[rows[chosen]] * len(words) + word[chosen], rows[chosen]))
+    contacts: dict[str, int] = {}
+    both = [
+        (contacts.setdefault(contact, len(contacts)) * len(words) + number, row)
+        for row, record in enumerate(records)
+        for contact in record.contacts
+        for number in own[row]
+    ]
+    if both:
+        pairs.append(_within(*np.array(both, dtype=np.int64).T))
+    if not born.all():
+        names = [
+            (a * len(words) + b, row) for row, numbers in enumerate(own) for a in numbers for b in numbers if a < b
+        ]
+        if names:
+            found = _within(*np.array(names, dtype=np.int64).T)
+            pairs.append(found[~(born[found[:, 0]] & born[found[:, 1]])])
+    everything = np.concatenate(pairs)
+    everything = everything[person[everything[:, 0]] != person[everything[:, 1]]]
+    everything.sort(axis=1)
+    flat = np.unique(everything[:, 0] * len(records) + everything[:, 1])
+    return np.stack([flat // len(records), flat % len(records)], axis=1)
+
+
+def _within(keys: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the pairs of rows with equal keys, of each row with the next ones."""
+    order = np.lexsort((rows, keys))
+    keys, rows = keys[order], rows[order]
+    found = [np.empty((0, 2), dtype=np.int64)]
+    for lag in range(1, min(_WINDOW, len(keys) - 1) + 1):
+        same = keys[lag:] == keys[:-lag]
+        if not same.any():
+            break
+        found.append(np.stack([rows[:-lag][same], rows[lag:][same]], axis=1))
+    return np.concatenate(found)
+
+
+def look_alike(a: PersonRecord, b: PersonRecord) -> bool:
+    """Tell whether two records can be one person's; see the module."""
+    if a.birth and b.birth:
+        return _near_dates(a.birth, b.birth) and _near_names(a.name, b.name)
+    if not set(a.contacts).isdisjoint(b.contacts):
+        return _near_names(a.name, b.name)
+    if a.contacts and b.contacts:
+        return False
+    if a.number and b.number and a.number != b.number:
+        return False
+    written_out = all(_parsed(a.name).full) and all(_parsed(b.name).full)
+    return written_out and (a.name == b.name or same_person(_parsed(a.name), _parsed(b.name)))
+
+
+def _near_dates(a: str, b: str) -> bool:
+    if a == b or (a[:4] == b[:4] and a[4:6] == b[6:] and a[6:] == b[4:6]):
+        return True
+    apart = [place for place in range(8) if a[place] != b[place]]
+    if len(apart) == 1:
+        return True
+    return len(apart) == 2 and apart[1] == apart[0] + 1 and a[apart[0]] == b[apart[1]] and a[apart[1]] == b[apart[0]]
+
+
+def _near_names(a: str, b: str) -> bool:
+    if a == b:
+        return True
+    one, other = _parsed(a), _parsed(b)
+    if same_person(one, other):
+        return True
+    families = one.keys("family"), other.keys("family")
+    givens = _forms(one), _forms(other)
+    if set(families[0]) & set(families[1]):
+        return _some_slip(one.keys("given"), other.keys("given"))
+    if givens[0] & givens[1]:
+        return _some_slip(*families)
+    return _some_slip(one.keys("name"), other.keys("name"))
+
+
+def _forms(name: PersonName) -> set[str]:
+    found = set(name.keys("given", "nickname"))
+    return found.union(*map(full_names, found))
+
+
+def _some_slip(some: Sequence[str], others: Sequence[str]) -> bool:
+    return any(_slip(a, b) for a in some for b in others)
+
+
+def _slip(a: str, b: str) -> bool:
+    """Tell whether two words are one letter apart: another one, one more, or two neighbours exchanged."""
+    if len(a) > len(b):
+        a, b = b, a
+    if len(a) < _EDITED or len(b) > len(a) + 1:
+        return False
+    start = next((i for i in range(len(a)) if a[i] != b[i]), len(a))
+    if len(b) > len(a):
+        return a[start:] == b[start + 1 :]
+    if a[start + 1 :] == b[start + 1 :]:
+        return True
+    return a[start : start + 2] == b[start : start + 2][::-1] and a[start + 2 :] == b[start + 2 :]
+
+
+def _alike(
+    records: Sequence[PersonRecord], known: Set[tuple[str, str]] = frozenset()
+) -> tuple[set[tuple[str, str]], int]:
+    """Return the pairs of persons that look alike but known ones, and by how many persons are fewer when joined."""
+    parent: dict[str, str] = {}
+
+    def root(who: str) -> str:
+        while parent.setdefault(who, who) != who:
+            parent[who] = parent[parent[who]]
+            who = parent[who]
+        return who
+
+    seen: set[tuple[str, str]] = set()
+    joined = 0
+    for i, j in candidate_pairs(records).tolist():
+        a, b = records[i], records[j]
+        pair = (min(a.person, b.person), max(a.person, b.person))
+        if pair not in seen and pair not in known and look_alike(a, b):
+            seen.add(pair)
+            one, other = root(a.person), root(b.person)
+            joined += one != other
+            parent[one] = other
+    return seen, joined
+
+
+def _dealt(records: Sequence[PersonRecord]) -> Iterator[list[PersonRecord]]:
+    """Yield the records with what stands beside the names dealt anew among those of one decade of birth.
+
+    Given names of records without anything beside them are dealt among these.
+    """
+    decades: dict[str, list[PersonRecord]] = {}
+    for record in records:
+        decades.setdefault(record.birth[:3], []).append(record)
+    for own in decades.values():
+        own.sort(key=lambda r: hashlib.blake2b("\0".join((r.name, r.birth, r.number, *r.contacts)).encode()).digest())
+    for step in range(1, 6 if len(records) <= _DEALT else 2):
+        found = []
+        for own in decades.values():
+            for place, record in enumerate(own):
+                other = own[(place + step) % len(own)]
+                name = record.name if record.birth or record.contacts else _with_given(record.name, other.name)
+                found.append(PersonRecord(record.person, name, other.birth, other.contacts, other.number))
+        yield sorted(found, key=lambda record: record.key)
+
+
+def _with_given(name: str, other: str) -> str:
+    """Return a name with the given name of another one, where both have one."""
+    given, family = _parsed(other).full[0], _parsed(name).full[1]
+    return f"{given} {family}" if given and family else name
+
+
+def count_look_alikes(frame: pd.DataFrame, person: str | None = None) -> LookAlikes | None:
+    """Count the persons of a table that look like others of it.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A table with names, in columns named so; birth dates, telephone numbers and addresses where there are any.
+    person : str, optional
+        Column that tells whose row it is; without it every row is a person.
+
+    Returns
+    -------
+    LookAlikes, optional
+        None when no column holds names.
+    """
+    records = person_records(frame, person)
+    if records is None:
+        return None
+    persons = len(frame) if person is None else len(set(text_list(frame[person], key=True)))
+    pairs, surplus = _alike(records)
+    # persons who are one find each other again among few; that is no chance
+    chance = [_alike(dealt, pairs)[1] for dealt in _dealt(records)] if surplus else [0]
+    return LookAlikes(persons, len(pairs), surplus, float(np.mean(chance)))

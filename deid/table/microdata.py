@@ -1,0 +1,356 @@
+"""Microdata: a table whose rows describe persons, with the role that each of its columns plays in disclosure.
+
+The roles are the field's (Samarati 2001; Machanavajjhala 2006): an *identifier* names a person alone,
+*quasi-identifiers* do so together with what others know, *sensitive* values must not become known of a person,
+*free-text* is to be scrubbed, *dropped* columns are left out whatever they are, *other* columns are none of these.
+
+Missing values have one meaning everywhere. NA (None, NaN, an empty cell) says that nothing was recorded. As a
+quasi-identifier it is a value of its own: it equals NA alone, and only NA and ``*`` cover it. As a sensitive value it
+is no value: its row counts for the size of a class and adds nothing to its diversity.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deid.base.errors import ConfigError, FormatError, InputError
+from deid.table.hierarchy import Hierarchy
+from deid.table.linkage import LookAlikes, count_look_alikes
+from deid.table.scalars import date_position, exact_number, plain_number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["KINDS", "NA_CODE", "ROLES", "SUPPRESSED", "Codes", "Microdata", "check_columns", "nearest"]
+
+ROLES = ("identifier", "quasi-identifier", "sensitive", "free-text", "dropped", "other")
+"""What a column can be."""
+
+KINDS = ("numeric", "nominal", "date")
+"""What the values of a column can be."""
+
+NA_CODE = -1
+"""Code of a missing value."""
+
+SUPPRESSED = "*"
+"""A published cell that says nothing; stands for every value, also where no hierarchy has it."""
+
+_GENERAL = ("*", "[", "{")  # how a cell that is not an original value can end or begin
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A column as numbers.
+
+    Parameters
+    ----------
+    codes : int32 array, shape (rows,)
+        Place of each row's value in ``values``; `NA_CODE` where it is missing.
+    values : tuple of str
+        The distinct values as text; numbers, dates and texts declared as such in their order, others in that of their
+        characters.
+    """
+
+    codes: np.ndarray
+    values: tuple[str, ...]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return a hint that names the known name nearest to ``name``, or all known ones."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, 1, 0.5) or [
+        other for other in names if other.casefold() == name.casefold()
+    ]
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"the table has {', '.join(map(repr, names[:12]))}{', ...' if len(names) > 12 else ''}"
+
+
+def check_columns(frame: pd.DataFrame, asked: Iterable[str]) -> None:
+    """Refuse columns that the table does not have.
+
+    Raises
+    ------
+    ConfigError
+        Names the first one, and the nearest name that there is.
+    """
+    names = list(frame.columns)
+    for column in asked:
+        if column not in names:
+            raise ConfigError(f"the table has no column {column!r}", nearest(column, names))
+
+
+@dataclass(frozen=True, eq=False)
+class Microdata:
+    """A table with roles. Its frame must not be changed afterwards.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The rows.
+    roles : mapping of str to str
+        Role of each column, one of `ROLES`; columns that are not named are ``other`` where a table is only looked at,
+        and have to be named before it is released (`deid.disclosure.guards`).
+    hierarchies : mapping of str to Hierarchy
+        By column. Every value of the column must be in it, leaf or inner value; intervals, sets and prefixes of a
+        published table (`deid.disclosure.cells`) may stand beside them.
+    person : str, optional
+        Column that tells whose row it is, for tables with several rows a person. Without it every row is a person.
+    kinds : mapping of str to str
+        Kind of columns whose values do not tell it, one of `KINDS`: ``nominal`` for codes that are digits, for
+        instance. By default numbers are numeric, ISO dates and date-times are dates, all other columns are nominal.
+    each_row_a_person : bool
+        States that rows which share an identifier are different persons all the same.
+    persons_as_given : bool
+        States that persons who look alike are different ones all the same.
+
+    Raises
+    ------
+    ConfigError
+        When a column is misspelt or missing, a role or a kind is none, or a person column is named although every row
+        is said to be a person.
+    InputError
+        When the table is empty, has two columns of one name, a quasi-identifier mixes numbers and words, or a value
+        is not in its hierarchy. Names column and row, never the value.
+    """
+
+    frame: pd.DataFrame
+    roles: Mapping[str, str]
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    person: str | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    each_row_a_person: bool = False
+    persons_as_given: bool = False
+    _codes: dict[str, Codes] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        names = list(self.frame.columns)
+        seen: set[object] = set()
+        for name in names:
+            if not isinstance(name, str) or not name:
+                raise FormatError("a column has no name", "give every column a name")
+            if name in seen:
+                raise FormatError(f"two columns are called {name!r}", "rename one of them")
+            seen.add(name)
+        if not len(self.frame):
+            raise InputError("the table has no rows", "name a table with rows")
+        check_columns(self.frame, [*self.roles, *self.hierarchies, *self.kinds])
+        if self.person is not None:
+            check_columns(self.frame, [self.person])
+            if self.each_row_a_person:
+                raise ConfigError(
+                    f"column {self.person!r} names the persons, and every row is said to be one", "say one of the two"
+                )
+            if self.codes(self.person).codes.min() == NA_CODE:
+                row = int(np.argmin(self.codes(self.person).codes)) + 1
+                raise InputError("a row without a person", "fill it in, or remove the row", position=f"row {row}")
+        for column, role in self.roles.items():
+            _check_choice("role", column, role, ROLES)
+        for column, kind in self.kinds.items():
+            _check_choice("kind", column, kind, KINDS)
+        for column in (*self.quasi_identifiers, *self.sensitive):
+            self._check_values(column)
+
+    def __repr__(self) -> str:
+        return f"Microdata({len(self.frame)} rows, roles={dict(self.roles)!r}, person={self.person!r})"
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.frame)
+
+    @cached_property
+    def look_alikes(self) -> LookAlikes | None:
+        """Persons who look like others of the table; None when no column holds names."""
+        return count_look_alikes(self.frame, self.person)
+
+    def arranged(self, order: np.ndarray) -> Microdata:
+        """Return the table with its rows in another order: ``order`` has each row once."""
+        other = replace(self, frame=self.frame.iloc[order].reset_index(drop=True))
+        other._codes.update({name: Codes(own.codes[order], own.values) for name, own in self._codes.items()})
+        return other
+
+    def having(self, role: str) -> tuple[str, ...]:
+        """Return the columns of a role, in the table's order."""
+        return tuple(name for name in self.frame.columns if self.roles.get(name, "other") == role)
+
+    @property
+    def unnamed(self) -> tuple[str, ...]:
+        """Columns of which nobody has said a role, in the table's order."""
+        return tuple(name for name in self.frame.columns if name not in self.roles and name != self.person)
+
+    @property
+    def quasi_identifiers(self) -> tuple[str, ...]:
+        """Columns that identify together, in the table's order."""
+        return self.having("quasi-identifier")
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """Columns with sensitive values, in the table's order."""
+        return self.having("sensitive")
+
+    def kind(self, column: str) -> str:
+        """Return ``numeric``, ``date`` or ``nominal``, as stated or as the values tell it."""
+        from pandas.api import types
+
+        if column in self.kinds:
+            return self.kinds[column]
+        series = self.frame[column]
+        if types.is_bool_dtype(series):
+            return "nominal"
+        if types.is_numeric_dtype(series):
+            return "numeric"
+        if types.is_datetime64_any_dtype(series):
+            return "date"
+        values = self.codes(column).values
+        if values and all(map(_is_date, values)):
+            return "date"
+        return "nominal"
+
+    def codes(self, column: str) -> Codes:
+        """Return a column as numbers; computed once.
+
+        Raises
+        ------
+        InputError
+            When the column holds an infinite number.
+        """
+        if column not in self._codes:
+            self._codes[column] = _encode(self.frame[column], column, self.kinds.get(column))
+        return self._codes[column]
+
+    def numbers(self, column: str) -> np.ndarray:
+        """Return the numbers of a numeric column, or the days since 1970-01-01 of a column of dates or date-times.
+
+        Returns
+        -------
+        float64 array, shape (rows,)
+            NaN where the value is missing.
+
+        Raises
+        ------
+        InputError
+            When a value is neither; names its row.
+        """
+        coded = self.codes(column)
+        table = np.full(len(coded.values) + 1, np.nan)  # the last place is that of NA_CODE
+        date = self.kind(column) == "date"
+        for place, text in enumerate(coded.values):
+            number = date_position(text) if date else exact_number(text)
+            if number != number:
+                what = "a date of the form YYYY-MM-DD" if date else "a number"
+                raise self._fault(column, place, f"not {what}", "correct the value, or state another kind")
+            table[place] = number
+        return table[coded.codes]
+
+    def _fault(self, column: str, place: int, what: str, hint: str) -> InputError:
+        row = int(np.argmax(self.codes(column).codes == place)) + 1
+        return InputError(what, hint, f"column {column!r}", f"row {row}")
+
+    def _check_values(self, column: str) -> None:
+        hierarchy = self.hierarchies.get(column)
+        if hierarchy is None and self.kinds.get(column) == "nominal":
+            return  # any text will do: spares the coding of a column that nobody asks for
+        values = self.codes(column).values
+        if hierarchy is not None:
+            for place, value in enumerate(values):
+                if value not in hierarchy and not _is_general(value):
+                    raise self._fault(
+                        column,
+                        place,
+                        "a value is not in the column's hierarchy",
+                        "add it to the hierarchy, or correct the value",
+                    )
+        elif column in self.kinds:
+            if not any(map(_is_general, values)):
+                self.numbers(column)
+        elif self.roles[column] == "quasi-identifier" and self.kind(column) == "nominal":
+            # codes such as 250 and V10 are nominal, an age "forty" is a mistake: only the user can tell
+            plain = [place for place, value in enumerate(values) if not _is_general(value)]
+            numbers = [place for place in plain if _is_number(values[place])]
+            if numbers and len(numbers) < len(plain):
+                words = sorted(set(plain) - set(numbers))
+                raise self._fault(
+                    column,
+                    min(numbers if len(numbers) < len(words) else words),
+                    "a column of numbers and words",
+                    f"correct the value, or state the column's kind: numeric or nominal (for {column!r})",
+                )
+
+
+def _check_choice(what: str, column: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ConfigError(f"the {what} {value!r} of column {column!r} is none", f"choose one of {', '.join(known)}")
+
+
+def _is_general(value: str) -> bool:
+    return value.endswith(_GENERAL[0]) or value.startswith(_GENERAL[1:])
+
+
+def _is_number(value: str) -> bool:
+    number = exact_number(value)
+    return number == number
+
+
+def _is_date(value: str) -> bool:
+    return not np.isnan(date_position(value))
+
+
+def _encode(series: pd.Series, column: str, kind: str | None) -> Codes:
+    """Factorize a column; work on values, not rows, wherever that is possible."""
+    import pandas as pd
+
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        codes = series.cat.codes.to_numpy().astype(np.int64)
+        distinct: Any = list(series.cat.categories)
+    else:
+        codes, uniques = pd.factorize(series, sort=False)
+        distinct = list(uniques)
+    numbers = [isinstance(v, (int, float, np.number)) and not isinstance(v, (bool, np.bool_)) for v in distinct]
+    numeric = bool(distinct) and all(numbers)
+    if numeric and not np.isfinite(np.asarray(distinct, dtype=float)).all():
+        raise InputError("an infinite number", "correct the value, or remove it", f"column {column!r}")
+    texts = [_text(value) for value in distinct]
+    present = [i for i, text in enumerate(texts) if text]  # an empty text is a missing value
+    if isinstance(series.dtype, pd.CategoricalDtype):  # categories can be without rows
+        used = np.bincount(codes[codes >= 0], minlength=len(texts)) > 0
+        present = [i for i in present if used[i]]
+    keys = distinct if numeric else _order(texts, present, kind) or texts
+    order = sorted(present, key=lambda i: keys[i])
+    values: list[str] = []
+    table = np.full(len(texts) + 1, NA_CODE, dtype=np.int32)  # the last place is that of NA_CODE
+    for i in order:
+        if not values or values[-1] != texts[i]:
+            values.append(texts[i])
+        table[i] = len(values) - 1
+    return Codes(table[codes], tuple(values))
+
+
+def _order(texts: Sequence[str], present: Sequence[int], kind: str | None) -> dict[int, Any] | None:
+    """Return the ranks of texts that are numbers, by their kind, or dates; None where some are not, such as [20-29]."""
+    if kind == "nominal" or not present:
+        return None
+    position = exact_number if kind == "numeric" else date_position
+    ranks: dict[int, Any] = {}
+    for i in present:
+        place = position(texts[i])
+        if place != place:
+            return None
+        ranks[i] = place, texts[i]
+    return ranks
+
+
+def _text(value: Any) -> str:
+    """Return a value as text: whole numbers without a point, dates in ISO form."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (float, np.floating)):
+        return plain_number(float(value))
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat()).removesuffix("T00:00:00")
+    return str(value)

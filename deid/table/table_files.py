@@ -1,0 +1,403 @@
+"""Tables of rows as data frames: CSV, Parquet, SQL.
+
+Everything is read as text first and becomes numbers only where nothing is lost: a column of ``02139`` stays text. Text
+columns are categorical, which makes a million rows small. Empty cells are missing values.
+
+Whether a column is numbers depends on all its cells. Where one row must not change how another is read (diagnosis
+codes, persons, all that is released with differential privacy), columns are read as texts (`deid.table.cell_text`).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sqlite3
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deid.base.errors import ConfigError, FormatError, InputError, OutputError
+from deid.base.files import atomic_files, check_new_file, os_reason
+from deid.io.encoding import is_binary
+from deid.table.cell_text import cell_text, text_column
+from deid.table.microdata import nearest
+from deid.table.scalars import is_plain_number
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import sqlalchemy
+
+__all__ = ["check_new_table", "numbers_kept_as_text", "read_table", "write_table"]
+
+_SEPARATORS = (",", ";", "\t", "|")
+_HEAD = 1 << 16
+_PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")
+_DATABASES = (".db", ".sqlite", ".sqlite3")
+_PARQUET = (".parquet", ".pq")
+
+
+def read_table(
+    place: str | Path,
+    *,
+    separator: str | None = None,
+    table: str | None = None,
+    text: Collection[str] | bool = (),
+    exact: bool = False,
+) -> pd.DataFrame:
+    """Read a table.
+
+    Parameters
+    ----------
+    place : str or Path
+        A CSV or Parquet file, a SQLite file (.db, .sqlite), or a URL ``postgresql://user@host/database``.
+    separator : str, optional
+        Separator of a CSV file; told by its first lines when not given.
+    table : str, optional
+        Table of a database; required there.
+    text : collection of str, or True
+        Columns that are texts (`deid.table.cell_text`) even where all cells are numbers: diagnosis codes, for which
+        250.00 is not 250.0. True for all columns: then what is read of a row depends on this row and the header alone.
+    exact : bool
+        Lose nothing of any cell, for tables that are written again: a column becomes numbers only where every number is
+        written back as it was read; 2.50 stays text (`numbers_kept_as_text`), whole numbers stay whole beside missing
+        ones.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Numbers as int64 or float64 (``exact``: Int64 beside missing ones), other columns categorical.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, is empty, damaged or ragged, or has two columns of one name.
+    ConfigError
+        When the database's table is not named, or there is none of that name.
+    """
+    name = str(place)
+    if "://" in name or Path(name).suffix.lower() in _DATABASES:
+        return _from_database(name, table, text, exact)
+    path = Path(name)
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD)
+    except OSError as error:
+        raise InputError(f"cannot be read ({os_reason(error)})", "check the path and its permissions", name) from None
+    if head.startswith(b"PAR1") or path.suffix.lower() in _PARQUET:
+        return _from_parquet(path, text, exact)
+    return _from_csv(path, head, separator, text, exact)
+
+
+def _sniff(head: bytes) -> str:
+    """Return the separator that gives the most columns, equally many in all of the first lines."""
+    text = head.decode("utf-8", errors="replace")
+    lines = text.splitlines()[: -1 if len(head) == _HEAD else None][:50]
+    best, most = ",", 1
+    for separator in _SEPARATORS:
+        widths = {len(row) for row in csv.reader(lines, delimiter=separator) if row}
+        if len(widths) == 1 and max(widths) > most:
+            best, most = separator, max(widths)
+    if most == 1:  # ragged lines: the header decides, and reading says which row is wrong
+        best = max(_SEPARATORS, key=(lines[0] if lines else "").count)
+    return best
+
+
+def _header_separator(head: bytes) -> str:
+    """Return the separator that occurs most often in the header, outside of quotes."""
+    header = re.sub('"[^"]*"', "", (head.decode("utf-8", errors="replace").splitlines() or [""])[0])
+    return max(_SEPARATORS, key=header.count)
+
+
+def _from_csv(
+    path: Path, head: bytes, separator: str | None, as_text: Collection[str] | bool, exact: bool
+) -> pd.DataFrame:
+    import pyarrow
+    import pyarrow.csv
+
+    if not head.strip():
+        raise FormatError("the file is empty", "a table needs a header and rows", str(path))
+    if kind := is_binary(head):
+        raise FormatError(f"this is no table but {kind}", "save the table as CSV or Parquet", str(path))
+    if b"\0" in head:
+        raise FormatError("the file is not text", "name a CSV, Parquet or SQLite file", str(path))
+    separator = separator or (_header_separator(head) if as_text is True else _sniff(head))
+    if len(separator) != 1:
+        raise ConfigError("the separator is not one character", "for example , or ;")
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+        header = next(csv.reader(stream, delimiter=separator), [])
+    _check_names(header, str(path))
+    text = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+    options = pyarrow.csv.ConvertOptions(
+        column_types=dict.fromkeys(header, text),
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=True,
+    )
+
+    def read(threads: bool) -> Any:
+        return pyarrow.csv.read_csv(
+            path,
+            read_options=pyarrow.csv.ReadOptions(use_threads=threads),
+            parse_options=pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            convert_options=options,
+        )
+
+    try:
+        return _narrow(read(True), as_text, exact)
+    except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
+        message = str(error)
+    try:  # again, because only a single thread counts rows
+        read(False)
+    except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
+        message = str(error)
+    # the library's message quotes the row: only its number is taken from it
+    row = re.search(r"Row #(\d+)", message)
+    position = f"row {int(row[1]) - 1}" if row else ""
+    if "utf" in message.lower():
+        raise FormatError("the file is not UTF-8", "save it in UTF-8", str(path), position)
+    raise FormatError(
+        "a row has more or fewer cells than the header",
+        "quote cells that hold separators or line ends",
+        str(path),
+        position,
+    )
+
+
+def _check_names(names: list[str], where: str) -> None:
+    for place, name in enumerate(names, 1):
+        if not name.strip():
+            raise FormatError(f"column {place} has no name", "the first row must name every column", where)
+        if names.count(name) > 1:
+            raise FormatError(f"two columns are called {name!r}", "rename one of them", where)
+
+
+def _from_parquet(path: Path, as_text: Collection[str] | bool, exact: bool) -> pd.DataFrame:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        found = pyarrow.parquet.read_table(path)
+    except (pyarrow.ArrowException, OSError):
+        raise FormatError("the file is damaged, or no Parquet", "write it again", str(path)) from None
+    _check_names(list(found.column_names), str(path))
+    return _narrow(found, as_text, exact)
+
+
+def _from_database(place: str, table: str | None, as_text: Collection[str] | bool, exact: bool) -> pd.DataFrame:
+    import pyarrow
+    import sqlalchemy as sql
+
+    with _reading(place) as connection:
+        names = sql.inspect(connection).get_table_names()
+        if table is None or table not in names:
+            what = "the table of the database is not named" if table is None else f"there is no table {table!r}"
+            raise ConfigError(what, nearest(table or "", names).replace("the table has", "the database has"))
+        found = sql.Table(table, sql.MetaData(), autoload_with=connection)
+        # SQLite keeps what it was given, whatever type a column declares; converted by that type, one cell could fail
+        loose = connection.dialect.name == "sqlite"
+        raw = {column.name: loose and _is_text(column.name, as_text) for column in found.columns}
+        asked = [
+            sql.type_coerce(column, sql.types.NullType()).label(column.name) if raw[column.name] else column
+            for column in found.columns
+        ]
+        rows = connection.execute(sql.select(*asked)).fetchall()
+    values = zip(*rows, strict=True) if rows else [()] * len(asked)
+    cells = {}
+    for column, own in zip(found.columns, values, strict=True):
+        if _is_text(column.name, as_text):
+            places = getattr(column.type, "scale", None) if raw[column.name] else None
+            cells[column.name] = pyarrow.array([cell_text(_scaled(cell, places)) for cell in own], pyarrow.string())
+        else:
+            cells[column.name] = _array(list(own))
+    return _narrow(pyarrow.table(cells), as_text, exact)
+
+
+def _is_text(name: str, as_text: Collection[str] | bool) -> bool:
+    return as_text if isinstance(as_text, bool) else name in as_text
+
+
+def _scaled(cell: object, places: int | None) -> object:
+    """Write a number of SQLite with the decimal places that its column declares, where nothing is lost."""
+    if places is None or not isinstance(cell, int | float):
+        return cell
+    text = f"{cell:.{places}f}"
+    return text if float(text) == cell else cell
+
+
+@contextmanager
+def _reading(place: str) -> Iterator[sqlalchemy.Connection]:
+    """Open a database for reading; a SQLite file is not written to, not even its journal mode."""
+    import sqlalchemy as sql
+
+    if "://" in place:
+        from deid.base.store import has_password, open_store
+
+        if has_password(place):
+            raise ConfigError("the URL holds a password", "leave it out; set PGPASSWORD or use ~/.pgpass")
+        store = open_store(place, sql.MetaData())
+        try:
+            with store.reading() as connection:
+                yield connection
+        finally:
+            store.close()
+        return
+    path = Path(place)
+    if not path.is_file():
+        raise InputError("there is no such file", "check the path", place)
+    address = f"{path.resolve().as_uri()}?mode=ro"
+    engine = sql.create_engine("sqlite://", creator=lambda: sqlite3.connect(address, uri=True), hide_parameters=True)
+    try:
+        with engine.connect() as connection:
+            yield connection
+    except sql.exc.SQLAlchemyError:
+        raise FormatError("the database cannot be read", "check that it is an intact SQLite file", place) from None
+    finally:
+        engine.dispose()
+
+
+def _array(cells: list[Any]) -> Any:
+    """Return a column of a database as an Arrow array, as text where its values have several types."""
+    import pyarrow
+
+    try:
+        return pyarrow.array(cells)
+    except (pyarrow.ArrowException, ValueError, TypeError):
+        return pyarrow.array([None if cell is None else str(cell) for cell in cells])
+
+
+def _narrow(found: Any, as_text: Collection[str] | bool, exact: bool) -> pd.DataFrame:
+    """Turn an Arrow table into a frame: text becomes categorical, text of plain numbers becomes numbers."""
+    import pandas as pd
+    import pyarrow
+
+    columns: dict[str, Any] = {}
+    for name, column in zip(found.column_names, found.columns, strict=True):
+        kind = column.type
+        if _is_text(name, as_text):
+            columns[name] = text_column(_one_by_one(column))
+            continue
+        if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind):
+            column = column.dictionary_encode()
+        elif pyarrow.types.is_decimal(kind):
+            column = column.cast(pyarrow.string()).dictionary_encode() if exact else column.cast(pyarrow.float64())
+        if pyarrow.types.is_integer(kind) and column.null_count and exact:
+            series = column.to_pandas(types_mapper=lambda _: pd.Int64Dtype())
+        else:
+            series = column.to_pandas()
+        if isinstance(series.dtype, pd.CategoricalDtype):
+            series = _numbers(_without_empty(series), exact)
+        columns[name] = series
+    return pd.DataFrame(columns)
+
+
+def _one_by_one(column: Any) -> pd.Series:
+    """Return a column of Arrow so that no cell depends on another one: whole numbers with gaps are no floats."""
+    import pandas as pd
+    import pyarrow
+
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pyarrow.types.is_floating(column.type):
+        return column.to_pandas()
+    try:
+        coded = column.dictionary_encode().combine_chunks()
+    except pyarrow.ArrowException:  # lists and structures
+        return pd.Series(column.to_pylist(), dtype=object)
+    if isinstance(coded, pyarrow.ChunkedArray):  # of no chunk, or of several that could not be joined
+        return pd.Series(column.to_pylist(), dtype=object)
+    places = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    distinct = text_column(pd.Series(coded.dictionary.to_pylist(), dtype=object))
+    codes = np.append(distinct.cat.codes.to_numpy(), -1)
+    return pd.Series(pd.Categorical.from_codes(codes[places], distinct.cat.categories))
+
+
+def _without_empty(series: pd.Series) -> pd.Series:
+    return series.cat.remove_categories([""]) if "" in series.cat.categories else series
+
+
+def _numbers(series: pd.Series, exact: bool) -> pd.Series:
+    """Return a categorical column as numbers when every value is written as one would write that number."""
+    import pandas as pd
+
+    texts = list(series.cat.categories)
+    if not texts or not all(isinstance(text, str) and _PLAIN_NUMBER.fullmatch(text) for text in texts):
+        return series
+    codes = series.cat.codes.to_numpy()
+    whole = not any("." in text for text in texts)
+    complete = codes.min(initial=0) >= 0
+    if exact and any((str(int(text)) if whole else repr(float(text))) != text for text in texts):
+        return series
+    if whole and (complete or exact):
+        numbers = pd.Series(np.array([*map(int, texts), 0], dtype=np.int64)[codes], index=series.index)
+        return numbers if complete else numbers.astype("Int64").mask(codes < 0)
+    return pd.Series(np.array([*map(float, texts), np.nan])[codes], index=series.index)
+
+
+def numbers_kept_as_text(frame: pd.DataFrame) -> dict[str, str]:
+    """Return the kind ``numeric`` of every column that `read_table` kept as text only to lose nothing: 2.50."""
+    import pandas as pd
+
+    return {
+        name: "numeric"
+        for name in frame.columns
+        if isinstance(frame[name].dtype, pd.CategoricalDtype)
+        and len(frame[name].cat.categories)
+        and all(isinstance(text, str) and is_plain_number(text) for text in frame[name].cat.categories)
+    }
+
+
+def check_new_table(path: Path) -> None:
+    """Refuse a place where no table can be written, before work is spent on it.
+
+    Raises
+    ------
+    OutputError
+        When it has another suffix than `write_table` knows, or cannot be written (`deid.base.files.check_new_file`).
+    """
+    if path.suffix.lower() not in (".csv", ".tsv", *_PARQUET):
+        raise OutputError("tables are written as .csv, .tsv or .parquet", "for example: released.csv", str(path))
+    check_new_file(path)
+
+
+def write_table(frame: pd.DataFrame, path: Path, *, separator: str = ",", replace: bool = False) -> None:
+    """Write a table as CSV or Parquet, by the file's suffix; atomically, with mode 0600.
+
+    Missing values become empty cells. Nothing but the rows is written: categories that no row has any more, as those
+    of suppressed rows, would stand in Parquet's dictionary, and notes of a frame (``attrs``) in its metadata.
+
+    Raises
+    ------
+    OutputError
+        When the file exists already (unless ``replace``), cannot be written, or has another suffix.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in (".csv", ".tsv", *_PARQUET):
+        raise OutputError("tables are written as .csv, .tsv or .parquet", "for example: released.csv")
+    frame = _rows_alone(frame)
+    with atomic_files([path], replace=replace) as (stream,):
+        if suffix in _PARQUET:
+            frame.to_parquet(stream, index=False)
+        else:
+            text = io.TextIOWrapper(stream, "utf-8", newline="")
+            frame.to_csv(text, index=False, sep="\t" if suffix == ".tsv" else separator, lineterminator="\n")
+            text.flush()
+            text.detach()
+
+
+def _rows_alone(frame: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    coded = {}
+    for name in frame.columns:
+        if isinstance(frame[name].dtype, pd.CategoricalDtype):
+            column = frame[name].cat.remove_unused_categories()
+            if not column.cat.ordered:  # nor does their order tell which row of the input came first
+                column = column.cat.reorder_categories(sorted(column.cat.categories, key=str))
+            coded[name] = column
+    frame = frame.assign(**coded)
+    frame.attrs = {}
+    return frame

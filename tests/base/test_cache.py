@@ -1,0 +1,109 @@
+"""Kept tables: what is trusted, and what costs time alone."""
+
+import os
+import stat
+
+import pytest
+
+from deid.base.cache import cache_folder, cached, mapped
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "deid"
+
+
+class Maker:
+    def __init__(self, *columns):
+        self.columns, self.calls = columns, 0
+
+    def __call__(self):
+        self.calls += 1
+        return self.columns
+
+
+def test_a_table_is_computed_once_and_kept_for_its_owner_alone(folder):
+    make = Maker(b"", b"abc" * 1000, b"\0")
+    for _ in range(3):
+        assert cached("kind", [b"source"], make) == (b"", b"abc" * 1000, b"\0")
+    assert make.calls == 1
+    (path,) = folder.iterdir()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_other_sources_are_another_table():
+    makers = [Maker(b"1"), Maker(b"2"), Maker(b"3")]
+    sources = [[b"a", b"b"], [b"ab"], [b"a", b"c"]]
+    assert [cached("kind", s, m) for s, m in zip(sources, makers, strict=True)] == [(b"1",), (b"2",), (b"3",)]
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", None])
+def test_a_damaged_table_is_computed_again(folder, damage):
+    cached("kind", [b"source"], Maker(b"right"))
+    (path,) = folder.iterdir()
+    path.write_bytes(path.read_bytes()[:-1] if damage is None else damage)
+    make = Maker(b"right")
+    assert cached("kind", [b"source"], make) == (b"right",)
+    assert make.calls == 1
+    assert cached("kind", [b"source"], make) == (b"right",)
+    assert make.calls == 1
+
+
+def test_a_table_that_others_may_write_and_a_link_are_not_trusted(folder, tmp_path):
+    cached("kind", [b"source"], Maker(b"right"))
+    (path,) = folder.iterdir()
+    path.chmod(0o666)
+    make = Maker(b"right")
+    assert cached("kind", [b"source"], make) == (b"right",)
+    assert make.calls == 1
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    assert cached("kind", [b"source"], make) == (b"right",)
+    assert make.calls == 2
+    assert not path.is_symlink()
+
+
+def test_a_folder_that_cannot_be_made_costs_nothing_but_time(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    make = Maker(b"right")
+    assert cached("kind", [b"source"], make) == cached("kind", [b"source"], make) == (b"right",)
+    assert make.calls == 2
+
+
+def test_a_table_to_be_mapped_is_computed_once_and_only_where_it_can_be_kept(folder, tmp_path, monkeypatch):
+    calls = []
+
+    def make():
+        calls.append(1)
+        return b"abc" * 1000
+
+    assert mapped("kind", [b"source"]) is None  # nobody makes it
+    for _ in range(3):
+        found = mapped("kind", [b"source"], make)
+        assert found is not None
+        assert found.readonly
+        assert bytes(found) == b"abc" * 1000
+    assert len(calls) == 1
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert mapped("kind", [b"source"], make) is None
+    assert len(calls) == 1
+
+
+def test_old_tables_go(folder):
+    for number in range(20):
+        cached("kind", [b"%d" % number], Maker(b""))
+    cached("other", [b"source"], Maker(b""))
+    assert len(list(folder.iterdir())) == 5
+    make = Maker(b"")
+    cached("kind", [b"19"], make)
+    assert not make.calls
+
+
+def test_a_relative_cache_folder_is_ignored(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "somewhere")
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert os.fspath(cache_folder()) == "/home/somebody/.cache/deid"

@@ -1,0 +1,132 @@
+"""Why spans were found, and why nothing was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from deid.base.errors import ConfigError
+from deid.cli.main import app
+from deid.detection.known import Known, KnownRecognizer
+from deid.detection.recognizers import build_recognizer
+from deid.detection.site_lists import load_site_lists
+from deid.document import Document
+
+TEXT = (
+    "Patient: Smith, Mary   MRN: 4711203\nMrs. Smith was seen by Dr. Alan Jones.\n"
+    "A Foley catheter was placed. Smith tolerated it. HOBS today, Quorl too.\n"
+)
+NOTE = Document("n", TEXT)
+RULES = build_recognizer("none")
+
+
+def place(word: str, start: int = 0) -> tuple[int, int]:
+    at = TEXT.index(word, start)
+    return at, at + len(word)
+
+
+def test_each_span_says_who_posted_what() -> None:
+    told = RULES.explain(NOTE)
+    assert [e.span for e in told.spans] == RULES.find(NOTE)
+    by_offset = {(e.span.start, e.span.end): e for e in told.spans}
+    titled = by_offset[place("Alan Jones")]
+    assert titled.reasons[0].fate == "decides"
+    assert titled.reasons[0].source == "name.title"
+    assert {r.source for r in titled.reasons[1:]} >= {"name.full"}
+    again = by_offset[place("Smith", TEXT.index("Foley"))]
+    assert {r.recognizer for r in again.reasons if r.fate in ("decides", "supports")} >= {"consistency"}
+    number = by_offset[place("4711203")]
+    assert {r.category for r in number.reasons} == {"MEDICALRECORD", "IDNUM"}
+    assert {r.fate for r in number.reasons} == {"decides", "supports"}
+
+
+def test_why_nothing_was_found() -> None:
+    told = RULES.explain(NOTE, [place("Foley catheter"), place("placed")])
+    first, second, third = told.words
+    assert (first.start, first.end) == place("Foley")
+    assert first.protected
+    assert second.protected
+    assert not third.protected
+    assert {"device", "last"} <= set(first.lists)
+    assert first.probability is None  # no model
+
+
+def test_lists_and_known_identifiers_say_so(tmp_path: Path) -> None:
+    (tmp_path / "deny").write_text("quorl\tDOCTOR\n")
+    (tmp_path / "allow").write_text("Alan Jones\n")
+    recognizer = build_recognizer(
+        "none",
+        known=KnownRecognizer({"n": (Known("PATIENT", "Hobs Weir"),)}),
+        site=load_site_lists([tmp_path / "deny"], [tmp_path / "allow"]),
+    )
+    told = recognizer.explain(NOTE)
+    assert [e.span for e in told.spans] == recognizer.find(NOTE)
+    by_offset = {(e.span.start, e.span.end): e for e in told.spans}
+    first = by_offset[place("Quorl")].reasons[0]
+    assert (first.recognizer, first.fate) == ("deny", "decides")
+    assert by_offset[place("HOBS")].reasons[0].recognizer == "known"
+    assert [(e.span.start, e.span.end) for e in told.removed] == [place("Alan Jones")]
+
+
+def test_the_models_part(tmp_path: Path) -> None:
+    recognizer = build_recognizer("en")
+    told = recognizer.explain(NOTE, [place("Alan Jones"), place("tolerated")])
+    assert [e.span for e in told.spans] == recognizer.find(NOTE)
+    model = [r for e in told.spans for r in e.reasons if r.recognizer == "en"]
+    assert model
+    assert all(r.probability is not None and 0 < r.probability <= 1 for r in model)
+    alan, _, tolerated = told.words
+    assert alan.probability is not None
+    assert tolerated.probability is not None
+    assert alan.probability > 0.5 > tolerated.probability
+    alone = build_recognizer("en", rules=False)
+    assert [e.span for e in alone.explain(NOTE).spans] == alone.find(NOTE)
+    assert {r.recognizer for e in alone.explain(NOTE).spans for r in e.reasons} == {"en"}
+
+
+@settings(max_examples=25)
+@given(st.lists(st.sampled_from([*TEXT.split(" "), "\u200b", "Sm\u0456th", "é", "\n"]), max_size=25))
+def test_asking_why_changes_nothing(words: list[str]) -> None:
+    document = Document("n", " ".join(words))
+    told = RULES.explain(document, [(0, len(document.text))])
+    assert [e.span for e in told.spans] == RULES.find(document)
+    assert all(0 <= w.start < w.end <= len(document.text) for w in told.words)
+    assert all(e.reasons for e in told.spans)
+
+
+def run(*arguments: object, status: int = 0) -> str:
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == status, result.output
+    return result.output
+
+
+def test_the_command_shows_no_text_unless_asked(tmp_path: Path) -> None:
+    note = tmp_path / "note.txt"
+    note.write_text(TEXT)
+    said = run("explain", note, "--model", "none", "--at", "74:90", "--json", tmp_path / "e.json", "--policy", "redact")
+    assert "name.title" in said
+    assert "redact" in said
+    for word in ("Smith", "Foley", "4711203", "Jones"):
+        assert word not in said
+        assert word not in (tmp_path / "e.json").read_text()
+    shown = run("explain", note, "--model", "none", "--at", "74:90", "--show-text")
+    assert "Alan Jones" in shown
+    assert "Foley" in shown
+    content = json.loads((tmp_path / "e.json").read_text())
+    assert {"spans", "removed", "loose", "words"} == set(content)
+    assert content["spans"][0]["reasons"][0]["fate"] == "decides"
+
+
+@pytest.mark.parametrize("arguments", [["--at", "5"], ["--at", "9:4"], ["--at", "0:99999"], ["--number", "2"]])
+def test_places_that_are_none(tmp_path: Path, arguments: list[str]) -> None:
+    note = tmp_path / "note.txt"
+    note.write_text(TEXT)
+    with pytest.raises(ConfigError):
+        run("explain", note, "--model", "none", *arguments)

@@ -1,0 +1,144 @@
+"""What finds the spans: models with and without rules, and their labels."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from notes import clinic_notes
+from typer.testing import CliRunner
+
+from deid.base.errors import ConfigError, ModelError
+from deid.cli.main import app
+from deid.detection.recognizers import build_recognizer
+from deid.document import Document
+from deid.features import FeatureSet
+from deid.labeling.tagger import train
+from deid.labeling.training import TrainingOptions
+from deid.phi import LABEL_SETS
+
+NOTE = Document("n", "Patient: Ana Ruiz came on 3/4/2019 to Dr. Lee. Phone (617) 555-0123.")
+SPANISH = {"PATIENT": "NOMBRE_SUJETO_ASISTENCIA", "DOCTOR": "NOMBRE_PERSONAL_SANITARIO", "DATE": "FECHAS"}
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two small models: `plain` wants no rules, `spanish` has MEDDOCAN's labels and wants the English rules."""
+    folder = tmp_path_factory.mktemp("models")
+    notes = clinic_notes(24)
+    options = TrainingOptions(iterations=20, min_documents=1)
+    train(notes, FeatureSet("default"), options, name="plain").save(folder / "plain")
+    renamed = [d.with_spans(replace(s, category=SPANISH[s.category]) for s in d.spans) for d in notes]
+    train(renamed, FeatureSet("default"), options, name="spanish", rules=["en"]).save(folder / "spanish")
+    return folder
+
+
+def categories(model: str, **options: object) -> set[str]:
+    return {s.category for s in build_recognizer(model, **options).find(NOTE)}  # type: ignore[arg-type]
+
+
+def test_rules_alone() -> None:
+    assert {"DATE", "PHONE", "DOCTOR"} <= categories("none")
+    assert build_recognizer("none").name == "rules"
+
+
+def test_a_models_folder_says_whether_rules_work_beside_it(models: Path) -> None:
+    plain = str(models / "plain")
+    assert "PHONE" not in categories(plain)
+    assert "PHONE" in categories(plain, rules=True)
+    assert "NUMERO_TELEFONO" in categories(str(models / "spanish"))
+    assert "NUMERO_TELEFONO" not in categories(str(models / "spanish"), rules=False)
+
+
+def test_rules_speak_the_labels_of_the_model(models: Path) -> None:
+    recognizer = build_recognizer(str(models / "spanish"))
+    assert {s.category for s in recognizer.find(NOTE)} <= LABEL_SETS["meddocan"].labels.keys()
+    assert "FECHAS" in recognizer.categories
+    assert "DATE" not in recognizer.categories
+    assert recognizer.language == "en"
+    assert build_recognizer(str(models / "spanish"), rules=False, language="es").language == "es"
+
+
+def test_dials(models: Path) -> None:
+    plain = str(models / "plain")
+    assert not build_recognizer(plain, bias=-1000.0).find(NOTE)
+    assert len(build_recognizer(plain, bias=1000.0).find(NOTE)) > 3
+    assert not build_recognizer(plain, threshold=1.0).find(NOTE)
+    sure = build_recognizer(plain, threshold=0.2).find(NOTE)
+    assert sure
+    assert all(s.score is not None and s.score >= 0.2 for s in sure)
+
+
+def test_another_process_loads_it_again(models: Path) -> None:
+    recognizer = build_recognizer(str(models / "plain"))
+    found = recognizer.find(NOTE)
+    sent = pickle.dumps(recognizer)
+    assert len(sent) < 1000
+    assert pickle.loads(sent).find(NOTE) == found
+
+
+def test_wishes_that_cannot_be_met(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError):
+        build_recognizer("none", rules=False)
+    with pytest.raises(ConfigError):
+        build_recognizer("none", bias=1.0)
+    with pytest.raises(ConfigError, match="0 to 1"):
+        build_recognizer("en", threshold=2.0)
+    with pytest.raises(ModelError):
+        build_recognizer(str(tmp_path)).find(NOTE)
+    with pytest.raises(ConfigError):
+        build_recognizer("none", language="xx").find(NOTE)
+
+
+@pytest.mark.parametrize(("format", "root"), [(None, "MEDDOCAN"), ("i2b2-2014", "deIdi2b2")])
+def test_a_models_own_labels_are_written(models: Path, tmp_path: Path, format: str | None, root: str) -> None:
+    """A scorer compares TYPE with the gold labels, so nothing is mapped on the way."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "n.txt").write_text(NOTE.text)
+    chosen = ["--format", format] if format else []
+    command = ["tag", str(tmp_path / "in"), str(tmp_path / "out"), "--model", str(models / "spanish"), "--no-rules"]
+    result = CliRunner().invoke(app, [*command, *chosen])
+    assert result.exit_code == 0, result.output
+    written = (tmp_path / "out" / "n.xml").read_text()
+    assert f"<{root}>" in written
+    assert 'TYPE="FECHAS"' in written
+    assert 'TYPE="DATE"' not in written
+
+
+def test_labels_of_the_users_own_are_written(tmp_path: Path) -> None:
+    own = [d.with_spans(replace(s, category=f"my-{s.category.lower()}") for s in d.spans) for d in clinic_notes(24)]
+    options = TrainingOptions(iterations=20, min_documents=1)
+    train(own, FeatureSet("default"), options, name="own").save(tmp_path / "own")
+    (tmp_path / "n.txt").write_text(NOTE.text)
+    model = ["--model", str(tmp_path / "own")]
+    result = CliRunner().invoke(app, ["tag", str(tmp_path / "n.txt"), str(tmp_path / "out.xml"), *model])
+    assert result.exit_code == 0, result.output
+    assert 'TYPE="my-date"' in (tmp_path / "out.xml").read_text()
+    result = CliRunner().invoke(
+        app, ["scrub", str(tmp_path / "n.txt"), str(tmp_path / "clean.txt"), *model, "--policy", "tag"]
+    )
+    assert result.exit_code == 0, result.output
+    assert "[OTHER]" in (tmp_path / "clean.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"span_probability": 1.0}, "probability of a span"),
+        ({"span_probability": 0.4, "doubt": 0.9}, "exclude each other"),
+        ({"span_probability": 0.4, "model": "none"}, "without a model"),
+    ],
+)
+def test_probability_of_spans_that_cannot_be_used(options, message):
+    with pytest.raises(ConfigError, match=message):
+        build_recognizer(**options)
+
+
+def test_probability_of_spans_reaches_the_model():
+    document = Document("n", "Mr. Eduardo Villanueva was seen on 03/04/2021 in Springfield.")
+    recognizer = build_recognizer(rules=False, span_probability=0.4)
+    spans = recognizer.find(document)
+    assert spans
+    assert all(span.score is not None and span.score > 0.4 for span in spans)

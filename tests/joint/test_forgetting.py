@@ -1,0 +1,130 @@
+"""One person is forgotten: nothing of the person is left in vault and views, everything of the others is."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from deid.base.errors import ConfigError, StoreError
+from deid.base.keys import Key
+from deid.cli.main import app
+from deid.replacement.vault import Entry, Vault
+
+NOTES = {
+    "a": "Patient: Annabel Smithson, MRN: 4711203, seen 3/14/2019.\n",
+    "b": "Patient: Annabel Smithson, MRN: 4711203, seen 3/28/2019.\n",
+    "c": "Patient: Bertram Oldcastle, MRN: 0088123, seen 3/15/2019.\n",
+}
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    for name, text in NOTES.items():
+        Path("in", f"{name}.txt").write_text(text)
+    Path("patients.csv").write_text("document,patient\na,p1\nb,p1\nc,p2\n")
+    Path("key").write_text("ab" * 32)
+    Path("key").chmod(0o600)
+    return tmp_path
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    error = result.exception
+    return result.exit_code, result.output + (str(error) if error and not isinstance(error, SystemExit) else "")
+
+
+def test_a_person_is_forgotten_and_the_others_are_not(site: Path) -> None:
+    key = ("--key-file", "key")
+    assert run("vault", "init", "vault.db", *key)[0] == 0
+    status, said = run(
+        "scrub", "in", "out", "--model", "none", "--patients", "patients.csv", "--vault", "vault.db", *key
+    )
+    assert status == 0, said
+    assert run("extract", "in", "view.csv", "--model", "none", "--patients", "patients.csv")[0] == 0
+    before = Path("view.csv").read_text()
+    assert "Smithson" in before
+    assert "0088123" in before
+
+    where = ("--vault", "vault.db", "--view", "view.csv", "--release", "out", "--patients", "patients.csv")
+    status, said = run("forget", "p1", *where, *key)
+    assert status != 0
+    assert "who and why" in said  # nothing happens without a reason
+    assert Path("view.csv").read_text() == before
+    # the view knows the record number, not the id of the table
+    status, said = run("forget", "p1", "--vault", "vault.db", *where[4:], "--why", "request 7", *key)
+    assert status == 0, said
+    named = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    assert len(named) == 2
+    assert all((Path("out") / f"{n['document']}.txt").is_file() for n in named)
+    status, said = run("forget", "4711203", "--view", "view.csv")
+    assert status == 0, said
+    assert "1 rows of views" in said
+
+    for path in (Path("view.csv"), Path("view.provenance.csv")):
+        assert "Smithson" not in path.read_text()
+        assert "4711203" not in path.read_text()
+        assert path.stat().st_mode & 0o777 == 0o600
+    assert "0088123" in Path("view.csv").read_text()
+    places = [line.split(",") for line in Path("view.provenance.csv").read_text().splitlines()]
+    assert {line[places[0].index("row")] for line in places[1:]} == {"0"}
+    with Vault.open("vault.db", Key(bytes.fromhex("ab" * 32))) as vault:
+        vault.verify()
+        assert vault.originals_among(["Annabel Smithson", "Bertram Oldcastle"]) == {"Bertram Oldcastle"}
+        assert [line.action for line in vault.audit()][-1] == "forget"
+        assert "p1" not in repr(vault.audit())
+
+
+@settings(max_examples=15)
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.text("xyz", min_size=1, max_size=3)), max_size=12), st.data())
+def test_a_vault_without_a_scope_is_as_if_it_had_never_been(
+    tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    place = tmp_path_factory.mktemp("v") / "vault.db"
+    gone = data.draw(st.sets(st.sampled_from("abc")))
+    entries = [Entry(f"patient:{p}", "PATIENT", text, text[::-1] + "q") for p, text in pairs]
+    with Vault.create(place, Key(b"k" * 32), who="me") as vault:
+        vault.record_all(entries)
+        removed, _ = vault.forget({f"patient:{p}" for p in gone}, who="me", why="asked")
+        left = {e for e in entries if e.scope_id[-1] not in gone}
+        assert removed == len(set(entries)) - len(left)
+        assert vault.verify().entries == len(left)
+        assert vault.originals_among([e.original for e in entries]) == {e.original for e in left}
+        assert vault.record_all(entries) == removed  # it goes on as any vault
+
+
+def test_nothing_of_a_forgotten_person_stays_in_the_file(tmp_path: Path) -> None:
+    place = tmp_path / "vault.db"
+    with Vault.create(place, Key(b"k" * 32), who="me") as vault:
+        vault.record_all([Entry("patient:a", "PATIENT", f"name {n}", f"other {n}") for n in range(50)])
+    with sqlite3.connect(place) as connection:
+        sealed = [bytes(row[0]) for row in connection.execute("SELECT sealed FROM deid_vault_entry")]
+    connection.close()
+    with Vault.open(place, Key(b"k" * 32)) as vault:
+        assert vault.forget({"patient:a"}, who="me", why="asked") == (50, True)
+        with pytest.raises(ConfigError):
+            vault.forget({"patient:a"}, who="me", why=" ")
+    content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert not [row for row in sealed if row in content]
+
+
+def test_what_is_missing_is_said(site: Path) -> None:
+    for arguments in (("p1",), ("", "--view", "view.csv"), ("p1", "--view", "none.csv")):
+        assert run("forget", *arguments)[0] != 0
+
+
+def test_a_vault_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    place = tmp_path / "vault.db"
+    Vault.create(place, Key(b"k" * 32), who="me").close()
+    with sqlite3.connect(place) as connection:
+        connection.execute("UPDATE deid_vault SET version = 99")
+    connection.close()
+    with pytest.raises(StoreError, match="version 99"):
+        Vault.open(place, Key(b"k" * 32))

@@ -1,0 +1,204 @@
+"""Tables and notes of the same patients, released together."""
+
+import datetime
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from deid.base.errors import DeidError
+from deid.base.keys import Key, load_key
+from deid.cli.main import app
+from deid.disclosure.privacy import k_anonymity
+from deid.joint.plan import read_plan
+from deid.joint.release import release_jointly
+from deid.table.microdata import Microdata
+
+PLAN = """model = "none"
+k = 2
+
+[notes]
+path = "notes"
+patients = "notes.csv"
+
+[tables.patients]
+path = "patients.csv"
+patient = "mrn"
+[tables.patients.columns]
+name = { role = "identifier", category = "PATIENT" }
+sex = "quasi-identifier"
+zip = { role = "quasi-identifier", kind = "nominal", hierarchy = { kind = "prefixes" } }
+email = "identifier"
+
+[tables.visits]
+path = "visits.csv"
+patient = "pid"
+[tables.visits.columns]
+date = { role = "other", category = "DATE" }
+age = { role = "quasi-identifier", category = "AGE" }
+diagnosis = "sensitive"
+comment = "free-text"
+"""
+NAMES = ("Zelda Quarrymane", "Bob Ostrander", "Mara Tillbrook", "Ivo Vandermeer", "Lena Ashgrove", "Oskar Pellingham")
+KEY = Key(bytes(range(32)))
+
+
+def write_case(folder: Path, plan: str = PLAN) -> Path:
+    """Write six patients, twelve visits and six notes."""
+    (folder / "notes").mkdir()
+    patients, visits, notes = [], [], []
+    for i, name in enumerate(NAMES):
+        number, age = 4410000 + i * 37, 30 + 7 * i
+        zip_code = None if i == 3 else f"0213{i % 3}"
+        patients.append((number, name, "FM"[i % 2], zip_code, f"p{i}@mail.example"))
+        for v in range(2):
+            day = f"2019-0{1 + i}-{10 + 7 * v}"
+            comment = f"{name} came on {day}; call {name.split()[1]} again. MRN {number}."
+            visits.append((number, day, age, ("asthma", "flu", "gout")[(i + v) % 3], comment))
+        (folder / "notes" / f"n{i}.txt").write_text(
+            f"Patient: {name}\nMRN: {number}\nDate of visit: 2019-0{1 + i}-10\n{name} is a {age}-year-old patient.\n"
+        )
+        notes.append((f"n{i}", number))
+    pd.DataFrame(patients, columns=["mrn", "name", "sex", "zip", "email"]).to_csv(folder / "patients.csv", index=False)
+    frame = pd.DataFrame(visits, columns=["pid", "date", "age", "diagnosis", "comment"])
+    frame.to_csv(folder / "visits.csv", index=False)
+    pd.DataFrame(notes, columns=["document", "patient"]).to_csv(folder / "notes.csv", index=False)
+    (folder / "plan.toml").write_text(plan)
+    return folder / "plan.toml"
+
+
+def days(text: str) -> datetime.date:
+    return datetime.date.fromisoformat(text)
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("joint")
+    release_jointly(read_plan(write_case(folder)), folder / "out", KEY)
+    return folder / "out"
+
+
+def test_a_patient_is_one_person_in_tables_and_notes(released: Path) -> None:
+    """Pseudonym, surrogate name and surrogate number of a patient are the same everywhere; no original is left."""
+    patients = pd.read_csv(released / "patients.csv").set_index("mrn")
+    visits = pd.read_csv(released / "visits.csv")
+    notes = pd.read_csv(released / "notes.csv").set_index("patient")["document"]
+    assert sorted(patients.index) == sorted(set(visits["pid"])) == sorted(notes.index)
+    assert len(set(patients["name"])) == len(NAMES)
+    for patient, name in patients["name"].items():
+        text = (released / "notes" / f"{notes[patient]}.txt").read_text()
+        assert text.startswith(f"Patient: {name}\n")
+        number = re.search(r"MRN: (\d+)", text)
+        assert number is not None
+        for comment in visits.loc[visits["pid"] == patient, "comment"]:
+            assert comment.startswith(f"{name} came on ")
+            assert f"call {name.split()[-1]} again. MRN {number[1]}." in comment
+    everything = "".join(p.read_text() for p in released.rglob("*") if p.is_file())
+    for name in NAMES:
+        assert not any(word in everything for word in name.split())
+    assert not re.search(r"44100\d\d|441\d{4}", everything)
+    assert "@mail" not in everything
+
+
+def test_dates_keep_their_distances_over_tables_and_notes(released: Path) -> None:
+    visits = pd.read_csv(released / "visits.csv")
+    notes = pd.read_csv(released / "notes.csv").set_index("patient")["document"]
+    for patient, rows in visits.groupby("pid"):
+        shown = sorted(map(days, rows["date"]))
+        assert (shown[1] - shown[0]).days == 7
+        text = (released / "notes" / f"{notes[patient]}.txt").read_text()
+        assert days(text.partition("Date of visit: ")[2][:10]) == shown[0]
+        for day, comment in zip(rows["date"], rows["comment"], strict=True):
+            assert f"came on {day};" in comment
+    assert "2019-01-10" not in set(visits["date"])
+
+
+def test_k_holds_on_the_join_and_not_only_in_each_table(released: Path) -> None:
+    joined = pd.read_csv(released / "patients.csv").merge(
+        pd.read_csv(released / "visits.csv"), left_on="mrn", right_on="pid"
+    )
+    roles = dict.fromkeys(("sex", "zip", "age"), "quasi-identifier")
+    assert k_anonymity(Microdata(joined, roles, person="mrn", kinds=dict.fromkeys(roles, "nominal")), 2).ok
+    ages = pd.read_csv(released / "visits.csv").groupby("pid")["age"].nunique()
+    assert (ages == 1).all()
+    for note in (released / "notes").iterdir():  # what the tables generalize, the notes do not tell
+        assert "is a [AGE]-year-old" in note.read_text()
+    assert released.stat().st_mode & 0o777 == 0o700
+
+
+def test_separate_releases_would_not_protect_the_join(tmp_path: Path) -> None:
+    """What the joint release is for: each table alone is 2-anonymous as it stands, their join is not."""
+    write_case(tmp_path)
+    a = pd.DataFrame({"mrn": [*"abcd"], "sex": ["F", "F", "M", "M"]})
+    b = pd.DataFrame({"mrn": [*"abcd"], "age": [30, 40, 30, 40]})
+    a.to_csv(tmp_path / "a.csv", index=False)
+    b.to_csv(tmp_path / "b.csv", index=False)
+    (tmp_path / "two.toml").write_text(
+        'model = "none"\nk = 2\n'
+        '[tables.a]\npath = "a.csv"\npatient = "mrn"\ncolumns = { sex = "quasi-identifier" }\n'
+        '[tables.b]\npath = "b.csv"\npatient = "mrn"\ncolumns = { age = "quasi-identifier" }\n'
+    )
+    release_jointly(read_plan(tmp_path / "two.toml"), tmp_path / "two", KEY)
+    joined = pd.read_csv(tmp_path / "two" / "a.csv").merge(pd.read_csv(tmp_path / "two" / "b.csv"), on="mrn")
+    assert joined.groupby(["sex", "age"]).size().min() >= 2
+
+
+def test_diversity_is_checked_on_patients_with_several_values(tmp_path: Path) -> None:
+    report = release_jointly(
+        read_plan(write_case(tmp_path, PLAN.replace("k = 2", "k = 2\nl = 2"))), tmp_path / "out", KEY
+    )
+    found = {f.model: f.verdict.level for f in report.findings}
+    assert found["distinct l-diversity"] >= 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        ('email = "identifier"\n', "", "nothing is said of the columns 'email'"),
+        ('sex = "quasi', 'sxe = "quasi', "did you mean 'sex'"),
+        ('patient = "pid"', 'patient = "pids"', "did you mean 'pid'"),
+        ('category = "AGE"', 'category = "AEG"', "unknown category 'AEG'.*'AGE'"),
+        ('date = { role = "other", category = "DATE" }', 'date = "quasi-identifier"', "6 patients have several values"),
+        ("k = 2", "k = 7", "no release of these 6 records"),
+        ("k = 2", "", "nothing is asked for"),
+        ("k = 2", 'k = "two"', "k is no number"),
+        ("k = 2", "kk = 2", "unknown setting 'kk'"),
+        ('patients = "notes.csv"\n', "", "whom a note is about"),
+        ('path = "visits.csv"', 'path = "visit.csv"', "cannot be read"),
+        ('path = "notes"', 'path = "nowhere"', "nowhere"),
+        ("[tables.visits]", "[tables.manifest]", "cannot be called"),
+        ("[tables.patients.columns]", "[tables.patients.columns]\nmrn = 'identifier'", "names the patient"),
+    ],
+)
+def test_what_cannot_be_released_is_refused_and_nothing_is_written(
+    tmp_path: Path, old: str, new: str, word: str
+) -> None:
+    plan = write_case(tmp_path, PLAN.replace(old, new))
+    with pytest.raises(DeidError, match=word) as refused:
+        release_jointly(read_plan(plan), tmp_path / "out", KEY)
+    assert not any(part in str(refused.value) for part in ("Zelda", "Ostrander", "4410000", "asthma"))
+    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.glob(".deid-part-*"))
+
+
+def test_a_note_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    plan = write_case(tmp_path)
+    (tmp_path / "notes" / "n5.txt").write_bytes(b"\xff\xfe\xff")
+    result = CliRunner().invoke(app, ["release", str(plan), str(tmp_path / "out"), "--key-file", str(tmp_path / "key")])
+    assert result.exit_code == 1
+    assert "nothing was written" in result.output
+    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.glob(".deid-part-*"))
+
+
+def test_the_same_key_gives_the_same_release(tmp_path: Path, released: Path) -> None:
+    plan = write_case(tmp_path)
+    (tmp_path / "key").write_text(KEY.secret.hex())
+    (tmp_path / "key").chmod(0o600)
+    assert load_key(tmp_path / "key")[0].secret == KEY.secret
+    result = CliRunner().invoke(app, ["release", str(plan), str(tmp_path / "out"), "--key-file", str(tmp_path / "key")])
+    assert result.exit_code == 0, result.output
+    for name in ("patients.csv", "visits.csv", "notes.csv"):
+        assert (tmp_path / "out" / name).read_bytes() == (released / name).read_bytes()

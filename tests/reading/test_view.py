@@ -1,0 +1,80 @@
+"""The compiled view of a text equals the Python one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deid.base.compiled import native
+from deid.reading import lexicon, view
+from deid.reading.view import NUMBER, SIGN, TITLE, UPPER, view_of
+
+NAMES = (
+    "O'Brien",
+    "Smith-Jones",
+    "he'll",
+    "they\u2019re",
+    "l'l",
+    "we've'x",
+    "d'Ar\u0301co",
+    "JOHN",
+    "McNeil",
+    "x-",
+    "-y",
+)
+SIGNS = (
+    "12",
+    "3.5",
+    "\n",
+    "\r\n",
+    "\n\n",
+    " ",
+    "\t",
+    "\u00a0",
+    "\x1c",
+    ".",
+    ":",
+    "\u2122",
+    "\u00bd",
+    "\u24b6",
+    "\u01c5",
+)
+LONG = "The patient, seen in clinic today, has been doing well since the last visit"
+WORDS = st.sampled_from([*NAMES, *SIGNS, LONG])
+TEXTS = st.lists(WORDS | st.text(max_size=6), max_size=30).map("".join)
+
+
+@pytest.mark.skipif(native is None, reason="the compiled module is not there")
+@settings(max_examples=300)
+@given(TEXTS)
+def test_both_routes_agree(text):
+    compiled = view_of(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(view, "_viewer", None)
+        assert view_of(text) == compiled
+
+
+@pytest.mark.skipif(native is None, reason="the compiled module is not there")
+@settings(max_examples=100)
+@given(TEXTS)
+def test_both_routes_find_the_same_classes(text):
+    words, seen = lexicon.load_lexicon("en"), view_of(text)
+    compiled = words.of(seen)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lexicon, "native", None)
+        assert words.of(seen) == compiled
+
+
+def test_words_keep_their_inner_signs_and_know_their_lines():
+    seen = view_of("JOHN O'BRIEN\nHe'll see Dr. Smith-Jones 12")
+    assert seen.strings == ["JOHN", "O'BRIEN", "He", "'", "ll", "see", "Dr", ".", "Smith-Jones", "12"]
+    assert list(seen.kinds[:4]) == [UPPER, UPPER, TITLE, SIGN]
+    assert seen.kinds[-1] == NUMBER
+    assert list(seen.breaks[:3]) == [2, 0, 1]
+    assert list(map(bool, seen.loud)) == [True, True] + [False] * 8
+    assert seen.folded[1] == "o'brien"
+
+
+def test_nothing_is_seen_in_nothing():
+    assert view_of("").strings == view_of(" \n").strings == []

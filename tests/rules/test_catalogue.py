@@ -1,0 +1,111 @@
+"""Patterns as data: every shipped pattern keeps its golden cases, malformed ones are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import regex
+
+from deid.base.errors import ConfigError
+from deid.reading.dictionaries import load_catalogues
+from deid.reading.vocabulary import languages
+from deid.rules import catalogue, sieve
+from deid.rules.catalogue import check_golden, load_catalogue
+from deid.rules.fields import CUES
+from deid.rules.rules import RuleRecognizer
+
+CATALOGUE = load_catalogue("en")
+ITEMS = {
+    (language, item.name): item
+    for language in languages()
+    for loaded in (load_catalogue(language),)
+    for item in (*loaded.patterns, *loaded.fields, *loaded.lists)
+}
+
+HEAD = '[[pattern]]\nname = "own.badge"\ncategory = "IDNUM"\n'
+GOOD = HEAD + "regex = 'badge [0-9]{4}'\ncertainty = 0.9\nmatch = ['has [[badge 1234]].']\nno_match = ['badge 12']\n"
+
+
+def catalogue_of(folder: Path, text: str, language: str = "xx") -> Path:
+    path = folder / "patterns" / language / "own.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(("language", "name"), sorted(ITEMS))
+def test_golden_cases(language: str, name: str) -> None:
+    """Each entry finds exactly the marked spans of its cases."""
+    item = ITEMS[language, name]
+    check_golden(item, load_catalogue(language))
+    # files of a user's own are asked when they are loaded
+    assert not regex.fullmatch(getattr(item, "expression", None) or ".", "")
+
+
+def test_kept_tables_follow_from_all_code_that_computes_them() -> None:
+    homes = {getattr(thing, "__module__", None) or "" for thing in vars(sieve).values()}
+    assert {h for h in homes if h.startswith("deid.")} <= {room.__name__ for room in catalogue._SIEVE_CODE}
+
+
+def test_tables_are_kept_for_shipped_patterns_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    load_catalogue("xx", [catalogue_of(tmp_path, GOOD)])
+    assert not (tmp_path / "cache").exists()
+
+
+def test_every_cue_that_a_grammar_asks_for_is_defined() -> None:
+    """A cue without words would silently switch a rule off."""
+    assert {c.name for c in CATALOGUE.cues} == set(CUES)
+
+
+def test_a_pattern_of_the_users_own_is_found(tmp_path: Path) -> None:
+    rules = RuleRecognizer.load("en", folders=[catalogue_of(tmp_path, GOOD, "en")])
+    text = "Staff badge 4711 was seen."
+    spans = [(text[s.start : s.end], s.category) for s in rules.find_in(text) if s.source == "rule:own.badge"]
+    assert spans == [("badge 4711", "IDNUM")]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (GOOD.replace("IDNUM", "BADGE"), "unknown category BADGE"),
+        (GOOD.replace("[0-9]{4}", "[0-9"), "is no regular expression"),
+        (GOOD.replace("badge [0-9]{4}'", "(?:badge)?'"), "matches the empty text"),
+        (GOOD.replace("0.9", "0"), "cannot fire"),
+        (GOOD.replace("0.9", "1.5"), "certainty outside 0..1"),
+        (GOOD.replace("0.9", "'high'"), "certainty that is not of type float"),
+        (GOOD + "needs = ['Badge']\n", "cannot fire"),
+        (GOOD + "check = 'sum'\n", "unknown check sum"),
+        (GOOD + "priority = 3\n", "unknown keys: priority"),
+        (GOOD.replace("badge [0-9]", "{{prefix}} [0-9]"), "the placeholder prefix is not defined"),
+        (GOOD.replace("badge [0-9]", "{{list:no/list}} [0-9]"), "no dictionary 'no/list'"),
+        (GOOD + GOOD, "the name own.badge is used twice"),
+        (GOOD.replace("match = ['has [[badge 1234]].']\n", ""), "has no match"),
+        (GOOD.replace("badge 12'", "badge 1234'"), "golden case 2 expects spans at \\[\\]"),
+        (GOOD.replace("[[badge 1234]]", "[[badge]] 1234"), "golden case 1"),
+        (GOOD.replace("[[badge 1234]]", "badge 1234"), "must .not. mark"),
+        (GOOD.replace("[[pattern]]", "[[patern]]"), "unknown tables: patern"),
+        (GOOD + "context = {words = []}\n", "a words that is not a list of texts"),
+        (GOOD.replace("regex", "[[pattern.regex]]\nx"), "regex"),
+        ("[[cue]]\nname = 'mood'\nwords = ['sad']\n", "a name that no grammar asks for"),
+        ("[[segment]]\nname = 'PID'\nfields = {x = 'DATE'}\n", "fields that are not number = category"),
+    ],
+)
+def test_a_malformed_catalogue_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_catalogue("xx", [catalogue_of(tmp_path, text)])
+
+
+def test_an_error_names_file_and_entry(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"patterns/xx/own\.toml: pattern 1 \(own\.badge\) has the unknown category"):
+        load_catalogue("xx", [catalogue_of(tmp_path, GOOD.replace("IDNUM", "BADGE"))])
+
+
+def test_languages_do_not_share_patterns(tmp_path: Path) -> None:
+    assert [p.name for p in load_catalogue("xx", [catalogue_of(tmp_path, GOOD)]).patterns] == ["own.badge"]
+
+
+def test_shipped_files_say_where_they_come_from() -> None:
+    for path, _ in load_catalogues("patterns", "en"):
+        assert "Origin:" in path.read_text(encoding="utf-8").split("\n\n")[0], path.name

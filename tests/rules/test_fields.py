@@ -1,0 +1,112 @@
+"""Labelled values: the compiled module passes over nothing that has a value."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deid.base.compiled import native
+from deid.base.errors import DetectionError
+from deid.reading.view import view_of
+from deid.rules import fields
+from deid.rules.fields import Field, LabelFinder, ListRule
+from deid.rules.rules import RuleRecognizer
+
+needs_native = pytest.mark.skipif(native is None, reason="the compiled module is not there")
+
+FINDERS = {language: RuleRecognizer.load(language).labels for language in ("en", "es")}
+LABELS = sorted(label for finder in FINDERS.values() for rule in finder._rules for label in getattr(rule, "labels", ()))
+PIECES = (
+    *(
+        " ",
+        ": ",
+        "\n",
+        "\r\n",
+        "\t",
+        " # ",
+        ". ",
+        " is ",
+        " no. ",
+        " No ",
+        "-",
+        "/",
+        "(",
+        ")",
+        "|",
+        "\u2013",
+        "n\u00ba",
+    ),
+    *(
+        "123-45-6789",
+        "01/02/1950",
+        "1950",
+        "A1234567",
+        "555 123 4567",
+        "room",
+        "3B",
+        "\u0130d",
+        "\u00e9",
+        "mg",
+        "0",
+        "9",
+    ),
+)
+TEXTS = st.lists(st.sampled_from(LABELS) | st.sampled_from(PIECES) | st.text(max_size=3), max_size=16).map("".join)
+
+
+@needs_native
+@pytest.mark.parametrize("language", sorted(FINDERS))
+@settings(max_examples=200)
+@given(text=TEXTS)
+def test_both_routes_find_the_same(language, text):
+    finder, view = FINDERS[language], view_of(text)
+    found = finder.find(view)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fields, "native", None)
+        assert finder.find(view) == found
+
+
+@needs_native
+def test_labels_without_a_value_are_passed_over():
+    finder = FINDERS["en"]
+    numbers = [n for n, rule in enumerate(finder._rules) if isinstance(rule, Field) and rule.name == "id.mrn"]
+    text = "MRN was not known at the time. MRN: 1234567"
+    places = [3, text.rindex("MRN") + 3]
+    assert finder._may_fit(text, numbers * 2, places) == b"\0\1"
+
+
+@needs_native
+def test_what_is_not_understood_and_lists_are_always_looked_at():
+    odd = Field("odd", "IDNUM", ("code",), r"(?P<value>(x)(?(2)y|z))", 0.9)
+    lists = ListRule("drug", "OTHER", ("clinical/drugs",), 0.9)
+    finder = LabelFinder((odd,), (), (), (), ":? ?")
+    assert [(s.start, s.end) for s in finder.find(view_of("code: xy, code: q")).spans] == [(6, 8)]
+    assert LabelFinder((), (lists,), (), (), "")._may_fit("", [0], [0]) == b"\1"
+
+
+@needs_native
+def test_programs_and_places_that_are_not_there_are_refused():
+    fits = FINDERS["en"]._fits
+    for programs, places in (([99], [0]), ([-1], [0]), ([0], [2]), ([0], [-1])):
+        with pytest.raises(ValueError, match="not there"):
+            fits.may("x", programs, places)
+    with pytest.raises(ValueError, match="place a program"):
+        fits.may("x", [0], [])
+    with pytest.raises(ValueError, match="programs"):
+        native.Fits(b"", b"", b"")
+    with pytest.raises(ValueError, match="programs"):
+        native.Fits(b"\0\0\0\0", b"\0\0\0\0\2\0\0\0", b"")
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_values_of_expressions_of_ones_own_are_timed(guarded, monkeypatch):
+    monkeypatch.setattr(fields, "_SECONDS", 0.02)
+    slow = Field("slow", "IDNUM", ("code",), r"(?:a|aa)+(?=!)", 0.9, guarded=guarded)
+    text = "code: " + "a" * (200 if guarded else 12)
+    finder = LabelFinder((slow,), (), (), (), ":? ?")
+    if not guarded:
+        assert finder.find(view_of(text)).spans == []
+        return
+    with pytest.raises(DetectionError, match="pattern slow did not finish"):
+        finder.find(view_of(text))

@@ -1,0 +1,125 @@
+"""Tables of rows: what is read, what stays text, and what is refused."""
+
+from __future__ import annotations
+
+import sqlite3
+import zipfile
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet
+import pytest
+
+from deid.base.errors import ConfigError, DeidError, FormatError, OutputError
+from deid.table.microdata import Microdata
+from deid.table.table_files import read_table, write_table
+
+
+def _file(folder: Path, text: str | bytes, name: str = "t.csv") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def test_numbers_only_where_nothing_is_lost(tmp_path: Path) -> None:
+    text = "zip,age,real,gap,id,big\n02139,30,1.5,1,001,12345678901234567890\n61801,31,2,,002,1\n"
+    frame = read_table(_file(tmp_path, text))
+    assert frame["zip"].tolist() == ["02139", "61801"]
+    assert frame["id"].tolist() == ["001", "002"]
+    assert frame["big"].tolist() == ["12345678901234567890", "1"]
+    assert frame["age"].dtype == "int64"
+    assert frame["real"].tolist() == [1.5, 2.0]
+    assert frame["gap"].isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_separators_are_told(tmp_path: Path, separator: str) -> None:
+    lines = [["name", "note, and; more"], ["a|b" if separator != "|" else "ab", "x"], ["c", "line\nend"]]
+    text = "".join(separator.join(f'"{cell}"' for cell in line) + "\r\n" for line in lines)
+    frame = read_table(_file(tmp_path, "\ufeff" + text))
+    assert list(frame.columns) == lines[0]
+    assert frame.iloc[1].tolist() == ["c", "line\nend"]
+
+
+def test_round_trips(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"age": [30, 31], "code": ["[20-29]", None], "text": ["a,b", 'say "x"']})
+    for name in ("out.csv", "out.tsv", "out.parquet"):
+        write_table(frame, tmp_path / name)
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+        again = read_table(tmp_path / name)
+        assert again["age"].tolist() == [30, 31]
+        assert again["text"].tolist() == frame["text"].tolist()
+        assert again["code"].isna().tolist() == [False, True]
+    with pytest.raises(OutputError, match="exists already"):
+        write_table(frame, tmp_path / "out.csv")
+    with pytest.raises(OutputError, match=r"\.csv"):
+        write_table(frame, tmp_path / "out.xlsx")
+
+
+def test_decimals_and_dates_of_parquet(tmp_path: Path) -> None:
+    columns = {"weight": [Decimal("70.5"), Decimal("60.0")], "born": [date(1927, 7, 15), None]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "t.parquet")
+    table = Microdata(read_table(tmp_path / "t.parquet"), {})
+    assert [table.kind(name) for name in columns] == ["numeric", "date"]
+    assert table.codes("weight").values == ("60", "70.5")
+    assert table.codes("born").values == ("1927-07-15",)
+
+
+def test_tables_of_a_database(tmp_path: Path) -> None:
+    path = tmp_path / "ehr.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE patients (mrn TEXT, age INTEGER, weight REAL)")
+        connection.executemany("INSERT INTO patients VALUES (?, ?, ?)", [("007", 30, 70.5), ("008", None, 60.0)])
+    path.chmod(0o400)  # a source may be read-only, and stays as it is
+    before = path.read_bytes()
+    frame = read_table(path, table="patients")
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+    assert frame["mrn"].tolist() == ["007", "008"]
+    assert frame["weight"].tolist() == [70.5, 60.0]
+    assert frame["age"].isna().tolist() == [False, True]
+    with pytest.raises(ConfigError, match=r"no table 'patient'.*did you mean 'patients'"):
+        read_table(path, table="patient")
+    with pytest.raises(ConfigError, match=r"not named.*'patients'"):
+        read_table(path)
+    with pytest.raises(ConfigError, match="password"):
+        read_table("postgresql://user:secret@host/db", table="patients")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "empty"),
+        ("a,b\n1,Zebedee\n1,2,Zebedee\n", "row 2: a row has more or fewer cells"),
+        ("a,a\n1,2\n", "two columns are called 'a'"),
+        ("a,\n1,2\n", "column 2 has no name"),
+        (b"a,b\n1,Zebed\xe9e\n", "not UTF-8"),
+        (b"PAR1Zebedee", "no Parquet"),
+        (b"a\0b", "not text"),
+    ],
+)
+def test_damaged_files_are_refused_without_their_content(tmp_path: Path, content: str | bytes, message: str) -> None:
+    with pytest.raises(DeidError) as caught:
+        read_table(_file(tmp_path, content))
+    assert message in str(caught.value)
+    assert "Zebed" not in str(caught.value)
+    with pytest.raises(DeidError, match="cannot be read"):
+        read_table(tmp_path / "missing.csv")
+    with pytest.raises(DeidError, match="no such file"):
+        read_table(tmp_path / "missing.db", table="t")
+    with pytest.raises(DeidError, match="intact SQLite file"):
+        read_table(_file(tmp_path, "a,b\nZebedee\n", "not.db"), table="t")
+
+
+@pytest.mark.parametrize(
+    ("member", "kind"), [("xl/workbook.xml", "Excel"), ("word/document.xml", "Word"), ("a", "zip")]
+)
+def test_documents_of_offices_are_called_what_they_are(tmp_path: Path, member: str, kind: str) -> None:
+    place = tmp_path / "table.csv"
+    with zipfile.ZipFile(place, "w") as archive:
+        archive.writestr(member, "<x/>")
+    with pytest.raises(FormatError, match=f"no table but .*{kind}") as raised:
+        read_table(place)
+    assert "CSV" in str(raised.value)
