@@ -446,7 +446,7 @@ def check_target(summary: Summary, source: Source, place: Path, target: Path, fo
             )
     else:
         check_output(place, target)
-        check_suffix(source, target, format)
+        check_suffix(source.single, source.format, target, format)
     tell_leftovers(summary, clear_leftovers(target.absolute().parent))
 
 

@@ -7,15 +7,11 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from deid.base.errors import InputError, OutputError
 from deid.base.files import os_reason, try_folder
 from deid.base.safe_names import safe_name
 from deid.io.formats import CollectionFormat, Format
-
-if TYPE_CHECKING:
-    from deid.io.reading import Source
 
 __all__ = ["Listing", "check_output", "check_suffix", "list_files", "shown_suffix", "skipped_suffix", "split_suffix"]
 
@@ -122,12 +118,14 @@ def check_output(in_path: Path, out_path: Path) -> None:
     try_folder(target)
 
 
-def check_suffix(source: Source, out_path: Path, format: Format) -> None:
+def check_suffix(single: bool, source: Format, out_path: Path, format: Format) -> None:
     """Refuse an output path whose suffix says another format than the one that is written, or a file for a folder.
 
     Parameters
     ----------
-    source : Source
+    single : bool
+        Whether the user named a file to read, rather than a folder.
+    source : Format
         What is read.
     out_path : Path
         Where the user wants the result.
@@ -141,7 +139,7 @@ def check_suffix(source: Source, out_path: Path, format: Format) -> None:
     """
     suffix = split_suffix(out_path.name)[1]
     whole = isinstance(format, CollectionFormat)
-    is_file = source.single or (whole and not isinstance(source.format, CollectionFormat))
+    is_file = single or (whole and not isinstance(source, CollectionFormat))
     if not suffix or (is_file and suffix in format.suffixes) or not (is_file or _COMMON.fullmatch(suffix)):
         return
     if is_file and not _COMMON.fullmatch(suffix) and _VERSION.fullmatch(suffix):

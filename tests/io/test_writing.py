@@ -219,10 +219,10 @@ def test_a_suffix_of_the_output_means_a_format_or_is_refused(
         (tmp_path / "r.jsonl").write_text('{"id": "a", "text": "x"}\n')
     found = scan(tmp_path / source)
     for name in good:
-        check_suffix(found, tmp_path / name, FORMATS[format])
+        check_suffix(found.single, found.format, tmp_path / name, FORMATS[format])
     for name in bad:
         with pytest.raises(OutputError):
-            check_suffix(found, tmp_path / name, FORMATS[format])
+            check_suffix(found.single, found.format, tmp_path / name, FORMATS[format])
 
 
 def test_a_writer_takes_documents_one_by_one(tmp_path: Path) -> None:
