@@ -8,7 +8,7 @@ from deid import io
 from deid.base.resources import resource_folder
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document
-from deid.evaluation import Settings, evaluate
+from deid.evaluation import ScoringSettings, evaluate
 from deid.labeling.audit import audit_model
 from deid.labeling.tagger import load_model
 
@@ -19,7 +19,7 @@ def test_it_finds_most_of_the_phi_in_notes_of_the_development_part() -> None:
     gold = [d for d in io.read(SAMPLE / "xml") if isinstance(d, Document)]
     recognizer = build_recognizer()
     found = [d.with_spans(recognizer.find(d)) for d in gold]
-    words = evaluate(gold, found, settings=Settings(resamples=0)).tables["word"].micro()
+    words = evaluate(gold, found, settings=ScoringSettings(resamples=0)).tables["word"].micro()
     assert len(gold) >= 10
     assert words.recall > 0.85
     assert words.precision > 0.80

@@ -120,7 +120,7 @@ def _anonymize(
     from deid.base.files import check_new_file, write_bytes
     from deid.disclosure.assessment import Requirements
     from deid.disclosure.guards import drop_unnamed, fates_of
-    from deid.disclosure.methods import Options
+    from deid.disclosure.methods import MethodOptions
     from deid.disclosure.release import anonymize
     from deid.disclosure.release_report import write_report
     from deid.disclosure.scheme import apply_scheme, read_scheme, scheme_of
@@ -144,10 +144,10 @@ def _anonymize(
         k, l, entropy_l, c, alpha, t, distance, beta, *(epsilon_m or (None, None)), *(range_diversity or (None, None))
     )
     if scheme is not None:
-        options = Options(suppression or 1.0, rounds, seed)
+        options = MethodOptions(suppression or 1.0, rounds, seed)
         release = apply_scheme(read_scheme(scheme), data, asked, options)
     else:
-        release = anonymize(data, asked, method, Options(suppression, rounds, seed), target=target)
+        release = anonymize(data, asked, method, MethodOptions(suppression, rounds, seed), target=target)
     write_table(release.table(), out)
     command = shlex.join(["deid", *sys.argv[1:]])
     if aligned is not None:
@@ -238,7 +238,7 @@ def _ru_map(
     from deid.base.plots import check_image, image
     from deid.disclosure.assessment import Requirements
     from deid.disclosure.frontier import choose, frontier, map_releases, plot_map
-    from deid.disclosure.methods import Options
+    from deid.disclosure.methods import MethodOptions
 
     kind = check_image(out)
     check_new_file(out)
@@ -251,7 +251,7 @@ def _ru_map(
         drop=drop, each_row_a_person=each_row_a_person, persons_as_given=persons_as_given,
     )  # fmt: skip
     data = open_microdata(place, said, separator, table)
-    points, failures = map_releases(data, names_of([method]), ks, Options(suppression, rounds), Requirements(l=l))
+    points, failures = map_releases(data, names_of([method]), ks, MethodOptions(suppression, rounds), Requirements(l=l))
     choices = choose(points, least_utility=min_utility, greatest_risk=max_risk)
     front = frontier(points)
     write_bytes(out, image(plot_map(points, choices), kind), private=False)

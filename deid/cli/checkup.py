@@ -12,14 +12,14 @@ from typing import Literal
 
 from deid.base.errors import DeidError
 
-__all__ = ["Finding", "checkup"]
+__all__ = ["SetupCheck", "checkup"]
 
 _DISTRIBUTION = "clinical-deid"
 _SAMPLE = "Mr. John Smith, 45, of Boston was seen by Dr. Mary Jones on 01/02/2003. Phone (617) 555-0123.\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SetupCheck:
     """One thing that was checked."""
 
     subject: str
@@ -29,7 +29,7 @@ class Finding:
     remedy: str = ""
 
 
-def checkup(key_file: Path | None = None) -> Iterator[Finding]:
+def checkup(key_file: Path | None = None) -> Iterator[SetupCheck]:
     """Check the installation, one subject after the other.
 
     Parameters
@@ -39,7 +39,7 @@ def checkup(key_file: Path | None = None) -> Iterator[Finding]:
 
     Yields
     ------
-    Finding
+    SetupCheck
     """
     for subject, check in (
         ("python", _python),
@@ -54,34 +54,36 @@ def checkup(key_file: Path | None = None) -> Iterator[Finding]:
         yield from _guarded(subject, check)
 
 
-def _guarded(subject: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+def _guarded(subject: str, check: Callable[[], Iterator[SetupCheck]]) -> Iterator[SetupCheck]:
     """Run one check; whatever it raises is a finding, so that the others are still made."""
     try:
         yield from check()
     except DeidError as error:
-        yield Finding(subject, "broken", str(error), error.hint or "install the package again")
+        yield SetupCheck(subject, "broken", str(error), error.hint or "install the package again")
     except Exception as error:
-        yield Finding(subject, "broken", f"{type(error).__name__} while checking", "install the package again")
+        yield SetupCheck(subject, "broken", f"{type(error).__name__} while checking", "install the package again")
 
 
-def _python() -> Iterator[Finding]:
-    yield Finding("python", "ok", f"Python {'.'.join(map(str, sys.version_info[:3]))}")
+def _python() -> Iterator[SetupCheck]:
+    yield SetupCheck("python", "ok", f"Python {'.'.join(map(str, sys.version_info[:3]))}")
 
 
-def _packages() -> Iterator[Finding]:
+def _packages() -> Iterator[SetupCheck]:
     try:
         required = metadata.requires(_DISTRIBUTION) or []
         version = metadata.version(_DISTRIBUTION)
     except metadata.PackageNotFoundError:
-        yield Finding(
+        yield SetupCheck(
             "packages", "note", "runs from a checkout that is not installed", "run: pip install -e . (or scripts/setup)"
         )
         return
     missing = [name for name in _names(required, extra=False) if not _installed(name)]
     if missing:
-        yield Finding("packages", "broken", f"missing: {', '.join(missing)}", f"run: pip install {' '.join(missing)}")
+        yield SetupCheck(
+            "packages", "broken", f"missing: {', '.join(missing)}", f"run: pip install {' '.join(missing)}"
+        )
     else:
-        yield Finding("packages", "ok", f"{_DISTRIBUTION} {version} and all that it needs")
+        yield SetupCheck("packages", "ok", f"{_DISTRIBUTION} {version} and all that it needs")
 
 
 def _names(required: list[str], *, extra: bool) -> list[str]:
@@ -98,7 +100,7 @@ def _installed(name: str) -> bool:
     return True
 
 
-def _extras() -> Iterator[Finding]:
+def _extras() -> Iterator[SetupCheck]:
     try:
         required = metadata.requires(_DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
@@ -106,28 +108,28 @@ def _extras() -> Iterator[Finding]:
     names = [name for name in _names(required, extra=True) if name != _DISTRIBUTION]
     missing = [name for name in names if not _installed(name)]
     if missing:
-        yield Finding(
+        yield SetupCheck(
             "extras",
             "note",
             f"optional packages that are not installed: {', '.join(missing)}",
             "install them if needed",
         )
     else:
-        yield Finding("extras", "ok", "all optional packages are installed")
+        yield SetupCheck("extras", "ok", "all optional packages are installed")
 
 
-def _dictionaries() -> Iterator[Finding]:
+def _dictionaries() -> Iterator[SetupCheck]:
     from deid.reading.dictionaries import available, load_dictionary
 
     names = available()
     if not names:
-        yield Finding("dictionaries", "broken", "there are no word lists", "install the package again")
+        yield SetupCheck("dictionaries", "broken", "there are no word lists", "install the package again")
         return
     phrases = sum(len(load_dictionary(name).phrases) for name in names)
-    yield Finding("dictionaries", "ok", f"{len(names)} word lists with {phrases} items")
+    yield SetupCheck("dictionaries", "ok", f"{len(names)} word lists with {phrases} items")
 
 
-def _policies() -> Iterator[Finding]:
+def _policies() -> Iterator[SetupCheck]:
     from deid.replacement.policy import load_policy, shipped_policies
     from deid.replacement.replacer import Replacer
 
@@ -136,28 +138,28 @@ def _policies() -> Iterator[Finding]:
         try:
             Replacer(load_policy(name))
         except DeidError as error:
-            yield Finding("policies", "broken", str(error), error.hint)
-    yield Finding("policies", "ok" if names else "broken", f"shipped policies: {', '.join(names) or 'none'}")
+            yield SetupCheck("policies", "broken", str(error), error.hint)
+    yield SetupCheck("policies", "ok" if names else "broken", f"shipped policies: {', '.join(names) or 'none'}")
 
 
-def _rules() -> Iterator[Finding]:
+def _rules() -> Iterator[SetupCheck]:
     from deid.detection.recognizers import RULES_ALONE, build_recognizer
     from deid.document import Document
 
     found = build_recognizer(RULES_ALONE).find(Document("sample", _SAMPLE))
     state: Literal["ok", "broken"] = "ok" if found else "broken"
-    yield Finding(
+    yield SetupCheck(
         "rules", state, f"English rules find {len(found)} spans in a sample", "" if found else "install again"
     )
 
 
-def _models() -> Iterator[Finding]:
+def _models() -> Iterator[SetupCheck]:
     from deid.document import Document
     from deid.labeling.tagger import available_models, load_model
 
     names = available_models()
     if not names:
-        yield Finding(
+        yield SetupCheck(
             "models", "broken", "no model is shipped", "run: scripts/train_default_model, or scrub with --model none"
         )
     for name in names:
@@ -165,21 +167,21 @@ def _models() -> Iterator[Finding]:
             tagger = load_model(name)
             found = tagger.find(Document("sample", _SAMPLE))
         except DeidError as error:
-            yield Finding("models", "broken", str(error), error.hint)
+            yield SetupCheck("models", "broken", str(error), error.hint)
             continue
-        yield Finding("models", "ok", f"{name}: {len(tagger.categories)} categories, {len(found)} spans in a sample")
+        yield SetupCheck("models", "ok", f"{name}: {len(tagger.categories)} categories, {len(found)} spans in a sample")
 
 
-def _key(path: Path | None) -> Iterator[Finding]:
+def _key(path: Path | None) -> Iterator[SetupCheck]:
     from deid.base.keys import KEY_VARIABLE, default_key_path, load_key
 
     if path is None and os.environ.get(KEY_VARIABLE):
         load_key()
-        yield Finding("key", "ok", f"the variable {KEY_VARIABLE} holds a key")
+        yield SetupCheck("key", "ok", f"the variable {KEY_VARIABLE} holds a key")
         return
     file = path or default_key_path()
     if not file.exists():
-        yield Finding("key", "note", f"there is no key in {file}", "the first run that needs one makes it")
+        yield SetupCheck("key", "note", f"there is no key in {file}", "the first run that needs one makes it")
         return
     load_key(file, create=False)
-    yield Finding("key", "ok", f"{file} holds a key that only you can read")
+    yield SetupCheck("key", "ok", f"{file} holds a key that only you can read")

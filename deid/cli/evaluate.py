@@ -14,7 +14,7 @@ from deid.cli.tables import print_sections, write_json
 
 if TYPE_CHECKING:
     from deid.document import Document, Failure
-    from deid.evaluation import Settings
+    from deid.evaluation import ScoringSettings
 
 _Gold = Annotated[Path, typer.Argument(metavar="GOLD", help="Annotated file or folder of any readable format.")]
 _Json = Annotated[Path | None, typer.Option("--json", metavar="F", help="Write all numbers as JSON to F.")]
@@ -149,11 +149,11 @@ def _compare(
     summary.finish(summary_json)
 
 
-def _settings(labels: str, map_to: str | None, tokenizer: str, resamples: int, seed: int) -> Settings:
-    from deid.evaluation import Settings
+def _settings(labels: str, map_to: str | None, tokenizer: str, resamples: int, seed: int) -> ScoringSettings:
+    from deid.evaluation import ScoringSettings
 
     chosen = tuple(label.strip() for label in labels.split(",") if label.strip())
-    return Settings(tokenizer, chosen, map_to, resamples, seed)
+    return ScoringSettings(tokenizer, chosen, map_to, resamples, seed)
 
 
 def _read(path: Path, format_name: str | None, encoding: str, any_label: bool) -> Iterator[Document | Failure]:

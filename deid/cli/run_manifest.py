@@ -24,7 +24,7 @@ def begin(context: typer.Context, out: Path, key: Key | None = None, first: Path
     """Begin the run of a command, before it does anything; see `deid.manifest.begin_run`."""
     from deid import __version__
     from deid.manifest import begin_run
-    from deid.manifest.options import Option
+    from deid.manifest.options import OptionRecord
 
     names = []
     at: Any = context
@@ -38,7 +38,7 @@ def begin(context: typer.Context, out: Path, key: Key | None = None, first: Path
             paths = parameter.type.name == "path"
             if paths and value is not None and str(value) == str(out):
                 continue  # where the output is put decides nothing about it
-            options.append(Option(parameter.name, _paths(value) if paths else value))
+            options.append(OptionRecord(parameter.name, _paths(value) if paths else value))
     return begin_run(" ".join(reversed(names)), out, version=__version__, key=key, options=options, first=first)
 
 

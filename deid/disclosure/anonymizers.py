@@ -7,7 +7,7 @@ from typing import Any
 
 from deid.base.errors import ConfigError
 from deid.disclosure.assessment import Requirements
-from deid.disclosure.methods import Options
+from deid.disclosure.methods import MethodOptions
 from deid.disclosure.release import Release, anonymize
 from deid.disclosure.scheme import Scheme, apply_scheme, scheme_of
 from deid.table.microdata import Microdata, nearest
@@ -105,7 +105,7 @@ class Anonymizer:
 
     def fit(self, data: Microdata, y: object = None) -> Anonymizer:
         """Find a release of a table; ``y`` is ignored."""
-        options = Options(self.suppression, self.rounds, self.seed)
+        options = MethodOptions(self.suppression, self.rounds, self.seed)
         self.release_ = anonymize(data, self._asked(), self.method, options, target=self.target)
         self.scheme_ = scheme_of(self.release_)
         return self
@@ -120,7 +120,7 @@ class Anonymizer:
         """
         if not hasattr(self, "scheme_"):
             raise ConfigError("nothing was fitted yet", "call fit first")
-        return apply_scheme(self.scheme_, data, self._asked(), Options(self.suppression or 1.0))
+        return apply_scheme(self.scheme_, data, self._asked(), MethodOptions(self.suppression or 1.0))
 
     def fit_transform(self, data: Microdata, y: object = None) -> Release:
         """Return the release of the table that is fitted."""

@@ -16,7 +16,15 @@ import numpy as np
 from deid.base.errors import ConfigError, InputError
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
 
-__all__ = ["Classes", "ValueCounts", "Verdict", "equivalence_classes", "group_rows", "recorded_rows", "value_counts"]
+__all__ = [
+    "EquivalenceClasses",
+    "ValueCounts",
+    "Verdict",
+    "equivalence_classes",
+    "group_rows",
+    "recorded_rows",
+    "value_counts",
+]
 
 WITNESS_ROWS = 10
 """So many rows of a witness are kept."""
@@ -42,7 +50,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class EquivalenceClasses:
     """Rows grouped by their quasi-identifiers.
 
     Parameters
@@ -105,12 +113,12 @@ def group_rows(columns: Sequence[tuple[np.ndarray, int]]) -> tuple[np.ndarray, i
     return ids.astype(np.int64), len(uniques)
 
 
-_known: weakref.WeakKeyDictionary[Microdata, dict[object, Classes]] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[Microdata, dict[object, EquivalenceClasses]] = weakref.WeakKeyDictionary()
 
 
 def equivalence_classes(
     release: Microdata, columns: Sequence[str] | None = None, *, suppressed: str = "class"
-) -> Classes:
+) -> EquivalenceClasses:
     """Group the rows of a table by their quasi-identifiers; computed once a table.
 
     Parameters
@@ -141,7 +149,7 @@ def equivalence_classes(
     return known[names, suppressed]
 
 
-def _classes(release: Microdata, names: tuple[str, ...], suppressed: str) -> Classes:
+def _classes(release: Microdata, names: tuple[str, ...], suppressed: str) -> EquivalenceClasses:
     coded = [release.codes(name) for name in names]
     ids, count = group_rows([(column.codes, len(column.values)) for column in coded])
     if suppressed == "ignore":
@@ -162,7 +170,7 @@ def _classes(release: Microdata, names: tuple[str, ...], suppressed: str) -> Cla
         kept = ids >= 0
         pairs, _ = group_rows([(ids[kept], count), (who.codes[kept], len(who.values))])
         persons = np.bincount(ids[kept][_first_of(pairs)], minlength=count)
-    return Classes(ids, sizes.astype(np.int64), persons.astype(np.int64))
+    return EquivalenceClasses(ids, sizes.astype(np.int64), persons.astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +182,7 @@ class ValueCounts:
 
     Parameters
     ----------
-    classes : Classes
+    classes : EquivalenceClasses
         The classes.
     values : tuple of str
         Distinct sensitive values.
@@ -186,7 +194,7 @@ class ValueCounts:
         Count of each value in the whole table; a person counts once for each value, whatever the number of classes.
     """
 
-    classes: Classes
+    classes: EquivalenceClasses
     values: tuple[str, ...]
     owners: np.ndarray
     codes: np.ndarray
@@ -215,7 +223,7 @@ class ValueCounts:
         return np.searchsorted(self.owners, np.arange(len(self.classes) + 1))
 
 
-def recorded_rows(release: Microdata, sensitive: str, classes: Classes) -> np.ndarray:
+def recorded_rows(release: Microdata, sensitive: str, classes: EquivalenceClasses) -> np.ndarray:
     """Return the rows of classes whose sensitive value is neither missing nor suppressed."""
     column = release.codes(sensitive)
     recorded = (classes.ids >= 0) & (column.codes != NA_CODE)

@@ -20,7 +20,7 @@ from deid.disclosure.encoding import CodedColumn, CodedTable, Ints
 from deid.disclosure.groups import Groups
 from deid.disclosure.mondrian import mondrian
 
-__all__ = ["Boxes", "bottom_up", "hybrid", "top_down"]
+__all__ = ["BoxLoss", "bottom_up", "hybrid", "top_down"]
 
 Indices = NDArray[np.intp]
 Floats = NDArray[np.float64]
@@ -29,7 +29,7 @@ _TABLE = 2048
 """Columns with at most so many codes get a table of the loss of every range."""
 
 
-class Boxes:
+class BoxLoss:
     """The loss of boxes of codes, looked up column by column."""
 
     def __init__(self, columns: tuple[CodedColumn, ...]) -> None:
@@ -71,7 +71,7 @@ class _Work:
 
     table: CodedTable
     constraint: Constraint
-    boxes: Boxes
+    boxes: BoxLoss
     k: int
 
     @classmethod
@@ -79,7 +79,7 @@ class _Work:
         if table.weights is not None:
             raise ConfigError("clustering needs one row a record", "do not collapse equal rows")
         require_feasible(table, constraint)
-        return cls(table, constraint, Boxes(table.columns), smallest_group(constraint))
+        return cls(table, constraint, BoxLoss(table.columns), smallest_group(constraint))
 
     def good(self, rows: list[int]) -> bool:
         if isinstance(self.constraint, KAnonymity) and self.table.persons is None:

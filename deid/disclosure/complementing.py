@@ -12,7 +12,7 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
-from deid.disclosure.clustering import Boxes
+from deid.disclosure.clustering import BoxLoss
 from deid.disclosure.constraints import TCloseness
 from deid.disclosure.encoding import CodedTable, boxes
 from deid.disclosure.groups import groups_of
@@ -50,7 +50,7 @@ def join_complements(table: CodedTable, classes: Indices, model: TCloseness) -> 
     total = held.sum(axis=1)
     overall = held.sum(axis=0) / max(held.sum(), 1.0)
     size = groups_of(table, classes, count).sizes
-    penalty = Boxes(table.columns)
+    penalty = BoxLoss(table.columns)
     low, high = boxes(table.codes, classes, count)
     own = size * penalty.loss(low, high)
     bound = model.t - 1e-9  # rounding must not put a group over the bound

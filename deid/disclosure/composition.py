@@ -12,7 +12,7 @@ import numpy as np
 
 from deid.base.errors import ConfigError
 from deid.disclosure.cells import cover_table, overlap_table
-from deid.disclosure.classes import Classes, ValueCounts, equivalence_classes, group_rows, value_counts
+from deid.disclosure.classes import EquivalenceClasses, ValueCounts, equivalence_classes, group_rows, value_counts
 from deid.disclosure.consistency import matches
 from deid.table.microdata import Microdata, check_columns
 
@@ -109,7 +109,7 @@ def _candidates(counts: ValueCounts, values: list[str]) -> np.ndarray:
 
 
 def _pairs(
-    release: Microdata, other: Microdata, shared: tuple[str, ...], ours: Classes, theirs: Classes
+    release: Microdata, other: Microdata, shared: tuple[str, ...], ours: EquivalenceClasses, theirs: EquivalenceClasses
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs of classes whose boxes meet."""
     tables, boxes, points = [], [], []
@@ -130,7 +130,9 @@ def _pairs(
     return first, np.concatenate(partners)
 
 
-def _of_persons(release: Microdata, classes: Classes, known: Microdata, candidates: np.ndarray) -> np.ndarray:
+def _of_persons(
+    release: Microdata, classes: EquivalenceClasses, known: Microdata, candidates: np.ndarray
+) -> np.ndarray:
     """Return the values that each known person can have; bool array, shape (persons, values)."""
     names = tuple(name for name in release.quasi_identifiers if name in known.frame.columns)
     of_class = equivalence_classes(release, names).ids[classes.first_rows]

@@ -14,7 +14,7 @@ import numpy as np
 
 from deid.base.errors import ConfigError, InputError
 from deid.disclosure.cells import cover_table
-from deid.disclosure.classes import Classes, Verdict, equivalence_classes, group_rows
+from deid.disclosure.classes import EquivalenceClasses, Verdict, equivalence_classes, group_rows
 from deid.disclosure.privacy import least
 from deid.table.microdata import Microdata, check_columns
 
@@ -37,8 +37,8 @@ class Consistency:
 
     Parameters
     ----------
-    classes : Classes
-        Classes of the published table.
+    classes : EquivalenceClasses
+        EquivalenceClasses of the published table.
     records : int64 array, shape (classes,)
         Records consistent with each class.
     rows : int64 array, shape (records,)
@@ -48,7 +48,7 @@ class Consistency:
         the published ones (at most 1).
     """
 
-    classes: Classes
+    classes: EquivalenceClasses
     records: np.ndarray
     rows: np.ndarray
     presence: np.ndarray
@@ -100,7 +100,7 @@ def _disjoint(
     boxes: Sequence[np.ndarray],
     points: Sequence[np.ndarray],
     weights: np.ndarray,
-    classes: Classes,
+    classes: EquivalenceClasses,
 ) -> _Counts:
     """Count where every value is covered by at most one cell of its column: recode the records, then group."""
     columns = []
@@ -126,7 +126,7 @@ def _overlapping(
     boxes: Sequence[np.ndarray],
     points: Sequence[np.ndarray],
     weights: np.ndarray,
-    classes: Classes,
+    classes: EquivalenceClasses,
 ) -> _Counts:
     """Count what every box covers, box by box."""
     sums = np.zeros(len(classes), dtype=np.int64)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deid.disclosure.encoding import CodedColumn, Ints, Tree
+from deid.disclosure.encoding import CodedColumn, HierarchyTree, Ints
 
 __all__ = ["Cuts", "halves"]
 
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 class Cuts:
     """A hierarchy as cuts need it: what is below each node."""
 
-    tree: Tree
+    tree: HierarchyTree
     depths: Ints  # [depth + 1, codes] node above each code
     depth_of: Ints  # [nodes]
     place: Ints  # [nodes] number of the node among its parent's children
@@ -28,7 +28,7 @@ class Cuts:
     widest: int  # greatest number of children
 
     @classmethod
-    def build(cls, tree: Tree) -> Cuts:
+    def build(cls, tree: HierarchyTree) -> Cuts:
         """Lay out a hierarchy."""
         depths = tree.depths
         count = int(depths.max()) + 1

@@ -18,13 +18,23 @@ from numpy.typing import NDArray
 from deid.table.hierarchy import Hierarchy
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata
 
-__all__ = ["CodedColumn", "CodedTable", "Ints", "Tree", "boxes", "class_ids", "encode", "encode_column", "pack"]
+__all__ = [
+    "CodedColumn",
+    "CodedTable",
+    "HierarchyTree",
+    "Ints",
+    "boxes",
+    "class_ids",
+    "encode",
+    "encode_column",
+    "pack",
+]
 
 Ints = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class HierarchyTree:
     """A hierarchy as arrays over its leaves 0 to L - 1, in tree order.
 
     Nodes are numbered from the root (0) downwards, parents before children.
@@ -62,7 +72,7 @@ class Tree:
         return node
 
     @classmethod
-    def build(cls, hierarchy: Hierarchy, inner: Iterable[str] = (), loose: Iterable[str | None] = ()) -> Tree:
+    def build(cls, hierarchy: Hierarchy, inner: Iterable[str] = (), loose: Iterable[str | None] = ()) -> HierarchyTree:
         """Lay a hierarchy out as arrays.
 
         Parameters
@@ -149,7 +159,7 @@ class CodedColumn:
     name: str
     values: tuple[str | None, ...]
     """Value of each code, None for a missing value, which only itself and suppression cover."""
-    tree: Tree | None = None
+    tree: HierarchyTree | None = None
     numbers: NDArray[np.float64] | None = None
     """[codes] number of each code (days for dates), NaN (last) for a missing value."""
 
@@ -187,7 +197,7 @@ class CodedColumn:
         first = np.concatenate([[0], leaves]).astype(np.int32)
         last = np.concatenate([[self.size], leaves + 1]).astype(np.int32)
         levels = np.stack([nodes[1:], np.zeros(self.size, dtype=np.int32)])
-        tree = Tree((SUPPRESSED, *self.values), first, last, levels[::-1].copy(), levels)
+        tree = HierarchyTree((SUPPRESSED, *self.values), first, last, levels[::-1].copy(), levels)
         return CodedColumn(self.name, self.values, tree)
 
     def covers(self, low: Ints, high: Ints) -> tuple[Ints, Ints]:
@@ -313,7 +323,7 @@ def encode_column(data: Microdata, column: str) -> tuple[CodedColumn, Ints]:
     if hierarchy is not None:
         inner = [text for text in coded.values if text in hierarchy and hierarchy.children(text)]
         loose = [text for text in coded.values if text not in hierarchy]  # cells that were suppressed before
-        tree = Tree.build(hierarchy, inner, loose + [None] * missing)
+        tree = HierarchyTree.build(hierarchy, inner, loose + [None] * missing)
         names = [tree.names[node] for node in tree.depths[-1]]
         place = {text: code for code, text in enumerate(names)}
         table = np.array([*(place[text] for text in coded.values), len(names) - 1], dtype=np.int32)

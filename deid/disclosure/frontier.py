@@ -10,14 +10,14 @@ from deid.base.errors import ConfigError, DeidError
 from deid.base.plots import COLOURS, new_figure
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.guards import check_before_release, drop_unnamed
-from deid.disclosure.methods import Options
+from deid.disclosure.methods import MethodOptions
 from deid.disclosure.release import Release, anonymize
 from deid.table.microdata import Microdata
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Choice", "Point", "choose", "frontier", "map_releases", "plot_map"]
+__all__ = ["ChosenRelease", "Point", "choose", "frontier", "map_releases", "plot_map"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenRelease:
     """A strategy and the release that it chooses, None where none is good enough."""
 
     strategy: str
@@ -54,7 +54,7 @@ def map_releases(
     data: Microdata,
     methods: Iterable[str],
     ks: Iterable[int],
-    options: Options | None = None,
+    options: MethodOptions | None = None,
     asked: Requirements | None = None,
 ) -> tuple[list[Point], list[tuple[str, int, DeidError]]]:
     """Make a release for every method and k.
@@ -67,7 +67,7 @@ def map_releases(
         Names of methods.
     ks : iterable of int
         Values of k.
-    options : Options, optional
+    options : MethodOptions, optional
         What the methods are told.
     asked : Requirements, optional
         What is asked for beside k.
@@ -115,7 +115,7 @@ def frontier(points: Sequence[Point]) -> list[Point]:
 
 def choose(
     points: Sequence[Point], *, least_utility: float | None = None, greatest_risk: float | None = None
-) -> list[Choice]:
+) -> list[ChosenRelease]:
     """Choose releases: utility-bound, privacy-bound, and bound in both.
 
     Parameters
@@ -137,11 +137,15 @@ def choose(
     both = [p for p in useful if p in safe]
     choices = []
     if least_utility is not None:
-        choices.append(Choice(f"least risk with utility at least {least_utility:g}", _first(useful, by_risk=True)))
+        choices.append(
+            ChosenRelease(f"least risk with utility at least {least_utility:g}", _first(useful, by_risk=True))
+        )
     if greatest_risk is not None:
-        choices.append(Choice(f"greatest utility with risk at most {greatest_risk:g}", _first(safe, by_risk=False)))
+        choices.append(
+            ChosenRelease(f"greatest utility with risk at most {greatest_risk:g}", _first(safe, by_risk=False))
+        )
     if least_utility is not None and greatest_risk is not None:
-        choices.append(Choice("both bounds, greatest utility", _first(both, by_risk=False)))
+        choices.append(ChosenRelease("both bounds, greatest utility", _first(both, by_risk=False)))
     return choices
 
 
@@ -151,7 +155,7 @@ def _first(points: Sequence[Point], *, by_risk: bool) -> Point | None:
     return min(points, key=lambda p: (p.risk, -p.utility) if by_risk else (-p.utility, p.risk))
 
 
-def plot_map(points: Sequence[Point], choices: Sequence[Choice] = ()) -> Figure:
+def plot_map(points: Sequence[Point], choices: Sequence[ChosenRelease] = ()) -> Figure:
     """Draw the map: risk on a logarithmic axis, utility, the Pareto front, and what was chosen."""
     figure = new_figure(8, 5)
     axes = figure.add_subplot()

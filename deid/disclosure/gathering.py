@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid.base.errors import ConfigError
-from deid.disclosure.clustering import Boxes
+from deid.disclosure.clustering import BoxLoss
 from deid.disclosure.encoding import CodedTable
 
 __all__ = ["Gathering", "gather"]
@@ -56,7 +56,7 @@ def gather(table: CodedTable, r: int) -> Gathering:
         raise ConfigError(f"no release of these {count} records can gather {r} in a cluster", "ask for less")
     if count > MAX_ROWS:
         raise ConfigError(f"more than {MAX_ROWS} rows", "use mondrian or local for large tables")
-    boxes = Boxes(table.columns)
+    boxes = BoxLoss(table.columns)
     codes = table.codes
     distance = np.stack([boxes.joined(row, row, codes, codes) for row in codes])
     radii = np.unique(np.sort(distance, axis=1)[:, r - 1])  # R must give every row r - 1 neighbours within 2R

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid.base.errors import ConfigError
-from deid.disclosure.clustering import Boxes
+from deid.disclosure.clustering import BoxLoss
 from deid.disclosure.encoding import CodedTable, Ints
 
 __all__ = ["kk_anonymity"]
@@ -39,7 +39,7 @@ def kk_anonymity(table: CodedTable, k: int) -> tuple[Ints, Ints]:
         )
     if count > MAX_ROWS:
         raise ConfigError(f"more than {MAX_ROWS} rows", "use mondrian or local for large tables")
-    boxes = Boxes(table.columns)
+    boxes = BoxLoss(table.columns)
     codes = table.codes
     low, high = codes.copy(), codes.copy()
     for row in range(count):

@@ -21,7 +21,7 @@ from deid.disclosure.perturbation import microaggregation_groups
 from deid.disclosure.recoding import EVERYTHING
 from deid.table.microdata import nearest
 
-__all__ = ["METHODS", "Method", "Options", "Recoding", "recode", "recode_best"]
+__all__ = ["METHODS", "Method", "MethodOptions", "Recoding", "recode", "recode_best"]
 
 Indices = NDArray[np.intp]
 Bools = NDArray[np.bool_]
@@ -29,7 +29,7 @@ Region = tuple[Ints, Ints]
 
 
 @dataclass(frozen=True)
-class Options:
+class MethodOptions:
     """What methods can be told beside the constraint.
 
     Parameters
@@ -79,18 +79,18 @@ class Recoding:
     overlapping: bool = False
 
 
-def _mondrian(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+def _mondrian(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
     if target is not None:
         return Recoding(mondrian(table, constraint, target=target))
     small, ids = table.collapse()
     return Recoding(mondrian(small, constraint, hierarchical=options.hierarchical)[ids])
 
 
-def _relaxed(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+def _relaxed(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
     return Recoding(mondrian(table, constraint, mode="relaxed", hierarchical=False, target=target))
 
 
-def _local(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+def _local(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
     return Recoding(local_recoding(table, constraint, rounds=options.rounds, seed=options.seed))
 
 
@@ -110,27 +110,27 @@ def _full_domain(
     return Recoding(ids, found.suppressed[ids], regions, levels)
 
 
-def _optimal(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+def _optimal(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
     return _full_domain(optimal_levels, table, constraint, options.suppression)
 
 
-def _greedy(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+def _greedy(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
     return _full_domain(greedy_levels, table, constraint, options.suppression)
 
 
-def _bottom_up(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+def _bottom_up(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
     return Recoding(bottom_up(table, constraint))
 
 
-def _top_down(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+def _top_down(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
     return Recoding(top_down(table, constraint))
 
 
-def _hybrid(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+def _hybrid(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
     return Recoding(hybrid(table, constraint))
 
 
-def _cells(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+def _cells(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
     """Value suppression: local recoding where a cell is either as it was or ``*``."""
     flat = CodedTable(
         tuple(column.flat() for column in table.columns), table.codes, table.sensitive, table.persons, table.weights
@@ -144,7 +144,7 @@ def _cells(table: CodedTable, constraint: Constraint, options: Options, target: 
     return Recoding(classes, None, regions)
 
 
-def _records(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+def _records(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
     """Record suppression: rows of classes that violate the constraint are dropped, all others stay as they are."""
     ids, index = class_ids(table.codes, [column.size for column in table.columns])
     bad = ~constraint.satisfied(groups_of(table, ids, len(index)))[ids]
@@ -156,7 +156,7 @@ def _records(table: CodedTable, constraint: Constraint, options: Options, target
     return Recoding(ids, bad)
 
 
-def _kk(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+def _kk(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
     if not isinstance(constraint, KAnonymity):
         raise ConfigError("(k,k)-anonymity takes no other model beside k", "ask for k alone, or use local")
     low, high = kk_anonymity(table, constraint.k)
@@ -164,14 +164,14 @@ def _kk(table: CodedTable, constraint: Constraint, options: Options, target: Int
     return Recoding(np.arange(len(table)), None, regions, overlapping=True)
 
 
-def _mdav(table: CodedTable, constraint: Constraint, options: Options, target: Ints | None) -> Recoding:
+def _mdav(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
     if not isinstance(constraint, KAnonymity) or table.persons is not None:
         raise ConfigError("microaggregation takes k alone, and one row a person", "use local or mondrian")
     points = table.codes / np.maximum(table.codes.max(axis=0), 1)
     return Recoding(microaggregation_groups(points, constraint.k).astype(np.intp))
 
 
-Method = Callable[[CodedTable, Constraint, Options, "Ints | None"], Recoding]
+Method = Callable[[CodedTable, Constraint, MethodOptions, "Ints | None"], Recoding]
 
 METHODS: dict[str, Method] = {
     "local": _local,
@@ -195,7 +195,7 @@ _LOCAL_ROWS = 300_000
 _CLUSTER_ROWS = 2_000
 
 
-def recode_best(table: CodedTable, constraint: Constraint, options: Options) -> tuple[str, Recoding]:
+def recode_best(table: CodedTable, constraint: Constraint, options: MethodOptions) -> tuple[str, Recoding]:
     """Return the method with the least loss among those that suit the size of the table, and what it found.
 
     Mondrian for very large tables, else local recoding; for small ones clustering is tried too.
@@ -209,7 +209,7 @@ def recode_best(table: CodedTable, constraint: Constraint, options: Options) -> 
 
 
 def recode(
-    table: CodedTable, constraint: Constraint, method: str, options: Options, target: Ints | None = None
+    table: CodedTable, constraint: Constraint, method: str, options: MethodOptions, target: Ints | None = None
 ) -> Recoding:
     """Run a method, and suppress what still violates the constraint once suppressed rows are gone.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from deid.base.errors import ConfigError, InputError
 from deid.disclosure.classes import (
-    Classes,
+    EquivalenceClasses,
     ValueCounts,
     Verdict,
     equivalence_classes,
@@ -44,14 +44,14 @@ TOLERANCE = 1e-9
 """Levels are compared to bounds with this relative slack, for the rounding of logarithms and shares."""
 
 
-def least(levels: np.ndarray, bound: float, classes: Classes) -> Verdict:
+def least(levels: np.ndarray, bound: float, classes: EquivalenceClasses) -> Verdict:
     """Return the verdict of a model that every class must reach at least ``bound`` in."""
     worst = int(np.argmin(levels))
     level = float(levels[worst])
     return Verdict(level >= bound * (1 - TOLERANCE), level, classes.rows(worst))
 
 
-def greatest(levels: np.ndarray, bound: float, classes: Classes) -> Verdict:
+def greatest(levels: np.ndarray, bound: float, classes: EquivalenceClasses) -> Verdict:
     """Return the verdict of a model that no class may exceed ``bound`` in."""
     worst = int(np.argmax(levels))
     level = float(levels[worst])
@@ -90,7 +90,7 @@ def distinct_l_diversity(release: Microdata, sensitive: str, l: int, *, suppress
     return least(_filled(counts, distinct, np.inf), l, counts.classes)
 
 
-def _matched(release: Microdata, sensitive: str, classes: Classes) -> np.ndarray:
+def _matched(release: Microdata, sensitive: str, classes: EquivalenceClasses) -> np.ndarray:
     """Return the size of a maximum matching of persons and values in each class."""
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import maximum_bipartite_matching

@@ -17,14 +17,14 @@ from deid.disclosure.classes import group_rows
 from deid.table.hierarchy import Hierarchy
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
 
-__all__ = ["SCHEMES", "Recoding", "classify_recoding"]
+__all__ = ["SCHEMES", "TableRecoding", "classify_recoding"]
 
 SCHEMES = ("full-domain", "global", "multidimensional", "local")
 """Recoding models, the strictest first."""
 
 
 @dataclass(frozen=True)
-class Recoding:
+class TableRecoding:
     """How a table was recoded.
 
     Parameters
@@ -42,7 +42,7 @@ class Recoding:
     suppressed: int
 
 
-def classify_recoding(original: Microdata, release: Microdata, rows: Sequence[int] | None = None) -> Recoding:
+def classify_recoding(original: Microdata, release: Microdata, rows: Sequence[int] | None = None) -> TableRecoding:
     """Tell which recoding model turns one table into the other.
 
     Parameters
@@ -84,7 +84,7 @@ def classify_recoding(original: Microdata, release: Microdata, rows: Sequence[in
         vectors, count = group_rows([(column.codes[places[kept]], len(column.values)) for column in before])
         outputs, _ = group_rows([(column.codes[kept], len(column.values)) for column in after])
         scheme = "multidimensional" if len(_distinct(vectors, outputs)[0]) == count else "local"
-    return Recoding(scheme, levels, int(gone.sum()))
+    return TableRecoding(scheme, levels, int(gone.sum()))
 
 
 def _distinct(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -30,7 +30,7 @@ from deid.disclosure.constraints import (
 )
 from deid.disclosure.encoding import CodedTable, Ints, encode
 from deid.disclosure.guards import check_before_release, fates_of
-from deid.disclosure.methods import Options, Recoding, recode, recode_best
+from deid.disclosure.methods import MethodOptions, Recoding, recode, recode_best
 from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
 from deid.disclosure.recoding import publish
 from deid.disclosure.risk import SampleRisk, sample_risk
@@ -63,7 +63,7 @@ class Release:
         Name of the method.
     asked : Requirements
         What was asked for.
-    options : Options
+    options : MethodOptions
         What the method was told.
     findings : tuple of Finding
         What the verifiers say of the published table.
@@ -82,7 +82,7 @@ class Release:
     rows: NDArray[np.intp]
     method: str
     asked: Requirements
-    options: Options
+    options: MethodOptions
     findings: tuple[Finding, ...]
     loss: Loss
     levels: Mapping[str, int] = field(default_factory=dict)
@@ -218,7 +218,7 @@ def anonymize(
     data: Microdata,
     asked: Requirements,
     method: str = "auto",
-    options: Options | None = None,
+    options: MethodOptions | None = None,
     *,
     target: str | None = None,
 ) -> Release:
@@ -232,7 +232,7 @@ def anonymize(
         Levels that the release must reach.
     method : str
         One of `deid.disclosure.methods.METHODS`, or ``auto``.
-    options : Options, optional
+    options : MethodOptions, optional
         Suppression, rounds, seed.
     target : str, optional
         Column of class labels that Mondrian's cuts should tell apart.
@@ -245,7 +245,7 @@ def anonymize(
     OutputError
         When a verifier rejects what the method found: then there is no release.
     """
-    options = options or Options()
+    options = options or MethodOptions()
     check_before_release(data)
     if not data.quasi_identifiers:
         raise ConfigError("the table has no quasi-identifier", "name the columns by which persons can be recognized")
@@ -297,7 +297,7 @@ def _release(
     found: Recoding,
     method: str,
     asked: Requirements,
-    options: Options,
+    options: MethodOptions,
     seconds: float,
 ) -> Release:
     kept = np.arange(len(data)) if found.suppressed is None else np.flatnonzero(~found.suppressed)
@@ -314,7 +314,7 @@ def finish(
     rows: NDArray[np.intp],
     method: str,
     asked: Requirements,
-    options: Options,
+    options: MethodOptions,
     levels: Mapping[str, int],
     overlapping: bool,
     seconds: float,

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from deid.base.errors import ConfigError
-from deid.disclosure.classes import Classes, equivalence_classes
+from deid.disclosure.classes import EquivalenceClasses, equivalence_classes
 from deid.disclosure.consistency import match_population
 from deid.disclosure.uniqueness import unique_share
 from deid.table.microdata import Microdata
 
-__all__ = ["AttackerRisk", "Membership", "PopulationRisk", "SampleRisk", "population_risk", "sample_risk"]
+__all__ = ["AttackerRisk", "MembershipRisk", "PopulationRisk", "SampleRisk", "population_risk", "sample_risk"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class AttackerRisk:
     witness: tuple[int, ...]
 
 
-def _attacker(chances: np.ndarray, classes: Classes, threshold: float) -> AttackerRisk:
+def _attacker(chances: np.ndarray, classes: EquivalenceClasses, threshold: float) -> AttackerRisk:
     """Summarize the chance of each class, with its persons as weights."""
     weights = classes.persons / classes.persons.sum()
     return AttackerRisk(
@@ -134,7 +134,7 @@ def sample_risk(
 
 
 @dataclass(frozen=True)
-class Membership:
+class MembershipRisk:
     """What a population's member can learn about whether others are in the table.
 
     Parameters
@@ -167,7 +167,7 @@ class PopulationRisk:
         Probabilities r_i = n_i/N_i of instance disclosure; their mean is R.
     population_unique : float
         Share of published persons who are unique in the population.
-    membership : Membership
+    membership : MembershipRisk
         Presence of the population's members.
     q, r : float array, shape (classes,)
         Risks of each class.
@@ -177,7 +177,7 @@ class PopulationRisk:
     journalist: AttackerRisk
     instance: AttackerRisk
     population_unique: float
-    membership: Membership
+    membership: MembershipRisk
     q: np.ndarray
     r: np.ndarray
 
@@ -221,7 +221,7 @@ def population_risk(
         journalist=_attacker(q, classes, threshold),
         instance=_attacker(r, classes, threshold),
         population_unique=float(classes.persons[found.records == 1].sum() / classes.persons.sum()),
-        membership=Membership(
+        membership=MembershipRisk(
             float(found.presence.min()),
             float(found.presence.max()),
             float((found.presence >= 1 - 1e-12).mean()),

@@ -22,7 +22,7 @@ from deid.disclosure.cells import Domain, cover_table
 from deid.disclosure.encoding import class_ids, encode
 from deid.disclosure.groups import groups_of
 from deid.disclosure.guards import check_before_release
-from deid.disclosure.methods import Options
+from deid.disclosure.methods import MethodOptions
 from deid.disclosure.release import Release, constraint_of, finish
 from deid.table.microdata import Microdata, check_columns
 
@@ -95,7 +95,7 @@ def scheme_of(release: Release) -> Scheme:
     return Scheme(names, tuple(zip(*(column.tolist() for column in texts), strict=True)))
 
 
-def apply_scheme(scheme: Scheme, data: Microdata, asked: Requirements, options: Options | None = None) -> Release:
+def apply_scheme(scheme: Scheme, data: Microdata, asked: Requirements, options: MethodOptions | None = None) -> Release:
     """Recode new rows by a scheme, and suppress classes that do not reach what is asked for.
 
     Parameters
@@ -106,7 +106,7 @@ def apply_scheme(scheme: Scheme, data: Microdata, asked: Requirements, options: 
         The new rows.
     asked : Requirements
         Levels that the new release must reach.
-    options : Options, optional
+    options : MethodOptions, optional
         ``suppression`` bounds the share of rows that may be suppressed.
 
     Raises
@@ -114,7 +114,7 @@ def apply_scheme(scheme: Scheme, data: Microdata, asked: Requirements, options: 
     ConfigError
         When a column is missing or nothing is said of it, or more rows than allowed would be suppressed.
     """
-    options = options or Options(suppression=1.0)
+    options = options or MethodOptions(suppression=1.0)
     check_before_release(data)
     if set(scheme.columns) != set(data.quasi_identifiers):
         check_columns(data.frame, scheme.columns)

@@ -13,7 +13,7 @@ import numpy as np
 
 from deid.base.errors import ConfigError, InputError
 from deid.disclosure.cells import Domain
-from deid.disclosure.classes import Classes, equivalence_classes
+from deid.disclosure.classes import EquivalenceClasses, equivalence_classes
 from deid.table.microdata import SUPPRESSED, Microdata, check_columns
 
 __all__ = [
@@ -179,7 +179,7 @@ def classification_metric(release: Microdata, label: str, rows: int | None = Non
     return (total - best) / total
 
 
-def _most_frequent(classes: Classes, labels: np.ndarray, kept: np.ndarray) -> int:
+def _most_frequent(classes: EquivalenceClasses, labels: np.ndarray, kept: np.ndarray) -> int:
     """Return how many kept rows have the most frequent label of their class."""
     size = int(labels.max()) + 2
     keys, counts = np.unique(classes.ids[kept] * size + labels[kept] + 1, return_counts=True)

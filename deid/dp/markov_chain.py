@@ -18,7 +18,7 @@ from deid.dp.epsilon import split_epsilon
 from deid.dp.marginals import Axes, Marginal, least_squares, nonnegative
 from deid.dp.noise import Noise, laplace_variance
 
-__all__ = ["Chain", "measure_chain"]
+__all__ = ["MarkovChain", "measure_chain"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -28,7 +28,7 @@ _SEED = 20122  # of the bootstrap, which is post-processing
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class MarkovChain:
     """Noisy tables of neighbouring periods; holds no true count.
 
     Parameters
@@ -85,7 +85,7 @@ class Chain:
         )
 
 
-def measure_chain(codes: IntArray, symbols: int, epsilon: float, noise: Noise, *, distance: int = 1) -> Chain:
+def measure_chain(codes: IntArray, symbols: int, epsilon: float, noise: Noise, *, distance: int = 1) -> MarkovChain:
     """Measure the pairs of neighbouring periods, each with the same share of epsilon.
 
     Parameters
@@ -109,4 +109,4 @@ def measure_chain(codes: IntArray, symbols: int, epsilon: float, noise: Noise, *
         cells = np.ravel_multi_index(tuple(codes[:, start : start + width].T), (symbols,) * width)
         counts = np.bincount(cells, minlength=symbols**width).reshape((symbols,) * width).astype(np.int64)
         noisy.append(noise.discrete_laplace(counts, distance, share).astype(float))
-    return Chain(symbols, shares, distance, tuple(noisy))
+    return MarkovChain(symbols, shares, distance, tuple(noisy))

@@ -29,7 +29,7 @@ from deid.dp.epsilon import split_epsilon
 from deid.dp.forest import fit_forest, measure_forest
 from deid.dp.left_out import split_report
 from deid.dp.marginals import Axes, Marginal, choose_cuboids, least_squares, nonnegative
-from deid.dp.models import BoxModel, ForestModel, Model, Table, TableModel, WaveletModel
+from deid.dp.models import BoxModel, ForestModel, MarginalTable, Model, TableModel, WaveletModel
 from deid.dp.noise import Noise, laplace_variance
 from deid.dp.privelet import Wavelet, privelet
 from deid.dp.privtree import privtree
@@ -166,7 +166,7 @@ def _marginals(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[st
     unbiased = {axes: fitted.table(axes) for axes, _ in measured}
     variances = [(marginal.axes, marginal.variance) for marginal in marginals]
     shown = nonnegative(fitted, variances) if plan.nonnegative else unbiased
-    tables = tuple(Table(axes, unbiased[axes], shown[axes], own) for axes, own in measured)
+    tables = tuple(MarginalTable(axes, unbiased[axes], shown[axes], own) for axes, own in measured)
     notes = ["slices were reconciled by inverse-variance least squares, which is unbiased"]
     if len(measured) < len(plan.slices):
         notes.append("measured, the others being sums of these: " + "; ".join(plan.names(axes) for axes, _ in measured))
@@ -181,7 +181,7 @@ def _marginals(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[st
 def _cells(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
     axes = tuple(range(len(plan.shape)))
     drawn = noise.discrete_laplace(rows.counts(), plan.unit.distance, plan.measuring).astype(float)
-    table = Table(axes, drawn, drawn, plan.measuring)
+    table = MarginalTable(axes, drawn, drawn, plan.measuring)
     return TableModel(plan.shape, (table,), plan.unit.distance), ["counts are as drawn: unbiased, some are negative"]
 
 

@@ -23,7 +23,7 @@ from deid.dp.marginals import Axes, query_weights
 from deid.dp.noise import laplace_scale, laplace_variance
 from deid.dp.privelet import Wavelet, weight_sums
 
-__all__ = ["Answer", "BoxModel", "ForestModel", "Model", "Table", "TableModel", "WaveletModel", "clamp_bias"]
+__all__ = ["Answer", "BoxModel", "ForestModel", "MarginalTable", "Model", "TableModel", "WaveletModel", "clamp_bias"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -44,7 +44,7 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class MarginalTable:
     """A measured marginal."""
 
     axes: Axes
@@ -82,7 +82,7 @@ class TableModel:
     ----------
     shape : tuple of int
         Cells of each dimension.
-    tables : tuple of Table
+    tables : tuple of MarginalTable
         The tables; several have been reconciled and agree where they overlap.
     distance : int
         Rows between neighbours.
@@ -91,7 +91,7 @@ class TableModel:
     """
 
     shape: tuple[int, ...]
-    tables: tuple[Table, ...]
+    tables: tuple[MarginalTable, ...]
     distance: int
     clamped: bool = False
 
@@ -102,7 +102,7 @@ class TableModel:
             return "negative cells were set to 0: sums are too high by up to the bias of clamping in every empty cell"
         return ""
 
-    def _covering(self, axes: set[int]) -> Table:
+    def _covering(self, axes: set[int]) -> MarginalTable:
         fitting = [table for table in self.tables if axes <= set(table.axes)]
         if not fitting:
             raise ConfigError(
@@ -129,7 +129,7 @@ class TableModel:
         surplus = summed * clamp_bias(self.distance, table.epsilon) if self.clamped else 0.0
         return _between(counts, unbiased - half - surplus, unbiased + half)
 
-    def _half_width(self, table: Table, axes: Axes, chosen: Chosen, level: float) -> tuple[float, int]:
+    def _half_width(self, table: MarginalTable, axes: Axes, chosen: Chosen, level: float) -> tuple[float, int]:
         weights = _query(self.shape, axes, table.axes, chosen)
         summed = round(math.prod(float(weight.sum()) for weight in weights))
         if len(self.tables) == 1:

@@ -21,12 +21,12 @@ from deid.dp.query_language import (
     Between,
     Both,
     ColumnRef,
-    Comparison,
     Condition,
+    InList,
     Literal,
-    Membership,
     Missing,
     Not,
+    Predicate,
     Value,
 )
 from deid.table.cell_text import text_column
@@ -210,9 +210,9 @@ def evaluate_condition(condition: Condition, frame: pd.DataFrame, columns: Mappi
         When a column is not declared, a value is not in its domain, or a number is compared with a text.
     """
     match condition:
-        case Comparison(sign, left, right):
+        case Predicate(sign, left, right):
             return _compare(sign, left, right, frame, columns)
-        case Membership(value, among):
+        case InList(value, among):
             result = np.zeros(len(frame), bool)
             for literal in among:
                 result |= _compare("=", value, literal, frame, columns)

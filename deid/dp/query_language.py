@@ -31,12 +31,12 @@ __all__ = [
     "Between",
     "Both",
     "ColumnRef",
-    "Comparison",
     "Condition",
+    "InList",
     "Literal",
-    "Membership",
     "Missing",
     "Not",
+    "Predicate",
     "Query",
     "Value",
     "columns_of",
@@ -88,7 +88,7 @@ Value = Literal | ColumnRef | Arithmetic
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Predicate:
     """Two values and a sign."""
 
     sign: str
@@ -97,7 +97,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Membership:
+class InList:
     """A value among literals."""
 
     value: Value
@@ -136,7 +136,7 @@ class Both:
     right: Condition
 
 
-Condition = Comparison | Membership | Between | Missing | Not | Both
+Condition = Predicate | InList | Between | Missing | Not | Both
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,7 @@ class _Parser:
         left = self.value()
         sign = self.take("=", "!=", "<>", "<", "<=", ">", ">=")
         if sign:
-            return Comparison("!=" if sign == "<>" else sign, left, self.value())
+            return Predicate("!=" if sign == "<>" else sign, left, self.value())
         if self.take("IS"):
             negated = self.take("NOT")
             self.need("NULL")
@@ -283,7 +283,7 @@ class _Parser:
             while self.take(","):
                 among.append(self.literal())
             self.need(")")
-            found = Membership(left, tuple(among))
+            found = InList(left, tuple(among))
         elif self.take("BETWEEN"):
             low = self.value()
             self.need("AND")

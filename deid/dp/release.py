@@ -19,7 +19,7 @@ from deid.dp.boxes import Boxes
 from deid.dp.domain import Dimension, declare
 from deid.dp.forest import Forest
 from deid.dp.intervals import check_level
-from deid.dp.models import BoxModel, ForestModel, Model, Table, TableModel, WaveletModel
+from deid.dp.models import BoxModel, ForestModel, MarginalTable, Model, TableModel, WaveletModel
 from deid.dp.privelet import Wavelet
 from deid.dp.release_files import FORMATS, NOT_PRIVATE, check_suffix, read_numbers, write_numbers
 from deid.dp.unit import PrivacyUnit
@@ -255,7 +255,7 @@ def _model(
         rows = frame.iloc[start : start + int(np.prod(own_shape))]
         start += len(rows)
         counts, unbiased = (rows[name].to_numpy(float).reshape(own_shape) for name in ("count", "unbiased"))
-        tables.append(Table(axes, unbiased, counts, float(entry["epsilon"])))
+        tables.append(MarginalTable(axes, unbiased, counts, float(entry["epsilon"])))
     if model["kind"] == "wavelet":
         wavelet = Wavelet(shape, tuple(map(bool, model["transformed"])))
         return WaveletModel(wavelet, tables[0].counts, tables[0].epsilon, distance)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from deid.base.errors import ConfigError
 from deid.dp.intervals import standard_half_width
-from deid.dp.markov_chain import Chain
+from deid.dp.markov_chain import MarkovChain
 from deid.dp.prefix_tree import PrefixTree
 from deid.dp.tree_estimate import Consistent, consistent, nonnegative_tree
 
@@ -227,13 +227,13 @@ class ChainModel:
 
     Parameters
     ----------
-    chain : Chain
+    chain : MarkovChain
         What was measured.
     ends : bool
         Whether its last symbol is the end of a sequence.
     """
 
-    chain: Chain
+    chain: MarkovChain
     ends: bool
     caveat = "intervals cover the noise (bootstrap), not dependence on more than the last value"
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from deid.base.errors import ConfigError, FormatError
 from deid.dp.domain import Dimension, declare
 from deid.dp.intervals import check_level
-from deid.dp.markov_chain import Chain
+from deid.dp.markov_chain import MarkovChain
 from deid.dp.prefix_tree import Level, PrefixTree
 from deid.dp.release_files import NOT_PRIVATE, read_numbers, write_numbers
 from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel
@@ -283,7 +283,7 @@ def read_sequences(path: Path) -> SequenceRelease:
             tables = frame["noisy"].to_numpy(float).reshape(len(shape["epsilons"]), size)
             noisy = tuple(table.reshape((len(labels),) * min(2, len(columns))) for table in tables)
             model = ChainModel(
-                Chain(len(labels), tuple(map(float, shape["epsilons"])), distance, noisy), bool(shape["ends"])
+                MarkovChain(len(labels), tuple(map(float, shape["epsilons"])), distance, noisy), bool(shape["ends"])
             )
         return SequenceRelease(dimension, columns, model, metadata)
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):

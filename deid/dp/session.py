@@ -1,9 +1,9 @@
 """A session: questions about a table, one by one, each paid for before it is answered.
 
-After PINQ (McSherry 2009). A `Session` holds a table, a ledger, and declared columns; a `View` is a part of the table
-or another shape of it. Views are made by `where` (a filter), `select` (a computed column), `partition` (disjoint parts,
-which together cost as much as the most expensive one) and `by_person` (one row a person). Only aggregates answer, and
-each charges the ledger first. An answer is recorded: the same request returns it again.
+After PINQ (McSherry 2009). A `Session` holds a table, a ledger, and declared columns; a `TableView` is a part of the
+table or another shape of it. Views are made by `where` (a filter), `select` (a computed column), `partition` (disjoint
+parts, which together cost as much as the most expensive one) and `by_person` (one row a person). Only aggregates
+answer, and each charges the ledger first. An answer is recorded: the same request returns it again.
 
 What one unit can change is kept with the view, in rows (`deid.dp.unit`). After `by_person` a person is one row, so the
 noise shrinks. Inside a part it does not: a person may have rows in several parts, and would be one person in each.
@@ -68,7 +68,7 @@ from deid.table.microdata import check_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["QueryAnswer", "Session", "View"]
+__all__ = ["QueryAnswer", "Session", "TableView"]
 
 _PERSON = "\0person"  # no column of a table is called so
 _MAX_PARTS = 10_000
@@ -167,7 +167,7 @@ class Session:
             kept = kept.assign(**{_PERSON: text_column(frame[person], key=True)})[keep]
         self._source = frame
         columns = {own.name: QueryColumn.of(own) for own in dimensions}
-        self._all = View(self, kept, columns, self.unit.distance, (), (), person, kept, frozenset())
+        self._all = TableView(self, kept, columns, self.unit.distance, (), (), person, kept, frozenset())
 
     @functools.cached_property
     def mark(self) -> str:
@@ -181,7 +181,7 @@ class Session:
         return hashlib.blake2b(hashes.tobytes(), digest_size=16).hexdigest()
 
     @property
-    def table(self) -> View:
+    def table(self) -> TableView:
         """The whole table."""
         return self._all
 
@@ -204,7 +204,7 @@ class Session:
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class TableView:
     """A part or another shape of a session's table; see the module. Made by `Session.table` and by other views."""
 
     _session: Session
@@ -224,16 +224,16 @@ class View:
     def __repr__(self) -> str:
         return f"View({', '.join(self._made) or 'table'})"
 
-    def where(self, condition: str) -> View:
+    def where(self, condition: str) -> TableView:
         """Keep the rows for which a condition holds, such as ``age >= 60 AND sex = 'F'``."""
         return self._where(parse_condition(condition))
 
-    def _where(self, condition: Condition) -> View:
+    def _where(self, condition: Condition) -> TableView:
         keep = evaluate_condition(condition, self._frame, self._columns)
         made, named = (*self._made, f"where {condition}"), self._named | columns_of(condition)
         return replace(self, _frame=self._frame[keep], _made=made, _named=named)
 
-    def select(self, name: str, value: str, low: float, high: float) -> View:
+    def select(self, name: str, value: str, low: float, high: float) -> TableView:
         """Add a computed column of numbers, moved into [low, high]: ``select("hours", "minutes / 60", 0, 24)``."""
         if name in self._frame:
             raise ConfigError(f"there is a column {name!r} already", "name the computed column differently")
@@ -246,7 +246,7 @@ class View:
         made = (*self._made, f"select {name} = {value} in {low}..{high}")
         return replace(self, _frame=frame, _columns=columns, _made=made, _named=self._named | columns_of(parsed))
 
-    def partition(self, column: str) -> dict[str, View]:
+    def partition(self, column: str) -> dict[str, TableView]:
         """Divide by the cells of a declared column: all parts together cost as much as the most expensive one.
 
         Returns
@@ -286,7 +286,7 @@ class View:
         """How many steps made persons of rows; 0 where the view holds rows."""
         return max((place + 1 for place, step in enumerate(self._made) if step.startswith("by_person")), default=0)
 
-    def by_person(self, how: str = "first") -> View:
+    def by_person(self, how: str = "first") -> TableView:
         """Make one row of each person.
 
         Parameters

@@ -1,7 +1,7 @@
 """Scores of a system against gold annotations, official measures, leaks, and the comparison of two systems."""
 
 from deid.evaluation.comparison import subset_ttest
-from deid.evaluation.evaluation import Evaluation, Settings, evaluate
+from deid.evaluation.evaluation import Evaluation, ScoringSettings, evaluate
 from deid.evaluation.systems import METRICS, Comparison, compare
 
-__all__ = ["METRICS", "Comparison", "Evaluation", "Settings", "compare", "evaluate", "subset_ttest"]
+__all__ = ["METRICS", "Comparison", "Evaluation", "ScoringSettings", "compare", "evaluate", "subset_ttest"]

@@ -28,8 +28,8 @@ from deid.evaluation.official import (
 from deid.evaluation.pairing import Pairing, pair_documents
 from deid.evaluation.scores import (
     ALL,
+    CountTable,
     Score,
-    Table,
     prf,
     score_overlap,
     score_span_only,
@@ -42,11 +42,11 @@ from deid.reading.tokenization import tokenize
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DEFAULT_SETTINGS", "Evaluation", "Settings", "evaluate"]
+__all__ = ["DEFAULT_SETTINGS", "Evaluation", "ScoringSettings", "evaluate"]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ScoringSettings:
     """How a system is scored."""
 
     tokenizer: str = "default"
@@ -60,20 +60,20 @@ class Settings:
     seed: int = 0
 
 
-DEFAULT_SETTINGS = Settings()
+DEFAULT_SETTINGS = ScoringSettings()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
     """All scores of a system, with what is needed to show its mistakes."""
 
-    settings: Settings
+    settings: ScoringSettings
     pairing: Pairing
     cases: Cases = field(repr=False)
-    tables: Mapping[str, Table] = field(repr=False)
+    tables: Mapping[str, CountTable] = field(repr=False)
     """strict, span, relaxed, overlap, overlap_category, merged, token, token_category, with_negatives, word and
     span_token; see docs/evaluation.md."""
-    binary: Mapping[str, Table] = field(repr=False)
+    binary: Mapping[str, CountTable] = field(repr=False)
     """i2b2-2014's binary measures, span and token, with a row for each of its subsets."""
     leaks: Leaks = field(repr=False)
     sentences: Sentences
@@ -195,7 +195,7 @@ def evaluate(
     gold: Iterable[Document | Failure],
     system: Iterable[Document | Failure],
     *,
-    settings: Settings = DEFAULT_SETTINGS,
+    settings: ScoringSettings = DEFAULT_SETTINGS,
     sentences: Mapping[str, int] | None = None,
 ) -> Evaluation:
     """Score a system's annotations against gold annotations of the same documents.
@@ -205,7 +205,7 @@ def evaluate(
     gold, system : iterable of Document or Failure
         Matched by id. A document missing on the system's side, or with another text there, counts as one in which
         nothing was found.
-    settings : Settings
+    settings : ScoringSettings
     sentences : mapping of str to int, optional
         Sentences of each document by id, for MEDDOCAN's leak score; our own split counts them when left out.
 
@@ -253,7 +253,7 @@ def evaluate(
     )
 
 
-def _bounds(tables: Mapping[str, Table], leaks: Leaks, settings: Settings) -> dict[str, np.ndarray]:
+def _bounds(tables: Mapping[str, CountTable], leaks: Leaks, settings: ScoringSettings) -> dict[str, np.ndarray]:
     """Return bootstrap intervals, all from the same draws of documents."""
     columns = [table.documents() for table in tables.values()]
     columns.append(np.stack([leaks.words_left, leaks.clean], axis=1))

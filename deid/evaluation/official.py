@@ -18,7 +18,7 @@ from pathlib import Path
 from deid.base.errors import ConfigError
 from deid.document import Span
 from deid.evaluation.cases import Case, Key
-from deid.evaluation.scores import ALL, Columns, Score, Table, tally
+from deid.evaluation.scores import ALL, Columns, CountTable, Score, tally
 from deid.phi import I2B2_2014_HIPAA, I2B2_2014_HIPAA_OFFICIAL, canonical
 from deid.reading.line_ends import unified
 
@@ -53,7 +53,7 @@ def subset(categories: Iterable[str], name: str) -> frozenset[str]:
     return frozenset(c for c in categories if members is None or canonical(c) in members)
 
 
-def score_end_tolerant(cases: Sequence[Case], categories: Sequence[str]) -> Table:
+def score_end_tolerant(cases: Sequence[Case], categories: Sequence[str]) -> CountTable:
     """Score spans of equal category and start whose ends differ by at most 2 characters (i2b2-2014's relaxed)."""
     documents: list[Columns] = []
     for case in cases:
@@ -93,7 +93,7 @@ def _span_tokens(case: Case, spans: Sequence[Span]) -> set[Key]:
     return found
 
 
-def score_span_tokens(cases: Sequence[Case], categories: Sequence[str]) -> Table:
+def score_span_tokens(cases: Sequence[Case], categories: Sequence[str]) -> CountTable:
     """Score the words inside spans by position and category (i2b2-2014's token measure)."""
     documents: list[Columns] = []
     for case in cases:
@@ -103,7 +103,7 @@ def score_span_tokens(cases: Sequence[Case], categories: Sequence[str]) -> Table
     return tally("Words of spans, with category", categories, documents)
 
 
-def score_binary(cases: Sequence[Case], *, tokens: bool) -> Table:
+def score_binary(cases: Sequence[Case], *, tokens: bool) -> CountTable:
     """Score spans, or the words inside them, by position alone (i2b2-2014's binary), a row for each of `SUBSETS`.
 
     The subset is chosen on each side by the category that the side gave.
@@ -137,7 +137,7 @@ def merge_adjacent(text: str, places: Iterable[tuple[int, int]]) -> set[tuple[in
     return set(merged)
 
 
-def score_merged(cases: Sequence[Case]) -> Table:
+def score_merged(cases: Sequence[Case]) -> CountTable:
     """Score positions with neighbouring spans joined (MEDDOCAN's merged spans).
 
     True positives are the positions that both sides share before joining and those that they share after it,

@@ -1,6 +1,6 @@
 """Counts and measures: what was found and what was right, for spans and for tokens.
 
-A `Table` holds four counts for each document and label: how many items of the gold side were *found* and how
+A `CountTable` holds four counts for each document and label: how many items of the gold side were *found* and how
 many there are (*gold*), how many items of the system's side were *right* and how many there are (*system*).
 Recall is found / gold, precision right / system. Where an item can answer only one other, found equals right
 (true positives); where overlap is enough they differ. Sums over documents give micro figures, and resampling
@@ -25,8 +25,8 @@ from deid.evaluation.cases import Case, keys
 
 __all__ = [
     "ALL",
+    "CountTable",
     "Score",
-    "Table",
     "TokenBounds",
     "Tokenizer",
     "bounds",
@@ -101,7 +101,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class CountTable:
     """Counts of one measure for each document and label."""
 
     title: str
@@ -140,7 +140,7 @@ Columns = tuple[Iterable[str], Iterable[str], Iterable[str], Iterable[str]]
 """Labels of what was found, of gold, of what is right, of the system: one entry for each item."""
 
 
-def tally(title: str, labels: Sequence[str], documents: Sequence[Columns]) -> Table:
+def tally(title: str, labels: Sequence[str], documents: Sequence[Columns]) -> CountTable:
     """Count labels for each document."""
     index = {label: i for i, label in enumerate(labels)}
     counts = np.zeros((len(documents), len(labels), 4), dtype=np.int64)
@@ -148,10 +148,10 @@ def tally(title: str, labels: Sequence[str], documents: Sequence[Columns]) -> Ta
         for c, column in enumerate(columns):
             for label, count in Counter(column).items():
                 counts[d, index[label], c] = count
-    return Table(title, tuple(labels), counts)
+    return CountTable(title, tuple(labels), counts)
 
 
-def score_strict(cases: Sequence[Case], categories: Sequence[str]) -> Table:
+def score_strict(cases: Sequence[Case], categories: Sequence[str]) -> CountTable:
     """Score spans whose start, end and category must be equal (strict span, MEDDOCAN's NER, i2b2-2014's strict)."""
     documents: list[Columns] = []
     for case in cases:
@@ -161,7 +161,7 @@ def score_strict(cases: Sequence[Case], categories: Sequence[str]) -> Table:
     return tally("Spans, strict", categories, documents)
 
 
-def score_span_only(cases: Sequence[Case]) -> Table:
+def score_span_only(cases: Sequence[Case]) -> CountTable:
     """Score spans whose start and end must be equal, whatever their category."""
     documents: list[Columns] = []
     for case in cases:
@@ -172,7 +172,7 @@ def score_span_only(cases: Sequence[Case]) -> Table:
     return tally("Spans, position only", (ALL,), documents)
 
 
-def score_overlap(cases: Sequence[Case], categories: Sequence[str] | None = None) -> Table:
+def score_overlap(cases: Sequence[Case], categories: Sequence[str] | None = None) -> CountTable:
     """Score spans by overlap: found or right is what a span of the other side shares a character with.
 
     Parameters
@@ -234,7 +234,7 @@ def word_bounds(text: str) -> tuple[np.ndarray, np.ndarray]:
     return both[:, 0], both[:, 1]
 
 
-def score_words(cases: Sequence[Case]) -> Table:
+def score_words(cases: Sequence[Case]) -> CountTable:
     """Score words (runs of letters and digits) as PHI or not: a word is PHI when a span touches it."""
     documents: list[Columns] = []
     for case in cases:
@@ -245,7 +245,9 @@ def score_words(cases: Sequence[Case]) -> Table:
     return tally("Words, PHI or not", (ALL,), documents)
 
 
-def score_tokens(cases: Sequence[Case], categories: Sequence[str], tokenizer: Tokenizer) -> tuple[Table, Table, Table]:
+def score_tokens(
+    cases: Sequence[Case], categories: Sequence[str], tokenizer: Tokenizer
+) -> tuple[CountTable, CountTable, CountTable]:
     """Score the labels of tokens.
 
     The first token of a span has the label ``B-category`` (Begin), later ones ``I-category`` (Intermediate),
@@ -280,9 +282,9 @@ def score_tokens(cases: Sequence[Case], categories: Sequence[str], tokenizer: To
         negatives[d, 0] = correct, total, correct, total
     labels = tuple(f"{position}-{category}" for category in categories for position in "BI")
     return (
-        Table("Tokens, Begin and Intermediate", labels, begin_inside[:, 1:]),
-        Table("Tokens, categories", tuple(categories), merged[:, 1:]),
-        Table("Tokens, with negatives (accuracy)", (ALL,), negatives),
+        CountTable("Tokens, Begin and Intermediate", labels, begin_inside[:, 1:]),
+        CountTable("Tokens, categories", tuple(categories), merged[:, 1:]),
+        CountTable("Tokens, with negatives (accuracy)", (ALL,), negatives),
     )
 
 

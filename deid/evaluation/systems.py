@@ -11,7 +11,7 @@ import numpy as np
 from deid.base.errors import ConfigError
 from deid.document import Document, Failure
 from deid.evaluation.comparison import LEVEL, Difference, compare_statistics
-from deid.evaluation.evaluation import DEFAULT_SETTINGS, Evaluation, Settings, evaluate
+from deid.evaluation.evaluation import DEFAULT_SETTINGS, Evaluation, ScoringSettings, evaluate
 from deid.evaluation.scores import prf
 
 __all__ = ["DEFAULT_METRICS", "METRICS", "Comparison", "Metric", "compare"]
@@ -113,7 +113,7 @@ def compare(
     b: Iterable[Document | Failure],
     *,
     metrics: Sequence[str] = DEFAULT_METRICS,
-    settings: Settings = DEFAULT_SETTINGS,
+    settings: ScoringSettings = DEFAULT_SETTINGS,
     permutations: int = 10_000,
 ) -> Comparison:
     """Compare two systems on the same gold documents.
@@ -125,7 +125,7 @@ def compare(
         The systems' annotations, matched to gold by id; what is missing counts as empty.
     metrics : sequence of str
         Names in `METRICS`.
-    settings : Settings
+    settings : ScoringSettings
         ``resamples`` must be positive.
     permutations : int
         Of the approximate randomization test.

@@ -28,7 +28,7 @@ from deid.evaluation.proportions import design_effect, effective_words, lower_bo
 from deid.evaluation.scores import touched, word_bounds
 from deid.pipeline.workers import process
 
-__all__ = ["DIALS", "Calibration", "Point", "calibrate", "count_words", "describe", "words_needed"]
+__all__ = ["DIALS", "Calibration", "DialPoint", "calibrate", "count_words", "describe", "words_needed"]
 
 DIALS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 """Dials that are tried when none are named."""
@@ -40,7 +40,7 @@ PHI, FOUND, OTHER, FLAGGED = range(4)
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class DialPoint:
     """What one dial gives on the gold documents."""
 
     dial: float
@@ -72,15 +72,15 @@ class Calibration:
 
     target: float
     confidence: float
-    points: tuple[Point, ...]
+    points: tuple[DialPoint, ...]
     """All dials, ascending."""
-    chosen: Point
+    chosen: DialPoint
     """The smallest dial that is certain to reach the target, else the one with the highest bound."""
     reached: bool
     documents: int
     needed: float
     """Independent words without a miss that the target needs."""
-    held_out: tuple[Point, ...] = field(default=())
+    held_out: tuple[DialPoint, ...] = field(default=())
     """The dial chosen on one half of the documents, measured on the other; both ways."""
     failures: tuple[Failure, ...] = field(default=(), repr=False)
 
@@ -201,7 +201,7 @@ def calibrate(
     )
 
 
-def _points(table: np.ndarray, dials: Sequence[float], confidence: float, seed: int) -> tuple[Point, ...]:
+def _points(table: np.ndarray, dials: Sequence[float], confidence: float, seed: int) -> tuple[DialPoint, ...]:
     """Measure every dial; ``table`` has the shape (n_documents, n_dials, 4)."""
     effects = _design_effects(table)
     return tuple(_point(table[:, i], dial, effects[i], confidence, seed) for i, dial in enumerate(dials))
@@ -218,7 +218,7 @@ def _design_effects(table: np.ndarray) -> list[float]:
     return [e if m >= _MISSES else max(e, largest) for e, m in zip(own, missed, strict=True)]
 
 
-def _point(counts: np.ndarray, dial: float, effect: float, confidence: float, seed: int) -> Point:
+def _point(counts: np.ndarray, dial: float, effect: float, confidence: float, seed: int) -> DialPoint:
     phi, found, other, flagged = counts.sum(axis=0).tolist()
     documents = len(counts)
     effective = effective_words(phi, effect, documents, confidence)
@@ -233,7 +233,7 @@ def _point(counts: np.ndarray, dial: float, effect: float, confidence: float, se
         axis=1,
     )
     low, high = intervals(drawn).tolist()
-    return Point(
+    return DialPoint(
         dial,
         phi,
         phi - found,
@@ -249,7 +249,7 @@ def _point(counts: np.ndarray, dial: float, effect: float, confidence: float, se
     )
 
 
-def _choose(points: Sequence[Point], target: float) -> tuple[Point, bool]:
+def _choose(points: Sequence[DialPoint], target: float) -> tuple[DialPoint, bool]:
     """Test from the dial that finds most downwards; return the last that holds, else the one with the best bound."""
     chosen = None
     for point in reversed(points):
@@ -261,7 +261,7 @@ def _choose(points: Sequence[Point], target: float) -> tuple[Point, bool]:
 
 def _held_out(
     table: np.ndarray, dials: Sequence[float], target: float, confidence: float, seed: int
-) -> tuple[Point, ...]:
+) -> tuple[DialPoint, ...]:
     """Choose a dial on one half of the documents and measure it on the other, both ways."""
     if len(table) < 4:
         return ()

@@ -23,7 +23,7 @@ from deid.experiments.cohorts import TablePair
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Estimate", "compare_conclusions", "interval_overlap", "logistic_regression", "odds_ratio"]
+__all__ = ["EffectEstimate", "compare_conclusions", "interval_overlap", "logistic_regression", "odds_ratio"]
 
 _Z = 1.959963984540054
 _BINS = 4
@@ -33,7 +33,7 @@ _FIELDS = (("estimate", "value"), ("low", "low"), ("high", "high"), ("p", "p"))
 
 
 @dataclass(frozen=True)
-class Estimate:
+class EffectEstimate:
     """An estimate with its 95 % interval and the p-value of no effect; NaN where it does not exist."""
 
     value: float
@@ -42,7 +42,7 @@ class Estimate:
     p: float
 
 
-def odds_ratio(table: NDArray[np.float64]) -> Estimate:
+def odds_ratio(table: NDArray[np.float64]) -> EffectEstimate:
     """Return the odds ratio of a 2 by 2 table, Woolf's interval, and the p-value of the chi-square test.
 
     Parameters
@@ -60,7 +60,7 @@ def odds_ratio(table: NDArray[np.float64]) -> Estimate:
     value = float(np.log(counts[0, 0] * counts[1, 1] / (counts[0, 1] * counts[1, 0])))
     error = float(np.sqrt((1 / counts).sum()))
     low, high = np.exp(value - _Z * error), np.exp(value + _Z * error)
-    return Estimate(float(np.exp(value)), float(low), float(high), chi_square(table)[1])
+    return EffectEstimate(float(np.exp(value)), float(low), float(high), chi_square(table)[1])
 
 
 def chi_square(table: NDArray[np.float64]) -> tuple[float, float]:
@@ -78,7 +78,7 @@ def chi_square(table: NDArray[np.float64]) -> tuple[float, float]:
 
 def logistic_regression(
     predictors: NDArray[np.float64], outcome: NDArray[np.float64], *, steps: int = 50
-) -> list[Estimate]:
+) -> list[EffectEstimate]:
     """Fit a logistic regression without penalty by Newton's method; intervals and p-values are Wald's.
 
     Parameters
@@ -98,7 +98,7 @@ def logistic_regression(
     """
     from scipy.stats import norm
 
-    nothing = Estimate(float("nan"), float("nan"), float("nan"), float("nan"))
+    nothing = EffectEstimate(float("nan"), float("nan"), float("nan"), float("nan"))
     design = np.column_stack([np.ones(len(predictors)), predictors])
     _, scales, axes = np.linalg.svd(design, full_matrices=False)
     undetermined = (axes[scales < 1e-8 * scales[0]] ** 2).sum(axis=0) > 1e-6
@@ -114,12 +114,14 @@ def logistic_regression(
         return [nothing] * predictors.shape[1]
     errors = np.sqrt(np.diag(inverse))
     return [
-        nothing if free else Estimate(float(v), float(v - _Z * e), float(v + _Z * e), float(2 * norm.sf(abs(v) / e)))
+        nothing
+        if free
+        else EffectEstimate(float(v), float(v - _Z * e), float(v + _Z * e), float(2 * norm.sf(abs(v) / e)))
         for v, e, free in zip(weights[1:], errors[1:], undetermined[1:], strict=True)
     ]
 
 
-def interval_overlap(a: Estimate, b: Estimate) -> float:
+def interval_overlap(a: EffectEstimate, b: EffectEstimate) -> float:
     """Return the mean share of two intervals that lies in the other: 1 when equal, negative when apart."""
     common = min(a.high, b.high) - max(a.low, b.low)
     return 0.5 * (common / (a.high - a.low) + common / (b.high - b.low))
@@ -197,12 +199,12 @@ def compare_conclusions(
     return pd.DataFrame(rows)
 
 
-def _row(analysis: str, of: str, found: Sequence[Estimate], level: float) -> dict[str, object]:
+def _row(analysis: str, of: str, found: Sequence[EffectEstimate], level: float) -> dict[str, object]:
     a, b = found
     same = (a.p < level) == (b.p < level) and not (np.isnan(a.p) or np.isnan(b.p))
     overlap = float("nan")
     if analysis == "odds ratio":
-        a_log, b_log = (Estimate(np.log(e.value), np.log(e.low), np.log(e.high), e.p) for e in found)
+        a_log, b_log = (EffectEstimate(np.log(e.value), np.log(e.low), np.log(e.high), e.p) for e in found)
         overlap = interval_overlap(a_log, b_log)
     elif analysis == "logistic regression":
         overlap = interval_overlap(a, b)
@@ -243,22 +245,22 @@ def _groups(pair: TablePair, name: str) -> list[tuple[str, Query]]:
     return [(f"{name} above its median", {name: (float(np.nextafter(middle, np.inf)), np.inf)})]
 
 
-def _independence(study: _Study, bins: Sequence[tuple[str, Query]], outcome: Query) -> Estimate:
+def _independence(study: _Study, bins: Sequence[tuple[str, Query]], outcome: Query) -> EffectEstimate:
     has = study.chances(outcome)
     chances = np.array([study.chances(query) for _, query in bins])
     table = np.column_stack([chances @ has, chances @ (1 - has)])
     statistic, p = chi_square(table)
-    return Estimate(float(np.sqrt(statistic / table.sum())), float("nan"), float("nan"), p)
+    return EffectEstimate(float(np.sqrt(statistic / table.sum())), float("nan"), float("nan"), p)
 
 
-def _odds(study: _Study, group: Query, outcome: Query) -> Estimate:
+def _odds(study: _Study, group: Query, outcome: Query) -> EffectEstimate:
     has, member = study.chances(outcome), study.chances(group)
     return odds_ratio(np.array([[member @ has, member @ (1 - has)], [(1 - member) @ has, (1 - member) @ (1 - has)]]))
 
 
 def _regressions(
     studies: tuple[_Study, _Study], names: Sequence[str], outcome: Query
-) -> tuple[list[str], list[list[Estimate]]]:
+) -> tuple[list[str], list[list[EffectEstimate]]]:
     """Regress on numbers (in standard deviations of the original) and on values but the most frequent one.
 
     Values with fewer than five patients with the outcome, or without it, have no coefficient: they count with the most

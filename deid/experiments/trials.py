@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from deid.base.errors import ConfigError
 from deid.document import Document
-from deid.evaluation import Evaluation, Settings, evaluate
+from deid.evaluation import Evaluation, ScoringSettings, evaluate
 from deid.features import FeatureSet
 from deid.labeling.tagger import load_model, train
 from deid.labeling.training import TrainingOptions, prepare
@@ -130,7 +130,7 @@ def score(
     documents: Sequence[Document], answers: Sequence[Document], features: FeatureSet, resamples: int = 0
 ) -> Evaluation:
     """Score answers with the tokens of the feature set, as the dissertation's tables do."""
-    settings = Settings(tokenizer=features.tokenizer, resamples=resamples)
+    settings = ScoringSettings(tokenizer=features.tokenizer, resamples=resamples)
     return evaluate(documents, answers, settings=settings)
 
 

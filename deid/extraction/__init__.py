@@ -1,7 +1,7 @@
 """From spans of many notes to the identifier view: one row a note or a person, one column an attribute."""
 
 from deid.extraction.notes import COLUMNS, Fact, note_facts
-from deid.extraction.view import View, build_view, read_view
+from deid.extraction.view import IdentifierView, build_view, read_view
 from deid.extraction.write_back import published_values
 
-__all__ = ["COLUMNS", "Fact", "View", "build_view", "note_facts", "published_values", "read_view"]
+__all__ = ["COLUMNS", "Fact", "IdentifierView", "build_view", "note_facts", "published_values", "read_view"]

@@ -23,7 +23,7 @@ from deid.table.table_files import read_table, write_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["NoteFacts", "View", "build_view", "join_table", "provenance_path", "read_view"]
+__all__ = ["IdentifierView", "NoteFacts", "build_view", "join_table", "provenance_path", "read_view"]
 
 _SEPARATOR = "; "
 _PLACES = ("document", "start", "end", "row", "column", "value")
@@ -42,7 +42,7 @@ class NoteFacts:
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class IdentifierView:
     """An identifier view. It holds PHI; so do its files (mode 0600)."""
 
     frame: pd.DataFrame = field(repr=False)
@@ -70,7 +70,7 @@ def provenance_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.provenance{path.suffix}")
 
 
-def read_view(path: Path) -> View:
+def read_view(path: Path) -> IdentifierView:
     """Read a view with its provenance.
 
     Raises
@@ -85,10 +85,10 @@ def read_view(path: Path) -> View:
     for column in _PLACES:
         if column not in places.columns:
             raise InputError(f"no column {column!r}", "name a view that deid extract wrote", str(beside))
-    return View(read_table(path), places)
+    return IdentifierView(read_table(path), places)
 
 
-def build_view(notes: Iterable[NoteFacts], *, by: str = "person") -> View:
+def build_view(notes: Iterable[NoteFacts], *, by: str = "person") -> IdentifierView:
     """Make the table.
 
     Parameters
@@ -134,7 +134,7 @@ def build_view(notes: Iterable[NoteFacts], *, by: str = "person") -> View:
         for (note, _, _), row in zip(settled, row_of, strict=True)
         for f in note.facts
     ]
-    return View(frame, pd.DataFrame(places, columns=list(_PLACES)), dict(conflicts))
+    return IdentifierView(frame, pd.DataFrame(places, columns=list(_PLACES)), dict(conflicts))
 
 
 def _settle_note(note: NoteFacts) -> tuple[dict[str, str], list[str]]:
@@ -228,19 +228,19 @@ def _link(notes: Sequence[tuple[NoteFacts, Mapping[str, str]]]) -> list[str]:
     return found
 
 
-def join_table(view: View, table: pd.DataFrame, on: str) -> tuple[View, int]:
+def join_table(view: IdentifierView, table: pd.DataFrame, on: str) -> tuple[IdentifierView, int]:
     """Add the columns of a structured table to a view's rows; where both have a column, the table's values win.
 
     Parameters
     ----------
-    view : View
+    view : IdentifierView
     table : pandas.DataFrame
     on : str
         Column of both; numbers are compared by their letters and digits alone.
 
     Returns
     -------
-    View
+    IdentifierView
         With the table's columns behind its own.
     int
         Rows without a partner.
@@ -276,4 +276,4 @@ def join_table(view: View, table: pd.DataFrame, on: str) -> tuple[View, int]:
         other = merged.pop(f"{column} (table)").astype("object")
         merged[column] = other.where(other.notna(), merged[column].astype("object"))
     merged[on] = view.frame[on].to_numpy()
-    return View(merged.drop(columns="_merge"), view.provenance, view.conflicts), unmatched
+    return IdentifierView(merged.drop(columns="_merge"), view.provenance, view.conflicts), unmatched

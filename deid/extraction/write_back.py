@@ -13,7 +13,7 @@ import numpy as np
 
 from deid.base.errors import ConfigError, InputError
 from deid.disclosure.cells import cover_table, is_general
-from deid.extraction.view import View
+from deid.extraction.view import IdentifierView
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, nearest
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ all values of a person are none, for no single place has them all."""
 _RANGE = re.compile(r"\d{1,3}-\d{1,3}|\d{4}-\d{4}")  # a label of a hierarchy, such as 60-69, but no 2019-03
 
 
-def published_values(view: View, release: pd.DataFrame, *, on: str | None = None) -> pd.DataFrame:
+def published_values(view: IdentifierView, release: pd.DataFrame, *, on: str | None = None) -> pd.DataFrame:
     """Return the published value of each place.
 
     Parameters
     ----------
-    view : View
+    view : IdentifierView
         As `deid.extraction.read_view` reads it.
     release : pandas.DataFrame
         The anonymized table: the view's rows in their order (as `deid.disclosure.release.Release.aligned` gives
@@ -97,7 +97,7 @@ def published_values(view: View, release: pd.DataFrame, *, on: str | None = None
     return table.drop_duplicates(["document", "start", "end"], ignore_index=True)
 
 
-def _rows(view: View, release: pd.DataFrame, on: str | None) -> dict[int, int]:
+def _rows(view: IdentifierView, release: pd.DataFrame, on: str | None) -> dict[int, int]:
     """Return the release's row of each row of the view."""
     if on is None:
         if len(release) != len(view.frame):

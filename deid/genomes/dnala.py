@@ -17,7 +17,14 @@ from deid.base.errors import ConfigError, InputError
 from deid.genomes.lattice import DISTANCES, GAP, JOINS, LEVELS, N
 from deid.genomes.sequences import Sequences
 
-__all__ = ["EXACT_LIMIT", "Generalized", "check_release", "distances", "generalize_sequences", "variable_sites"]
+__all__ = [
+    "EXACT_LIMIT",
+    "GeneralizedSequences",
+    "check_release",
+    "distances",
+    "generalize_sequences",
+    "variable_sites",
+]
 
 EXACT_LIMIT = 500
 """Number of sequences up to which the exact matching is the default."""
@@ -25,7 +32,7 @@ _MATCHINGS = ("exact", "greedy")
 
 
 @dataclass(frozen=True, eq=False)
-class Generalized:
+class GeneralizedSequences:
     """Released sequences."""
 
     sequences: Sequences
@@ -53,7 +60,7 @@ def distances(codes: np.ndarray) -> np.ndarray:
     return found + found.T
 
 
-def generalize_sequences(sequences: Sequences, *, matching: str | None = None) -> Generalized:
+def generalize_sequences(sequences: Sequences, *, matching: str | None = None) -> GeneralizedSequences:
     """Release sequences so that each occurs at least twice.
 
     Parameters
@@ -91,7 +98,7 @@ def generalize_sequences(sequences: Sequences, *, matching: str | None = None) -
             cost += int(LEVELS[join].sum()) - int(LEVELS[sequences.codes[member]].sum())
             released[member] = join
     kept = ~(released == GAP).all(axis=0)
-    return Generalized(Sequences(sequences.names, released[:, kept]), groups, cost, len(sites), matching)
+    return GeneralizedSequences(Sequences(sequences.names, released[:, kept]), groups, cost, len(sites), matching)
 
 
 def _exact(between: np.ndarray) -> list[tuple[int, int]]:

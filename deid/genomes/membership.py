@@ -12,13 +12,13 @@ import numpy as np
 
 from deid.base.errors import InputError
 
-__all__ = ["Membership", "allele_frequencies", "correlation_statistic", "homer_statistic", "membership_test"]
+__all__ = ["MembershipTest", "allele_frequencies", "correlation_statistic", "homer_statistic", "membership_test"]
 
 _DECISIONS = ("undecided", "in the mixture", "in the reference")
 
 
 @dataclass(frozen=True)
-class Membership:
+class MembershipTest:
     """Outcome of a test."""
 
     statistic: float
@@ -93,7 +93,7 @@ def correlation_statistic(haplotypes: np.ndarray, mixture: np.ndarray, reference
 
 def membership_test(
     statistic: float, non_members: np.ndarray | None = None, *, alpha: float = 0.05, calibrated: float | None = None
-) -> Membership:
+) -> MembershipTest:
     """Decide by a statistic.
 
     Parameters
@@ -119,4 +119,4 @@ def membership_test(
         high = float(norm.ppf(1 - alpha))
         low = -high
     decision = _DECISIONS[1] if statistic > high else _DECISIONS[2] if statistic < low else _DECISIONS[0]
-    return Membership(statistic, high, decision)
+    return MembershipTest(statistic, high, decision)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from deid.base.errors import ConfigError, InputError
 from deid.document import Document, Span, check_spans
-from deid.evaluation import Settings, evaluate
+from deid.evaluation import ScoringSettings, evaluate
 from deid.features import FeatureSet
 from deid.labeling.tagger import train
 from deid.labeling.training import TrainingOptions
@@ -171,7 +171,7 @@ class SpanTagger(BaseEstimator):
         check_is_fitted(self)
         gold = [replace(d, id=str(i)) for i, d in enumerate(_annotated(X, y))]
         answers = [d.with_spans(spans) for d, spans in zip(gold, self.predict(gold), strict=True)]
-        return evaluate(gold, answers, settings=Settings(resamples=0)).tables["strict"].micro().f1
+        return evaluate(gold, answers, settings=ScoringSettings(resamples=0)).tables["strict"].micro().f1
 
     def _validated(self) -> tuple[FeatureSet, TrainingOptions]:
         """Check the parameters' types here, their values where they are used."""

@@ -28,7 +28,7 @@ from deid.io.parquet_table import PARQUET
 from deid.io.physionet import PHYSIONET
 from deid.io.reading import Source, get_format, open_source
 from deid.io.text import TEXT
-from deid.io.writing import Writer, Written, make_writer, write_all
+from deid.io.writing import WriteOutcome, Writer, make_writer, write_all
 
 __all__ = [
     "FORMATS",
@@ -37,8 +37,8 @@ __all__ = [
     "Format",
     "Options",
     "Source",
+    "WriteOutcome",
     "Writer",
-    "Written",
     "check_output",
     "check_suffix",
     "open_writer",
@@ -159,7 +159,7 @@ def write(
     *,
     private: bool = True,
     single: bool | None = None,
-) -> Written:
+) -> WriteOutcome:
     """Write documents as `open_writer` does; those that cannot be written become failures and stop nothing.
 
     Raises

@@ -17,7 +17,7 @@ from deid.document import Document, Failure
 from deid.io.encoding import check_encoding
 from deid.io.formats import CollectionFormat, DocumentFormat, Format, Options, Sink
 
-__all__ = ["Writer", "Written", "make_writer", "write_all"]
+__all__ = ["WriteOutcome", "Writer", "make_writer", "write_all"]
 
 _UNSAFE = re.compile(r"\x00" if os.sep == "/" else r'[\x00-\x1f\\:*?"<>|]')
 _LONGEST = 240
@@ -40,7 +40,7 @@ class Writer(Protocol):
 
 
 @dataclass(slots=True)
-class Written:
+class WriteOutcome:
     """What became of a stream of documents."""
 
     documents: int = 0
@@ -48,9 +48,9 @@ class Written:
     """Those that could not be read, in the order of the stream, and those that could not be written."""
 
 
-def write_all(items: Iterable[Document | Failure], writer: Writer) -> Written:
+def write_all(items: Iterable[Document | Failure], writer: Writer) -> WriteOutcome:
     """Write a stream; failures in it are passed on, and documents that cannot be written are added to them."""
-    written = Written()
+    written = WriteOutcome()
     with writer:
         for item in items:
             if isinstance(item, Failure):

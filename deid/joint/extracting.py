@@ -14,7 +14,7 @@ from deid.base.errors import ConfigError
 from deid.detection import Recognizer
 from deid.detection.known import Known, KnownRecognizer
 from deid.document import Document, Failure
-from deid.extraction import View, build_view, note_facts
+from deid.extraction import IdentifierView, build_view, note_facts
 from deid.extraction.view import NoteFacts
 from deid.io import Source
 from deid.pipeline.files import Watch, results
@@ -42,7 +42,7 @@ _KNOWN = {
 class Extraction:
     """What `extract_files` made."""
 
-    view: View
+    view: IdentifierView
     documents: int
     rounds: int
     """Rounds that ran."""

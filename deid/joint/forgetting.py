@@ -12,7 +12,7 @@ from pathlib import Path
 from deid.base.errors import InputError
 from deid.base.keys import Key
 from deid.document import Document
-from deid.extraction.view import View, provenance_path
+from deid.extraction.view import IdentifierView, provenance_path
 from deid.io import scan
 from deid.pipeline.naming import pseudonym_of_id
 from deid.table.microdata import check_columns
@@ -63,7 +63,7 @@ def forget_in_view(path: Path, person: str, column: str) -> int:
     number_of = {str(old): str(new) for new, old in enumerate(kept)}
     places = places[places["row"].astype(str).isin(list(number_of))].copy()
     places["row"] = places["row"].astype(str).map(number_of)
-    View(frame[~gone].reset_index(drop=True), places.reset_index(drop=True)).write(path, replace=True)
+    IdentifierView(frame[~gone].reset_index(drop=True), places.reset_index(drop=True)).write(path, replace=True)
     return int(gone.sum())
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from deid.base.errors import ConfigError, InputError, OutputError
 from deid.disclosure.assessment import Finding, Requirements, assess
-from deid.disclosure.methods import Options
+from deid.disclosure.methods import MethodOptions
 from deid.disclosure.release import Release, anonymize
 from deid.disclosure.schema import Column, Schema, apply_schema
 from deid.joint.plan import JointPlan, JointTable
@@ -100,7 +100,7 @@ def anonymize_join(plan: JointPlan, tables: Mapping[str, LoadedTable]) -> tuple[
         if plan.asked != Requirements():
             raise ConfigError("no column is a quasi-identifier", "name the ones by which patients can be recognized")
         return None
-    release = anonymize(data, plan.asked, plan.method, Options(seed=plan.seed))
+    release = anonymize(data, plan.asked, plan.method, MethodOptions(seed=plan.seed))
     if release.suppressed:
         raise ConfigError(
             "the method suppresses patients, who are in several tables and notes", "choose a method that generalizes"

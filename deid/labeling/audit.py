@@ -15,13 +15,13 @@ from pathlib import Path
 from deid.base.errors import ModelError, OutputError
 from deid.labeling.tagger import Tagger
 
-__all__ = ["Audit", "audit_model", "export_model"]
+__all__ = ["ModelAudit", "audit_model", "export_model"]
 
 _RECORD = "audit.json"
 
 
 @dataclass(frozen=True)
-class Audit:
+class ModelAudit:
     """What an audit found."""
 
     lexical: int
@@ -33,7 +33,7 @@ class Audit:
     """Whether the model may be exported: nothing rare is left, or the user took it upon himself."""
 
 
-def audit_model(folder: Path, min_documents: int = 3, *, accept: bool = False) -> Audit:
+def audit_model(folder: Path, min_documents: int = 3, *, accept: bool = False) -> ModelAudit:
     """Find the rare strings that a model holds and record the outcome in its folder.
 
     Parameters
@@ -46,7 +46,7 @@ def audit_model(folder: Path, min_documents: int = 3, *, accept: bool = False) -
     """
     tagger = Tagger.load(folder)
     rare = sorted(((name, n) for name, n in tagger.lexicon.items() if n < min_documents), key=lambda x: (x[1], x[0]))
-    audit = Audit(len(tagger.lexicon), tuple(rare), min_documents, accept or not rare)
+    audit = ModelAudit(len(tagger.lexicon), tuple(rare), min_documents, accept or not rare)
     record = {
         "digest": tagger.description["digest"],
         "min_documents": min_documents,

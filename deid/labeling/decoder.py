@@ -16,7 +16,7 @@ import numpy as np
 
 from deid.features import Encoded, FeatureSet
 from deid.labeling import kernels
-from deid.labeling.tables import Table, TablePlace, common_words
+from deid.labeling.tables import MappedTable, TablePlace, common_words
 from deid.labeling.weights import Weights
 
 __all__ = ["Decoder"]
@@ -69,7 +69,7 @@ class Decoder:
         return self._kept is not None
 
     @cached_property
-    def _kept(self) -> Table | None:
+    def _kept(self) -> MappedTable | None:
         return None if self._place is None else self._place.find()
 
     def decode(
@@ -200,7 +200,7 @@ class Decoder:
         )
 
     @staticmethod
-    def _thawed(plan: Mapping[str, Any], table: Table, *, exact: bool) -> Any:
+    def _thawed(plan: Mapping[str, Any], table: MappedTable, *, exact: bool) -> Any:
         nothing = {"begin": b"", "label": b"", "weight": b"", "transition": b"", "prior": b""}
         return kernels.labeller(
             **{**plan, **nothing, "lists": ()},

@@ -16,11 +16,11 @@ import numpy as np
 from deid.document import Document
 from deid.features import FeatureSet
 
-__all__ = ["Sequences", "encode_corpus"]
+__all__ = ["LabelledSequences", "encode_corpus"]
 
 
 @dataclass(frozen=True)
-class Sequences:
+class LabelledSequences:
     """Items (tokens that are labelled), their attributes and labels, document by document."""
 
     attributes: list[str] = field(repr=False)
@@ -38,7 +38,7 @@ class Sequences:
     bounds: np.ndarray = field(repr=False)
     """First item of each sequence and the number of items; int64 of shape (n_sequences + 1,)."""
 
-    def take(self, items: np.ndarray, bounds: np.ndarray, attributes: np.ndarray) -> Sequences:
+    def take(self, items: np.ndarray, bounds: np.ndarray, attributes: np.ndarray) -> LabelledSequences:
         """Return the chosen items with the chosen attributes, renumbered.
 
         Parameters
@@ -54,7 +54,7 @@ class Sequences:
         ids = number[self.ids[cells]]
         kept = ids >= 0
         sizes = _begins(self.begin[items + 1] - self.begin[items])
-        return Sequences(
+        return LabelledSequences(
             [name for name, wanted in zip(self.attributes, attributes.tolist(), strict=True) if wanted],
             self.lexical[attributes],
             self.documents[attributes],
@@ -91,12 +91,12 @@ def _begins(sizes: Sequence[int] | np.ndarray) -> np.ndarray:
 
 def encode_corpus(
     documents: Sequence[Document], features: FeatureSet
-) -> tuple[Sequences, list[tuple[np.ndarray, np.ndarray]]]:
+) -> tuple[LabelledSequences, list[tuple[np.ndarray, np.ndarray]]]:
     """Encode documents; one sequence each.
 
     Returns
     -------
-    sequences : Sequences
+    sequences : LabelledSequences
     borders : list of (starts, ends)
         Character offsets of each document's items.
     """
@@ -128,7 +128,7 @@ def encode_corpus(
     spells[list(lexical)] = True
     begin, all_ids, all_values = _interleave(parts)
     seen = _documents(begin, all_ids, bounds, len(numbers))
-    return Sequences(list(numbers), spells, seen, begin, all_ids, all_values, bounds), borders
+    return LabelledSequences(list(numbers), spells, seen, begin, all_ids, all_values, bounds), borders
 
 
 def _table(

@@ -28,7 +28,7 @@ from deid.labeling.crfsuite_file import parse_crfsuite
 from deid.labeling.decoder import Decoder
 from deid.labeling.memm import MemmDecoder
 from deid.labeling.tables import TablePlace
-from deid.labeling.tree import Tree, TreeDecoder
+from deid.labeling.tree import DecisionTree, TreeDecoder
 from deid.labeling.weights import Weights
 
 __all__ = [
@@ -124,7 +124,7 @@ def read_decoder(
         names = json.loads(arrays.pop("names").tobytes())
         labels, rows = tuple(names["labels"]), {name: i for i, name in enumerate(names["attributes"])}
         if "threshold" in arrays:
-            return TreeDecoder(Tree(labels, rows, **arrays), features), None
+            return TreeDecoder(DecisionTree(labels, rows, **arrays), features), None
         return Decoder(Weights(labels, rows, **arrays), features), None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise ModelError(f"{ARRAY_WEIGHTS} does not hold weights", _RETRAIN, where) from None

@@ -21,7 +21,7 @@ import regex
 from deid.base.cache import mapped
 from deid.base.compiled import native
 
-__all__ = ["Table", "TablePlace", "common_words"]
+__all__ = ["MappedTable", "TablePlace", "common_words"]
 
 _KIND = "labeller"
 _LINE = 64
@@ -30,7 +30,7 @@ _MOST_WORDS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MappedTable:
     """A table that is mapped."""
 
     labels: tuple[str, ...]
@@ -46,7 +46,7 @@ class TablePlace:
     fingerprint: str
     """Digest of the model's description, which has the digests of its weights and word lists."""
 
-    def find(self, make: Callable[[], tuple[Sequence[str], bytes]] | None = None) -> Table | None:
+    def find(self, make: Callable[[], tuple[Sequence[str], bytes]] | None = None) -> MappedTable | None:
         """Return the table, None where it cannot be had.
 
         Parameters
@@ -69,7 +69,7 @@ class TablePlace:
             return None
         size = int.from_bytes(found[:8], "little")
         labels = tuple(json.loads(bytes(found[8 : 8 + size])))
-        return Table(labels, found[-(-(8 + size) // _LINE) * _LINE :])
+        return MappedTable(labels, found[-(-(8 + size) // _LINE) * _LINE :])
 
     def _sources(self) -> Iterable[bytes]:
         """All that a table follows from: the model, the code that makes it, and whom it asks about characters."""

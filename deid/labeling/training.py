@@ -12,7 +12,7 @@ import numpy as np
 from deid.base.errors import ConfigError
 from deid.document import Document
 from deid.features import FeatureSet
-from deid.labeling.encoding import Sequences, encode_corpus
+from deid.labeling.encoding import LabelledSequences, encode_corpus
 from deid.labeling.sampling import keep_random_o, keep_window
 from deid.labeling.schemes import misaligned, spans_to_labels
 from deid.labeling.weights import Weights
@@ -93,7 +93,7 @@ class TrainingData:
     documents: Sequence[Document] = field(repr=False)
     features: FeatureSet
     options: TrainingOptions
-    items: Sequences = field(repr=False)
+    items: LabelledSequences = field(repr=False)
     labels: tuple[str, ...]
     """Labels by id, in the order of their first appearance."""
     gold: np.ndarray = field(repr=False)

@@ -18,14 +18,14 @@ from deid.labeling.independent import token_matrix
 from deid.labeling.training import TrainingData
 from deid.labeling.weights import Weights
 
-__all__ = ["Tree", "TreeDecoder", "train_tree"]
+__all__ = ["DecisionTree", "TreeDecoder", "train_tree"]
 
 _OFFERED = 2_000
 _MOST_TOKENS = 60_000
 
 
 @dataclass(frozen=True)
-class Tree:
+class DecisionTree:
     """Inner nodes ask whether an attribute's value exceeds a threshold; leaves hold log probabilities of labels."""
 
     labels: tuple[str, ...]
@@ -63,7 +63,7 @@ class Tree:
 class TreeDecoder(Decoder):
     """Scores documents with a tree."""
 
-    def __init__(self, tree: Tree, features: FeatureSet) -> None:
+    def __init__(self, tree: DecisionTree, features: FeatureSet) -> None:
         size = len(tree.labels)
         empty = np.zeros((len(tree.attributes), size))
         super().__init__(Weights(tree.labels, tree.attributes, empty, np.zeros((size, size)), np.zeros(size)), features)
@@ -93,7 +93,7 @@ class TreeDecoder(Decoder):
         return None
 
 
-def train_tree(data: TrainingData) -> Tree:
+def train_tree(data: TrainingData) -> DecisionTree:
     """Train scikit-learn's decision tree on the most frequent attributes of at most 60,000 tokens."""
     from sklearn.tree import DecisionTreeClassifier
 
@@ -112,7 +112,7 @@ def train_tree(data: TrainingData) -> Tree:
     shares = fitted.value[:, 0, :]
     shares = (shares + 1e-6) / (shares + 1e-6).sum(axis=1, keepdims=True)
     names = [data.items.attributes[i] for i in offered[asked].tolist()]
-    return Tree(
+    return DecisionTree(
         tuple(data.labels[i] for i in model.classes_.tolist()),
         {name: i for i, name in enumerate(names)},
         fitted.children_left.astype(np.int32),

@@ -20,7 +20,7 @@ from deid.base.resources import resource_folder
 from deid.base.safe_names import safe_name
 from deid.manifest.digests import digest_file, files_below, tree_digest
 
-__all__ = ["COLUMNS", "NOT_TOLD", "WORDS", "Option", "told_options"]
+__all__ = ["COLUMNS", "NOT_TOLD", "WORDS", "OptionRecord", "told_options"]
 
 NOT_TOLD = frozenset(
     """
@@ -47,19 +47,19 @@ COLUMNS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class OptionRecord:
     """One option of a run, as it was understood. Its `repr` shows no value."""
 
     name: str
     value: Any
 
 
-def told_options(options: Iterable[Option], key: Key) -> dict[str, Any]:
+def told_options(options: Iterable[OptionRecord], key: Key) -> dict[str, Any]:
     """Return what a manifest says of options.
 
     Parameters
     ----------
-    options : iterable of Option
+    options : iterable of OptionRecord
     key : Key
         Key of manifests.
     """

@@ -18,7 +18,7 @@ from deid.base.resources import resource_folder
 from deid.document import Failure
 from deid.manifest.content import Manifest, listing_manifest, log_of, manifest_path, numbered, plain, read_manifest
 from deid.manifest.digests import Digest, digest_file, files_below, public_name, tree_digest
-from deid.manifest.options import Option, told_options
+from deid.manifest.options import OptionRecord, told_options
 from deid.manifest.signing import Signed, SigningKey, load_signing_key, note_signed
 
 __all__ = ["OUT", "Run", "begin_run", "listing_of", "manifest_key", "path_pseudonym", "results_of"]
@@ -185,7 +185,7 @@ def begin_run(
     *,
     version: str,
     key: Key | None = None,
-    options: Iterable[Option] = (),
+    options: Iterable[OptionRecord] = (),
     first: Path | None = None,
 ) -> Run:
     """Begin a run whose manifest is to lie beside its output; a later run on the same output goes on with the chain.
@@ -200,7 +200,7 @@ def begin_run(
         Of this program (``deid.__version__``).
     key : Key, optional
         The site's key; by default the user's, which is made where there is none.
-    options : iterable of Option
+    options : iterable of OptionRecord
         What the user asked for; `told_options` chooses what can be told of it.
     first : Path, optional
         Place of the first manifest; by default beside the output.

@@ -19,7 +19,7 @@ from difflib import SequenceMatcher
 
 from deid.document import Span, resolve_overlaps
 
-__all__ = ["Stretch", "align_by_annotations", "align_by_detection", "align_by_text"]
+__all__ = ["AlignedSegment", "align_by_annotations", "align_by_detection", "align_by_text"]
 
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 _SHORT = 400
@@ -29,7 +29,7 @@ _WIDTHS = (1, 4, 16)
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class AlignedSegment:
     """A stretch of the original and what stands in its place."""
 
     start: int
@@ -41,7 +41,7 @@ class Stretch:
 
 def align_by_annotations(
     original: str, scrubbed: str, new_spans: Sequence[Span], old_spans: Sequence[Span] = ()
-) -> list[Stretch] | None:
+) -> list[AlignedSegment] | None:
     """Align by the spans of the scrubbed text.
 
     Parameters
@@ -67,10 +67,10 @@ def align_by_annotations(
         if found is None:
             return None
         pairs = found
-    return [Stretch(a, b, n.start, n.end, n.category) for (a, b), n in zip(pairs, new, strict=True)]
+    return [AlignedSegment(a, b, n.start, n.end, n.category) for (a, b), n in zip(pairs, new, strict=True)]
 
 
-def align_by_detection(original: str, scrubbed: str, found: Sequence[Span]) -> list[Stretch] | None:
+def align_by_detection(original: str, scrubbed: str, found: Sequence[Span]) -> list[AlignedSegment] | None:
     """Align by spans that were found in the original: the text between them must stand in the scrubbed text, in order.
 
     Returns
@@ -82,7 +82,7 @@ def align_by_detection(original: str, scrubbed: str, found: Sequence[Span]) -> l
     places = _places(scrubbed, [original[a:b] for a, b in _between(spans, len(original))], least=0)
     if places is None:
         return None
-    return [Stretch(s.start, s.end, a, b, s.category) for s, (a, b) in zip(spans, places, strict=True)]
+    return [AlignedSegment(s.start, s.end, a, b, s.category) for s, (a, b) in zip(spans, places, strict=True)]
 
 
 def _between(spans: Sequence[Span], length: int) -> Iterator[tuple[int, int]]:
@@ -112,19 +112,19 @@ def _places(text: str, gaps: Sequence[str], least: int) -> list[tuple[int, int]]
     return [*places, (read, last)] if read + least <= last else None
 
 
-def align_by_text(original: str, scrubbed: str) -> list[Stretch]:
+def align_by_text(original: str, scrubbed: str) -> list[AlignedSegment]:
     """Align by comparing tokens; what is equal in both and in order is taken as not replaced."""
     old, new = _TOKEN.findall(original), _TOKEN.findall(scrubbed)
-    stretches: list[Stretch] = []
+    stretches: list[AlignedSegment] = []
     old_at, new_at = _starts(old), _starts(new)
     read = written = 0
     for i, j, length in [*_matches(old, new), (len(old), len(new), 0)]:
         if i > read or j > written:
-            stretch = Stretch(old_at[read], old_at[i], new_at[written], new_at[j])
+            stretch = AlignedSegment(old_at[read], old_at[i], new_at[written], new_at[j])
             # a comma or blank that both sides happen to have does not divide a name from its surrogate
             if stretches and not any(c.isalnum() for c in original[stretches[-1].end : stretch.start]):
                 last = stretches.pop()
-                stretch = Stretch(last.start, stretch.end, last.new_start, stretch.new_end)
+                stretch = AlignedSegment(last.start, stretch.end, last.new_start, stretch.new_end)
             stretches.append(stretch)
         read, written = i + length, j + length
     return stretches

@@ -23,7 +23,7 @@ from deid.document import Document, Failure, Span
 from deid.io import CollectionFormat, Source
 from deid.io.encoding import looks_misread
 from deid.phi import CATEGORIES, group, known_category
-from deid.pipeline.alignment import Stretch, align_by_annotations, align_by_detection, align_by_text
+from deid.pipeline.alignment import AlignedSegment, align_by_annotations, align_by_detection, align_by_text
 from deid.pipeline.edit_log import LoggedEdits, read_edit_log
 from deid.pipeline.files import keyed_documents
 from deid.pipeline.naming import pseudonym_of_id
@@ -57,7 +57,7 @@ def verify_document(
     log: LoggedEdits | None = None,
     policy: Policy | None = None,
     recognizer: Recognizer | None = None,
-) -> tuple[list[Stretch], str]:
+) -> tuple[list[AlignedSegment], str]:
     """Check one pair.
 
     Parameters
@@ -114,7 +114,7 @@ def _fault(document: Document, what: str, hint: str, offset: int) -> OutputError
     return OutputError(what, hint, document.name, f"offset {offset}")
 
 
-def _by_log(original: Document, scrubbed: Document, log: LoggedEdits) -> list[Stretch]:
+def _by_log(original: Document, scrubbed: Document, log: LoggedEdits) -> list[AlignedSegment]:
     hint = "do not pass it on; scrub it again"
     if len(original.text) != log.length:
         raise _fault(original, "the edit log belongs to another version of the original", "scrub it again", 0)
@@ -125,10 +125,10 @@ def _by_log(original: Document, scrubbed: Document, log: LoggedEdits) -> list[St
             raise _fault(original, "the text outside the replaced stretches differs", hint, read)
         if edit is not None:
             read, written = edit.end, edit.new_end
-    return [Stretch(e.start, e.end, e.new_start, e.new_end, e.category) for e in log.edits]
+    return [AlignedSegment(e.start, e.end, e.new_start, e.new_end, e.category) for e in log.edits]
 
 
-def _check_stretch(original: Document, scrubbed: Document, stretch: Stretch, policy: Policy | None) -> None:
+def _check_stretch(original: Document, scrubbed: Document, stretch: AlignedSegment, policy: Policy | None) -> None:
     old = original.text[stretch.start : stretch.end]
     new = scrubbed.text[stretch.new_start : stretch.new_end]
     if not old and new.strip():
@@ -153,7 +153,9 @@ def _check_stretch(original: Document, scrubbed: Document, stretch: Stretch, pol
     )
 
 
-def _look_again(original: Document, stretches: Sequence[Stretch], found: Sequence[Span], policy: Policy | None) -> None:
+def _look_again(
+    original: Document, stretches: Sequence[AlignedSegment], found: Sequence[Span], policy: Policy | None
+) -> None:
     """Raise for a span of the original that lies outside of what was replaced: as a whole, or a word of a name."""
     changed = sorted((s.start, s.end) for s in stretches)
     at = 0

@@ -24,7 +24,7 @@ __all__ = [
     "DIGITS",
     "SCHEMES",
     "UPPER",
-    "Scheme",
+    "CodeScheme",
     "encipher",
     "label_end",
     "of_rank",
@@ -153,7 +153,7 @@ def scramble(keyed: Keyed, text: str, what: str = "code", step: int = 1) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Scheme:
+class CodeScheme:
     """A kind of code that carries a check digit or letter."""
 
     form: re.Pattern[str]
@@ -206,17 +206,17 @@ def _dni(code: str) -> str:
     return code[:-1] + _DNI[int(number) % 23]
 
 
-SCHEMES: dict[str, Scheme] = {
-    "dea": Scheme(re.compile(r"[ABCDEFGHJKLMPRSTUX][A-Z]\d{7}"), _dea, (-1,), fixed=1),
-    "vin": Scheme(
+SCHEMES: dict[str, CodeScheme] = {
+    "dea": CodeScheme(re.compile(r"[ABCDEFGHJKLMPRSTUX][A-Z]\d{7}"), _dea, (-1,), fixed=1),
+    "vin": CodeScheme(
         re.compile(r"[A-HJ-NPR-Z0-9]{8}[0-9X][A-HJ-NPR-Z0-9]{8}"), _vin, (8,), letters="ABCDEFGHJKLMNPRSTUVWXYZ"
     ),
-    "nie": Scheme(re.compile(r"[XYZ]\d{7}[A-Z]"), _dni, (-1,), fixed=1),
-    "dni": Scheme(re.compile(r"\d{8}[A-Z]"), _dni, (-1,)),
-    "npi": Scheme(re.compile(r"[12]\d{9}"), lambda c: c[:9] + _luhn_digit("80840" + c[:9]), (-1,), fixed=1),
-    "nhs": Scheme(re.compile(r"[1-9]\d{9}"), _nhs, (-1,)),
-    "nass": Scheme(re.compile(r"[1-5]\d{11}"), lambda c: f"{c[:10]}{int(c[:10]) % 97:02}", (-2, -1)),
-    "luhn": Scheme(re.compile(r"\d{8,19}"), lambda c: c[:-1] + _luhn_digit(c[:-1]), (-1,)),
+    "nie": CodeScheme(re.compile(r"[XYZ]\d{7}[A-Z]"), _dni, (-1,), fixed=1),
+    "dni": CodeScheme(re.compile(r"\d{8}[A-Z]"), _dni, (-1,)),
+    "npi": CodeScheme(re.compile(r"[12]\d{9}"), lambda c: c[:9] + _luhn_digit("80840" + c[:9]), (-1,), fixed=1),
+    "nhs": CodeScheme(re.compile(r"[1-9]\d{9}"), _nhs, (-1,)),
+    "nass": CodeScheme(re.compile(r"[1-5]\d{11}"), lambda c: f"{c[:10]}{int(c[:10]) % 97:02}", (-2, -1)),
+    "luhn": CodeScheme(re.compile(r"\d{8,19}"), lambda c: c[:-1] + _luhn_digit(c[:-1]), (-1,)),
 }
 """Schemes by name, in the order in which they are tried: a prescriber's drug enforcement number, vehicle number,
 Spanish identity numbers of foreigners and nationals, US provider number, British NHS number, Spanish social security
@@ -224,7 +224,7 @@ number, and payment cards and whatever else has a Luhn digit."""
 
 
 @functools.cache
-def _by_length(length: int) -> tuple[tuple[str, Scheme], ...]:
+def _by_length(length: int) -> tuple[tuple[str, CodeScheme], ...]:
     """Return the schemes whose codes can have this length."""
     lengths = {"dea": (9,), "vin": (17,), "nie": (9,), "dni": (9,), "npi": (10,), "nhs": (10,), "nass": (12,)}
     return tuple((name, scheme) for name, scheme in SCHEMES.items() if length in lengths.get(name, range(8, 20)))
@@ -269,7 +269,7 @@ def label_end(text: str) -> int:
     return start
 
 
-def scheme_of(code: str) -> tuple[str, Scheme] | None:
+def scheme_of(code: str) -> tuple[str, CodeScheme] | None:
     """Return the first scheme, by name, that a code (capitals and digits alone) obeys."""
     if not 8 <= len(code) <= 19 or not code.isascii():
         return None

@@ -27,7 +27,7 @@ from deid.base.keys import Key
 from deid.base.store import Store, open_store
 from deid.replacement import vault_rows as rows
 from deid.replacement.sealing import Entry, Sealer
-from deid.replacement.vault_rows import ENTRIES, STATE, AuditLine, State
+from deid.replacement.vault_rows import ENTRIES, STATE, AuditLine, VaultState
 
 __all__ = ["AuditLine", "Entry", "Vault"]
 
@@ -71,7 +71,7 @@ class Vault:
         with _closed_on_error(store), store.writing() as connection:
             if connection.execute(sql.select(STATE.c.id)).first():
                 raise StoreError("there is a vault already", "use it, or name another place")
-            state = State.empty(vault_id, sealer, key.map)
+            state = VaultState.empty(vault_id, sealer, key.map)
             connection.execute(STATE.insert(), {"id": 1, **state.row(sealer)})
             rows.append(connection, sealer, state, "init", who, why).save(connection, sealer)
         return cls(store, sealer, vault_id, key.map)
@@ -89,7 +89,7 @@ class Vault:
         """
         store = open_store(place, rows.TABLES)
         with _closed_on_error(store), store.reading() as connection:
-            state, row = State.read(connection)
+            state, row = VaultState.read(connection)
             sealer = Sealer(key, state.vault_id)
             state.check(row, sealer)
         return cls(store, sealer, state.vault_id, state.map_version)
@@ -110,17 +110,17 @@ class Vault:
         return f"Vault({self._store.shown})"
 
     @contextmanager
-    def _reading(self) -> Iterator[tuple[sql.Connection, State]]:
+    def _reading(self) -> Iterator[tuple[sql.Connection, VaultState]]:
         with _placed(self._store), self._store.reading() as connection:
-            state, row = State.read(connection)
+            state, row = VaultState.read(connection)
             state.check(row, self._sealer)
             yield connection, state
 
     @contextmanager
-    def _writing(self) -> Iterator[tuple[sql.Connection, State]]:
+    def _writing(self) -> Iterator[tuple[sql.Connection, VaultState]]:
         """Hold the lock on the state, so that no other writer and no re-keying comes between."""
         with _placed(self._store), self._store.writing() as connection:
-            state, row = State.read(connection, lock=True)
+            state, row = VaultState.read(connection, lock=True)
             state.check(row, self._sealer)
             yield connection, state
 
@@ -227,12 +227,12 @@ class Vault:
         with self._reading() as (connection, state):
             return list(rows.trail(connection, self._sealer, state))
 
-    def verify(self) -> State:
+    def verify(self) -> VaultState:
         """Open every row and line, and compare all with the vault's account of itself.
 
         Returns
         -------
-        State
+        VaultState
             Number of entries and lines, and the end of the audit chain.
 
         Raises
@@ -244,7 +244,7 @@ class Vault:
             self._verify(connection, state)
             return state
 
-    def _verify(self, connection: sql.Connection, state: State) -> list[AuditLine]:
+    def _verify(self, connection: sql.Connection, state: VaultState) -> list[AuditLine]:
         count = fingerprint = 0
         for row in rows.entries(connection, self._sealer, sql.true()):
             count += 1
@@ -277,7 +277,7 @@ class Vault:
             raise ConfigError("the new key is the one that the vault has", "make another one: name a new key file")
         with self._writing() as (connection, state):
             lines = self._verify(connection, state)
-            changed = State.empty(self._vault_id, new, self.map_version)
+            changed = VaultState.empty(self._vault_id, new, self.map_version)
             batch: list[dict[str, Any]] = []
             for row in rows.entries(connection, self._sealer, sql.true()):
                 batch.append({"of": row.id, **rows.row_of(row.entry, new)})
@@ -333,7 +333,9 @@ class Vault:
         return gone, self._store.compact(rows.TABLES)
 
 
-def _overwrite(connection: sql.Connection, batch: list[dict[str, Any]], state: State, sealer: Sealer) -> State:
+def _overwrite(
+    connection: sql.Connection, batch: list[dict[str, Any]], state: VaultState, sealer: Sealer
+) -> VaultState:
     """Replace rows by what ``batch`` holds; return the state that includes them."""
     if not batch:
         return state

@@ -20,7 +20,7 @@ __all__ = [
     "STATE",
     "TABLES",
     "AuditLine",
-    "State",
+    "VaultState",
     "append",
     "copy_line",
     "entries",
@@ -85,7 +85,7 @@ class AuditLine:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class VaultState:
     """What the vault holds by its own account."""
 
     vault_id: str
@@ -103,13 +103,13 @@ class State:
         return _MAPS[self.version]
 
     @classmethod
-    def empty(cls, vault_id: str, sealer: Sealer, map_version: int) -> State:
+    def empty(cls, vault_id: str, sealer: Sealer, map_version: int) -> VaultState:
         """Return the state of a vault without rows."""
         version = next(version for version, of in _MAPS.items() if of == map_version)
         return cls(vault_id, 0, 0, 0, sealer.check("begin"), version)
 
     @classmethod
-    def read(cls, connection: sql.Connection, *, lock: bool = False) -> tuple[State, Any]:
+    def read(cls, connection: sql.Connection, *, lock: bool = False) -> tuple[VaultState, Any]:
         """Return the state, not checked yet, and its row; with ``lock`` other writers wait until this one is done."""
         row = connection.execute(sql.select(STATE).with_for_update() if lock else sql.select(STATE)).first()
         if row is None:
@@ -156,12 +156,12 @@ class State:
         """Write the state over the one that is there."""
         connection.execute(STATE.update().where(STATE.c.id == 1), self.row(sealer))
 
-    def grown(self, rows: Sequence[dict[str, Any]], sealer: Sealer) -> State:
+    def grown(self, rows: Sequence[dict[str, Any]], sealer: Sealer) -> VaultState:
         """Return the state after ``rows`` were added."""
         more = sealer.fingerprint(_content(row) for row in rows)
         return replace(self, entries=self.entries + len(rows), fingerprint=(self.fingerprint + more) % _ALL)
 
-    def shrunk(self, row: Found) -> State:
+    def shrunk(self, row: OpenedRow) -> VaultState:
         """Return the state after a row was removed."""
         return replace(self, entries=self.entries - 1, fingerprint=(self.fingerprint - row.fingerprint) % _ALL)
 
@@ -188,7 +188,7 @@ def row_of(entry: Entry, sealer: Sealer) -> dict[str, Any]:
     }
 
 
-class Found(NamedTuple):
+class OpenedRow(NamedTuple):
     """A row of the vault, opened."""
 
     id: int
@@ -196,7 +196,7 @@ class Found(NamedTuple):
     fingerprint: int
 
 
-def entries(connection: sql.Connection, sealer: Sealer, where: sql.ColumnElement[bool]) -> Iterator[Found]:
+def entries(connection: sql.Connection, sealer: Sealer, where: sql.ColumnElement[bool]) -> Iterator[OpenedRow]:
     """Open the rows that fulfil ``where``, in order.
 
     Raises
@@ -217,7 +217,7 @@ def entries(connection: sql.Connection, sealer: Sealer, where: sql.ColumnElement
                     "an entry was altered", "restore a copy, and find out who wrote it", position=f"row {last}"
                 )
             entry = Entry(*(str(values[name]) for name in ("scope", "category", "original", "surrogate")))
-            yield Found(last, entry, sealer.fingerprint([_content(dict(row))]))
+            yield OpenedRow(last, entry, sealer.fingerprint([_content(dict(row))]))
         if len(rows) < _CHUNK:
             return
 
@@ -225,13 +225,13 @@ def entries(connection: sql.Connection, sealer: Sealer, where: sql.ColumnElement
 def append(
     connection: sql.Connection,
     sealer: Sealer,
-    state: State,
+    state: VaultState,
     action: str,
     who: str,
     why: str,
     surrogate: str = "",
     found: int = 0,
-) -> State:
+) -> VaultState:
     """Write the next audit line; return the state that includes it.
 
     Raises
@@ -246,7 +246,7 @@ def append(
     return _write_line(connection, sealer, state, line)
 
 
-def _write_line(connection: sql.Connection, sealer: Sealer, state: State, line: AuditLine) -> State:
+def _write_line(connection: sql.Connection, sealer: Sealer, state: VaultState, line: AuditLine) -> VaultState:
     number = str(line.line).encode()
     sealed = sealer.seal("audit", {name: getattr(line, name) for name in AuditLine.__slots__}, number)
     link = sealer.check("link", state.audit_end, number, sealed)
@@ -261,7 +261,7 @@ def _login() -> str:
         return "unknown"
 
 
-def trail(connection: sql.Connection, sealer: Sealer, state: State) -> Iterator[AuditLine]:
+def trail(connection: sql.Connection, sealer: Sealer, state: VaultState) -> Iterator[AuditLine]:
     """Return the audit lines in order, and check their chain.
 
     Raises
@@ -290,6 +290,6 @@ def trail(connection: sql.Connection, sealer: Sealer, state: State) -> Iterator[
         )
 
 
-def copy_line(connection: sql.Connection, sealer: Sealer, state: State, line: AuditLine) -> State:
+def copy_line(connection: sql.Connection, sealer: Sealer, state: VaultState, line: AuditLine) -> VaultState:
     """Write a line of another chain, as it is, behind ``state``; for re-keying."""
     return _write_line(connection, sealer, state, line)

@@ -1,7 +1,7 @@
 """Longitudinal records: sequences of (diagnosis code, age) pairs released so that each occurs at least k times."""
 
-from deid.trajectories.clustering import Release, anonymize_trajectories
+from deid.trajectories.clustering import TrajectoryRelease, anonymize_trajectories
 from deid.trajectories.measures import check_trajectories
 from deid.trajectories.records import Trajectories, make_trajectories
 
-__all__ = ["Release", "Trajectories", "anonymize_trajectories", "check_trajectories", "make_trajectories"]
+__all__ = ["Trajectories", "TrajectoryRelease", "anonymize_trajectories", "check_trajectories", "make_trajectories"]

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from deid.trajectories.trees import Tree
+from deid.trajectories.trees import LocationTree
 
 __all__ = ["METHODS", "Aligned", "Costs", "Pairs", "align", "align_by_index", "alignment_tables"]
 
@@ -29,8 +29,8 @@ _FINEST = 1000
 class Costs:
     """Both hierarchies, and what their leaves weigh."""
 
-    codes: Tree
-    ages: Tree
+    codes: LocationTree
+    ages: LocationTree
     weight: float = 0.5
     """Weight of the loss of codes, 0 to 1; that of ages is the rest."""
 

@@ -15,11 +15,11 @@ from deid.trajectories.alignment import METHODS, Aligned, Costs, Pairs, align, a
 from deid.trajectories.kernels import alignment_costs
 from deid.trajectories.records import Trajectories
 
-__all__ = ["Cluster", "Release", "anonymize_trajectories"]
+__all__ = ["TrajectoryCluster", "TrajectoryRelease", "anonymize_trajectories"]
 
 
 @dataclass(frozen=True, eq=False)
-class Cluster:
+class TrajectoryCluster:
     """Trajectories that are published as one."""
 
     pairs: Pairs = field(repr=False)
@@ -34,11 +34,11 @@ class Cluster:
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class TrajectoryRelease:
     """Published trajectories."""
 
     data: Trajectories
-    clusters: tuple[Cluster, ...] = field(repr=False)
+    clusters: tuple[TrajectoryCluster, ...] = field(repr=False)
     costs: Costs
     k: int
     method: str
@@ -54,7 +54,7 @@ class Release:
 
 def anonymize_trajectories(
     data: Trajectories, k: int, *, weight: float = 0.5, method: str = "a-gs", diversity: int = 1, seed: int = 0
-) -> Release:
+) -> TrajectoryRelease:
     """Release trajectories so that each published one occurs at least ``k`` times.
 
     Parameters
@@ -90,7 +90,7 @@ def anonymize_trajectories(
         raise InputError(f"fewer than {diversity} sensitive values", "lower the diversity")
     costs = Costs(data.codes, data.ages, weight)
     rest = _Rest(data, costs, method)
-    clusters: list[Cluster] = []
+    clusters: list[TrajectoryCluster] = []
     while rest.size >= 3 * k:
         centre = rest.most_frequent()
         far = rest.extreme(centre, farthest=True)
@@ -102,7 +102,7 @@ def anonymize_trajectories(
     left = rest.left()
     chosen = int(np.random.default_rng(seed).integers(len(left)))
     clusters.append(_form(rest, int(rest.kind[left[chosen]]), len(left), diversity, int(left[chosen])))
-    return Release(data, tuple(_diverse(clusters, data, costs, method, diversity)), costs, k, method)
+    return TrajectoryRelease(data, tuple(_diverse(clusters, data, costs, method, diversity)), costs, k, method)
 
 
 class _Rest:
@@ -167,11 +167,11 @@ class _Rest:
         return int(best[np.argmin(self.first[best])])
 
 
-def _form(rest: _Rest, kind: int, size: int, diversity: int, place: int | None = None) -> Cluster:
+def _form(rest: _Rest, kind: int, size: int, diversity: int, place: int | None = None) -> TrajectoryCluster:
     """Build a cluster around a trajectory out of the nearest ones (formCluster)."""
     member = rest.take(kind, place)
     pairs = rest.unique[kind]
-    cluster = Cluster(pairs, (member,), (tuple(range(len(pairs))),))
+    cluster = TrajectoryCluster(pairs, (member,), (tuple(range(len(pairs))),))
     sensitive = rest.data.sensitive
     while len(cluster.members) < size:
         among = fresh = None
@@ -184,11 +184,13 @@ def _form(rest: _Rest, kind: int, size: int, diversity: int, place: int | None =
         chosen = min(i for i in fresh if rest.kind[i] == kind) if among is not None and fresh else None
         member = rest.take(kind, chosen)
         own = rest.unique[kind]
-        cluster = _joined(cluster, Cluster(own, (member,), (tuple(range(len(own))),)), rest.costs, rest.by_index)
+        cluster = _joined(
+            cluster, TrajectoryCluster(own, (member,), (tuple(range(len(own))),)), rest.costs, rest.by_index
+        )
     return cluster
 
 
-def _joined(a: Cluster, b: Cluster, costs: Costs, by_index: bool) -> Cluster:
+def _joined(a: TrajectoryCluster, b: TrajectoryCluster, costs: Costs, by_index: bool) -> TrajectoryCluster:
     """Join two clusters."""
     if a.pairs.shape == b.pairs.shape and (a.pairs == b.pairs).all():
         same = tuple(range(len(a.pairs)))
@@ -197,7 +199,7 @@ def _joined(a: Cluster, b: Cluster, costs: Costs, by_index: bool) -> Cluster:
         found = (align_by_index if by_index else align)(a.pairs, b.pairs, costs)
     places = [tuple(own[i] for i in found.left) for own in a.places]
     places += [tuple(own[i] for i in found.right) for own in b.places]
-    return Cluster(
+    return TrajectoryCluster(
         found.pairs,
         (*a.members, *b.members),
         tuple(places),
@@ -206,7 +208,9 @@ def _joined(a: Cluster, b: Cluster, costs: Costs, by_index: bool) -> Cluster:
     )
 
 
-def _diverse(clusters: list[Cluster], data: Trajectories, costs: Costs, method: str, diversity: int) -> list[Cluster]:
+def _diverse(
+    clusters: list[TrajectoryCluster], data: Trajectories, costs: Costs, method: str, diversity: int
+) -> list[TrajectoryCluster]:
     """Join clusters with too few sensitive values to the nearest other one."""
     if diversity == 1:
         return clusters

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.trajectories.alignment import Pairs
-from deid.trajectories.clustering import Release
+from deid.trajectories.clustering import TrajectoryRelease
 from deid.trajectories.records import Trajectories
-from deid.trajectories.trees import Tree
+from deid.trajectories.trees import LocationTree
 
-__all__ = ["Loss", "average_relative_error", "check_trajectories", "loss_of"]
+__all__ = ["TrajectoryLoss", "average_relative_error", "check_trajectories", "loss_of"]
 
 
 @dataclass(frozen=True)
-class Loss:
+class TrajectoryLoss:
     """Loss of a release, each 0 (nothing) to 1 (everything)."""
 
     ilm: float
@@ -35,7 +35,7 @@ class Loss:
     pairs: int
 
 
-def loss_of(release: Release) -> Loss:
+def loss_of(release: TrajectoryRelease) -> TrajectoryLoss:
     """Measure a release."""
     data = release.data
     trees = (data.codes, data.ages)
@@ -58,7 +58,7 @@ def loss_of(release: Release) -> Loss:
         sum(getattr(c, name) for c in release.clusters) / tree.size / max(1, pairs)
         for name, tree in zip(("codes", "ages"), trees, strict=True)
     ]
-    return Loss(float(ilm), float(alm), estimate[0], estimate[1], suppressed, pairs)
+    return TrajectoryLoss(float(ilm), float(alm), estimate[0], estimate[1], suppressed, pairs)
 
 
 def check_trajectories(
@@ -105,7 +105,7 @@ def check_trajectories(
     return True, level, None
 
 
-def _stands_for(rows: Pairs, own: Pairs, codes: Tree, ages: Tree) -> bool:
+def _stands_for(rows: Pairs, own: Pairs, codes: LocationTree, ages: LocationTree) -> bool:
     """Tell whether published pairs cover original ones in their order; the earliest fit is as good as any."""
     at = 0
     for code, age in rows.tolist():
@@ -117,7 +117,7 @@ def _stands_for(rows: Pairs, own: Pairs, codes: Tree, ages: Tree) -> bool:
     return True
 
 
-def average_relative_error(release: Release, share: float = 0.01) -> tuple[float, int]:
+def average_relative_error(release: TrajectoryRelease, share: float = 0.01) -> tuple[float, int]:
     """Return the mean relative error of counting persons with a (code, age) pair, and the number of queries.
 
     Queries are the pairs of at least ``share`` of the original trajectories. A published pair stands for each of its
@@ -145,7 +145,7 @@ def average_relative_error(release: Release, share: float = 0.01) -> tuple[float
     return float(np.mean(errors)), len(queries)
 
 
-def _chain(tree: Tree, node: int) -> list[int]:
+def _chain(tree: LocationTree, node: int) -> list[int]:
     chain = [node]
     while chain[-1]:
         chain.append(int(tree.parent[chain[-1]]))

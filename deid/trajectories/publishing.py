@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from deid.base.errors import OutputError
-from deid.trajectories.clustering import Release
+from deid.trajectories.clustering import TrajectoryRelease
 from deid.trajectories.measures import check_trajectories
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ __all__ = ["publish_trajectories"]
 
 
 def publish_trajectories(
-    release: Release,
+    release: TrajectoryRelease,
     diversity: int = 1,
     *,
     code: str = "code",
@@ -29,7 +29,7 @@ def publish_trajectories(
 
     Parameters
     ----------
-    release : Release
+    release : TrajectoryRelease
     diversity : int
         Least number of distinct sensitive values of equal trajectories.
     code, age : str

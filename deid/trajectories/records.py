@@ -15,7 +15,7 @@ from deid.table.cell_text import text_list
 from deid.table.hierarchy import Hierarchy
 from deid.table.microdata import check_columns, nearest
 from deid.trajectories.alignment import Pairs
-from deid.trajectories.trees import Tree, make_tree
+from deid.trajectories.trees import LocationTree, make_tree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,8 +53,8 @@ class Trajectories:
     people: tuple[str, ...] = field(repr=False)
     pairs: Pairs = field(repr=False)
     bounds: np.ndarray = field(repr=False)
-    codes: Tree
-    ages: Tree
+    codes: LocationTree
+    ages: LocationTree
     sensitive: tuple[str, ...] = field(default=(), repr=False)
 
     def __len__(self) -> int:

@@ -14,14 +14,14 @@ import numpy as np
 
 from deid.table.hierarchy import Hierarchy
 
-__all__ = ["Tree", "make_tree"]
+__all__ = ["LocationTree", "make_tree"]
 
 _TABLE = 1024
 """Number of nodes up to which costs of pairs are tabulated."""
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class LocationTree:
     """A hierarchy in arrays, int32, one entry a node; node 0 is the root."""
 
     names: tuple[str, ...] = field(repr=False)
@@ -82,7 +82,7 @@ class Tree:
         return node == above
 
 
-def make_tree(hierarchy: Hierarchy) -> Tree:
+def make_tree(hierarchy: Hierarchy) -> LocationTree:
     """Number the values of a hierarchy, the root first."""
     names = sorted(hierarchy, key=lambda value: value != hierarchy.root)
     index = {name: i for i, name in enumerate(names)}
@@ -90,4 +90,4 @@ def make_tree(hierarchy: Hierarchy) -> Tree:
     parent = np.array([index[p] if p is not None else 0 for p in above], dtype=np.int32)
     depth = np.array([len(hierarchy.chain(name)) - 1 for name in names], dtype=np.int32)
     leaves = np.array([hierarchy.leaf_count(n) if hierarchy.children(n) else 0 for n in names], dtype=np.int32)
-    return Tree(tuple(names), parent, depth, leaves, hierarchy.leaf_count(hierarchy.root))
+    return LocationTree(tuple(names), parent, depth, leaves, hierarchy.leaf_count(hierarchy.root))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from deid.base.errors import ConfigError
 from deid.transactions.suppression import require_records
 from deid.transactions.transactions import Transactions
-from deid.transactions.verifiers import Verdict
+from deid.transactions.verifiers import TransactionVerdict
 
 __all__ = ["Cluster", "Disassociated", "Joint", "disassociate", "verify_disassociated"]
 
@@ -238,7 +238,7 @@ def _join(
     return None
 
 
-def verify_disassociated(release: Disassociated, k: int, m: int) -> Verdict:
+def verify_disassociated(release: Disassociated, k: int, m: int) -> TransactionVerdict:
     """Judge a release by what is published: chunks are k^m-anonymous and disjoint, and parts suffice.
 
     A cluster without a term chunk needs at least as many parts as records, and k (h - 1) more, for h the smaller of m
@@ -258,10 +258,10 @@ def verify_disassociated(release: Disassociated, k: int, m: int) -> Verdict:
             seen: set[str] = set(cluster.terms)
             for held in [{c for part in bag for c in part} for bag in (*cluster.chunks, *joint.shared)]:
                 if seen & held:
-                    return Verdict(False, 0.0, tuple(sorted(seen & held)))
+                    return TransactionVerdict(False, 0.0, tuple(sorted(seen & held)))
                 seen |= held
             parts = sum(map(len, cluster.chunks))
             needed = cluster.size + k * (min(m, len(cluster.chunks)) - 1)
             if not cluster.terms and cluster.chunks and parts < needed:
-                return Verdict(False, float(parts), ("a cluster with too few parts",))
-    return Verdict(least >= k, least, witness if least < k else ())
+                return TransactionVerdict(False, float(parts), ("a cluster with too few parts",))
+    return TransactionVerdict(least >= k, least, witness if least < k else ())

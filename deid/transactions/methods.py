@@ -22,7 +22,7 @@ from deid.transactions.transactions import Transactions
 from deid.transactions.tree import CodeTree, code_tree
 from deid.transactions.uncertainty import suppress_control, top_down_control
 from deid.transactions.verifiers import (
-    Verdict,
+    TransactionVerdict,
     verify_coherence,
     verify_complete,
     verify_full_sets,
@@ -33,7 +33,7 @@ from deid.transactions.verifiers import (
     verify_utility_policy,
 )
 
-__all__ = ["METHODS", "Asked", "Finding", "Found", "Method", "find_method"]
+__all__ = ["METHODS", "Asked", "Found", "ReleaseFinding", "TransactionMethod", "find_method"]
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,12 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ReleaseFinding:
     """What a verifier says of a release."""
 
     model: str
     asked: str
-    verdict: Verdict
+    verdict: TransactionVerdict
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -106,7 +106,7 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class MethodInput:
     """What a method works on."""
 
     data: Transactions
@@ -125,7 +125,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Method:
+class TransactionMethod:
     """A method.
 
     Parameters
@@ -142,8 +142,8 @@ class Method:
 
     attacker: str
     needs: tuple[str, ...]
-    run: Callable[[Source, Asked], Found]
-    check: Callable[[Source, Found, Asked], list[Finding]]
+    run: Callable[[MethodInput, Asked], Found]
+    check: Callable[[MethodInput, Found, Asked], list[ReleaseFinding]]
 
 
 def _shown(found: Found) -> Transactions:
@@ -151,63 +151,69 @@ def _shown(found: Found) -> Transactions:
     return found.published
 
 
-def _check_km(source: Source, found: Found, asked: Asked) -> list[Finding]:
-    return [Finding("k^m-anonymity", f"k = {asked.k}, m = {asked.m}", verify_km(_shown(found), asked.k, asked.m))]
+def _check_km(source: MethodInput, found: Found, asked: Asked) -> list[ReleaseFinding]:
+    return [
+        ReleaseFinding("k^m-anonymity", f"k = {asked.k}, m = {asked.m}", verify_km(_shown(found), asked.k, asked.m))
+    ]
 
 
-def _check_full(source: Source, found: Found, asked: Asked) -> list[Finding]:
-    return [Finding("support of every full set of codes", f"{asked.k}", verify_full_sets(_shown(found), asked.k))]
+def _check_full(source: MethodInput, found: Found, asked: Asked) -> list[ReleaseFinding]:
+    return [
+        ReleaseFinding("support of every full set of codes", f"{asked.k}", verify_full_sets(_shown(found), asked.k))
+    ]
 
 
-def _check_complete(source: Source, found: Found, asked: Asked) -> list[Finding]:
-    return [Finding("complete k-anonymity", f"k = {asked.k}", verify_complete(_shown(found), asked.k))]
+def _check_complete(source: MethodInput, found: Found, asked: Asked) -> list[ReleaseFinding]:
+    return [ReleaseFinding("complete k-anonymity", f"k = {asked.k}", verify_complete(_shown(found), asked.k))]
 
 
-def _check_policies(source: Source, found: Found, asked: Asked, utility: Sequence[frozenset[str]]) -> list[Finding]:
+def _check_policies(
+    source: MethodInput, found: Found, asked: Asked, utility: Sequence[frozenset[str]]
+) -> list[ReleaseFinding]:
     privacy = verify_privacy_policy(_shown(found), asked.privacy, asked.k)
     kept = verify_utility_policy(
         source.data, _shown(found), utility, most_suppressed=asked.most_suppressed, free=asked.free
     )
     return [
-        Finding(f"{len(asked.privacy)} privacy constraints", f"0 or at least {asked.k} records", privacy),
-        Finding(f"{len(utility)} utility constraints", f"suppressed at most {asked.most_suppressed:.0%}", kept),
+        ReleaseFinding(f"{len(asked.privacy)} privacy constraints", f"0 or at least {asked.k} records", privacy),
+        ReleaseFinding(f"{len(utility)} utility constraints", f"suppressed at most {asked.most_suppressed:.0%}", kept),
     ]
 
 
-def _under_policy(source: Source, found: Found, asked: Asked) -> list[Finding]:
+def _under_policy(source: MethodInput, found: Found, asked: Asked) -> list[ReleaseFinding]:
     return _check_policies(source, found, asked, asked.utility)
 
 
-def _without_policy(source: Source, found: Found, asked: Asked) -> list[Finding]:
+def _without_policy(source: MethodInput, found: Found, asked: Asked) -> list[ReleaseFinding]:
     return _check_policies(source, found, asked, [frozenset(source.data.labels)])
 
 
-def _check_coherence(source: Source, found: Found, asked: Asked) -> list[Finding]:
+def _check_coherence(source: MethodInput, found: Found, asked: Asked) -> list[ReleaseFinding]:
     verdict = verify_coherence(_shown(found), asked.sensitive, max_prob=asked.confidence, k=asked.k, p=asked.m)
     wanted = f"h = {asked.confidence:g}, k = {asked.k}, p = {asked.m}"
-    return [Finding("(h,k,p)-coherence", wanted, verdict)]
+    return [ReleaseFinding("(h,k,p)-coherence", wanted, verdict)]
 
 
-def _check_rules(source: Source, found: Found, asked: Asked) -> list[Finding]:
+def _check_rules(source: MethodInput, found: Found, asked: Asked) -> list[ReleaseFinding]:
     verdict = verify_rules(_shown(found), asked.rules, asked.k, asked.confidence)
-    return [Finding(f"{len(asked.rules)} PS-rules", f"k = {asked.k}, confidence {asked.confidence:g}", verdict)]
+    return [ReleaseFinding(f"{len(asked.rules)} PS-rules", f"k = {asked.k}, confidence {asked.confidence:g}", verdict)]
 
 
-def _check_uncertainty(source: Source, found: Found, asked: Asked) -> list[Finding]:
+def _check_uncertainty(source: MethodInput, found: Found, asked: Asked) -> list[ReleaseFinding]:
     verdict = verify_uncertainty(_shown(found), asked.sensitive, asked.confidence, size=asked.known)
     known = "any codes" if asked.known is None else f"up to {asked.known} codes"
-    return [Finding("rho-uncertainty", f"rho = {asked.confidence:g}, {known} known", verdict)]
+    return [ReleaseFinding("rho-uncertainty", f"rho = {asked.confidence:g}, {known} known", verdict)]
 
 
-def _check_chunks(source: Source, found: Found, asked: Asked) -> list[Finding]:
+def _check_chunks(source: MethodInput, found: Found, asked: Asked) -> list[ReleaseFinding]:
     assert found.chunks is not None
     verdict = verify_disassociated(found.chunks, asked.k, asked.m)
-    return [Finding("k^m-anonymity of chunks", f"k = {asked.k}, m = {asked.m}", verdict)]
+    return [ReleaseFinding("k^m-anonymity of chunks", f"k = {asked.k}, m = {asked.m}", verdict)]
 
 
-def _check_both(source: Source, found: Found, asked: Asked) -> list[Finding]:
+def _check_both(source: MethodInput, found: Found, asked: Asked) -> list[ReleaseFinding]:
     verdict = verify_both(found.cells, _shown(found), asked.k, asked.m)
-    return [Finding("(k, k^m)-anonymity", f"k = {asked.k}, m = {asked.m}", verdict)]
+    return [ReleaseFinding("(k, k^m)-anonymity", f"k = {asked.k}, m = {asked.m}", verdict)]
 
 
 def _suppressed(found: tuple[Transactions, Any], name: str) -> Found:
@@ -222,89 +228,91 @@ def _constrained(run: Callable[[Sequence[frozenset[str]]], Constrained], asked: 
     return Found(found.published, told={"merges": found.merges, "suppressed_codes": len(found.suppressed)})
 
 
-def _under(method: Callable[..., Constrained]) -> Callable[[Source, Asked], Found]:
+def _under(method: Callable[..., Constrained]) -> Callable[[MethodInput, Asked], Found]:
     """Return how a method under both policies is run."""
 
-    def run(source: Source, asked: Asked) -> Found:
+    def run(source: MethodInput, asked: Asked) -> Found:
         more = {"most_suppressed": asked.most_suppressed, "free": asked.free, "weight": source.weight}
         return _constrained(lambda p: method(source.data, p, asked.utility, asked.k, **more), asked)
 
     return run
 
 
-def _partition(source: Source, asked: Asked) -> Found:
+def _partition(source: MethodInput, asked: Asked) -> Found:
     tree = source.tree
     groups = partition_records(source.data, tree, asked.k)
     return Found(publish_groups(source.data, tree, groups), told={"groups": len(groups)})
 
 
-def _km(source: Source, asked: Asked) -> Found:
+def _km(source: MethodInput, asked: Asked) -> Found:
     tree = source.tree
     return Found(tree.publish(source.data, apriori_cut(source.data, tree, asked.k, asked.m)))
 
 
-def _vertical(source: Source, asked: Asked) -> Found:
+def _vertical(source: MethodInput, asked: Asked) -> Found:
     tree = source.tree
     return Found(tree.publish(source.data, vertical_cut(source.data, tree, asked.k, asked.m)))
 
 
-def _both(source: Source, asked: Asked) -> Found:
+def _both(source: MethodInput, asked: Asked) -> Found:
     if not source.cells:
         raise ConfigError("no column is to be published beside the codes", "name the generalized ones with --qi")
     found = anonymize_both(source.cells, source.data, source.tree, asked.k, asked.m)
     return Found(found.published, cells=found.cells, told={"classes": found.classes, "merged": found.merged})
 
 
-def _top_down(source: Source, asked: Asked) -> Found:
+def _top_down(source: MethodInput, asked: Asked) -> Found:
     found = top_down_control(source.data, source.tree, asked.sensitive, asked.confidence, size=asked.known)
     return Found(found.published, told={"suppressed_items": len(found.suppressed)})
 
 
-def _suppress_control(source: Source, asked: Asked) -> Found:
+def _suppress_control(source: MethodInput, asked: Asked) -> Found:
     found = suppress_control(source.data, asked.sensitive, asked.confidence, size=asked.known)
     return Found(found.published, told={"suppressed_items": len(found.suppressed)})
 
 
 _POLICY = "knows one of the privacy policy's sets of codes"
 
-METHODS: dict[str, Method] = {
-    "global-suppression": Method(
+METHODS: dict[str, TransactionMethod] = {
+    "global-suppression": TransactionMethod(
         "knows all codes of a person",
         (),
         lambda s, a: _suppressed(suppress_globally(s.data, a.k), "threshold"),
         _check_full,
     ),
-    "local-suppression": Method(
+    "local-suppression": TransactionMethod(
         "knows all codes of a person", (), lambda s, a: Found(suppress_locally(s.data, a.k)), _check_full
     ),
-    "complete": Method("knows all codes of a person, and that there are no others", (), _partition, _check_complete),
-    "km": Method("knows up to m codes of a person", (), _km, _check_km),
-    "km-local": Method(
+    "complete": TransactionMethod(
+        "knows all codes of a person, and that there are no others", (), _partition, _check_complete
+    ),
+    "km": TransactionMethod("knows up to m codes of a person", (), _km, _check_km),
+    "km-local": TransactionMethod(
         "knows up to m codes of a person",
         (),
         lambda s, a: Found(local_recoding(s.data, s.tree, a.k, a.m)),
         _check_km,
     ),
-    "km-vertical": Method("knows up to m codes of a person", (), _vertical, _check_km),
-    "ugaclip": Method(
+    "km-vertical": TransactionMethod("knows up to m codes of a person", (), _vertical, _check_km),
+    "ugaclip": TransactionMethod(
         _POLICY,
         ("privacy", "utility"),
         _under(ugaclip),
         _under_policy,
     ),
-    "cba": Method(
+    "cba": TransactionMethod(
         _POLICY,
         ("privacy", "utility"),
         _under(cba),
         _under_policy,
     ),
-    "coat": Method(
+    "coat": TransactionMethod(
         _POLICY,
         ("privacy", "utility"),
         _under(coat),
         _under_policy,
     ),
-    "pcta": Method(
+    "pcta": TransactionMethod(
         _POLICY,
         ("privacy",),
         lambda s, a: _constrained(
@@ -312,7 +320,7 @@ METHODS: dict[str, Method] = {
         ),
         _without_policy,
     ),
-    "aclip": Method(
+    "aclip": TransactionMethod(
         _POLICY,
         ("privacy",),
         lambda s, a: _constrained(
@@ -320,7 +328,7 @@ METHODS: dict[str, Method] = {
         ),
         _without_policy,
     ),
-    "coherence": Method(
+    "coherence": TransactionMethod(
         "knows up to m public codes of a person and infers a sensitive one",
         ("sensitive",),
         lambda s, a: _suppressed(
@@ -328,25 +336,25 @@ METHODS: dict[str, Method] = {
         ),
         _check_coherence,
     ),
-    "rbat": Method(
+    "rbat": TransactionMethod(
         "knows the public codes of a rule and infers its sensitive ones",
         ("rules",),
         lambda s, a: Found(rbat(s.data, a.rules, a.k, a.confidence, weight=s.weight)),
         _check_rules,
     ),
-    "suppress-control": Method(
+    "suppress-control": TransactionMethod(
         "knows any codes of a person and infers a sensitive one", ("sensitive",), _suppress_control, _check_uncertainty
     ),
-    "top-down-control": Method(
+    "top-down-control": TransactionMethod(
         "knows any codes of a person and infers a sensitive one", ("sensitive",), _top_down, _check_uncertainty
     ),
-    "disassociation": Method(
+    "disassociation": TransactionMethod(
         "knows up to m codes of a person",
         (),
         lambda s, a: Found(None, disassociate(s.data, a.k, a.m)),
         _check_chunks,
     ),
-    "relational": Method("knows the columns and up to m codes of a person", (), _both, _check_both),
+    "relational": TransactionMethod("knows the columns and up to m codes of a person", (), _both, _check_both),
 }
 """Methods by name."""
 
@@ -359,7 +367,7 @@ _NEEDS = {
 }
 
 
-def find_method(name: str, asked: Asked) -> Method:
+def find_method(name: str, asked: Asked) -> TransactionMethod:
     """Return a method, when it has what it needs.
 
     Raises

@@ -20,7 +20,7 @@ from deid.transactions.km import apriori_cut
 from deid.transactions.suppression import require_records
 from deid.transactions.transactions import Transactions, from_rows
 from deid.transactions.tree import CodeTree
-from deid.transactions.verifiers import Verdict, verify_km
+from deid.transactions.verifiers import TransactionVerdict, verify_km
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,7 +122,7 @@ def _apart(a: Cells, b: Cells) -> int:
     return sum(x != y for x, y in zip(a, b, strict=True))
 
 
-def verify_both(cells: Sequence[Cells], published: Transactions, k: int, m: int) -> Verdict:
+def verify_both(cells: Sequence[Cells], published: Transactions, k: int, m: int) -> TransactionVerdict:
     """Judge columns and codes by what is published: each class alone."""
     groups: dict[Cells, list[int]] = {}
     for record, row in enumerate(cells):
@@ -130,9 +130,9 @@ def verify_both(cells: Sequence[Cells], published: Transactions, k: int, m: int)
     least = float(len(published))
     for records in groups.values():
         if len(records) < k:
-            return Verdict(False, float(len(records)), ("a class with too few records",))
+            return TransactionVerdict(False, float(len(records)), ("a class with too few records",))
         found = verify_km(published.take(records), k, m)
         if not found.holds:
             return found
         least = min(least, found.level, float(len(records)))
-    return Verdict(True, least)
+    return TransactionVerdict(True, least)

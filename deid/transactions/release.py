@@ -13,7 +13,7 @@ from deid.table.hierarchy import Hierarchy
 from deid.transactions.attacks import Attack, attack_codes
 from deid.transactions.disassociation import Disassociated
 from deid.transactions.measures import CodeLoss, code_loss
-from deid.transactions.methods import Asked, Finding, Source, find_method
+from deid.transactions.methods import Asked, MethodInput, ReleaseFinding, find_method
 from deid.transactions.reading import CodedRecords
 from deid.transactions.relational import Cells
 from deid.transactions.studies import Study, supported_studies
@@ -45,7 +45,7 @@ class CodesRelease:
         Whom it stops.
     asked : Asked
         What was asked for.
-    findings : tuple of Finding
+    findings : tuple of ReleaseFinding
         What the verifiers say.
     told : mapping of str to int
         Counts that the method tells.
@@ -63,7 +63,7 @@ class CodesRelease:
     method: str
     attacker: str
     asked: Asked
-    findings: tuple[Finding, ...]
+    findings: tuple[ReleaseFinding, ...]
     told: Mapping[str, int] = field(default_factory=dict)
     phenotypes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     seconds: float = 0.0
@@ -171,7 +171,7 @@ def anonymize_codes(
         )
     order = original.order(cells)
     original = original.take(order)
-    source = Source(original.transactions, hierarchy, [cells[record] for record in order] if cells else ())
+    source = MethodInput(original.transactions, hierarchy, [cells[record] for record in order] if cells else ())
     start = time.process_time()
     found = chosen.run(source, asked)
     seconds = time.process_time() - start

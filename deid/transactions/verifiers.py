@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from deid.transactions.transactions import Transactions
 
 __all__ = [
-    "Verdict",
+    "TransactionVerdict",
     "verify_coherence",
     "verify_complete",
     "verify_full_sets",
@@ -28,7 +28,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TransactionVerdict:
     """What a verifier found.
 
     Parameters
@@ -63,14 +63,14 @@ def _together(published: Transactions, records: NDArray[np.int64]) -> NDArray[np
     return np.bincount(published.items[starts + np.arange(lengths.sum())], minlength=len(published.labels))
 
 
-def verify_km(published: Transactions, k: int, m: int) -> Verdict:
+def verify_km(published: Transactions, k: int, m: int) -> TransactionVerdict:
     """k^m-anonymity: every set of up to m items that occurs does so in at least k records (Terrovitis et al. 2008).
 
     The search goes through all sets that occur, prefix by prefix, so it costs about the number of sets of m - 1 items.
     """
     least, witness = len(published), tuple[int, ...]()
     if not len(published.items):
-        return Verdict(True, float(len(published)))
+        return TransactionVerdict(True, float(len(published)))
     stack: list[tuple[tuple[int, ...], NDArray[np.int64]]] = [
         ((item,), records) for item, records in enumerate(_with(published)) if len(records)
     ]
@@ -90,32 +90,32 @@ def verify_km(published: Transactions, k: int, m: int) -> Verdict:
         if len(prefix) + 1 < m:
             held = _with(published.take(records))
             stack.extend(((*prefix, int(item)), records[held[int(item)]]) for item in others)
-    return Verdict(least >= k, float(least), _names(published, witness) if least < k else ())
+    return TransactionVerdict(least >= k, float(least), _names(published, witness) if least < k else ())
 
 
-def verify_complete(published: Transactions, k: int) -> Verdict:
+def verify_complete(published: Transactions, k: int) -> TransactionVerdict:
     """Complete k-anonymity: every distinct published record occurs at least k times (He and Naughton 2009)."""
     counts = Counter(row.tobytes() for row in published)
     if not counts:
-        return Verdict(True, 0.0)
+        return TransactionVerdict(True, 0.0)
     row, count = min(counts.items(), key=lambda pair: (pair[1], pair[0]))
     witness = _names(published, np.frombuffer(row, published.items.dtype).tolist())
-    return Verdict(count >= k, float(count), () if count >= k else witness or ("a record without codes",))
+    return TransactionVerdict(count >= k, float(count), () if count >= k else witness or ("a record without codes",))
 
 
-def verify_full_sets(published: Transactions, k: int) -> Verdict:
+def verify_full_sets(published: Transactions, k: int) -> TransactionVerdict:
     """The full set of codes of every record is held by at least k records, which may hold more (Vinterbo 2001)."""
     least, witness = float(len(published)), tuple[str, ...]()
     for row in {row.tobytes(): row for row in published}.values():
         count = published.support(row.tolist())
         if count < least:
             least, witness = float(count), _names(published, row.tolist())
-    return Verdict(least >= k or not len(published.items), least, witness if least < k else ())
+    return TransactionVerdict(least >= k or not len(published.items), least, witness if least < k else ())
 
 
 def verify_privacy_policy(
     published: Transactions, policy: Sequence[frozenset[str]], k: int, *, all_subsets: bool = False
-) -> Verdict:
+) -> TransactionVerdict:
     """Privacy constraints: the images of a constraint's codes occur together in 0 or in at least k records
     (Loukides et al., PNAS 2010).
 
@@ -141,7 +141,7 @@ def verify_privacy_policy(
         for names, bits in parts:
             if names and 0 < bits.bit_count() < least:
                 least, witness = float(bits.bit_count()), names
-    return Verdict(least >= k or not witness, least, witness if least < k else ())
+    return TransactionVerdict(least >= k or not witness, least, witness if least < k else ())
 
 
 def verify_utility_policy(
@@ -151,7 +151,7 @@ def verify_utility_policy(
     *,
     most_suppressed: float = 1.0,
     free: bool = False,
-) -> Verdict:
+) -> TransactionVerdict:
     """Utility constraints: members of a published item lie in one constraint, and few codes are suppressed.
 
     Parameters
@@ -165,13 +165,15 @@ def verify_utility_policy(
     for item, members in enumerate(published.members):
         alone = len(members) == 1 or any(members <= group for group in policy)
         if not alone and not (free and not members & named):
-            return Verdict(False, 1.0, (published.labels[item],))
+            return TransactionVerdict(False, 1.0, (published.labels[item],))
     there = frozenset().union(*published.members)
     gone = sum(code not in there for code in original.labels) / max(len(original.labels), 1)
-    return Verdict(gone <= most_suppressed, gone)
+    return TransactionVerdict(gone <= most_suppressed, gone)
 
 
-def verify_coherence(published: Transactions, sensitive: frozenset[str], *, max_prob: float, k: int, p: int) -> Verdict:
+def verify_coherence(
+    published: Transactions, sensitive: frozenset[str], *, max_prob: float, k: int, p: int
+) -> TransactionVerdict:
     """(h,k,p)-coherence: every set of up to p public items that occurs does so in at least k records, and tells no
     sensitive item with more than ``max_prob`` (Xu et al. 2008)."""
     hidden = np.array([bool(members & sensitive) for members in published.members], dtype=bool)
@@ -192,12 +194,12 @@ def verify_coherence(published: Transactions, sensitive: frozenset[str], *, max_
             others = [o for o in np.flatnonzero(counts).tolist() if o > items[-1] and not hidden[o]]
             held = _with(published.take(records)) if others else []
             stack.extend(((*items, other), records[held[other]]) for other in others)
-    return Verdict(worst[0], worst[1], _names(published, worst[2]))
+    return TransactionVerdict(worst[0], worst[1], _names(published, worst[2]))
 
 
 def verify_rules(
     published: Transactions, rules: Iterable[tuple[frozenset[str], frozenset[str]]], k: int, c: float
-) -> Verdict:
+) -> TransactionVerdict:
     """PS-rules: the antecedent's images occur in 0 or in at least k records, of which at most a share ``c`` hold the
     whole consequent (Loukides, Gkoulalas-Divanis and Shao 2010)."""
     greatest = 0.0
@@ -221,14 +223,14 @@ def verify_rules(
             continue
         confidence = holding(hidden, body, 0).bit_count() / count if hidden else 0.0
         if count < k or confidence > c + 1e-12:
-            return Verdict(False, confidence, tuple(sorted(public | hidden)))
+            return TransactionVerdict(False, confidence, tuple(sorted(public | hidden)))
         greatest = max(greatest, confidence)
-    return Verdict(True, greatest)
+    return TransactionVerdict(True, greatest)
 
 
 def verify_uncertainty(
     published: Transactions, sensitive: frozenset[str], rho: float, *, size: int | None = None
-) -> Verdict:
+) -> TransactionVerdict:
     """Rho-uncertainty: no set of items, sensitive ones too, tells a further sensitive item with more than ``rho`` (Cao
     et al. 2010).
 
@@ -251,7 +253,7 @@ def verify_uncertainty(
             continue  # records without a further sensitive item: no larger set tells one
         confidence = float(told.max()) / len(records)
         if confidence > rho + 1e-12:
-            return Verdict(False, confidence, _names(published, (*items, int(np.argmax(told)))))
+            return TransactionVerdict(False, confidence, _names(published, (*items, int(np.argmax(told)))))
         greatest = max(greatest, confidence)
         if size is None or len(items) < size:
             last = items[-1] if items else -1
@@ -259,4 +261,4 @@ def verify_uncertainty(
             stack.extend(
                 ((*items, other), records[held[other]]) for other in np.flatnonzero(counts).tolist() if other > last
             )
-    return Verdict(True, greatest)
+    return TransactionVerdict(True, greatest)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from deid import io
 from deid.document import Document
-from deid.evaluation import Settings, evaluate
+from deid.evaluation import ScoringSettings, evaluate
 from deid.features import FeatureSet
 from deid.labeling.tagger import train
 from deid.labeling.training import TrainingOptions
@@ -34,7 +34,7 @@ def measure(name: str, options: TrainingOptions, corpus: Sequence[Document], tes
     tagger = train(corpus, features, options)
     seconds = time.process_time() - begin
     found = [document.with_spans(tagger.find(document)) for document in test]
-    micro = evaluate(test, found, settings=Settings(resamples=0)).tables["strict"].micro()
+    micro = evaluate(test, found, settings=ScoringSettings(resamples=0)).tables["strict"].micro()
     size = len(tagger.crfsuite or b"") / 1e6
     row = f"{name:<24} {seconds:8.1f} {micro.precision:10.4f} {micro.recall:8.4f} {micro.f1:8.4f} {size:8.1f}"
     print(row, flush=True)

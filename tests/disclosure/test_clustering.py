@@ -101,9 +101,9 @@ def test_gathered_clusters_have_r_rows_and_twice_the_least_radius() -> None:
 
 
 def _least_radius(coded, r: int) -> float:
-    from deid.disclosure.clustering import Boxes
+    from deid.disclosure.clustering import BoxLoss
 
-    boxes = Boxes(coded.columns)
+    boxes = BoxLoss(coded.columns)
     distance = np.stack([boxes.joined(row, row, coded.codes, coded.codes) for row in coded.codes])
     best = np.inf
     for classes in _partitions(len(coded), r):

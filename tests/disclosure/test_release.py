@@ -12,7 +12,7 @@ from deid.disclosure.anonymizers import Anonymizer
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.cells import cover_table
 from deid.disclosure.classes import equivalence_classes
-from deid.disclosure.methods import METHODS, Options, Recoding
+from deid.disclosure.methods import METHODS, MethodOptions, Recoding
 from deid.disclosure.release import anonymize
 from deid.disclosure.scheme import apply_scheme, read_scheme, scheme_of
 from deid.table.microdata import Microdata
@@ -37,7 +37,7 @@ ASKED = [
 def test_published_values_cover_the_originals_and_rows_are_counted(method: str, seed: int, k: int) -> None:
     table = random_table(50, seed, missing=0.06)
     try:
-        release = anonymize(table, Requirements(k=k), method, Options(suppression=0.5))
+        release = anonymize(table, Requirements(k=k), method, MethodOptions(suppression=0.5))
     except ConfigError:
         assert method in ("records", "optimal", "greedy")
         return
@@ -52,7 +52,7 @@ def test_published_values_cover_the_originals_and_rows_are_counted(method: str, 
     assert release.recoded.frame["disease"].tolist() == table.frame["disease"].iloc[release.rows].tolist()
     if method != "kk":
         assert equivalence_classes(release.recoded).sizes.min() >= k
-    again = anonymize(table, Requirements(k=k), method, Options(suppression=0.5))
+    again = anonymize(table, Requirements(k=k), method, MethodOptions(suppression=0.5))
     pd.testing.assert_frame_equal(release.table(), again.table())
 
 
@@ -61,7 +61,7 @@ def test_published_values_cover_the_originals_and_rows_are_counted(method: str, 
 def test_every_method_keeps_every_model(method: str, asked: Requirements) -> None:
     for seed, persons in ((1, 0), (2, 0), (3, 60)):
         table = random_table(90, seed, persons=persons)
-        release = anonymize(table, asked, method, Options(suppression=0.6))
+        release = anonymize(table, asked, method, MethodOptions(suppression=0.6))
         assert not any(finding.failed for finding in release.findings)
         assert any(finding.asked is not None for finding in release.findings)
 
@@ -75,7 +75,7 @@ def test_numeric_sensitive_values_are_kept_apart(method: str, asked: Requirement
     table = random_table(90, 3)
     frame = table.frame.assign(cost=rng.choice([10, 12, 40, 70, 90], 90))
     data = Microdata(frame, {**table.roles, "disease": "other", "cost": "sensitive"}, table.hierarchies)
-    release = anonymize(data, asked, method, Options(suppression=0.4))
+    release = anonymize(data, asked, method, MethodOptions(suppression=0.4))
     assert [finding.model for finding in release.findings if finding.asked is not None][1:]
     assert release.loss.classes > 1
 
@@ -83,7 +83,9 @@ def test_numeric_sensitive_values_are_kept_apart(method: str, asked: Requirement
 def test_loss_grows_with_k() -> None:
     table = random_table(400, 8)
     for method in ("local", "mondrian", "top-down", "optimal"):
-        losses = [anonymize(table, Requirements(k=k), method, Options(suppression=0.05)).loss for k in (2, 5, 15, 50)]
+        losses = [
+            anonymize(table, Requirements(k=k), method, MethodOptions(suppression=0.05)).loss for k in (2, 5, 15, 50)
+        ]
         assert [loss.ncp for loss in losses] == sorted(loss.ncp for loss in losses)
         assert [loss.dm for loss in losses] == sorted(loss.dm for loss in losses)
 
@@ -160,14 +162,14 @@ def test_two_hundred_columns() -> None:
     frame = pd.DataFrame(rng.integers(0, 4, (150, 200)), columns=names)
     data = Microdata(frame, dict.fromkeys(names, "quasi-identifier"))
     for method in ("auto", "mondrian", "optimal"):
-        release = anonymize(data, Requirements(k=5), method, Options(suppression=0.1))
+        release = anonymize(data, Requirements(k=5), method, MethodOptions(suppression=0.1))
         assert release.findings[0].verdict.level >= 5
 
 
 @pytest.mark.parametrize("method", ["local", "mondrian", "optimal"])
 def test_a_scheme_is_kept_and_applied_to_new_rows(tmp_path, method: str) -> None:
     table = random_table(600, 1)
-    release = anonymize(table, Requirements(k=4), method, Options(suppression=0.1))
+    release = anonymize(table, Requirements(k=4), method, MethodOptions(suppression=0.1))
     file = tmp_path / "scheme.json"
     file.write_text(scheme_of(release).to_json())
     scheme = read_scheme(file)
@@ -180,7 +182,7 @@ def test_a_scheme_is_kept_and_applied_to_new_rows(tmp_path, method: str) -> None
     if not scheme.levels:
         assert {tuple(row) for row in applied.recoded.frame[["age", "sex", "place"]].astype(str).to_numpy()} <= known
     with pytest.raises(ConfigError, match="would be suppressed"):
-        apply_scheme(scheme, random_table(10, 3), Requirements(k=9), Options(suppression=0.1))
+        apply_scheme(scheme, random_table(10, 3), Requirements(k=9), MethodOptions(suppression=0.1))
 
 
 def test_a_file_that_is_no_scheme_is_refused(tmp_path) -> None:

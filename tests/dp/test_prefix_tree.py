@@ -18,7 +18,7 @@ from scipy.stats import beta
 from deid.base.errors import ConfigError
 from deid.dp.domain import declare
 from deid.dp.epsilon import split_epsilon
-from deid.dp.markov_chain import Chain, measure_chain
+from deid.dp.markov_chain import MarkovChain, measure_chain
 from deid.dp.noise import SeededNoise
 from deid.dp.prefix_tree import PrefixTree, grow, remaining_epsilon
 from deid.dp.sequence_models import ChainModel, TreeModel
@@ -294,7 +294,7 @@ def test_a_markov_chain_is_recovered() -> None:
 
 def test_a_chain_of_one_period_is_a_histogram() -> None:
     chain = measure_chain(np.array([[0], [0], [1]], np.int64), 2, 100.0, SeededNoise(0))
-    assert isinstance(chain, Chain)
+    assert isinstance(chain, MarkovChain)
     assert ChainModel(chain, False).distribution(1) == pytest.approx([2, 1])
 
 

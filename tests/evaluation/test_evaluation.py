@@ -12,12 +12,12 @@ import pytest
 
 from deid import io
 from deid.document import Document
-from deid.evaluation import METRICS, Settings, compare, evaluate
+from deid.evaluation import METRICS, ScoringSettings, compare, evaluate
 from deid.evaluation.sections import comparison_section, evaluation_sections
 
 TEXT = "Dr. Ann Lee saw Bob Ray on 3 May 2020. See x.org."
 GOLD = [(4, 11, "DOCTOR"), (16, 23, "PATIENT"), (27, 37, "DATE"), (43, 48, "URL")]
-PLAIN = Settings(resamples=0)
+PLAIN = ScoringSettings(resamples=0)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_another_text_counts_as_missing_and_fails(note, gold) -> None:
 def test_intervals_hold_the_figure_and_depend_on_the_seed_alone(gold, spoil) -> None:
     gold = [Document(f"{document.id}{i}", document.text, document.spans) for i in range(10) for document in gold]
     system = spoil(gold)
-    first, again, other = (evaluate(gold, system, settings=Settings(seed=seed)) for seed in (1, 1, 2))
+    first, again, other = (evaluate(gold, system, settings=ScoringSettings(seed=seed)) for seed in (1, 1, 2))
     assert first.as_dict() == again.as_dict()
     assert first.as_dict()["measures"] != other.as_dict()["measures"]
     for name, table in first.tables.items():
@@ -105,10 +105,10 @@ def test_intervals_hold_the_figure_and_depend_on_the_seed_alone(gold, spoil) -> 
 
 
 def test_categories_and_label_sets_can_be_chosen(gold) -> None:
-    only = evaluate(gold, gold, settings=Settings(labels=("DATE",), resamples=0))
+    only = evaluate(gold, gold, settings=ScoringSettings(labels=("DATE",), resamples=0))
     assert only.categories == ("DATE",)
     assert only.tables["strict"].micro().gold == 2
-    mapped = evaluate(gold, gold, settings=Settings(map_to="i2b2-2006", resamples=0))
+    mapped = evaluate(gold, gold, settings=ScoringSettings(map_to="i2b2-2006", resamples=0))
     assert mapped.categories == ("DATE", "DOCTOR", "PATIENT")
     assert mapped.as_dict()["settings"]["map_dropped_spans"] == {"gold": 2, "system": 2}
 
@@ -146,7 +146,9 @@ def test_sections_show_every_table(gold) -> None:
 def test_comparison_scores_both_systems_on_all_documents(gold, spoil) -> None:
     gold = [Document(f"{document.id}{i}", document.text, document.spans) for i in range(15) for document in gold]
     worse, better = spoil(gold, 1, 0.9), spoil(gold, 2, 0.1)[:-1]
-    comparison = compare(gold, worse, better, metrics=list(METRICS), settings=Settings(resamples=200), permutations=500)
+    comparison = compare(
+        gold, worse, better, metrics=list(METRICS), settings=ScoringSettings(resamples=200), permutations=500
+    )
     found = comparison.differences["strict.f1"]
     one, other = (evaluate(gold, side, settings=PLAIN).tables["strict"].micro().f1 for side in (worse, better))
     assert (found.a, found.b) == pytest.approx((one, other))

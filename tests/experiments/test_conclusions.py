@@ -17,7 +17,7 @@ from deid.disclosure.queries import random_queries
 from deid.disclosure.release import anonymize
 from deid.experiments.cohorts import TablePair, count_cohorts, feasibility, parse_cohort
 from deid.experiments.conclusions import (
-    Estimate,
+    EffectEstimate,
     chi_square,
     compare_conclusions,
     interval_overlap,
@@ -140,7 +140,7 @@ def test_estimates_agree_with_other_libraries() -> None:
 
 @given(st.floats(-5, 5), st.floats(0.1, 5), st.floats(-5, 5), st.floats(0.1, 5))
 def test_overlap_is_one_for_equal_intervals_only_and_negative_apart(a: float, u: float, b: float, v: float) -> None:
-    one, two = Estimate(a, a - u, a + u, 0.5), Estimate(b, b - v, b + v, 0.5)
+    one, two = EffectEstimate(a, a - u, a + u, 0.5), EffectEstimate(b, b - v, b + v, 0.5)
     assert interval_overlap(one, one) == pytest.approx(1)
     assert interval_overlap(one, two) == pytest.approx(interval_overlap(two, one))
     assert (interval_overlap(one, two) < 0) == (abs(a - b) > u + v)

@@ -21,7 +21,7 @@ from deid.labeling.learners import LEARNERS
 from deid.labeling.memm import MemmDecoder
 from deid.labeling.tagger import load_model, train
 from deid.labeling.training import ALGORITHMS, TrainingOptions, prepare
-from deid.labeling.tree import Tree, TreeDecoder
+from deid.labeling.tree import DecisionTree, TreeDecoder
 from deid.labeling.weights import Weights
 
 FEATURES = FeatureSet("default", "rac")
@@ -121,10 +121,10 @@ def test_a_tagger_that_has_labelled_can_be_sent_to_a_process(algorithm: str, cor
 def test_a_tree_that_goes_round_in_a_circle_is_refused() -> None:
     arrays = {"right": np.array([2, -1, -1]), "attribute": np.array([0, -1, -1]), "threshold": np.zeros(3)}
     scores = np.zeros((3, 2), dtype=np.float32)
-    Tree(("O", "B-X"), {"a": 0}, np.array([1, -1, -1]), scores=scores, **arrays)
+    DecisionTree(("O", "B-X"), {"a": 0}, np.array([1, -1, -1]), scores=scores, **arrays)
     for left in ([0, -1, -1], [7, -1, -1], [1, 0, -1]):
         with pytest.raises(ValueError, match="no tree"):
-            Tree(("O", "B-X"), {"a": 0}, np.array(left), scores=scores, **arrays)
+            DecisionTree(("O", "B-X"), {"a": 0}, np.array(left), scores=scores, **arrays)
 
 
 def test_a_damaged_tree_is_refused_when_loaded(corpus: list[Document], tmp_path: Path) -> None:

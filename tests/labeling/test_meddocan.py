@@ -10,7 +10,7 @@ import pytest
 
 from deid import io
 from deid.document import Document
-from deid.evaluation import Settings, evaluate
+from deid.evaluation import ScoringSettings, evaluate
 from deid.features import FeatureSet
 from deid.labeling.tagger import Tagger, train
 from deid.labeling.training import TrainingOptions
@@ -34,7 +34,7 @@ def parts(shared_data: Path) -> tuple[list[Document], list[Document]]:
 
 def strict_f1(tagger: Tagger, gold: list[Document]) -> float:
     found = [document.with_spans(tagger.find(document)) for document in gold]
-    return evaluate(gold, found, settings=Settings(resamples=0)).tables["strict"].micro().f1
+    return evaluate(gold, found, settings=ScoringSettings(resamples=0)).tables["strict"].micro().f1
 
 
 def assert_crfsuite_agrees(tagger: Tagger, gold: list[Document]) -> None:

@@ -23,7 +23,7 @@ from deid.document import Failure
 from deid.io.folder import list_files
 from deid.manifest import check_manifests, load_signing_key, log_of, manifest_path, read_public_key
 from deid.manifest.content import Manifest, read_manifest
-from deid.manifest.options import COLUMNS, WORDS, Option, told_options
+from deid.manifest.options import COLUMNS, WORDS, OptionRecord, told_options
 from deid.manifest.signing import SigningKey, public_pem, replace_signing_key, signing_key_path
 
 
@@ -196,14 +196,18 @@ def test_equal_runs_compare_equal_and_others_do_not(tree: dict[str, bytes], priv
             out = Path(folder) / name
             write_tree(out, tree)
             source = [("in.txt", out / min(tree))]
-            options = [Option("policy", "safe-harbor"), Option("jobs", len(told)), Option("target", out)]
+            options = [
+                OptionRecord("policy", "safe-harbor"),
+                OptionRecord("jobs", len(told)),
+                OptionRecord("target", out),
+            ]
             run = begin_run("scrub", out, key=KEY, options=options)
             made = read_manifest(run.finish(out, private=private, inputs=source, documents=3))
             told.append(made)
             assert len(made.run["outputs"]) == len(tree)
         assert told[0].compared() == told[1].compared()
         assert told[0].digest() != told[1].digest()
-        other = begin_run("scrub", out, key=KEY, options=[Option("policy", "redact")])
+        other = begin_run("scrub", out, key=KEY, options=[OptionRecord("policy", "redact")])
         assert read_manifest(other.finish(out)).compared() != told[0].compared()
 
 
@@ -213,21 +217,30 @@ PLANTED = "Zebulon-Quartermain-ZQ77812"
 @pytest.mark.parametrize("name", ["patient_pattern", "keep", "policy", "model", "as_of", "deny", "x", "known_column"])
 @pytest.mark.parametrize("shape", [str, lambda text: [text], lambda text: f"{text}=NAME", Path])
 def test_options_tell_nothing_that_a_user_wrote(name: str, shape: Callable[[str], object], tmp_path: Path) -> None:
-    told = json.dumps(told_options([Option(name, shape(PLANTED))], KEY))
+    told = json.dumps(told_options([OptionRecord(name, shape(PLANTED))], KEY))
     assert PLANTED.casefold() not in told.casefold()
     assert "Quartermain" not in told
-    assert told == json.dumps(told_options([Option(name, shape(PLANTED))], KEY))
-    assert told != json.dumps(told_options([Option(name, shape(PLANTED))], OTHER))
+    assert told == json.dumps(told_options([OptionRecord(name, shape(PLANTED))], KEY))
+    assert told != json.dumps(told_options([OptionRecord(name, shape(PLANTED))], OTHER))
     file = tmp_path / PLANTED
     file.write_text("x")
-    assert PLANTED not in json.dumps(told_options([Option(name, file), Option("hierarchy", f"zip={file}")], KEY))
+    assert PLANTED not in json.dumps(
+        told_options([OptionRecord(name, file), OptionRecord("hierarchy", f"zip={file}")], KEY)
+    )
 
 
 def test_words_and_columns_are_told() -> None:
-    options = [Option("policy", "safe-harbor"), Option("quasi_identifiers", ["age,zip"]), Option("k", 5)]
+    options = [
+        OptionRecord("policy", "safe-harbor"),
+        OptionRecord("quasi_identifiers", ["age,zip"]),
+        OptionRecord("k", 5),
+    ]
     assert told_options(options, KEY) == {"k": 5, "policy": "safe-harbor", "quasi_identifiers": ["age,zip"]}
     assert not WORDS & COLUMNS
-    assert told_options([Option("key_file", Path("/k")), Option("jobs", 3), Option("k", None)], KEY) == {}
+    assert (
+        told_options([OptionRecord("key_file", Path("/k")), OptionRecord("jobs", 3), OptionRecord("k", None)], KEY)
+        == {}
+    )
 
 
 def test_names_texts_and_failures_are_pseudonyms(tmp_path: Path) -> None:
@@ -236,7 +249,7 @@ def test_names_texts_and_failures_are_pseudonyms(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write_tree(out, {f"{PLANTED}/{PLANTED}.txt": b"x"})
     (tmp_path / f"{PLANTED}.jsonl").write_text("{}")
-    run = begin_run("scrub", out, key=KEY, options=[Option("patient_pattern", PLANTED)])
+    run = begin_run("scrub", out, key=KEY, options=[OptionRecord("patient_pattern", PLANTED)])
     failure = Failure("***", FormatError("bad", "hint", "***"), 1, f"{notes / PLANTED}.txt\t{PLANTED}")
     place = run.finish(
         out,

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from trajectories.fixture import AGES, CODES, HISTORIES, paper
 
 from deid.base.errors import ConfigError, InputError
-from deid.trajectories import Release, anonymize_trajectories, check_trajectories, make_trajectories
+from deid.trajectories import TrajectoryRelease, anonymize_trajectories, check_trajectories, make_trajectories
 from deid.trajectories.alignment import Costs, align
 from deid.trajectories.measures import average_relative_error, loss_of
 from deid.trajectories.records import Trajectories, suppress_repeats
 
 
-def shown(release: Release) -> dict[frozenset[str], list[tuple[str, str]]]:
+def shown(release: TrajectoryRelease) -> dict[frozenset[str], list[tuple[str, str]]]:
     data = release.data
     return {
         frozenset(data.people[m] for m in cluster.members): [
