@@ -88,6 +88,11 @@ class Anonymizer:
     def set_params(self, **params: Any) -> Anonymizer:
         """Set parameters by name.
 
+        Returns
+        -------
+        Anonymizer
+            This object.
+
         Raises
         ------
         ConfigError
@@ -104,7 +109,25 @@ class Anonymizer:
         return Requirements(self.k, self.l, self.entropy_l, self.c, self.alpha, self.t, self.distance, self.beta)
 
     def fit(self, data: Microdata, y: object = None) -> Anonymizer:
-        """Find a release of a table; ``y`` is ignored."""
+        """Find a release of a table, and keep it and its scheme.
+
+        Parameters
+        ----------
+        data : Microdata
+            The original table.
+        y : object
+            Ignored; scikit-learn passes it.
+
+        Returns
+        -------
+        Anonymizer
+            This object, with ``release_`` and ``scheme_``.
+
+        Raises
+        ------
+        ConfigError
+            When the levels cannot be reached, or the table cannot be released as described; see `anonymize`.
+        """
         options = MethodOptions(self.suppression, self.rounds, self.seed)
         self.release_ = anonymize(data, self._asked(), self.method, options, target=self.target)
         self.scheme_ = scheme_of(self.release_)
@@ -112,6 +135,11 @@ class Anonymizer:
 
     def transform(self, data: Microdata) -> Release:
         """Recode new rows by the scheme that was fitted; classes that are too small are suppressed.
+
+        Returns
+        -------
+        Release
+            The release of the new rows, verified like any other.
 
         Raises
         ------
@@ -123,5 +151,5 @@ class Anonymizer:
         return apply_scheme(self.scheme_, data, self._asked(), MethodOptions(self.suppression or 1.0))
 
     def fit_transform(self, data: Microdata, y: object = None) -> Release:
-        """Return the release of the table that is fitted."""
+        """Return the release of the table that is fitted; arguments and errors as those of `fit`."""
         return self.fit(data, y).release_

@@ -131,6 +131,13 @@ def assess(
         Levels to be reached. k-anonymity, diversity and closeness are told even if nothing is asked.
     population, originals : Microdata, optional
         Tables for k-map and delta-presence, and for (k,k)-anonymity.
+    suppressed : str
+        ``class`` or ``ignore``: what rows without any quasi-identifier are; see `equivalence_classes`.
+
+    Returns
+    -------
+    list of Finding
+        k-anonymity first, then the models of each sensitive column in turn, then those that compare with other records.
 
     Raises
     ------

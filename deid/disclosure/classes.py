@@ -130,10 +130,15 @@ def equivalence_classes(
     suppressed : str
         ``class``: rows with nothing but ``*`` are a class; ``ignore``: they are left out.
 
+    Returns
+    -------
+    EquivalenceClasses
+        The classes; the same object for the same table, columns and ``suppressed``.
+
     Raises
     ------
     ConfigError
-        When there is no quasi-identifier.
+        When there is no quasi-identifier, the table lacks a column, or ``suppressed`` is neither word.
     InputError
         When suppressed rows are to be ignored, and all are.
     """
@@ -224,7 +229,22 @@ class ValueCounts:
 
 
 def recorded_rows(release: Microdata, sensitive: str, classes: EquivalenceClasses) -> np.ndarray:
-    """Return the rows of classes whose sensitive value is neither missing nor suppressed."""
+    """Return the rows of classes whose sensitive value is neither missing nor suppressed.
+
+    Parameters
+    ----------
+    release : Microdata
+        The published table.
+    sensitive : str
+        One of its columns.
+    classes : EquivalenceClasses
+        Its classes; rows that these leave out are left out here, too.
+
+    Returns
+    -------
+    int64 array
+        Rows, from 0, ascending.
+    """
     column = release.codes(sensitive)
     recorded = (classes.ids >= 0) & (column.codes != NA_CODE)
     if SUPPRESSED in column.values:
@@ -233,7 +253,27 @@ def recorded_rows(release: Microdata, sensitive: str, classes: EquivalenceClasse
 
 
 def value_counts(release: Microdata, sensitive: str, *, suppressed: str = "class") -> ValueCounts:
-    """Count the values of a sensitive column in every class."""
+    """Count the values of a sensitive column in every class.
+
+    Parameters
+    ----------
+    release : Microdata
+        The published table.
+    sensitive : str
+        The column to count.
+    suppressed : str
+        ``class`` or ``ignore``, see `equivalence_classes`.
+
+    Returns
+    -------
+    ValueCounts
+        Counts by class and value.
+
+    Raises
+    ------
+    ConfigError, InputError
+        As `equivalence_classes`; also when the table lacks the sensitive column.
+    """
     check_columns(release.frame, [sensitive])
     classes = equivalence_classes(release, suppressed=suppressed)
     column = release.codes(sensitive)

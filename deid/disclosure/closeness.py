@@ -127,8 +127,34 @@ def class_distances(counts: ValueCounts, distance: str = "equal", hierarchy: Hie
 def t_closeness(
     release: Microdata, sensitive: str, t: float, distance: str = "equal", *, suppressed: str = "class"
 ) -> Verdict:
-    """Verify t-closeness. Level: the greatest distance of a class; ordered columns must be numbers or dates, or sort
-    by their characters."""
+    """Verify t-closeness (Li, Li, Venkatasubramanian, ICDE 2007): every class's distribution is near that of the table.
+
+    Parameters
+    ----------
+    release : Microdata
+        The published table.
+    sensitive : str
+        Column whose distribution is compared. For ``ordered`` its values must be numbers or dates, or sort by their
+        characters; for ``hierarchical`` they must be leaves of its hierarchy.
+    t : float
+        Greatest distance allowed, 0 to 1.
+    distance : str
+        Ground distance, one of `DISTANCES`.
+    suppressed : str
+        ``class`` or ``ignore``, see `equivalence_classes`.
+
+    Returns
+    -------
+    Verdict
+        Level: the greatest distance of a class; witness: rows of that class.
+
+    Raises
+    ------
+    ConfigError
+        When t is not from 0 to 1, there is no such distance, or no hierarchy for it.
+    InputError
+        When a value is no leaf of the hierarchy.
+    """
     if not 0 <= t <= 1:
         raise ConfigError(f"t is {t:g}", "give a number from 0 to 1")
     counts = value_counts(release, sensitive, suppressed=suppressed)

@@ -52,7 +52,20 @@ class BoxLoss:
         return total
 
     def joined(self, low: Ints, high: Ints, lows: Ints, highs: Ints) -> Floats:
-        """Return the penalty of a row of the union of one box with each of several."""
+        """Return the certainty penalty of a row of the union of one box with each of several.
+
+        Parameters
+        ----------
+        low, high : int32 array, shape (columns,) or (boxes, columns)
+            Least and greatest codes of the one box.
+        lows, highs : int32 array, shape (boxes, columns)
+            Those of the others.
+
+        Returns
+        -------
+        float array, shape (boxes,)
+            Penalties, summed over columns.
+        """
         return self.loss(np.minimum(low, lows), np.maximum(high, highs))
 
 

@@ -60,6 +60,12 @@ def composition_attack(
         Persons whose quasi-identifiers the attacker knows, ungeneralized; best the original table. Without it every
         pair of classes that a person could be in is a target, which bounds the risk from above.
 
+    Returns
+    -------
+    Composition
+        How many values remain for a target, and the share of targets with one; all zero where no person can be in both
+        releases.
+
     Raises
     ------
     ConfigError

@@ -63,11 +63,18 @@ def consistent_records(release: Microdata, records: Microdata, *, suppressed: st
         The published table; its quasi-identifiers and hierarchies are used.
     records : Microdata
         Ungeneralized records, such as a population register: one row a person, with the same columns.
+    suppressed : str
+        ``class`` or ``ignore``, see `equivalence_classes`.
+
+    Returns
+    -------
+    Consistency
+        Counts by class and by record.
 
     Raises
     ------
     ConfigError
-        When the records lack a quasi-identifier of the release.
+        When the records lack a quasi-identifier of the release, or the release has no row.
     """
     names = release.quasi_identifiers
     check_columns(records.frame, names)
@@ -182,6 +189,20 @@ def matches(
 def match_population(release: Microdata, population: Microdata, *, suppressed: str = "class") -> Consistency:
     """Like `consistent_records`, for a population that the published persons belong to.
 
+    Parameters
+    ----------
+    release : Microdata
+        The published table.
+    population : Microdata
+        One row a person, ungeneralized, the published persons included.
+    suppressed : str
+        ``class`` or ``ignore``, see `equivalence_classes`.
+
+    Returns
+    -------
+    Consistency
+        Counts by class and by member of the population.
+
     Raises
     ------
     InputError
@@ -203,7 +224,12 @@ def match_population(release: Microdata, population: Microdata, *, suppressed: s
 def k_map(release: Microdata, population: Microdata, k: int, *, suppressed: str = "class") -> Verdict:
     """Verify k-map (Sweeney 2001): every published row matches at least k records of the population.
 
-    Level: the least number of records that match a class.
+    Parameters and errors as those of `match_population`.
+
+    Returns
+    -------
+    Verdict
+        Level: the least number of records that match a class; witness: rows of that class.
     """
     found = match_population(release, population, suppressed=suppressed)
     return least(found.records, k, found.classes)
@@ -212,7 +238,12 @@ def k_map(release: Microdata, population: Microdata, k: int, *, suppressed: str 
 def one_k_anonymity(release: Microdata, originals: Microdata, k: int) -> Verdict:
     """Verify (1,k)-anonymity (Gionis, Mazza, Tassa, ICDE 2008): each original is consistent with k published rows.
 
-    Level: the least number of published rows consistent with an original; witness: that original's row.
+    Parameters and errors as those of `consistent_records`, with the original table as the records.
+
+    Returns
+    -------
+    Verdict
+        Level: the least number of published rows consistent with an original; witness: that original's row.
     """
     found = consistent_records(release, originals)
     worst = int(np.argmin(found.rows))
@@ -222,14 +253,25 @@ def one_k_anonymity(release: Microdata, originals: Microdata, k: int) -> Verdict
 def k1_anonymity(release: Microdata, originals: Microdata, k: int) -> Verdict:
     """Verify (k,1)-anonymity (the same paper): each published row is consistent with k originals.
 
-    Level: the least number of originals consistent with a published row.
+    Parameters and errors as those of `consistent_records`, with the original table as the records.
+
+    Returns
+    -------
+    Verdict
+        Level: the least number of originals consistent with a published row; witness: rows of its class.
     """
     found = consistent_records(release, originals)
     return least(found.records, k, found.classes)
 
 
 def kk_anonymity(release: Microdata, originals: Microdata, k: int) -> Verdict:
-    """Verify (k,k)-anonymity (the same paper): (1,k) and (k,1) both hold. Level: the smaller of their levels."""
+    """Verify (k,k)-anonymity (the same paper): (1,k) and (k,1) both hold; arguments and errors as theirs.
+
+    Returns
+    -------
+    Verdict
+        The one of the two with the smaller level.
+    """
     both = (one_k_anonymity(release, originals, k), k1_anonymity(release, originals, k))
     return min(both, key=lambda verdict: verdict.level)
 
@@ -242,10 +284,26 @@ def delta_presence(
     For every record of the population the chance that it is in the release, published persons over matching records of
     its class, lies between ``low`` and ``high``. Where classes overlap, the chances of a record's classes are added.
 
+    Parameters
+    ----------
+    release, population : Microdata
+        The published table, and one row a person of the population, ungeneralized, the published persons included.
+    low, high : float
+        Least and greatest chance allowed, 0 <= low <= high <= 1.
+    suppressed : str
+        ``class`` or ``ignore``, see `equivalence_classes`.
+
     Returns
     -------
     Verdict
         Level: least and greatest chance; witness: a row of the population.
+
+    Raises
+    ------
+    ConfigError
+        When the bounds are not from 0 to 1, in order, or the population lacks a quasi-identifier.
+    InputError
+        When a class has fewer records in the population than in the release.
     """
     if not 0 <= low <= high <= 1:
         raise ConfigError("the bounds of presence are not from 0 to 1, in order", "for example 0 and 0.5")

@@ -29,7 +29,7 @@ class Cuts:
 
     @classmethod
     def build(cls, tree: HierarchyTree) -> Cuts:
-        """Lay out a hierarchy."""
+        """Return a hierarchy with the parent-and-child arrays that cuts walk along."""
         depths = tree.depths
         count = int(depths.max()) + 1
         depth_of = np.zeros(count, dtype=np.int32)

@@ -83,6 +83,11 @@ class HierarchyTree:
             Inner values that rows hold as they are; each becomes one more leaf below itself.
         loose : iterable of str or None
             Values outside the tree that lie directly below the root, such as None, a missing value.
+
+        Returns
+        -------
+        HierarchyTree
+            Its leaves in tree order: inner values before what is below them, loose ones last.
         """
         held = set(inner)
         names: list[str | None] = []
@@ -267,7 +272,20 @@ class CodedTable:
 
 
 def pack(codes: NDArray[np.integer], sizes: Sequence[int]) -> list[NDArray[np.int64]]:
-    """Write rows of codes as mixed-radix integers: as few int64 keys as hold them (one for most tables)."""
+    """Write rows of codes as mixed-radix integers, equal keys for equal rows.
+
+    Parameters
+    ----------
+    codes : int array, shape (rows, columns)
+        Codes, 0 to size - 1.
+    sizes : sequence of int
+        Number of codes of each column.
+
+    Returns
+    -------
+    list of int64 array, shape (rows,)
+        As few keys as hold the codes: one for most tables, more where the product of the sizes exceeds 2**62.
+    """
     keys: list[NDArray[np.int64]] = []
     room = 0
     for place, size in enumerate(sizes):
@@ -307,7 +325,22 @@ def class_ids(codes: NDArray[np.integer], sizes: Sequence[int]) -> tuple[NDArray
 
 
 def boxes(codes: Ints, classes: NDArray[np.intp], count: int) -> tuple[Ints, Ints]:
-    """Return least and greatest codes [count, d] of each class; every class must have a row."""
+    """Return the least and the greatest codes of each class.
+
+    Parameters
+    ----------
+    codes : int32 array, shape (rows, columns)
+        Codes.
+    classes : intp array, shape (rows,)
+        Class of each row.
+    count : int
+        Number of classes; every one must have a row.
+
+    Returns
+    -------
+    low, high : int32 array, shape (count, columns)
+        Bounds, both included.
+    """
     order = np.argsort(classes, kind="stable")
     starts = np.searchsorted(classes[order], np.arange(count))
     arranged = codes[order]
@@ -315,7 +348,27 @@ def boxes(codes: Ints, classes: NDArray[np.intp], count: int) -> tuple[Ints, Int
 
 
 def encode_column(data: Microdata, column: str) -> tuple[CodedColumn, Ints]:
-    """Code one column of a table; a missing value gets the greatest code."""
+    """Code one column of a table; a missing value gets the greatest code.
+
+    Parameters
+    ----------
+    data : Microdata
+        The table.
+    column : str
+        One of its columns.
+
+    Returns
+    -------
+    column : CodedColumn
+        What the codes mean: leaves of its hierarchy in tree order, or the values in their order.
+    codes : int32 array, shape (rows,)
+        Code of each row.
+
+    Raises
+    ------
+    InputError
+        When a value of a column of numbers or dates is neither; names its row.
+    """
     coded = data.codes(column)
     codes = coded.codes
     missing = bool((codes == NA_CODE).any())
@@ -340,9 +393,26 @@ def encode_column(data: Microdata, column: str) -> tuple[CodedColumn, Ints]:
 
 
 def encode(data: Microdata, columns: Sequence[str] = ()) -> CodedTable:
-    """Code the quasi-identifiers of a table (or ``columns``), its sensitive columns and its persons.
+    """Code a table's quasi-identifiers, its sensitive columns and its persons.
 
     A missing sensitive value keeps the code `deid.table.microdata.NA_CODE`: it is no value.
+
+    Parameters
+    ----------
+    data : Microdata
+        The table.
+    columns : sequence of str
+        Columns to code in place of the quasi-identifiers.
+
+    Returns
+    -------
+    CodedTable
+        The codes.
+
+    Raises
+    ------
+    InputError
+        When a value of a column of numbers or dates is neither; names its row.
     """
     coded = [encode_column(data, name) for name in columns or data.quasi_identifiers]
     sensitive = {}

@@ -78,6 +78,11 @@ def map_releases(
         The releases.
     failures : list of (method, k, error)
         What could not be reached.
+
+    Raises
+    ------
+    ConfigError
+        When no method reaches any k, or the table cannot be released as described.
     """
     from dataclasses import replace
 
@@ -100,7 +105,7 @@ def map_releases(
 
 
 def point_of(release: Release, k: int) -> Point:
-    """Return the place of a release on the map."""
+    """Return the place of a release on the map; ``k`` is the one that was asked for."""
     return Point(release.method, k, 1 - release.loss.ncp, release.risks[1].prosecutor.average)
 
 

@@ -46,6 +46,18 @@ def gather(table: CodedTable, r: int) -> Gathering:
 
     The distance of two rows is the certainty penalty of what would cover both.
 
+    Parameters
+    ----------
+    table : CodedTable
+        The rows; memory grows with their square.
+    r : int
+        Least number of rows of a cluster.
+
+    Returns
+    -------
+    Gathering
+        The clusters of the least radius that was found.
+
     Raises
     ------
     ConfigError

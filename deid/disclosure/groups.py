@@ -82,7 +82,7 @@ class Groups:
         return self._histograms[column]
 
     def people(self, column: str) -> Floats:
-        """[groups] records, or distinct persons, with a known value."""
+        """Return [groups] records, or distinct persons, with a known value of a sensitive column."""
         table = self.table
         if table.persons is None:
             return self.totals(column)
@@ -91,9 +91,10 @@ class Groups:
         return np.bincount(group, minlength=len(self)).astype(np.float64)
 
     def own_values(self, column: str) -> NDArray[np.intp]:
-        """[groups] distinct values when every person may have one: the one of theirs that is rarest in the table.
+        """Return [groups] distinct values when every person may have one: the rarest of theirs in the table.
 
-        No more than what a matching of persons and values reaches, so that three values of one person count once.
+        No more than what a matching of persons and values reaches, so that three values of one person count once. The
+        table must have persons.
         """
         table = self.table
         assert table.persons is not None
@@ -111,11 +112,11 @@ class Groups:
         return np.bincount(found, minlength=len(self))
 
     def sums(self, column: str, values: Floats) -> Floats:
-        """Add ``values`` (one for each entry of the histogram) by group."""
+        """Return [groups] sums of ``values``, one for each entry of the histogram of ``column``."""
         return np.bincount(self.histogram(column)[0], values, minlength=len(self)).astype(np.float64)
 
     def totals(self, column: str) -> Floats:
-        """[groups] sum of the histogram's counts."""
+        """Return [groups] the sum of the histogram's counts."""
         return self.sums(column, self.histogram(column)[2])
 
     def share(self, column: str) -> Floats:
@@ -132,6 +133,21 @@ def _distinct(
 
 
 def groups_of(table: CodedTable, classes: NDArray[np.intp], count: int) -> Groups:
-    """Arrange a table by class numbers 0 to ``count`` - 1; every class must have a row."""
+    """Arrange a table by class.
+
+    Parameters
+    ----------
+    table : CodedTable
+        The rows.
+    classes : intp array, shape (rows,)
+        Class of each row, 0 to ``count`` - 1; every class must have a row.
+    count : int
+        Number of classes.
+
+    Returns
+    -------
+    Groups
+        The table with its rows sorted by class.
+    """
     order = np.argsort(classes, kind="stable")
     return Groups(table, order, np.searchsorted(classes[order], np.arange(count)))

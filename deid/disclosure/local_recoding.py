@@ -150,7 +150,20 @@ def _better(table: CodedTable, within: Indices, old: Indices, new: Indices) -> I
 
 
 def group_loss(table: CodedTable, classes: Indices) -> Floats:
-    """Return the certainty penalty of one row of each group, summed over columns."""
+    """Return the certainty penalty of one row of each group, summed over columns.
+
+    Parameters
+    ----------
+    table : CodedTable
+        The rows.
+    classes : intp array, shape (rows,)
+        Group of each row, 0 to groups - 1; every group must have a row.
+
+    Returns
+    -------
+    float array, shape (groups,)
+        Penalties, 0 to the number of columns.
+    """
     low, high = boxes(table.codes, classes, int(classes.max(initial=-1)) + 1)
     loss = np.zeros(len(low))
     for c, column in enumerate(table.columns):

@@ -215,6 +215,24 @@ def recode(
 
     Models that compare a class with the table change their mind when rows leave the table.
 
+    Parameters
+    ----------
+    table : CodedTable
+        The original table.
+    constraint : Constraint
+        What every class must fulfil.
+    method : str
+        One of `METHODS`; ``optimal`` becomes ``greedy`` where the lattice is too large.
+    options : MethodOptions
+        Share that may be suppressed, effort and seed.
+    target : int32 array, shape (rows,), optional
+        Class labels, for Mondrian's cuts.
+
+    Returns
+    -------
+    Recoding
+        Class of each row, and the rows to suppress.
+
     Raises
     ------
     ConfigError

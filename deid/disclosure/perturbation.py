@@ -43,6 +43,16 @@ def round_values(values: np.ndarray, base: float, *, random: bool = False, seed:
         even one.
     seed : int
         Seed of the generator.
+
+    Returns
+    -------
+    float array
+        Multiples of the base, of the shape of ``values``.
+
+    Raises
+    ------
+    ConfigError
+        When the base is not above 0.
     """
     if not base > 0:
         raise ConfigError(f"the base {base:g} is not above 0", "for example 5")
@@ -65,6 +75,16 @@ def add_noise(values: np.ndarray, relative: float, *, seed: int = 0) -> np.ndarr
         Standard deviation of the noise as a share of each column's own.
     seed : int
         Seed of the generator.
+
+    Returns
+    -------
+    float array
+        The noisy numbers, of the shape of ``values``.
+
+    Raises
+    ------
+    ConfigError
+        When ``relative`` is not above 0.
     """
     if not relative > 0:
         raise ConfigError(f"noise of {relative:g} standard deviations", "give a number above 0, such as 0.1")
@@ -86,6 +106,16 @@ def swap_values(values: np.ndarray, share: float, *, window: float | None = None
         Rank swapping (Moore 1996): partners' ranks differ by at most this share of the rows. Any two rows by default.
     seed : int
         Seed of the generator.
+
+    Returns
+    -------
+    int or float array, shape (rows,)
+        The same values in another order.
+
+    Raises
+    ------
+    ConfigError
+        When the share or the window is not above 0 and at most 1.
     """
     if not 0 < share <= 1:
         raise ConfigError(f"a share of {share:g} of the rows", "give a number above 0, at most 1")
@@ -134,6 +164,13 @@ def microaggregation_groups(points: np.ndarray, k: int) -> np.ndarray:
     -------
     int64 array, shape (rows,)
         Group of each row.
+
+    Raises
+    ------
+    ConfigError
+        When k is below 1.
+    InputError
+        When there are fewer than k rows, or a number is missing (NaN).
 
     Notes
     -----
@@ -216,7 +253,7 @@ class SmallDomains:
         return uniform_operator(int((self.blocks == block).sum()), self.gamma)
 
     def estimate(self) -> np.ndarray:
-        """Reconstruct the counts of the original values, shape (values,).
+        """Return the reconstructed counts of the original values, shape (values,).
 
         In a block of m values and n rows, with a = gamma/(m-1+gamma) and b = 1/(m-1+gamma), the estimate is
         (observed - n b) / (a - b); unbiased, may be negative. For gamma = 1 nothing can be reconstructed: NaN.
@@ -254,10 +291,15 @@ def randomize_small_domains(
     seed : int
         Seed of the generator.
 
+    Returns
+    -------
+    SmallDomains
+        The perturbed codes, with the blocks; missing values stay missing.
+
     Raises
     ------
     ConfigError
-        When a block is larger than the domain, or the order is not one of its values.
+        When the table lacks the column, a block is larger than the domain, or the order is not one of its values.
     """
     check_columns(table.frame, [sensitive])
     column = table.codes(sensitive)

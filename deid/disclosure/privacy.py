@@ -45,14 +45,37 @@ TOLERANCE = 1e-9
 
 
 def least(levels: np.ndarray, bound: float, classes: EquivalenceClasses) -> Verdict:
-    """Return the verdict of a model that every class must reach at least ``bound`` in."""
+    """Return the verdict of a model whose level must reach a bound in every class.
+
+    Parameters
+    ----------
+    levels : float or int array, shape (classes,)
+        Level of each class.
+    bound : float
+        Least level allowed, up to `TOLERANCE`.
+    classes : EquivalenceClasses
+        The classes, for the witness.
+
+    Returns
+    -------
+    Verdict
+        Level: the least one; witness: rows of its class.
+    """
     worst = int(np.argmin(levels))
     level = float(levels[worst])
     return Verdict(level >= bound * (1 - TOLERANCE), level, classes.rows(worst))
 
 
 def greatest(levels: np.ndarray, bound: float, classes: EquivalenceClasses) -> Verdict:
-    """Return the verdict of a model that no class may exceed ``bound`` in."""
+    """Return the verdict of a model whose level may exceed a bound in no class.
+
+    Parameters as those of `least`.
+
+    Returns
+    -------
+    Verdict
+        Level: the greatest one; witness: rows of its class.
+    """
     worst = int(np.argmax(levels))
     level = float(levels[worst])
     return Verdict(level <= bound * (1 + TOLERANCE) + 1e-15, level, classes.rows(worst))
@@ -65,7 +88,27 @@ def _check(name: str, value: float, low: float, high: float = np.inf) -> None:
 
 
 def k_anonymity(release: Microdata, k: int, *, suppressed: str = "class") -> Verdict:
-    """Verify that every class holds k persons (Samarati 2001; Sweeney 2002). Level: persons of the smallest class."""
+    """Verify that every class holds k persons (Samarati 2001; Sweeney 2002).
+
+    Parameters
+    ----------
+    release : Microdata
+        The published table.
+    k : int
+        At least 1.
+    suppressed : str
+        ``class`` or ``ignore``, see `equivalence_classes`.
+
+    Returns
+    -------
+    Verdict
+        Level: persons of the smallest class.
+
+    Raises
+    ------
+    ConfigError
+        When k is below 1, or the table has no quasi-identifier.
+    """
     _check("k", k, 1)
     classes = equivalence_classes(release, suppressed=suppressed)
     return least(classes.persons, k, classes)
@@ -81,6 +124,27 @@ def distinct_l_diversity(release: Microdata, sensitive: str, l: int, *, suppress
 
     With several rows a person, a class reaches the greatest number of persons that can each be given a value of
     their own: three diagnoses of one person are one person's.
+
+    Parameters
+    ----------
+    release : Microdata
+        The published table.
+    sensitive : str
+        One of its columns.
+    l : int
+        At least 1.
+    suppressed : str
+        ``class`` or ``ignore``, see `equivalence_classes`.
+
+    Returns
+    -------
+    Verdict
+        Level: the least number of distinct values of a class; infinite where no class has a recorded one.
+
+    Raises
+    ------
+    ConfigError
+        When l is below 1, or the table lacks the column or a quasi-identifier.
     """
     _check("l", l, 1)
     counts = value_counts(release, sensitive, suppressed=suppressed)
@@ -112,7 +176,12 @@ def _matched(release: Microdata, sensitive: str, classes: EquivalenceClasses) ->
 def entropy_l_diversity(release: Microdata, sensitive: str, l: float, *, suppressed: str = "class") -> Verdict:  # noqa: E741
     """Verify that the entropy of the sensitive values in every class is at least ln l (the same paper, section 4.1).
 
-    Level: exp of the least entropy, so that a class of l equally frequent values reaches l.
+    Parameters and errors as those of `distinct_l_diversity`; ``l`` need not be a whole number.
+
+    Returns
+    -------
+    Verdict
+        Level: exp of the least entropy, so that a class of l equally frequent values reaches l.
     """
     _check("l", l, 1)
     counts = value_counts(release, sensitive, suppressed=suppressed)
@@ -131,8 +200,30 @@ def recursive_l_diversity(
 ) -> Verdict:
     """Verify recursive (c, l)-diversity (the same paper, section 4.1): r_1 < c (r_l + ... + r_m) in every class.
 
-    The r are the counts of the class's values in descending order. A class with fewer than l values fails. Level: the
-    greatest r_1 / (r_l + ... + r_m), which c must exceed.
+    The r are the counts of the class's values in descending order. A class with fewer than l values fails.
+
+    Parameters
+    ----------
+    release : Microdata
+        The published table.
+    sensitive : str
+        One of its columns.
+    c : float
+        At least 0.
+    l : int
+        At least 1.
+    suppressed : str
+        ``class`` or ``ignore``, see `equivalence_classes`.
+
+    Returns
+    -------
+    Verdict
+        Level: the greatest r_1 / (r_l + ... + r_m), which c must exceed; infinite where a class has fewer values.
+
+    Raises
+    ------
+    ConfigError
+        When c or l is too small, or the table lacks the column or a quasi-identifier.
     """
     _check("l", l, 1)
     _check("c", c, 0)
@@ -162,13 +253,28 @@ def alpha_k_anonymity(
 
     Parameters
     ----------
+    release : Microdata
+        The published table.
+    sensitive : str
+        One of its columns.
+    alpha : float
+        Greatest share of a value in a class, 0 to 1; 1 is reached by homogeneous classes.
+    k : int
+        Persons a class, at least 1.
     protected : sequence of str, optional
-        The values to protect; all by default (the general form). ``alpha`` 1 is reached by homogeneous classes.
+        The values to protect; all by default (the general form).
+    suppressed : str
+        ``class`` or ``ignore``, see `equivalence_classes`.
 
     Returns
     -------
     Verdict
         Level: the greatest share, and the size of the smallest class.
+
+    Raises
+    ------
+    ConfigError
+        When alpha or k is out of range, or the table lacks the column or a quasi-identifier.
     """
     _check("alpha", alpha, 0, 1)
     sizes = k_anonymity(release, k, suppressed=suppressed)
@@ -193,14 +299,27 @@ def beta_likeness(
 
     Parameters
     ----------
+    release : Microdata
+        The published table.
+    sensitive : str
+        One of its columns.
+    beta : float
+        Greatest relative gain allowed, at least 0.
     enhanced : bool
         The gain of a value with overall share q must not exceed -ln q either (their definition 3).
+    suppressed : str
+        ``class`` or ``ignore``, see `equivalence_classes`.
 
     Returns
     -------
     Verdict
         Level: the greatest relative gain (p - q) / q of a value over the classes; infinite where the enhanced bound
         of its value is exceeded.
+
+    Raises
+    ------
+    ConfigError
+        When beta is below 0, or the table lacks the column or a quasi-identifier.
     """
     _check("beta", beta, 0)
     counts = value_counts(release, sensitive, suppressed=suppressed)
@@ -249,7 +368,34 @@ def epsilon_m_anonymity(
     """Verify (epsilon, m)-anonymity of a numeric column (Li, Tao, Xiao, SIGMOD 2008).
 
     In every class, for every value x, at most 1/m of the persons have a value within epsilon of x (within epsilon times
-    \\|x\\| if ``relative``). Level: the greatest m that holds.
+    \\|x\\| if ``relative``).
+
+    Parameters
+    ----------
+    release : Microdata
+        The published table.
+    sensitive : str
+        Column of numbers.
+    epsilon : float
+        At least 0, in the column's unit; a share of x if ``relative``.
+    m : float
+        At least 1.
+    relative : bool
+        Measure the distance relative to the value.
+    suppressed : str
+        ``class`` or ``ignore``, see `equivalence_classes`.
+
+    Returns
+    -------
+    Verdict
+        Level: the greatest m that holds.
+
+    Raises
+    ------
+    ConfigError
+        When epsilon or m is too small, or the table lacks the column or a quasi-identifier.
+    InputError
+        When a value is not a number; names its row.
     """
     _check("epsilon", epsilon, 0)
     _check("m", m, 1)
@@ -271,13 +417,28 @@ def range_diversity(
 
     Parameters
     ----------
+    release : Microdata
+        The published table.
+    sensitive : str
+        Column of numbers.
     width : float
         Length of the interval as a share (0 to 1) of the range of the column in the whole table.
+    alpha : float
+        Greatest share of a class's persons in one interval, 0 to 1.
+    suppressed : str
+        ``class`` or ``ignore``, see `equivalence_classes`.
 
     Returns
     -------
     Verdict
         Level: the greatest share of a class's persons in one interval.
+
+    Raises
+    ------
+    ConfigError
+        When a share is not from 0 to 1, or the table lacks the column or a quasi-identifier.
+    InputError
+        When a value is not a number; names its row.
 
     Notes
     -----
@@ -311,8 +472,16 @@ def personalised_privacy(
 
     Parameters
     ----------
+    release : Microdata
+        The published table.
+    sensitive : str
+        Column with a hierarchy.
     guards : sequence of str or None
         Guarding node of each row, in the order of the table; None for rows that need no protection.
+    breach : float
+        Greatest chance allowed, 0 to 1.
+    suppressed : str
+        ``class`` or ``ignore``, see `equivalence_classes`.
 
     Returns
     -------
@@ -323,7 +492,9 @@ def personalised_privacy(
     Raises
     ------
     ConfigError
-        When the column has no hierarchy, or there is not one guard a row.
+        When ``breach`` is not from 0 to 1, the column has no hierarchy, or there is not one guard a row.
+    InputError
+        When a guard is not in the hierarchy; names its row.
     """
     _check("breach", breach, 0, 1)
     hierarchy = release.hierarchies.get(sensitive)

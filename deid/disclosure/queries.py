@@ -186,12 +186,23 @@ def query_precision(
 
     Parameters
     ----------
+    original : Microdata
+        The table that the release was made from.
+    release : Microdata
+        The published table.
     column : str
         Numeric column or column of dates.
     queries, seed : int
         Number of queries, n uniform over the column's range (over its whole numbers where it has only those).
     rows : sequence of int, optional
         Original row of each published row; the tables have the same rows in the same order by default.
+
+    Raises
+    ------
+    ConfigError
+        When the release lacks the column, or it is not numeric.
+    InputError
+        When the tables have different numbers of rows and ``rows`` does not say which belong together.
     """
     check_columns(release.frame, [column])
     places = np.arange(len(release)) if rows is None else np.asarray(rows, dtype=np.int64)

@@ -53,6 +53,11 @@ def amplification_bound(rho1: float, rho2: float) -> float:
     """Return the greatest amplification that no rho1-to-rho2 breach is possible with, for any prior.
 
     Evfimievski, Gehrke, Srikant, PODS 2003: gamma <= rho2 (1 - rho1) / (rho1 (1 - rho2)).
+
+    Raises
+    ------
+    ConfigError
+        When not 0 < rho1 < rho2 < 1.
     """
     if not 0 < rho1 < rho2 < 1:
         raise ConfigError("rho1 and rho2 are not in order between 0 and 1", "for example 0.1 and 0.5")

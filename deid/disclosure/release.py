@@ -321,6 +321,32 @@ def finish(
 ) -> Release:
     """Verify a published frame and make a release of it.
 
+    Parameters
+    ----------
+    data : Microdata
+        The original table.
+    frame : DataFrame
+        The rows that are kept, recoded, in the order of ``rows``.
+    rows : intp array
+        Row of the original behind each row of the frame.
+    method : str
+        Name of the method that made it.
+    asked : Requirements
+        Levels to verify.
+    options : MethodOptions
+        What the method was told; kept in the release.
+    levels : mapping of str to int
+        Level of each column, for full-domain recoding.
+    overlapping : bool
+        The cells overlap, as those of a (k,k)-anonymous table.
+    seconds : float
+        Time that the method took.
+
+    Returns
+    -------
+    Release
+        The rows in an order that depends on their published content only.
+
     Raises
     ------
     OutputError

@@ -37,6 +37,15 @@ class _Section:
 def write_report(path: Path, release: Release, command: str) -> None:
     """Write the report as a self-contained page.
 
+    Parameters
+    ----------
+    path : Path
+        The HTML file; replaced where it exists.
+    release : Release
+        What was made.
+    command : str
+        The command line that made it, shown on the page.
+
     Raises
     ------
     OutputError

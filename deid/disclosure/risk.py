@@ -108,8 +108,10 @@ def sample_risk(
 
     Parameters
     ----------
+    release : Microdata
+        The published table.
     threshold : float
-        Probability above which a person counts as at risk.
+        Probability above which a person counts as at risk, above 0.
     population_size : int, optional
         Persons of the population that the table is a random sample of, to estimate how many are unique in it
         (`deid.disclosure.uniqueness`).
@@ -117,6 +119,16 @@ def sample_risk(
         ``class`` or ``ignore``, see `equivalence_classes`.
     columns : sequence of str, optional
         What attackers know, where that is not the quasi-identifiers.
+
+    Returns
+    -------
+    SampleRisk
+        Risks as probabilities.
+
+    Raises
+    ------
+    ConfigError
+        When the threshold is not above 0 and at most 1, or the population is smaller than the sample.
     """
     _check_threshold(threshold)
     classes = equivalence_classes(release, columns, suppressed=suppressed)
@@ -204,11 +216,24 @@ def population_risk(
 
     Parameters
     ----------
+    release : Microdata
+        The published table.
     population : Microdata
         One row a person, with the quasi-identifiers ungeneralized; it contains the published persons.
+    threshold : float
+        Probability above which a person counts as at risk, above 0.
+    suppressed : str
+        ``class`` or ``ignore``, see `equivalence_classes`.
+
+    Returns
+    -------
+    PopulationRisk
+        Risks as probabilities, with q and r of each class.
 
     Raises
     ------
+    ConfigError
+        When the threshold is not above 0 and at most 1.
     InputError
         When a class has fewer members in the population than in the release.
     """

@@ -68,6 +68,11 @@ def recode_same_disease(
         Columns published as their longest common beginning (ZIP codes); dates become day, year or span of years,
         numbers intervals, other columns sets.
 
+    Returns
+    -------
+    SameDisease
+        The recoded table, with the cell of each row and the risk against the population.
+
     Raises
     ------
     ConfigError

@@ -79,6 +79,11 @@ class Schema:
 
         >>> Schema.of_roles(quasi_identifier=["age", "sex"], sensitive=["disease"]).columns["sex"].role
         'quasi-identifier'
+
+        Raises
+        ------
+        ConfigError
+            When a column has two roles.
         """
         said: dict[str, Column] = {}
         for role, names in columns.items():
@@ -163,7 +168,13 @@ def _value(value: Any) -> str:
 
 
 def format_schema(schema: Schema) -> str:
-    """Return a schema as TOML; hierarchies must be files or builders."""
+    """Return a schema as TOML; hierarchies must be files or builders.
+
+    Raises
+    ------
+    ConfigError
+        When a hierarchy is an object in memory.
+    """
     lines = [] if schema.person is None else [f"person = {_quoted(schema.person)}", ""]
     for name in ("persons_as_given", "each_row_a_person"):
         if getattr(schema, name):

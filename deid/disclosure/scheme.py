@@ -109,6 +109,11 @@ def apply_scheme(scheme: Scheme, data: Microdata, asked: Requirements, options: 
     options : MethodOptions, optional
         ``suppression`` bounds the share of rows that may be suppressed.
 
+    Returns
+    -------
+    Release
+        The recoded rows, verified; suppressed ones are left out.
+
     Raises
     ------
     ConfigError

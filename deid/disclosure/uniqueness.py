@@ -66,6 +66,11 @@ def unique_share(class_sizes: np.ndarray, population: int) -> float:
     population : int
         Persons of the population; the sample is taken to be drawn from it at random.
 
+    Returns
+    -------
+    float
+        0 to 1, by Pitman's model (`fit_pitman`); counted, not estimated, where the sample is the population.
+
     Raises
     ------
     ConfigError

@@ -53,7 +53,13 @@ def discernibility(sizes: np.ndarray, suppressed: int = 0) -> int:
 
 
 def average_class_size(rows: int, classes: int, k: int) -> float:
-    """Return C_AVG (LeFevre et al., ICDE 2006): rows / (classes k), with k the privacy parameter asked for."""
+    """Return C_AVG (LeFevre et al., ICDE 2006): rows / (classes k), with k the privacy parameter asked for.
+
+    Raises
+    ------
+    ConfigError
+        When there is no class, or k is below 1.
+    """
     if not classes or k < 1:
         raise ConfigError("no class, or k below 1", "C_AVG compares kept classes with the k that was asked for")
     return rows / (classes * k)
@@ -110,6 +116,11 @@ def information_loss(
     weights : mapping of str to float, optional
         Weight of each quasi-identifier, 1 by default.
 
+    Returns
+    -------
+    Loss
+        The measures; ``c_avg`` is infinite where every row was suppressed.
+
     Raises
     ------
     ConfigError
@@ -160,10 +171,19 @@ def classification_metric(release: Microdata, label: str, rows: int | None = Non
 
     Parameters
     ----------
+    release : Microdata
+        The published table.
     label : str
         Column of the labels that a classifier is to predict.
     rows : int, optional
         Rows of the original table; the release's by default. The difference counts as suppressed.
+
+    Raises
+    ------
+    ConfigError
+        When the release lacks the column.
+    InputError
+        When the release has more rows than the original.
 
     Notes
     -----
