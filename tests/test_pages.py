@@ -1,0 +1,61 @@
+"""What README and the documentation show happens when it is done."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pages import PAGES, ROOT, Page, agrees, differences, read_page
+
+from deid.cli.commands import COMMANDS, load
+
+READ = [read_page(path) for path in PAGES]
+NOT_RUN = 12
+"""Blocks that need real notes, other programs or minutes: few, and counted so that they stay few."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, id=p.path.stem, marks=[pytest.mark.slow] if p.slow else []) for p in READ if p.steps],
+)
+def test_page_says_what_happens(page: Page, tmp_path: Path) -> None:
+    wrong = differences(page, tmp_path)
+    assert "\n".join(f"$ {step.source}--- shown\n{step.shown}--- said\n{said}" for step, said in wrong) == ""
+
+
+def test_few_blocks_are_not_run() -> None:
+    assert sum(len(page.steps) for page in READ) > 150
+    assert sum(len(page.not_run) for page in READ) <= NOT_RUN
+
+
+def test_pages_name_options_that_exist() -> None:
+    commands = [load(name.split()[-1], row[0]) for rows in COMMANDS.values() for name, row in rows.items() if row[0]]
+    known = {o for c in commands for p in c.params for o in (*p.opts, *p.secondary_opts)} | {"--help", "--version"}
+    unknown = {
+        f"{page.path.name}: {option}"
+        for page in READ
+        for line in re.findall(r"^(?:\$ )?deid .*(?:\\\n.*)*|`deid [^`]*`", page.path.read_text("utf-8"), re.MULTILINE)
+        for option in re.findall(r"(?<=[ \[])--[a-z][a-z0-9-]*", line)
+        if option not in known
+    }
+    assert unknown == set()
+
+
+def test_every_page_that_is_linked_exists() -> None:
+    links = {
+        (path.parent / link).resolve()
+        for path in PAGES
+        for link in re.findall(r"\]\(((?!https?:|mailto:)[^)#\s]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
+    }
+    assert ROOT / "docs" / "scrubbing.md" in links
+    assert [str(link) for link in links if not link.exists()] == []
+
+
+def test_shown_and_said_are_compared() -> None:
+    assert agrees("a\n...\nd\n", "a\nb\nc\n\nd  \n")
+    assert agrees("at 3 ...\n", "at 3 km\n")
+    assert agrees("about 3.1 of -2e4\n", "about 44 of 7\n", varies=True)
+    assert not agrees("about 3\n", "about 4\n")
+    assert not agrees("few 3\n", "about 4\n", varies=True)
+    assert not agrees("a\n", "a\nb\n")
