@@ -50,12 +50,31 @@ class Estimate:
 
 
 def noisy_count(rows: int, epsilon: float, noise: Noise, distance: int, level: float) -> Estimate:
-    """Count rows."""
+    """Return a noisy count of rows; parameters as those of `noisy_counts`."""
     return noisy_counts(np.array([rows]), epsilon, noise, distance, level)[0]
 
 
 def noisy_counts(counts: IntArray, epsilon: float, noise: Noise, distance: int, level: float) -> list[Estimate]:
-    """Count the rows of disjoint cells."""
+    """Count the rows of disjoint cells with discrete Laplace noise (Ghosh, Roughgarden, Sundararajan 2009).
+
+    Parameters
+    ----------
+    counts : int64 array, shape (cells,)
+        True counts.
+    epsilon : float
+        Cost of all cells together; each row is in one of them.
+    noise : Noise
+        Source of noise.
+    distance : int
+        Rows between neighbours.
+    level : float
+        Level of each interval, 0 to 1.
+
+    Returns
+    -------
+    list of Estimate
+        One a cell; values may be negative, the ends of intervals are not.
+    """
     drawn = noise.discrete_laplace(np.asarray(counts, np.int64), distance, epsilon)
     half = discrete_half_width(distance, epsilon, 1, level)
     return [Estimate(float(own), max(float(own) - half, 0.0), max(float(own) + half, 0.0)) for own in drawn]
@@ -81,8 +100,30 @@ def noisy_sum(
 
     Parameters
     ----------
+    values : float array, shape (rows,)
+        What is added up.
+    low, high : float
+        Bounds of a value, finite and low < high; the noise grows with the greater absolute one.
+    epsilon : float
+        Cost.
+    noise : Noise
+        Source of noise.
+    distance : int
+        Rows between neighbours.
+    level : float
+        Level of the interval, 0 to 1; it covers the noise, not what the bounds cut off.
     whole : bool
         The values and bounds are whole numbers, which need no grid.
+
+    Returns
+    -------
+    Estimate
+        The noisy sum.
+
+    Raises
+    ------
+    ConfigError
+        When the bounds are not two finite numbers in order.
     """
     _checked(low, high)
     most = max(abs(low), abs(high))
@@ -100,7 +141,13 @@ def noisy_mean(
     """Take the mean of values, moved into [low, high]; missing ones (nan) are left out.
 
     Half of epsilon adds up the distances from the middle of the bounds, which is less sensitive than the sum, the other
-    half counts. The interval holds for all pairs of sum and count within theirs.
+    half counts. The interval holds for all pairs of sum and count within theirs. Parameters and errors as those of
+    `noisy_sum`.
+
+    Returns
+    -------
+    Estimate
+        The noisy mean, within the bounds.
     """
     _checked(low, high)
     present = np.clip(values[~np.isnan(values)], low, high)
@@ -160,6 +207,25 @@ def noisy_quantile(
     in ranks, between it and the wanted rank, which a row changes by at most max(share, 1 - share). The ends of the
     interval are two more quantiles, a quarter of epsilon each: their wanted ranks lie so far outside that, with
     probability (1 + level) / 2 each, the chosen candidate is outside as well (McSherry and Talwar 2007, lemma 7).
+
+    Parameters
+    ----------
+    values : float array, shape (rows,)
+        The numbers.
+    share : float
+        Which quantile, 0 to 1; 0.5 is the median.
+    low, high, epsilon, noise, distance, level, whole
+        As those of `noisy_sum`; ``epsilon`` pays for the value and both ends.
+
+    Returns
+    -------
+    Estimate
+        Candidates: the value, and the ends of its interval.
+
+    Raises
+    ------
+    ConfigError
+        When the share is not from 0 to 1, or the bounds are none or too near to one another.
     """
     if not 0 <= share <= 1:
         raise ConfigError("a quantile's share lies between 0 and 1", "for example: QUANTILE(age, 0.9)")
@@ -186,10 +252,24 @@ def noisy_top(
 ) -> list[tuple[int, Estimate]]:
     """Choose the most frequent cells, one by one, by the exponential mechanism with half of epsilon, and count them.
 
+    Parameters
+    ----------
+    counts : int64 array, shape (cells,)
+        True counts of disjoint cells.
+    number : int
+        How many to choose, 1 to the number of cells.
+    epsilon, noise, distance, level
+        As those of `noisy_counts`; half of ``epsilon`` pays for the choices, half for the counts.
+
     Returns
     -------
     list of (int, Estimate)
         The chosen cells in the order of the choice, with their counts.
+
+    Raises
+    ------
+    ConfigError
+        When ``number`` is below 1 or above the number of cells.
     """
     if not 1 <= number <= len(counts):
         raise ConfigError(f"there are {len(counts)} values to choose from", "ask for fewer: TOP(3, diagnosis)")

@@ -77,6 +77,11 @@ class Boxes:
             What is summed.
         power : int
             Power of the boxes' shares: 1 for counts, 2 for variances of independent draws.
+
+        Returns
+        -------
+        float array
+            One dimension for each axis, as long as its chosen cells.
         """
         axes = list(axes)
         weights = values.astype(float)

@@ -213,6 +213,18 @@ class Ledger:
     def open(cls, place: str | Path, *, budget: str = "main") -> Ledger:
         """Open a budget that was set up.
 
+        Parameters
+        ----------
+        place : str or Path
+            File of an SQLite database, or address of another one.
+        budget : str
+            Name of the budget in it.
+
+        Returns
+        -------
+        Ledger
+            The ledger of this budget.
+
         Raises
         ------
         StoreError

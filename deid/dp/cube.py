@@ -63,10 +63,42 @@ def plan_cube(
     ``auto`` is ``marginals`` where slices are named; otherwise ``cells`` for a cube of at most 200 cells, ``forest``
     from 5 columns on, and ``privtree``.
 
+    Parameters
+    ----------
+    dimensions : sequence of Dimension
+        Columns with declared domains.
+    epsilon : float
+        Cost of the whole release.
+    unit : PrivacyUnit
+        Whom it protects.
+    method : str
+        A key of `METHODS`, or ``auto``.
+    slices : sequence of sequence of str
+        Names of the columns of each slice, for ``marginals`` alone.
+    weights : sequence of float
+        Shares of epsilon of the slices, in any scale; equal by default.
+    nonnegative : bool
+        Whether to project onto non-negative counts, for methods where that is a step of its own.
+    level : float
+        Level of the intervals, 0 to 1.
+    person : str, optional
+        Column of the person, whose rows are bounded by ``unit.max_rows``.
+    report_share : float, optional
+        Share of epsilon for telling what was left out; 0 tells nothing.
+    assert_bound : bool
+        Vouch for the bound on a unit's rows instead of naming the person.
+    part : sequence of (Dimension, str)
+        Only the rows in these cells.
+
+    Returns
+    -------
+    CubePlan
+        What `release_cube` runs.
+
     Raises
     ------
     ConfigError
-        When the parts do not fit together.
+        When the parts do not fit together, nothing ensures the bound, or the cube is too large for the method.
     """
     names = [dimension.name for dimension in dimensions]
     if not names:

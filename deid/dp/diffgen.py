@@ -68,6 +68,16 @@ def diffgen(
         Rows between neighbours.
     rounds : int
         How many specializations; fewer where nothing is left to halve.
+
+    Returns
+    -------
+    Boxes
+        The groups as boxes, with noisy counts that may be negative.
+
+    Raises
+    ------
+    ConfigError
+        When there are fewer than 1 round, or epsilon is too small to be divided.
     """
     if rounds < 1:
         raise ConfigError("at least one specialization is needed", "give 1 or more rounds")

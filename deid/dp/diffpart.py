@@ -32,7 +32,13 @@ _ROOT = "*"
 
 
 def balanced_taxonomy(items: Sequence[str], fanout: int = 4) -> Hierarchy:
-    """Return a taxonomy over declared items that groups neighbours in their order, ``fanout`` at a time."""
+    """Return a taxonomy over declared items that groups neighbours in their order, ``fanout`` at a time.
+
+    Raises
+    ------
+    ConfigError
+        When there are not two different items, one is repeated, or the fan-out is not from 2 to 10.
+    """
     if len(items) < 2 or len(set(items)) < len(items) or not 2 <= fanout <= _MAX_CHILDREN:
         raise ConfigError("a taxonomy needs two different items and a fan-out of 2 to 10", "declare the items")
     parents: dict[str, str] = {}

@@ -342,7 +342,14 @@ _FLAG_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:/(\d+))?")
 
 
 def parse_flag(text: str) -> tuple[str, dict[str, Any]]:
-    """Parse ``COLUMN=A,B,C`` or ``COLUMN=LOW..HIGH`` or ``COLUMN=LOW..HIGH/WIDTH`` into column and declaration.
+    """Parse ``COLUMN=A,B,C`` or ``COLUMN=LOW..HIGH`` or ``COLUMN=LOW..HIGH/WIDTH``.
+
+    Returns
+    -------
+    column : str
+        Name of the column.
+    declaration : dict
+        Its domain, as in a file of domains: ``values``, or ``range`` (whole numbers, both included) and ``width``.
 
     Raises
     ------
@@ -396,6 +403,11 @@ def count_cells(codes: Sequence[IntArray], shape: Sequence[int]) -> IntArray:
     Returns
     -------
     int64 array of that shape
+
+    Raises
+    ------
+    ConfigError
+        When there is no dimension, or the table has too many cells to be held.
     """
     size = math.prod(shape)
     if not shape:

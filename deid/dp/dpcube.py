@@ -104,6 +104,16 @@ def cut_gains(gain: str, mass: npt.ArrayLike, volume: float | None = None, varia
         Cells of the box; as many as slabs by default.
     variance : float
         Noise variance of a cell; only ``sse`` uses it.
+
+    Returns
+    -------
+    float64 array, shape (slabs - 1,)
+        Gain of each cut; the greatest is the best.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such gain.
     """
     if gain not in GAINS:
         raise ConfigError("unknown gain", f"use one of {', '.join(GAINS)}")
@@ -210,6 +220,12 @@ def dpcube(
     Returns
     -------
     Boxes
+        Disjoint boxes that cover the cube, with noisy counts that may be negative.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such mode or gain, or epsilon is too small to be divided.
     """
     if mode not in CELL_SHARE:
         raise ConfigError("unknown mode of DPCube", f"use one of {', '.join(CELL_SHARE)}")

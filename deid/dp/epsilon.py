@@ -51,13 +51,13 @@ def payable(epsilon: float | str) -> float:
 
 
 def show_nano(nanos: int) -> str:
-    """Write nano-epsilons as an epsilon, exactly."""
+    """Return nano-epsilons (1e-9 each) written as an epsilon, exactly: ``500000000`` as ``0.5``."""
     whole, rest = divmod(nanos, NANO)
     return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")
 
 
 def split_epsilon(epsilon: float, weights: Sequence[float]) -> tuple[float, ...]:
-    """Divide an epsilon in the proportion of ``weights``; the parts' sum is at most epsilon, whatever the rounding.
+    """Return the parts of an epsilon in the proportion of ``weights``; their sum is at most it, whatever the rounding.
 
     Raises
     ------

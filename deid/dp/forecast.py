@@ -104,6 +104,11 @@ def forecast(plan: CubePlan) -> list[Forecast]:
     plan : CubePlan
         Its method does not matter. ``marginals`` is forecast before projection onto non-negative counts, which
         lowers the error where many cells are empty.
+
+    Returns
+    -------
+    list of Forecast
+        One for each method and slice; methods that cannot answer a slice are left out.
     """
     result = []
     for method, expected in FORECASTS.items():
@@ -118,10 +123,22 @@ def forecast(plan: CubePlan) -> list[Forecast]:
 def epsilon_for(plan: CubePlan, error: float) -> dict[str, float | None]:
     """Return, by method, the least epsilon whose expected error in every asked slice is at most ``error`` a number.
 
+    Parameters
+    ----------
+    plan : CubePlan
+        What is to be released; its epsilon and method do not matter.
+    error : float
+        Expected error of a number in rows, above 0.
+
     Returns
     -------
     dict of str to float or None
         None where no epsilon up to 300 is enough; methods that cannot answer are left out.
+
+    Raises
+    ------
+    ConfigError
+        When the error is not above 0.
     """
     if not error > 0:
         raise ConfigError("the wanted error must be positive", "for example: --wanted-error 5")

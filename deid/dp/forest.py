@@ -54,7 +54,13 @@ class Forest:
         return [axes for axes in self.tables if len(axes) == 2]
 
     def aggregate(self, axes: Sequence[int], chosen: Sequence[IntArray | None]) -> FloatArray:
-        """Sum the product over a slice; arguments as those of `deid.dp.boxes.Boxes.aggregate`."""
+        """Sum the product of the tables over a slice; arguments as those of `deid.dp.boxes.Boxes.aggregate`.
+
+        Returns
+        -------
+        float array
+            One dimension for each axis, as long as its chosen cells; 0 everywhere where the total is 0.
+        """
         total = float(self.tables[(0,)].sum())
         wanted = [
             np.arange(size) if cells is None else np.asarray(cells)
@@ -177,7 +183,22 @@ def measure_forest(
 
 
 def fit_forest(measured: Sequence[tuple[Axes, FloatArray, float]], shape: tuple[int, ...], distance: int) -> Forest:
-    """Make measured tables agree and non-negative (`deid.dp.marginals`)."""
+    """Make measured tables agree and non-negative (`deid.dp.marginals`).
+
+    Parameters
+    ----------
+    measured : sequence of (axes, float array, float)
+        Dimensions, noisy counts and epsilon of each table.
+    shape : tuple of int
+        Cells of each dimension.
+    distance : int
+        Rows between neighbours, for the variance of the noise.
+
+    Returns
+    -------
+    Forest
+        The tables, all with the same total.
+    """
     tables = [(axes, laplace_variance(distance, epsilon)) for axes, _, epsilon in measured]
     marginals = [
         Marginal(axes, values, variance) for (axes, values, _), (_, variance) in zip(measured, tables, strict=True)

@@ -174,6 +174,18 @@ def choose_cuboids(slices: Sequence[Axes], shape: Sequence[int]) -> tuple[Axes, 
     A slice that lies within another one need not be measured: what it would cost goes to the others. Slices are left
     out one by one as long as the greatest variance over all named slices falls (the aim of Ding, Winslett, Han and Li
     2011, "Differentially private data cubes"; the variance is that after least squares). Looks at the domains alone.
+
+    Parameters
+    ----------
+    slices : sequence of tuple of int
+        Dimensions of each named slice.
+    shape : sequence of int
+        Cells of each dimension.
+
+    Returns
+    -------
+    tuple of tuple of int
+        Those to measure, in the order of ``slices``.
     """
 
     def worst(measured: Sequence[Axes]) -> float:

@@ -100,6 +100,12 @@ def measure_chain(codes: IntArray, symbols: int, epsilon: float, noise: Noise, *
         Source of noise.
     distance : int
         Rows between neighbours.
+
+    Returns
+    -------
+    MarkovChain
+        Noisy counts of the pairs, one table for each pair of neighbouring periods (of single symbols, where there is
+        one period).
     """
     width = min(2, codes.shape[1])
     windows = codes.shape[1] - width + 1

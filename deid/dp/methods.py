@@ -287,6 +287,15 @@ METHODS: Mapping[str, Method] = {
 def measure(rows: Rows, plan: CubePlan, noise: Noise) -> tuple[Model, list[str]]:
     """Run a plan's method on rows; the caller has charged for it.
 
+    Parameters
+    ----------
+    rows : Rows
+        The cells of the rows.
+    plan : CubePlan
+        What to release.
+    noise : Noise
+        Source of noise.
+
     Returns
     -------
     (Model, list of str)

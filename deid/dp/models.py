@@ -117,7 +117,27 @@ class TableModel:
         return _cuboid(table.counts, table.axes, axes)
 
     def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
-        """Return a slice with intervals."""
+        """Return a slice with intervals.
+
+        Parameters
+        ----------
+        axes : tuple of int
+            Dimensions of the answer, ascending.
+        chosen : sequence of int64 array or None
+            For each dimension of the cube the cells that count; None for all.
+        level : float
+            Level of the intervals, 0 to 1.
+
+        Returns
+        -------
+        Answer
+            One dimension for each axis, as long as its chosen cells.
+
+        Raises
+        ------
+        ConfigError
+            When the release holds no marginal over these dimensions.
+        """
         table = self._covering({*axes, *(axis for axis, cells in enumerate(chosen) if cells is not None)})
         sums = [table.counts, table.unbiased]
         for place, axis in enumerate(table.axes):
@@ -192,7 +212,7 @@ class WaveletModel:
         return _cuboid(self.cells, tuple(range(self.cells.ndim)), axes)
 
     def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
-        """Return a slice with intervals."""
+        """Return a slice with intervals; arguments as those of `TableModel.answer`."""
         every = tuple(range(self.cells.ndim))
         values = self.cells
         for axis, cells in enumerate(chosen):
@@ -237,7 +257,7 @@ class BoxModel:
         return self.boxes.aggregate(axes, [None] * len(self.shape), self.boxes.counts)
 
     def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
-        """Return a slice with intervals."""
+        """Return a slice with intervals; arguments as those of `TableModel.answer`."""
         counts = self.boxes.aggregate(axes, chosen, self.boxes.counts)
         unbiased = self.boxes.aggregate(axes, chosen, self.unbiased)
         variance = self.boxes.aggregate(axes, chosen, self.boxes.variances, 2)
@@ -292,7 +312,7 @@ class ForestModel:
         return replicates
 
     def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
-        """Return a slice with intervals, from a parametric bootstrap of the noise around the model."""
+        """Return a slice, with intervals from a parametric bootstrap of the noise; see `TableModel.answer`."""
         counts = self.forest.aggregate(axes, chosen)
         errors = [replicate.aggregate(axes, chosen) - counts for replicate in self._replicates]
         # symmetric: non-negativity makes the errors lopsided, and differently so around the unknown truth

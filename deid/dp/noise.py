@@ -47,15 +47,44 @@ class Noise(Protocol):
         ...
 
     def discrete_laplace(self, values: npt.ArrayLike, sensitivity: int, epsilon: float) -> IntArray:
-        """Add discrete Laplace noise to integers; epsilon-DP when the L1 sensitivity is right.
+        """Return integers with discrete Laplace noise; epsilon-DP when the L1 sensitivity is right.
 
         The noise k has probability proportional to alpha**abs(k), alpha = exp(-epsilon / sensitivity) (Ghosh,
-        Roughgarden, Sundararajan 2009). Shape and order of ``values`` are kept.
+        Roughgarden, Sundararajan 2009).
+
+        Parameters
+        ----------
+        values : int array
+            True numbers; shape and order are kept.
+        sensitivity : int
+            Sum of the absolute changes between neighbours, above 0.
+        epsilon : float
+            Cost, above 0.
+
+        Returns
+        -------
+        int64 array
+            Noisy numbers, of the shape of ``values``.
+
+        Raises
+        ------
+        ConfigError
+            When epsilon or the sensitivity is not positive, or epsilon is too small.
+        TypeError
+            When ``values`` are not integers.
         """
         ...
 
     def laplace(self, values: npt.ArrayLike, scale: float) -> FloatArray:
-        """Add continuous Laplace noise of a scale; for thresholds whose proof needs a density (PrivTree)."""
+        """Return numbers with continuous Laplace noise; for thresholds whose proof needs a density (PrivTree).
+
+        Parameters
+        ----------
+        values : float array
+            True numbers; shape and order are kept.
+        scale : float
+            Mean absolute noise, in the unit of the values, above 0.
+        """
         ...
 
     def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
@@ -63,6 +92,11 @@ class Noise(Protocol):
 
         The exponential mechanism (McSherry and Talwar 2007). ``sensitivity`` bounds how much one score can change
         between neighbours.
+
+        Raises
+        ------
+        ConfigError
+            When there is no score, or epsilon or the sensitivity is not positive.
         """
         ...
 
@@ -118,7 +152,13 @@ class OpenDPNoise:
         return f"OpenDP {importlib.metadata.version('opendp')}"
 
     def discrete_laplace(self, values: npt.ArrayLike, sensitivity: int, epsilon: float) -> IntArray:
-        """Add discrete Laplace noise; see `Noise`. About 25,000 to 150,000 values a second."""
+        """Return integers with discrete Laplace noise; see `Noise`. About 25,000 to 150,000 values a second.
+
+        Raises
+        ------
+        DeidError
+            When the library does not confirm that the loss is at most epsilon; nothing was drawn.
+        """
         array = _integers(values)
         scale = laplace_scale(sensitivity, epsilon)
         largest = int(np.abs(array).max(initial=0)) + _TAIL * scale
@@ -132,7 +172,13 @@ class OpenDPNoise:
         return np.asarray(drawn, np.int64).reshape(array.shape)
 
     def laplace(self, values: npt.ArrayLike, scale: float) -> FloatArray:
-        """Add continuous Laplace noise, sampled exactly on a grid of floating-point numbers; see `Noise`."""
+        """Return numbers with continuous Laplace noise, drawn exactly on a grid of floating-point numbers; see `Noise`.
+
+        Raises
+        ------
+        ConfigError
+            When the scale is not positive and finite.
+        """
         array = np.asarray(values, np.float64)
         if not (math.isfinite(scale) and scale > 0):  # OpenDP takes a scale of 0, which protects nothing
             raise ConfigError("the scale of noise must be a positive number", "give a positive epsilon")
@@ -141,7 +187,7 @@ class OpenDPNoise:
         return np.asarray(_laplace("f64", scale)(array.ravel().tolist()), np.float64).reshape(array.shape)
 
     def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
-        """Choose by the exponential mechanism, as the greatest of scores with Gumbel noise; see `Noise`."""
+        """Return an index by the exponential mechanism, as the greatest of scores with Gumbel noise; see `Noise`."""
         scale = laplace_scale(2 * sensitivity, epsilon)
         values = np.asarray(scores, np.float64).ravel()
         if not values.size:
@@ -190,7 +236,7 @@ class SeededNoise:
         return f"NOT PRIVATE: seeded test noise (seed {self._seed})"
 
     def discrete_laplace(self, values: npt.ArrayLike, sensitivity: int, epsilon: float) -> IntArray:
-        """Add discrete Laplace noise, as a difference of two geometric draws; see `Noise`."""
+        """Return integers with discrete Laplace noise, as a difference of two geometric draws; see `Noise`."""
         array = _integers(values)
         success = -math.expm1(-1 / laplace_scale(sensitivity, epsilon))
         first = self._generator.geometric(success, array.shape)
@@ -198,12 +244,12 @@ class SeededNoise:
         return np.asarray(array + first - second, np.int64)
 
     def laplace(self, values: npt.ArrayLike, scale: float) -> FloatArray:
-        """Add continuous Laplace noise; see `Noise`."""
+        """Return numbers with continuous Laplace noise; see `Noise`."""
         array = np.asarray(values, np.float64)
         return np.asarray(array + self._generator.laplace(0.0, scale, array.shape), np.float64)
 
     def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
-        """Choose by the exponential mechanism; see `Noise`."""
+        """Return an index by the exponential mechanism; see `Noise`."""
         values = np.asarray(scores, np.float64).ravel()
         if not values.size:
             raise ConfigError("there is nothing to choose from", "give at least one candidate")

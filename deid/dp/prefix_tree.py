@@ -127,7 +127,7 @@ class PrefixTree:
 
 
 def remaining_epsilon(epsilons: Sequence[float], depth: int) -> float:
-    """Return what the depths below ``depth`` spend together, rounded down."""
+    """Return what the depths below ``depth`` spend together, rounded down; ``epsilons`` begin with the root's."""
     nanos = sum(to_nano(epsilon, up=False) for epsilon in epsilons[depth + 1 :])
     return from_nano(nanos) if nanos else 0.0
 

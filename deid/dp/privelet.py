@@ -68,7 +68,7 @@ def forward(values: IntArray, axis: int) -> IntArray:
 
 
 def inverse(coefficients: FloatArray, axis: int) -> FloatArray:
-    """Undo `forward`."""
+    """Return the values along an axis whose total and half differences `forward` made."""
     values = np.moveaxis(coefficients, axis, 0)
     known = values[:1]
     while len(known) < len(values):

@@ -103,7 +103,7 @@ def find_column(reference: ColumnRef, columns: Mapping[str, QueryColumn]) -> Que
 
 
 def column_values(series: pd.Series, column: QueryColumn) -> Computed:
-    """Return a column's values as numbers with nan, or texts with None."""
+    """Return a column's values, shape (rows,): numbers with nan, or texts (labels of declared cells) with None."""
     if series.dtype == np.float64:  # computed, or its texts would be read as the same numbers
         numbers = series.to_numpy(np.float64)
         return np.where(np.isfinite(numbers), numbers, np.nan)
@@ -131,6 +131,20 @@ def value_bounds(value: Value, columns: Mapping[str, QueryColumn]) -> tuple[floa
 
 def evaluate_value(value: Value, frame: pd.DataFrame, columns: Mapping[str, QueryColumn]) -> Computed:
     """Compute a value for every row.
+
+    Parameters
+    ----------
+    value : Value
+        The parsed expression.
+    frame : pandas.DataFrame
+        The rows.
+    columns : mapping of str to QueryColumn
+        The declared columns.
+
+    Returns
+    -------
+    float64 or object array, shape (rows,)
+        Numbers with nan where one is missing or not finite (a division by 0); texts with None where one is missing.
 
     Raises
     ------

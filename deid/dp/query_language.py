@@ -402,7 +402,7 @@ def parse_query(text: str) -> Query:
 
 
 def parse_condition(text: str) -> Condition:
-    """Parse a condition; raises as `parse_query` does."""
+    """Return the parsed condition; errors as those of `parse_query`."""
     parser = _Parser(text)
     condition = parser.condition()
     parser.end("AND, OR or the end")
@@ -410,7 +410,7 @@ def parse_condition(text: str) -> Condition:
 
 
 def parse_value(text: str) -> Value:
-    """Parse an arithmetic value; raises as `parse_query` does."""
+    """Return the parsed arithmetic value; errors as those of `parse_query`."""
     parser = _Parser(text)
     value = parser.value()
     parser.end("a sign or the end")

@@ -123,12 +123,12 @@ class TreeModel:
         return self.tree.symbols - self.tree.ends
 
     def nodes(self, depth: int, level: float) -> PrefixCounts:
-        """Return the counts of all nodes of a depth."""
+        """Return the counts of all nodes of a depth (0 is the root), with intervals of a level from 0 to 1."""
         values, variances = self._unbiased
         return _intervals(self.counts[depth], values[depth], _deviations(level) * np.sqrt(variances[depth]))
 
     def node(self, depth: int, place: int, level: float) -> PrefixCount:
-        """Return the count of a node."""
+        """Return the count of a node by its depth and its place there; ``level`` is that of the interval, 0 to 1."""
         values, variances = self._unbiased
         half = _deviations(level) * float(np.sqrt(variances[depth][place]))
         return _interval(float(self.counts[depth][place]), float(values[depth][place]), half)
@@ -150,7 +150,13 @@ class TreeModel:
         return PrefixCount(count, 0.0, found.upper, True)
 
     def prefixes(self, length: int, level: float, *, predict: bool = False) -> PrefixCounts:
-        """Return `prefix` for all prefixes of a length, in the order of their symbols."""
+        """Return `prefix` for all prefixes of a length, in the order of their symbols; shape (levels**length,).
+
+        Raises
+        ------
+        ConfigError
+            When the length is not from 1 to the height, or there are too many prefixes.
+        """
         _checked(self.tree.symbols, length, self.height)
         symbols, half = self.tree.symbols, _deviations(level)
         values, variances = self._unbiased
@@ -266,13 +272,13 @@ class ChainModel:
         return np.asarray(result)
 
     def prefix(self, prefix: Sequence[int], level: float, *, predict: bool = False) -> PrefixCount:
-        """Return the count of a prefix; a chain predicts all longer ones anyway."""
+        """Return the count of a prefix of codes; ``predict`` changes nothing: a chain predicts all longer ones."""
         count = self._prefix(self.chain.tables, prefix)
         errors = [abs(self._prefix(tables, prefix) - count) for tables in self.chain.replicates]
         return _interval(count, count, float(np.quantile(errors, level)))
 
     def prefixes(self, length: int, level: float, *, predict: bool = False) -> PrefixCounts:
-        """Return `prefix` for all prefixes of a length, in the order of their symbols."""
+        """Return `prefix` for all prefixes of a length, in the order of their symbols; see `TreeModel.prefixes`."""
         count = self.distribution(length)
         errors = [np.abs(self._distribution(tables, length) - count).ravel() for tables in self.chain.replicates]
         return _intervals(count.ravel(), count.ravel(), np.quantile(errors, level, axis=0))

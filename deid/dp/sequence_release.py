@@ -51,7 +51,7 @@ RESERVED = frozenset({*_COUNTED, "length", "noisy", "again", "expanded", NOT_PRI
 
 
 def slope_classes(values: Sequence[float], length: int, *, step: float = 0.5, slope: str = "average") -> FloatArray:
-    """Say which sequences fall, stay and rise.
+    """Return which sequences fall, stay and rise.
 
     Parameters
     ----------
@@ -68,6 +68,11 @@ def slope_classes(values: Sequence[float], length: int, *, step: float = 0.5, sl
     -------
     float64 array, shape (3, levels, ..., levels)
         1 where a sequence belongs to a class of `CLASSES`.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such slope, fewer than two periods, or the step is not above 0.
     """
     if slope not in SLOPES:
         raise ConfigError("unknown slope", f"use one of {', '.join(SLOPES)}")
@@ -162,7 +167,27 @@ class SequenceRelease:
         return self._marked(pd.DataFrame([{"prefix": " ".join(prefix), **asdict(found)}]))
 
     def prefixes(self, length: int, level: float | None = None, *, predict: bool = False) -> pd.DataFrame:
-        """Return the counts of all prefixes of a length; columns as those of `prefix`."""
+        """Return the counts of all prefixes of a length.
+
+        Parameters
+        ----------
+        length : int
+            Periods, from 1.
+        level : float, optional
+            Level of the intervals; that of the release by default.
+        predict : bool
+            Predict what lies below a leaf of a tree, as `prefix` does.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a prefix, in the order of the levels; columns as those of `prefix`.
+
+        Raises
+        ------
+        ConfigError
+            When the release has no sequences of this length, or too many.
+        """
         import pandas as pd
 
         found = self.model.prefixes(length, self._level(level), predict=predict)
@@ -196,6 +221,11 @@ class SequenceRelease:
         -------
         pandas.DataFrame
             One row a class: ``slope``, ``count``, ``lower``, ``upper``, ``below_noise_floor``.
+
+        Raises
+        ------
+        ConfigError
+            When there are not as many values as levels, no sequences of this length, or no such slope.
         """
         import pandas as pd
 
@@ -239,7 +269,22 @@ class SequenceRelease:
 
 
 def write_sequences(release: SequenceRelease, path: Path, *, replace: bool = False) -> None:
-    """Write a release; see `deid.dp.release_files.write_numbers`."""
+    """Write a release as ``.csv`` (with its metadata beside it), ``.json`` or ``.parquet``.
+
+    Parameters
+    ----------
+    release : SequenceRelease
+        What was released.
+    path : Path
+        The file; its suffix tells the format.
+    replace : bool
+        Replace files that exist.
+
+    Raises
+    ------
+    ConfigError, OutputError
+        See `deid.dp.release_files.write_numbers`.
+    """
     model = release.model
     shape: dict[str, Any]
     if isinstance(model, TreeModel):

@@ -169,13 +169,40 @@ def plan_sequences(
 
     Parameters
     ----------
+    dimension : Dimension
+        The levels that a period can have.
+    columns : sequence of str
+        The periods, in their order.
+    epsilon : float
+        Cost of the whole release.
+    unit : PrivacyUnit
+        Whom it protects.
+    method : str
+        One of `METHODS`.
     weights : mapping of int to float, optional
         Lengths that will be asked, and how much each matters; all the same by default.
+    threshold : float
+        A node gets children when its noisy count is at least so many standard deviations of its noise, at least 0.
+    ends : bool
+        Sequences may end early; otherwise only complete ones count.
+    level : float
+        Level of the intervals, 0 to 1.
+    person : str, optional
+        Column of the person, whose rows are bounded by ``unit.max_rows``.
+    report_share : float, optional
+        Share of epsilon for telling what was left out; 0 tells nothing.
+    assert_bound : bool
+        Vouch for the bound on a unit's rows instead of naming the person.
+
+    Returns
+    -------
+    SequencePlan
+        What `release_sequences` runs.
 
     Raises
     ------
     ConfigError
-        When the parts do not fit together.
+        When the parts do not fit together, nothing ensures the bound, or the model would be too large.
     """
     if not columns or len(set(columns)) < len(columns):
         raise ConfigError("periods are missing or named twice", "name each once, in order: --periods q1,q2,q3")
@@ -283,6 +310,15 @@ def measure_sequences(codes: IntArray, plan: SequencePlan, noise: Noise) -> Sequ
     ----------
     codes : int64 array, shape (sequences, height)
         The level of each period; the number of levels stands for the end.
+    plan : SequencePlan
+        What to release.
+    noise : Noise
+        Source of noise.
+
+    Returns
+    -------
+    TreeModel or ChainModel
+        The noisy counts, and how they answer.
     """
     distance = plan.unit.distance
     if plan.method == "markov":

@@ -117,8 +117,8 @@ class Session:
     ledger : Ledger or None
         What pays, and says whom it protects. May be None for test noise alone.
     person : str, optional
-        Column of the person; needed unless the unit is a row, and for `View.by_person`. Rows beyond the bound, and rows
-        without a person, are left out.
+        Column of the person; needed unless the unit is a row, and for `TableView.by_person`. Rows beyond the bound, and
+        rows without a person, are left out.
     assert_bound : bool
         Vouch for the bound instead; answers say so.
     noise : Noise, optional
@@ -193,6 +193,20 @@ class Session:
     def query(self, text: str, epsilon: float, *, request: str | None = None) -> QueryAnswer:
         """Answer a query in the language of `deid.dp.query_language`.
 
+        Parameters
+        ----------
+        text : str
+            The query, such as ``SELECT MEAN(age, 0, 100) WHERE sex = 'F'``.
+        epsilon : float
+            Cost.
+        request : str, optional
+            Id in the ledger, made up by default; the same request with the same question returns its answer again.
+
+        Returns
+        -------
+        QueryAnswer
+            Numbers with their intervals.
+
         Raises
         ------
         ConfigError
@@ -225,7 +239,13 @@ class TableView:
         return f"View({', '.join(self._made) or 'table'})"
 
     def where(self, condition: str) -> TableView:
-        """Keep the rows for which a condition holds, such as ``age >= 60 AND sex = 'F'``."""
+        """Return the view of the rows for which a condition holds, such as ``age >= 60 AND sex = 'F'``.
+
+        Raises
+        ------
+        ConfigError
+            When the condition cannot be read, or names a column that is not declared.
+        """
         return self._where(parse_condition(condition))
 
     def _where(self, condition: Condition) -> TableView:
@@ -234,7 +254,22 @@ class TableView:
         return replace(self, _frame=self._frame[keep], _made=made, _named=named)
 
     def select(self, name: str, value: str, low: float, high: float) -> TableView:
-        """Add a computed column of numbers, moved into [low, high]: ``select("hours", "minutes / 60", 0, 24)``."""
+        """Return a view with one more column of numbers: ``select("hours", "minutes / 60", 0, 24)``.
+
+        Parameters
+        ----------
+        name : str
+            Name of the new column.
+        value : str
+            Arithmetic over declared columns.
+        low, high : float
+            Bounds; values outside are moved to them.
+
+        Raises
+        ------
+        ConfigError
+            When there is such a column, the value cannot be read or is no number, or the bounds are not in order.
+        """
         if name in self._frame:
             raise ConfigError(f"there is a column {name!r} already", "name the computed column differently")
         parsed = parse_value(value)
@@ -251,7 +286,7 @@ class TableView:
 
         Returns
         -------
-        dict of str to View
+        dict of str to TableView
             One for each declared cell, also for empty ones.
         """
         dimension = self._dimension(ColumnRef(column, 1))
@@ -287,13 +322,18 @@ class TableView:
         return max((place + 1 for place, step in enumerate(self._made) if step.startswith("by_person")), default=0)
 
     def by_person(self, how: str = "first") -> TableView:
-        """Make one row of each person.
+        """Return a view with one row of each person.
 
         Parameters
         ----------
         how : str
             A person's value of a column of numbers: first, last, min, max, sum or mean; of other columns it is the
             first one, or the last. After ``sum`` a column has no declared bounds any more.
+
+        Raises
+        ------
+        ConfigError
+            When no column says whose a row is, or there is no such value of a person.
         """
         import pandas as pd
 
@@ -322,23 +362,47 @@ class TableView:
         return replace(self, _frame=table, _columns=columns, _distance=distance, _made=made)
 
     def count(self, epsilon: float, *, request: str | None = None) -> QueryAnswer:
-        """Count rows (persons, after `by_person`)."""
+        """Return a noisy count of rows (of persons, after `by_person`); ``request`` as that of `Session.query`."""
         return self._ask(Query("COUNT"), epsilon, request)
 
     def count_persons(self, epsilon: float, *, request: str | None = None) -> QueryAnswer:
-        """Count the persons who have a row."""
+        """Return a noisy count of the persons who have a row; ``request`` as that of `Session.query`."""
         return self._ask(Query("PERSONS"), epsilon, request)
 
     def sum(
         self, value: str, epsilon: float, low: float | None = None, high: float | None = None, **options: Any
     ) -> QueryAnswer:
-        """Add up a column or computed value; bounds are the declared ones where none are given."""
+        """Add up a column or computed value.
+
+        Parameters
+        ----------
+        value : str
+            Name of a declared column, or arithmetic over some.
+        epsilon : float
+            Cost.
+        low, high : float, optional
+            Bounds; values outside are moved to them. The declared ones by default.
+        **options
+            ``request``, as that of `Session.query`.
+
+        Returns
+        -------
+        QueryAnswer
+            One row. Missing values count as nothing.
+
+        Raises
+        ------
+        ConfigError
+            When the value cannot be read, is no number or has no bounds; nothing was charged.
+        BudgetExceeded
+            When it costs too much; nothing was charged.
+        """
         return self._ask(Query("SUM", parse_value(value), None, low, high), epsilon, **options)
 
     def mean(
         self, value: str, epsilon: float, low: float | None = None, high: float | None = None, **options: Any
     ) -> QueryAnswer:
-        """Take the mean of a column or computed value."""
+        """Return the noisy mean of a column or computed value; arguments and errors as those of `sum`."""
         return self._ask(Query("MEAN", parse_value(value), None, low, high), epsilon, **options)
 
     def quantile(
@@ -350,19 +414,47 @@ class TableView:
         high: float | None = None,
         **options: Any,
     ) -> QueryAnswer:
-        """Choose a quantile of a column or computed value."""
+        """Choose a quantile of a column or computed value; the other arguments as those of `sum`.
+
+        Parameters
+        ----------
+        share : float
+            Which quantile, 0 to 1.
+
+        Returns
+        -------
+        QueryAnswer
+            One row: the quantile, with an interval.
+        """
         return self._ask(Query("QUANTILE", parse_value(value), share, low, high), epsilon, **options)
 
     def median(self, value: str, epsilon: float, **options: Any) -> QueryAnswer:
-        """Choose the median."""
+        """Return the noisy median; arguments as those of `sum`, with ``low`` and ``high`` among the options."""
         return self.quantile(value, 0.5, epsilon, **options)
 
     def histogram(self, column: str, epsilon: float, **options: Any) -> QueryAnswer:
-        """Count the rows of every declared cell of a column."""
+        """Return a noisy count of every declared cell of a column; ``request`` as that of `Session.query`."""
         return self._ask(Query("HISTOGRAM", ColumnRef(column, 1)), epsilon, **options)
 
     def top(self, column: str, number: int, epsilon: float, **options: Any) -> QueryAnswer:
-        """Choose the most frequent cells of a column, and count them."""
+        """Choose the most frequent cells of a column, and count them.
+
+        Parameters
+        ----------
+        column : str
+            A declared column.
+        number : int
+            How many cells, from 1.
+        epsilon : float
+            Cost: half of it for the choices, half for the counts.
+        **options
+            ``request``, as that of `Session.query`.
+
+        Returns
+        -------
+        QueryAnswer
+            A row a cell, in the order of the choice.
+        """
         return self._ask(Query("TOP", ColumnRef(column, 1), number), epsilon, **options)
 
     def _dimension(self, reference: ColumnRef) -> Dimension:

@@ -171,6 +171,11 @@ def synthesize(release: CubeRelease | SequenceRelease, *, rows: int | None = Non
     pandas.DataFrame
         The labels of cells (``10-19`` for a cell of ten years). Columns that no measured table holds are left out; a
         sequence that ends early is missing from there on.
+
+    Raises
+    ------
+    ConfigError
+        When ``rows`` is below 0 or too large.
     """
     import pandas as pd
 
@@ -227,6 +232,36 @@ def check_fidelity(
     """Compare made-up rows with the true ones, slice by slice. Spends ``epsilon``, an equal share for each slice.
 
     A row more changes one cell by one, so the distance by at most one.
+
+    Parameters
+    ----------
+    frame, synthetic : pandas.DataFrame
+        The true rows, and the made-up ones.
+    dimensions : sequence of Dimension
+        The release's columns with their domains.
+    slices : sequence of sequence of str
+        Names of the columns of each slice to compare.
+    epsilon : float
+        Cost of the comparison, beside that of the release.
+    ledger : Ledger or None
+        What pays; None for test noise alone.
+    unit : PrivacyUnit
+        Whom the comparison protects.
+    person : str, optional
+        Column of the person, whose rows are bounded by ``unit.max_rows``.
+    request : str
+        Id in the ledger.
+    noise : Noise, optional
+        OpenDP's by default.
+    level : float
+        Level of the intervals, 0 to 1.
+    assert_bound : bool
+        Vouch for the bound on a unit's rows instead of naming the person.
+
+    Returns
+    -------
+    list of Fidelity
+        One a slice, in their order.
 
     Raises
     ------

@@ -98,7 +98,20 @@ def consistent(tree: PrefixTree) -> Consistent:
 
 
 def nonnegative_tree(tree: PrefixTree, values: Sequence[FloatArray]) -> tuple[FloatArray, ...]:
-    """Project consistent counts onto non-negative ones, each node still the sum of its children; the root is kept."""
+    """Project consistent counts onto non-negative ones, each node still the sum of its children; the root is kept.
+
+    Parameters
+    ----------
+    tree : PrefixTree
+        Its form.
+    values : sequence of float64 array, shape (nodes of the depth,)
+        Consistent counts by depth; a negative root becomes 0.
+
+    Returns
+    -------
+    tuple of float64 array
+        The projected counts, of the same shapes.
+    """
     result = [np.maximum(values[0], 0.0)]
     for depth in range(tree.height):
         totals = result[depth][tree.levels[depth].expanded]

@@ -28,7 +28,13 @@ def average_slope(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
 
 
 def regression_slope(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    """Return the slope of the least squares line."""
+    """Return the slope of the least squares line.
+
+    Raises
+    ------
+    ConfigError
+        When there are fewer than two points, or the places do not ascend.
+    """
     xs, ys = _checked(x, y)
     xs = xs - xs.mean()
     return float(xs @ ys / (xs @ xs))

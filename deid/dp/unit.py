@@ -148,6 +148,16 @@ def bounded_rows(frame: pd.DataFrame, person: str, max_rows: int, key: bytes = b
         The bound.
     key : bytes
         Key of the hash; the same one chooses the same rows.
+
+    Returns
+    -------
+    BoundedRows
+        The rows to keep, and how many persons lost some.
+
+    Raises
+    ------
+    ConfigError
+        When the bound is below 1, or the table lacks the column.
     """
     if max_rows < 1:
         raise ConfigError("a bound of fewer than one row a person keeps nothing", "give a bound of 1 or more")
