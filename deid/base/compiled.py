@@ -1,22 +1,50 @@
-"""The compiled module, where it was built; every user of it has a Python route that does the same.
+"""Which routes run: what was compiled where it was, else the Python routes, which do the same.
 
-``DEID_KERNELS=numpy`` in the environment chooses the Python routes.
+Two things are compiled. ``deid._native`` holds mechanisms in C (``deid/csrc``); each module that uses it has a plain
+route of its own. The grammars (`deid.rules.names` and its like) are compiled from their own sources by mypyc
+(``setup.py``); these sources are the plain route.
+
+``DEID_KERNELS=numpy`` in the environment chooses the plain routes, and a list such as ``DEID_KERNELS=view,grammar`` the
+plain routes of some of `ROUTES`.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import importlib
+import importlib.util
+import json
 import os
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
-__all__ = ["BACKEND", "native", "quick"]
+from deid.base.errors import ConfigError
+
+__all__ = ["BACKEND", "ROUTES", "compiled_grammar", "native", "native_for", "quick"]
 
 _Class = TypeVar("_Class", bound=type)
 
+ROUTES = (
+    *("alignment", "casing", "catalogue", "consistency", "containment", "fields", "grammar", "identifiers", "labeller"),
+    *("lexicon", "misreading", "normalize", "overlaps", "patterns", "permutation", "phrases", "view"),
+)
+"""What has a compiled route: names of modules, and ``grammar`` for those that mypyc compiles."""
+
+_asked = [name.strip() for name in os.environ.get("DEID_KERNELS", "").split(",") if name.strip()]
+PLAIN = frozenset(ROUTES if "numpy" in _asked else _asked)
+"""Of which the plain route was asked for."""
+if not set(ROUTES) >= PLAIN:
+    raise ConfigError("DEID_KERNELS names no such route", "numpy chooses all plain ones; routes: " + ", ".join(ROUTES))
+
 
 def _load() -> Any:
-    if os.environ.get("DEID_KERNELS") == "numpy":
+    if len(PLAIN) == len(ROUTES):
         return None
     try:
         return importlib.import_module("deid._native")
@@ -29,6 +57,65 @@ native = _load()
 
 BACKEND = "numpy" if native is None else "native"
 """Which routes run: ``native`` or ``numpy``."""
+
+
+def native_for(route: str) -> Any:
+    """Return ``deid._native`` for one of `ROUTES`; None where it was not built or the plain route was asked for."""
+    assert route in ROUTES, route
+    return None if route in PLAIN else native
+
+
+class _Sources:
+    """Imports modules from their sources, though compiled ones lie beside them."""
+
+    def __init__(self, modules: frozenset[str]) -> None:
+        self.modules = modules
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, _target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name not in self.modules or not path:
+            return None
+        return importlib.util.spec_from_file_location(name, Path(path[0], f"{name.rpartition('.')[2]}.py"))
+
+
+def compiled_grammar(root: Path = Path(__file__).parents[1]) -> bool:
+    """Tell whether the compiled grammars fit their sources; else see to it that the sources are imported.
+
+    The compiled form of an edited module would be imported in its place, silently: so the digests of the sources that
+    were compiled lie in ``grammar.json``, and where one does not fit all sources run, for the modules know each other's
+    classes.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the package.
+    """
+    try:
+        compiled: dict[str, str] = json.loads((root / "grammar.json").read_bytes())
+    except OSError:
+        return False
+    files = {name: root.joinpath(*name.split(".")[1:]).with_suffix(".py") for name in compiled}
+    changed = [
+        name
+        for name, file in files.items()
+        if not file.exists() or hashlib.sha256(file.read_bytes()).hexdigest() != compiled[name]
+    ]
+    if changed:
+        warnings.warn(
+            f"the compiled grammars are refused, for {', '.join(changed)} changed since: their sources run, which is "
+            "slower; compile them again with `pip install -e .`",
+            RuntimeWarning,
+            stacklevel=1,
+        )
+    if changed or "grammar" in PLAIN:
+        sys.meta_path.insert(0, _Sources(frozenset(compiled)))
+        return False
+    return True
+
+
+GRAMMAR = "native" if compiled_grammar() else "python"
+"""Which grammars run: ``native`` or ``python``."""
 
 
 def quick(cls: _Class) -> _Class:

@@ -6,7 +6,6 @@
  * on how wide the machine's vectors are.
  */
 #include "labeller.h"
-#include "scene.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -475,16 +474,13 @@ PyMODINIT_FUNC PyInit__native(void)
         {"Fits", &fits_spec},
         {"Labeller", &labeller_spec},
         {"Lookup", &lookup_spec},
-        {"Persons", &persons_spec},
         {"Phrases", &phrases_spec},
         {"Reader", &reader_spec},
         {"Sieve", &sieve_spec},
         {"Viewer", &viewer_spec},
         {"Words", &words_spec},
     };
-    PyObject *made = scene_ready() ? NULL : PyModule_Create(&module);
-    if (made && PyModule_AddObjectRef(made, "Scene", (PyObject *)scene_type))
-        Py_CLEAR(made);
+    PyObject *made = PyModule_Create(&module);
     for (size_t i = 0; made && i < sizeof types / sizeof *types; i++) {
         PyObject *type = PyType_FromSpec(types[i].spec);
         if (!type || PyModule_AddObjectRef(made, types[i].name, type))

@@ -3,12 +3,13 @@
  * Strings, folded strings and kinds are made once for each distinct word and shared by all its places. Python says what
  * they are, so that both routes agree.
  */
-#include "scene.h"
 #include "text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* Kinds of words, as in deid.reading.view. */
+enum { SIGN, NUMBER, LOWER, TITLE, UPPER, MIXED };
 enum { LONG_LINE = 58, MOST_WORDS = 60000, MOST_BREAKS = 255 };
 
 typedef struct {

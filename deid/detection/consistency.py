@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from deid.base.compiled import native
+from deid.base.compiled import native_for
 from deid.detection.known import one_apart, soundex
 from deid.detection.overlaps import score_of
 from deid.document import Span, by_position
@@ -24,12 +24,17 @@ from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, MIXED, NUMBER, TITLE, UPPER, View
 from deid.rules.person_words import clear
 from deid.rules.scene import Scene
+from deid.rules.word_classes import EPONYM_HEAD, STREET_SUFFIX, STRONG_HOSPITAL_HEAD, cues_of
 
 __all__ = ["find_again", "settle_categories", "voice"]
+
+native = native_for("consistency")
 
 _ORDINARY = classes_of(
     "word", "clinical", "section", "eponym", "device", "month", "weekday", "season", "relation", "role"
 )
+_NAMED_AFTER = EPONYM_HEAD | STRONG_HOSPITAL_HEAD | STREET_SUFFIX
+_ARTICLE = cues_of("article")
 _NEVER = classes_of("function", "title", "title_doctor", "credential", "particle", "suffix")
 _PHRASES = frozenset(("HOSPITAL", "ORGANIZATION", "STREET", "CITY", "LOCATION-OTHER", "DEPARTMENT"))
 _ABBREVIATED = frozenset(("HOSPITAL", "ORGANIZATION"))
@@ -148,7 +153,7 @@ def _recurring(
 
     And the words of one letter in the text.
     """
-    folded = scene.view.folded
+    folded = scene.folded
     places, letters = _elsewhere(scene.view, taken, [(span.start, span.end) for span in spans])
     sounds = {soundex(word) for word in odd}
     firsts = {sound[:1].lower() for sound in sounds}
@@ -325,7 +330,7 @@ def _tells(source: str) -> bool:
 
 def _name_words(scene: Scene, span: Span) -> list[str]:
     words = _words_in(scene.view, span.start, span.end)
-    pairs = zip(scene.view.folded[words.start : words.stop], scene.view.kinds[words.start : words.stop], strict=True)
+    pairs = zip(scene.folded[words.start : words.stop], scene.kinds[words.start : words.stop], strict=True)
     return [word for word, kind in pairs if kind > NUMBER and len(word) > 2]
 
 
@@ -339,7 +344,7 @@ def _words_in(view: View, start: int, end: int) -> range:
 
 def _acronyms(scene: Scene, words: Sequence[int]) -> Iterator[str]:
     """Initials of an institution's name, with and without small words."""
-    letters = [scene.view.folded[i][0] for i in words if scene.is_word(i) and scene.view.kinds[i] != LOWER]
+    letters = [scene.folded[i][0] for i in words if scene.is_word(i) and scene.kinds[i] != LOWER]
     if 3 <= len(letters) <= 6:
         yield "".join(letters)
 
@@ -349,17 +354,17 @@ def _weigh(scene: Scene, index: int, end: int, seed: Span) -> float:
     if group(seed.category) in _NUMBERS or seed.category == "USERNAME":
         return 0.85
     several = end - index > 1
-    blind = scene.blind(index)
-    kind = scene.view.kinds[index]
+    blind = scene.case_uninformative(index)
+    kind = scene.kinds[index]
     if any(scene.protected[i] for i in range(index, end)) and not several:
         return 0.0
     if several:
-        return 0.85 if kind != LOWER or scene.quiet else 0.6
+        return 0.85 if kind != LOWER or scene.lowercase_text else 0.6
     classes = scene.classes[index]
-    if seed.category in _ABBREVIATED and len(seed) > 2 * len(scene.view.strings[index]):
+    if seed.category in _ABBREVIATED and len(seed) > 2 * len(scene.strings[index]):
         return 0.75 if kind == UPPER and not blind and not classes & _ORDINARY else 0.0  # an acronym
     if clear(scene, index) or not classes:
-        if kind in (TITLE, MIXED) or (kind == UPPER and len(scene.view.strings[index]) > 2):
+        if kind in (TITLE, MIXED) or (kind == UPPER and len(scene.strings[index]) > 2):
             return 0.8
         return 0.72 if blind or not classes else 0.6
     if not classes & _ORDINARY:
@@ -369,6 +374,6 @@ def _weigh(scene: Scene, index: int, end: int, seed: Span) -> float:
     behind = end
     if scene.word(behind) in ("'", "\u2019"):
         behind += 2
-    if scene.has(behind, "eponym_head", "hospital_head", "street_suffix") or scene.cued(index, "article"):
+    if scene.has(behind, _NAMED_AFTER) or scene.cued(index, _ARTICLE):
         return 0.0
     return 0.62

@@ -177,9 +177,9 @@ def _is_numbers(scene: Scene, span: Span) -> bool | None:
         if view.kinds[index] == NUMBER:
             numbers += 1
         elif view.kinds[index] != SIGN:
-            if scene.has_any(index, _CALENDAR):
+            if scene.has(index, _CALENDAR):
                 return False
-            known = scene.says(index, "unit") or scene.says(index, "measure") or scene.has_any(index, _MEASURE)
+            known = scene.says(index, "unit") or scene.says(index, "measure") or scene.has(index, _MEASURE)
             words += not known
         index += 1
     return None if words or not numbers else True
@@ -218,7 +218,7 @@ def _surroundings(scene: Scene, span: Span) -> tuple[int, str | None, bool]:
         if view.kinds[index] not in (SIGN, NUMBER):
             if scene.says(index, "measure"):
                 return _MEASURED, None, whole
-            if row and scene.has_any(index, _MEASURE):
+            if row and scene.has(index, _MEASURE):
                 return _CLINICAL, None, whole
             prefix = view.kinds[index] == UPPER and len(word) <= _SHORT and not scene.classes[index]
             if not (prefix or scene.says(index, "unit") or scene.says(index, "value_link")):
@@ -267,7 +267,7 @@ def _date(scene: Scene, span: Span, text: str, level: int) -> bool:
         if _SOME_DATE.search(view.text, *place):
             return True
     low, high = view.at(max(0, span.start - _NEAR)), view.at(span.end + _NEAR)
-    return any(scene.has_any(i, _CALENDAR) for i in range(low, min(high + 1, len(view))))
+    return any(scene.has(i, _CALENDAR) for i in range(low, min(high + 1, len(view))))
 
 
 def _possible(piece: str) -> bool:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from deid.base.compiled import native
+from deid.base.compiled import native_for
 from deid.document import Span, by_position
 from deid.phi import group
 
 __all__ = ["decide", "distinct", "score_of", "weigh"]
+
+native = native_for("overlaps")
 
 _START = attrgetter("start")
 

@@ -1,6 +1,6 @@
 """The hot loops: compiled where `deid._native` was built, else their NumPy reference.
 
-``DEID_KERNELS=numpy`` in the environment chooses the reference.
+``DEID_KERNELS=labeller`` in the environment chooses the reference.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.compiled import BACKEND
-from deid.base.compiled import native as _native
+from deid.base.compiled import BACKEND, native_for
 from deid.labeling import reference
 
 __all__ = ["BACKEND", "epoch", "labeller", "marginals", "viterbi"]
+
+_native = native_for("labeller")
 
 
 LARGEST_LABELS = 256

@@ -19,9 +19,11 @@ from typing import Any
 import regex
 
 from deid.base.cache import mapped
-from deid.base.compiled import native
+from deid.base.compiled import native_for
 
 __all__ = ["MappedTable", "TablePlace", "common_words"]
+
+native = native_for("labeller")
 
 _KIND = "labeller"
 _LINE = 64

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import functools
 
-from deid.base.compiled import native
+from deid.base.compiled import native_for
 from deid.reading.dictionaries import fold
 from deid.reading.lexicon import Lexicon, classes_of
 from deid.reading.view import NUMBER, SIGN, View, view_of
 
 __all__ = ["recase", "silent"]
+
+native = native_for("casing")
 
 _MOST_LOWER, _LEAST_LETTERS = 0.25, 20
 """Share of small letters up to which a document counts as written in capitals; letters that a document needs."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from deid.base.cache import cached
-from deid.base.compiled import native
+from deid.base.compiled import native_for
 from deid.base.errors import ConfigError
 from deid.reading import dictionaries as lists_on_disk
 from deid.reading import view as views
@@ -26,6 +26,8 @@ from deid.reading.view import NUMBER, View, words_of
 from deid.reading.vocabulary import Vocabulary, load_vocabulary
 
 __all__ = ["CLASSES", "Lexicon", "Marks", "classes_of", "load_lexicon"]
+
+native = native_for("lexicon")
 
 _NAMES = (
     "given last popular mostly_name name_word particle suffix title title_doctor credential relation",

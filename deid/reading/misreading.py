@@ -15,10 +15,12 @@ from typing import Any
 
 import regex
 
-from deid.base.compiled import native
+from deid.base.compiled import native_for
 from deid.reading.lexicon import Lexicon, classes_of
 
 __all__ = ["decipher"]
+
+native = native_for("misreading")
 
 _ORDINARY = classes_of("word", "function", "clinical")
 _DIGITS = str.maketrans("OoQDlIiZzSsGbBgqAT", "000011122556689947")

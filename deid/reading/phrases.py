@@ -6,10 +6,12 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from deid.base.compiled import native
+from deid.base.compiled import native_for
 from deid.reading.dictionaries import Dictionary, fold
 
 __all__ = ["Ids", "PhraseMatcher"]
+
+native = native_for("phrases")
 
 Ids: TypeAlias = "tuple[int, bytes] | None"
 """By what numbers the compiled module knows the words of a text, where it does."""

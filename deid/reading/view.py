@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 
 import regex
 
-from deid.base.compiled import native
+from deid.base.compiled import native_for
 from deid.reading.alphabet import page
 from deid.reading.dictionaries import fold
 from deid.reading.phrases import Ids
 
 __all__ = ["LOWER", "MIXED", "NUMBER", "OPENERS", "SIGN", "TITLE", "UPPER", "View", "view_of", "words_of"]
+
+native = native_for("view")
 
 SIGN, NUMBER, LOWER, TITLE, UPPER, MIXED = range(6)
 """Kinds of words: a sign, a number, and four ways of writing letters. One capital letter alone is UPPER."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
-from deid.base.compiled import native
+from deid.base.compiled import native_for
 
 __all__ = ["Finder", "finder", "held", "holds", "is_whole"]
+
+native = native_for("containment")
 
 
 class Finder(Protocol):

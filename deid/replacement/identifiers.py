@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import prod
 from operator import mul
 
-from deid.base.compiled import native
+from deid.base.compiled import native_for
 from deid.reading.identity import name_key
 from deid.replacement.permutation import LARGEST, Keyed
 from deid.replacement.pools import words
@@ -35,6 +35,8 @@ __all__ = [
     "scheme_of",
     "scramble",
 ]
+
+native = native_for("identifiers")
 
 DIGITS = "0123456789"
 _LOWER = "abcdefghijklmnopqrstuvwxyz"

@@ -15,10 +15,12 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from math import isqrt
 
-from deid.base.compiled import native
+from deid.base.compiled import native_for
 from deid.base.keys import Key
 
 __all__ = ["LARGEST", "Keyed", "keyed_for"]
+
+native = native_for("permutation")
 
 _SHUFFLED = 32
 """Sets up to this size are shuffled outright; a draw out of 65,536 for one of at most 32 is all but uniform."""

@@ -46,7 +46,7 @@ from typing import Any
 import regex
 
 from deid.base.cache import cached
-from deid.base.compiled import native
+from deid.base.compiled import native_for
 from deid.base.errors import ConfigError
 from deid.document import Span
 from deid.phi import LABEL_SETS
@@ -61,6 +61,8 @@ from deid.rules.patterns import ANCHORS, Context, Haystack, Pattern, spans_of
 from deid.rules.sieve import AFTER, BEFORE, needs_tables, sieve_tables
 
 __all__ = ["Catalogue", "check_golden", "load_catalogue"]
+
+native = native_for("catalogue")
 
 _CATEGORIES = frozenset(name for known in ("i2b2-2014", "meddocan") for name in LABEL_SETS[known].names())
 _PLACEHOLDER = regex.compile(r"\{\{([\w:/ -]+)\}\}")

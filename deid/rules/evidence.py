@@ -6,10 +6,35 @@ signatures around it. Against: words that make it an eponym (*Bell's palsy*), a 
 
 from __future__ import annotations
 
+from typing import Final
+
 from deid.reading.view import LOWER, NUMBER, TITLE, UPPER
-from deid.rules.name_classes import EPONYM, GIVEN, HEADS, LAST, MOSTLY, ORDINARY, PERSON, PLACES, POPULAR
 from deid.rules.person_words import Run, clear, credential_follows
 from deid.rules.scene import Scene
+from deid.rules.word_classes import (
+    COUNTRY,
+    CREDENTIAL,
+    DOCTOR_TITLE,
+    EPONYM,
+    EPONYM_HEAD,
+    FUNCTION,
+    GIVEN,
+    HEAD,
+    LAST,
+    MOSTLY_NAME,
+    ORDINARY,
+    PATIENT_WORD,
+    PERSON,
+    PERSON_VERB,
+    PLACE,
+    POPULAR,
+    RELATION,
+    ROLE,
+    STATE,
+    STATE_CODE,
+    STRONG_PERSON_VERB,
+    cues_of,
+)
 
 __all__ = [
     "category_of",
@@ -21,28 +46,40 @@ __all__ = [
     "weigh_inverted",
 ]
 
+_CUES: Final = [
+    (cues_of("naming"), 0.75, "name.naming"),
+    (cues_of("greeting"), 0.45, "name.greeting"),
+    (cues_of("doctor"), 0.4, "name.doctor"),
+    (cues_of("contact"), 0.25, "name.contact"),
+]
+_CLOSING: Final = cues_of("closing")
+_ARTICLE: Final = cues_of("article")
+_LIVES: Final = cues_of("lives")
+_WHERE: Final = cues_of("where")
+_DOCTOR: Final = cues_of("doctor")
+
 
 def _strength(scene: Scene, index: int) -> float:
     """How likely a word is a name, by its lists alone."""
-    classes, word = scene.classes[index], scene.view.strings[index]
+    classes, word = scene.classes[index], scene.strings[index]
     short = len(word) < 4
-    popular = classes & (POPULAR | MOSTLY)
-    blind = scene.blind(index)
+    popular = classes & (POPULAR | MOSTLY_NAME)
+    blind = scene.case_uninformative(index)
     value = 0.15
     if classes & GIVEN:
         value = 0.4
         if clear(scene, index):
             value = (0.85 if popular else 0.55 if not short else 0.4) - 0.2 * blind
-            if classes & PLACES and not classes & MOSTLY:
+            if classes & PLACE and not classes & MOSTLY_NAME:
                 value = min(value, 0.5)
     elif classes & LAST and clear(scene, index):
         value = 0.55 if popular else 0.52 if not short else 0.35
-        value *= 0.5 if classes & PLACES or blind else 1.0
+        value *= 0.5 if classes & PLACE or blind else 1.0
     if classes & EPONYM:
         value = min(value, 0.42)
     if "-" in word and not classes & GIVEN:
         value = min(value, 0.4)  # "Lund-Browder", "Semmes-Weinstein" are as likely as "Smith-Jones"
-    if scene.view.kinds[index] == UPPER and not blind:
+    if scene.kinds[index] == UPPER and not blind:
         value *= 0.5  # an acronym, rather
     return value
 
@@ -72,7 +109,7 @@ def weigh(scene: Scene, run: Run) -> tuple[float, str]:
 def _weigh_words(scene: Scene, run: Run, start: bool) -> float:
     """Weigh a run of several words (or with initials) by its lists."""
     first, last = run.names[0], run.names[-1]
-    blind = scene.blind(first)
+    blind = scene.case_uninformative(first)
     if len(run.names) == 1:  # with initials
         return 0.75 if clear(scene, first) else 0.45
     if scene.classes[first] & GIVEN and clear(scene, first):
@@ -89,7 +126,7 @@ def _weigh_words(scene: Scene, run: Run, start: bool) -> float:
         return 0.3 if blind else 0.75
     if run.initials:
         return 0.5
-    if blind or any(scene.view.kinds[i] == UPPER for i in run.names):
+    if blind or any(scene.kinds[i] == UPPER for i in run.names):
         return 0.25
     if not any(clear(scene, i) for i in run.names):
         return 0.25  # ordinary or clinical words in title case ("Left Foot"), though some are surnames as well
@@ -113,9 +150,9 @@ def weigh_inverted(scene: Scene, run: Run) -> float:
         base = 0.5
     if run.initials and first != last:
         base = 1.0 - (1.0 - base) * 0.6
-    if classes & PLACES and not run.initials:
+    if classes & PLACE and not run.initials:
         base *= 0.7
-    if scene.view.breaks[run.first]:
+    if scene.breaks[run.first]:
         base = 1.0 - (1.0 - base) * 0.8
     cues, _ = _cues(scene, run)
     return 1.0 - (1.0 - base) * (1.0 - cues)
@@ -128,18 +165,18 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
     if scene.word(before) in (",", ":", "(", "-", "\u2013", "/", '"'):
         before -= 1
     direct = before == run.first - 1
-    line_end = run.first > 0 and scene.view.breaks[run.first] == 1
-    near = scene.same_line(run.first) or (line_end and not scene.view.loud[run.first])
+    line_end = run.first > 0 and scene.breaks[run.first] == 1
+    near = scene.same_line(run.first) or (line_end and not scene.uppercase_line[run.first])
     if credential_follows(scene, run.end):
         found.append((0.93, "name.credential"))
-    if near and scene.has(before, "relation") and (scene.view.kinds[before] == LOWER or scene.same_line(run.first)):
+    if near and scene.has(before, RELATION) and (scene.kinds[before] == LOWER or scene.same_line(run.first)):
         likely = direct or clear(scene, run.names[0]) or bool(scene.classes[run.names[0]] & GIVEN)
         found.append((0.75 if direct else 0.5 if likely else 0.2, "name.relation"))
-    if near and scene.has(before, "role"):
+    if near and scene.has(before, ROLE):
         found.append((0.6 if direct else 0.4, "name.role"))
-    for cue, value in (("naming", 0.75), ("greeting", 0.45), ("doctor", 0.4), ("contact", 0.25)):
+    for cue, value, source in _CUES:
         if near and (scene.cued(run.first, cue) or scene.cued(before + 1, cue)):
-            found.append((value, f"name.{cue}"))
+            found.append((value, source))
     if _closes(scene, run):
         found.append((0.75, "name.signature"))
     elif _alone(scene, run) and len(run.names) > 1:
@@ -148,17 +185,17 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
         found.append((0.75, "name.aged"))
     elif person_verb_follows(scene, run.end):
         known = len(run.names) > 1 or scene.classes[run.names[0]] & PERSON
-        strong = scene.has(run.end, "person_verb_strong") and known
+        strong = scene.has(run.end, STRONG_PERSON_VERB) and known
         found.append((0.55 if strong else 0.35, "name.verb"))
-    if near and len(run.names) > 1 and scene.has(before, "patient_word") and direct:
+    if near and len(run.names) > 1 and scene.has(before, PATIENT_WORD) and direct:
         found.append((0.5, "name.patient"))
-    if scene.possessive(run.end) and scene.has(run.end + 2, "relation"):
+    if scene.possessive(run.end) and scene.has(run.end + 2, RELATION):
         found.append((0.5, "name.relation"))
     if scene.word(run.first - 1) == "(" and scene.word(run.end) == ")" and clear(scene, run.names[0]):
         found.append((0.35, "name.brackets"))
-    if scene.word(run.end) == "(" and scene.has(run.end + 1, "relation", "role"):
+    if scene.word(run.end) == "(" and scene.has(run.end + 1, RELATION | ROLE):
         found.append((0.7, "name.relation"))
-    if scene.word(run.end) == "," and scene.has(run.end + 1, "function") and scene.has(run.end + 2, "relation"):
+    if scene.word(run.end) == "," and scene.has(run.end + 1, FUNCTION) and scene.has(run.end + 2, RELATION):
         found.append((0.5, "name.relation"))
     rest = 1.0
     for value, _ in found:
@@ -168,7 +205,7 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
 
 def person_verb_follows(scene: Scene, index: int) -> bool:
     """Tell whether a verb of persons stands at a word: *reports*, *denies*."""
-    return scene.has(index, "person_verb") and not scene.view.breaks[index] and scene.view.kinds[index] == LOWER
+    return scene.has(index, PERSON_VERB) and not scene.breaks[index] and scene.kinds[index] == LOWER
 
 
 def _aged_follows(scene: Scene, index: int) -> bool:
@@ -179,22 +216,22 @@ def _aged_follows(scene: Scene, index: int) -> bool:
     elif at == index:
         return False
     at += scene.says(at, "indefinite")
-    return at > index + 1 and at < len(scene) and scene.view.kinds[at] == NUMBER and len(scene.view.strings[at]) < 4
+    return at > index + 1 and at < scene.count and scene.kinds[at] == NUMBER and len(scene.strings[at]) < 4
 
 
 def _alone(scene: Scene, run: Run) -> bool:
     """Tell whether a run is all of its line."""
-    return bool(scene.view.breaks[run.first]) and (run.end >= len(scene) or bool(scene.view.breaks[run.end]))
+    return bool(scene.breaks[run.first]) and (run.end >= scene.count or bool(scene.breaks[run.end]))
 
 
 def _closes(scene: Scene, run: Run) -> bool:
     """Tell whether a run stands in the line behind a closing phrase."""
-    if not scene.view.breaks[run.first]:
+    if not scene.breaks[run.first]:
         return False
     at = run.first
     while at > 0 and run.first - at < 3 and scene.word(at - 1) in (",", ".", "-", "_"):
         at -= 1
-    return scene.cued(at, "closing")
+    return scene.cued(at, _CLOSING)
 
 
 def eponym_follows(scene: Scene, run: Run) -> bool:
@@ -204,16 +241,16 @@ def eponym_follows(scene: Scene, run: Run) -> bool:
         at += 2 if scene.says(at + 1, "possessive") else 1
     elif scene.word(at) == "-" and scene.is_word(at + 1):
         at += 2
-    if at >= len(scene) or scene.view.breaks[at]:
+    if at >= scene.count or scene.breaks[at]:
         return False
-    return scene.has(at, "eponym_head") and (not scene.has(at, "person_verb") or scene.blind(at))
+    return scene.has(at, EPONYM_HEAD) and (not scene.has(at, PERSON_VERB) or scene.case_uninformative(at))
 
 
 def _head_at(scene: Scene, index: int) -> bool:
     """Tell whether a head of an institution, a street or a landscape begins at a word."""
-    if scene.classes[index] & HEADS and not scene.has(index, "role", "credential"):
+    if scene.classes[index] & HEAD and not scene.has(index, ROLE | CREDENTIAL):
         return True
-    return any(classes & HEADS for _, classes in scene.phrases.get(index, ()))
+    return any(classes & HEAD for _, classes in scene.phrases.get(index, ()))
 
 
 def _against(scene: Scene, run: Run) -> float:
@@ -224,30 +261,35 @@ def _against(scene: Scene, run: Run) -> float:
     behind = run.end
     if scene.possessive(behind):
         behind += 2
-    if behind < len(scene) and scene.same_line(behind) and scene.capital(behind) and not scene.blind(behind):
+    if (
+        behind < scene.count
+        and scene.same_line(behind)
+        and scene.capital(behind)
+        and not scene.case_uninformative(behind)
+    ):
         if _head_at(scene, behind):
             factor *= 0.15
-        elif scene.view.kinds[behind] == TITLE and len(run.names) == 1 and scene.classes[behind] & ORDINARY:
+        elif scene.kinds[behind] == TITLE and len(run.names) == 1 and scene.classes[behind] & ORDINARY:
             factor *= 0.6  # a word of a heading or of a title in capitals
-    if len(run.names) == 1 and scene.cued(run.first, "article"):
+    if len(run.names) == 1 and scene.cued(run.first, _ARTICLE):
         factor *= 0.35
     if _among_eponyms(scene, run):
         factor *= 0.3
-    exact = any(end == run.end and classes & PLACES for end, classes in scene.phrases.get(run.first, ()))
-    place = exact or all(scene.classes[i] & PLACES for i in run.names)
-    if place and scene.cued(run.first, "lives"):
+    exact = any(end == run.end and classes & PLACE for end, classes in scene.phrases.get(run.first, ()))
+    place = exact or all(scene.classes[i] & PLACE for i in run.names)
+    if place and scene.cued(run.first, _LIVES):
         factor *= 0.2
-    elif exact or (place and scene.cued(run.first, "where")):
+    elif exact or (place and scene.cued(run.first, _WHERE)):
         factor *= 0.5
-    if place and scene.word(run.end) == "," and scene.has(run.end + 1, "state", "state_code", "country"):
+    if place and scene.word(run.end) == "," and scene.has(run.end + 1, STATE | STATE_CODE | COUNTRY):
         factor *= 0.2
     return factor
 
 
 def _among_eponyms(scene: Scene, run: Run) -> bool:
     """Tell whether a run stands in a list of instruments or signs: *Weitlaner, Kelly, Balfour*."""
-    before = _lists(scene, run.first - 1) and scene.has(run.first - 2, "eponym", "device")
-    behind = _lists(scene, run.end) and scene.has(run.end + 1, "eponym", "device")
+    before = _lists(scene, run.first - 1) and scene.has(run.first - 2, EPONYM)
+    behind = _lists(scene, run.end) and scene.has(run.end + 1, EPONYM)
     return len(run.names) == 1 and (before or behind)
 
 
@@ -265,9 +307,9 @@ def category_of(scene: Scene, run: Run) -> str:
     before = run.first - 1
     if scene.word(before) in (",", ":", "(", "-"):
         before -= 1
-    if _closes(scene, run) or credential_follows(scene, run.end) or scene.has(before, "role"):
+    if _closes(scene, run) or credential_follows(scene, run.end) or scene.has(before, ROLE):
         return "DOCTOR"
-    if scene.cued(run.first, "doctor"):
+    if scene.cued(run.first, _DOCTOR):
         return "DOCTOR"
-    upper = scene.view.kinds[run.first] == UPPER and scene.view.loud[run.first]
-    return "DOCTOR" if upper and scene.has(before, "title_doctor") else "PATIENT"
+    upper = scene.kinds[run.first] == UPPER and scene.uppercase_line[run.first]
+    return "DOCTOR" if upper and scene.has(before, DOCTOR_TITLE) else "PATIENT"

@@ -12,7 +12,7 @@ from typing import Any
 import regex
 
 from deid.base.cache import cached
-from deid.base.compiled import native, quick
+from deid.base.compiled import native_for, quick
 from deid.document import Span
 from deid.reading.dictionaries import Dictionary, fold, load_dictionary
 from deid.reading.phrases import PhraseMatcher
@@ -24,6 +24,8 @@ from deid.rules.patterns import Context, compiled_of, too_slow
 from deid.rules.programs import Programs
 
 __all__ = ["CUES", "Cue", "Field", "LabelFinder", "ListRule", "PersonField", "PersonLabel", "Scan"]
+
+native = native_for("fields")
 
 _STRICT = frozenset(":#=|\t^")
 _SECONDS = 20.0

@@ -7,45 +7,62 @@ it, by a list of widely known ones, or by what stands before it (*admitted to*, 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from deid.document import Span
-from deid.reading.lexicon import CLASSES, classes_of
+from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, MIXED, TITLE, UPPER
-from deid.rules.person_words import PERSON, credential_follows
+from deid.rules.person_words import credential_follows
 from deid.rules.scene import Scene
+from deid.rules.word_classes import (
+    AMBIGUOUS_PLACE,
+    CALENDAR,
+    CITY,
+    CLINICAL,
+    COUNTRY,
+    CREDENTIAL,
+    EMPLOYER,
+    EPONYM,
+    FUNCTION,
+    GENERIC,
+    HOSPITAL_HEAD,
+    HOSPITAL_MODIFIER,
+    HOSPITAL_NAME,
+    INSTITUTION,
+    INSTITUTION_HEAD,
+    PERSON,
+    PERSON_VERB,
+    RELATION,
+    SECTION,
+    STATE,
+    STREET_DIRECTION,
+    STRONG_HEAD,
+    TITLES,
+    WORD,
+    cues_of,
+)
 
 __all__ = ["find_institutions", "proper_run"]
 
-_CITY = classes_of("city", "city_ambig", "city_big")
-_STATE = CLASSES["state"]
-_HOSPITAL = classes_of("hospital_head", "hospital_head_weak")
-_ORG = classes_of("org_head", "org_head_weak")
-_STRONG = classes_of("hospital_head", "org_head")
-_MODIFIER = CLASSES["hospital_modifier"]
-_HOSPITAL_NAME, _EMPLOYER = CLASSES["hospital_name"], CLASSES["employer"]
-_AMBIGUOUS = classes_of("word", "name_word", "clinical", "given", "last", "eponym", "device", "function", "section")
-_INSTITUTION = CLASSES["institution"]
-_WORD, _CLINICAL, _FUNCTION = CLASSES["word"], CLASSES["clinical"], CLASSES["function"]
-_GENERIC = classes_of(
-    "generic", "function", "section", "institution", "occupation", "role", "nationality", "credential"
-)
-_NO_PART = classes_of("title", "title_doctor", "credential", "section", "weekday", "month")
-_NO_PART_QUIET = _GENERIC | _CLINICAL | classes_of("person_verb", "relation")
-_UNPLACED = classes_of(
-    *("clinical", "function", "section", "title", "title_doctor", "credential", "role", "relation", "month"),
-    *("weekday", "device", "eponym", "institution", "generic", "nationality", "season", "holiday", "occupation"),
-)
-_PROPER_TOO = PERSON | _CITY | _STATE | _MODIFIER | CLASSES["country"]
-_BEFORE_NAMES = ("hospital_at", "hospital_verb", "work_at", "where", "lives")
-_APOSTROPHES = ("'", "\u2019")
-_MAX_NAME_WORDS, _MAX_HEADS = 5, 4
+_NO_PART: Final = TITLES | CREDENTIAL | SECTION | CALENDAR | FUNCTION
+_NO_PART_LOWERCASE: Final = GENERIC | CLINICAL | PERSON_VERB | RELATION
+_UNPLACED: Final = GENERIC | CLINICAL | TITLES | RELATION | CALENDAR | EPONYM | classes_of("season", "holiday")
+_PROPER_TOO: Final = PERSON | CITY | STATE | HOSPITAL_MODIFIER | COUNTRY
+_NO_WORK_PLACE: Final = TITLES | SECTION
+_NO_SAINT: Final = classes_of("generic") | STREET_DIRECTION
+_HOSPITAL_AT: Final = cues_of("hospital_at", "hospital_verb")
+_SEEN_AT: Final = cues_of("hospital_at", "work_at")
+_WORK_AT: Final = cues_of("work_at")
+_BEFORE_NAMES: Final = cues_of("hospital_at", "hospital_verb", "work_at", "where", "lives")
+_MAX_NAME_WORDS: Final = 5
+_MAX_HEADS: Final = 4
 
 
 def find_institutions(scene: Scene) -> list[Span]:
     """Find hospitals and organizations; candidates with their certainty, which may overlap."""
     spans = list(_institutions(scene))
     spans += _known(scene)
-    if not scene.quiet:
+    if not scene.lowercase_text:
         spans += _acronyms(scene)
         spans += _work_places(scene)
         spans += _behind_cues(scene)
@@ -73,8 +90,8 @@ def _institutions(scene: Scene) -> Iterator[Span]:
 
 def _institution(scene: Scene, first: int, end: int, classes: int) -> Span | None:
     """Read the name around the head ``first`` to ``end``; None when nothing makes it a name."""
-    kind = scene.view.kinds[first]
-    if kind == LOWER and not scene.quiet and not classes & _HOSPITAL:
+    kind = scene.kinds[first]
+    if kind == LOWER and not scene.lowercase_text and not classes & HOSPITAL_HEAD:
         return None
     if classes & PERSON and end == first + 1 and (_title_before(scene, first) or credential_follows(scene, end)):
         return None  # "Dr. Church", "Ann Temple, RN"
@@ -84,32 +101,32 @@ def _institution(scene: Scene, first: int, end: int, classes: int) -> Span | Non
     specific = _specific(scene, start, first, kind) if start < first else 0
     end = _grow(scene, end, kind)
     behind = _name_behind(scene, end) if kind != LOWER else end
-    if not specific and behind > end and scene.has(first - 1, "institution") and scene.same_line(first):
+    if not specific and behind > end and scene.has(first - 1, INSTITUTION) and scene.same_line(first):
         start = first - 1  # "Nephrology Associates of Pioneer Valley"
-    if behind == end and (not specific or (not classes & _STRONG and _clinical_inside(scene, start, first))):
+    if behind == end and (not specific or (not classes & STRONG_HEAD and _clinical_inside(scene, start, first))):
         return None
     inside = range(start, end)
-    hospital = classes & _HOSPITAL or any(scene.classes[i] & (_HOSPITAL | _INSTITUTION) for i in inside)
+    hospital = classes & HOSPITAL_HEAD or any(scene.classes[i] & (HOSPITAL_HEAD | INSTITUTION) for i in inside)
     score = 0.86 if specific > 1 or behind > end else 0.72
-    score -= 0.15 if scene.blind(first) else 0.2 * (kind == LOWER)
-    if scene.cued(start, "hospital_at", "work_at"):
+    score -= 0.15 if scene.case_uninformative(first) else 0.2 * (kind == LOWER)
+    if scene.cued(start, _SEEN_AT):
         score = 1.0 - (1.0 - score) * 0.6
-    elif start > 0 and scene.view.breaks[start] and not scene.blind(start) and specific == 1:
+    elif start > 0 and scene.breaks[start] and not scene.case_uninformative(start) and specific == 1:
         score -= 0.1
     return scene.span(start, behind, "HOSPITAL" if hospital else "ORGANIZATION", "place.institution", score)
 
 
 def _title_before(scene: Scene, index: int) -> bool:
-    return scene.has(index - 1 - (scene.word(index - 1) == "."), "title", "title_doctor")
+    return scene.has(index - 1 - (scene.word(index - 1) == "."), TITLES)
 
 
 def _heads(scene: Scene) -> Iterator[tuple[int, int, int]]:
     """Yield head words and head phrases of institutions: first word, one past the last, class; the longest first."""
-    for index in scene.of_phrase(_HOSPITAL | _ORG):
+    for index in scene.of_phrase(INSTITUTION_HEAD):
         classes = scene.classes[index]
-        best = (index + 1, classes) if classes & (_HOSPITAL | _ORG) else (index, 0)
+        best = (index + 1, classes) if classes & INSTITUTION_HEAD else (index, 0)
         for end, phrase in scene.phrases.get(index, ()):
-            if phrase & (_HOSPITAL | _ORG) and end > best[0]:
+            if phrase & INSTITUTION_HEAD and end > best[0]:
                 best = (end, phrase)
         if best[0] > index:
             yield index, best[0], best[1]
@@ -117,9 +134,9 @@ def _heads(scene: Scene) -> Iterator[tuple[int, int, int]]:
 
 def _proper(scene: Scene, index: int) -> bool:
     """Tell whether a word before a head can be a part of an institution's name."""
-    if not scene.quiet:
+    if not scene.lowercase_text:
         return scene.capital(index)
-    return scene.is_word(index) and not scene.classes[index] & _NO_PART_QUIET and len(scene.word(index)) > 3
+    return scene.is_word(index) and not scene.classes[index] & _NO_PART_LOWERCASE and len(scene.word(index)) > 3
 
 
 def _name_before(scene: Scene, head: int) -> int:
@@ -128,7 +145,7 @@ def _name_before(scene: Scene, head: int) -> int:
     while start > 0 and words < _MAX_NAME_WORDS and scene.same_line(start):
         at = start - 1
         classes = scene.classes[at]
-        if _proper(scene, at) and not classes & (_NO_PART | _FUNCTION):
+        if _proper(scene, at) and not classes & _NO_PART:
             words += 1
         elif scene.word(at) in (".", "'", "\u2019", "-", "&") and _proper(scene, at - 1):
             if scene.word(at) == "." and len(scene.word(at - 1)) > 3:
@@ -139,7 +156,7 @@ def _name_before(scene: Scene, head: int) -> int:
             break
         start = at
     # words of the sentence, of a heading or of a label in front are no part: "Referring Clinic", "The Mercy Clinic"
-    while start < head and (not scene.is_word(start) or scene.classes[start] & (_GENERIC | _FUNCTION)):
+    while start < head and (not scene.is_word(start) or scene.classes[start] & (GENERIC | FUNCTION)):
         start += 1
     return start
 
@@ -148,19 +165,20 @@ def _specific(scene: Scene, start: int, head: int, kind: int) -> int:
     """Count the words before a head that make it the name of one institution."""
     count = 0
     # where case is silent, ordinary words are a name only between a preposition, or the line's start, and the head
-    bounded = head - start < 4 and bool(scene.view.breaks[start] or scene.cued(start, *_BEFORE_NAMES))
+    bounded = head - start < 4 and bool(scene.breaks[start] or scene.cued(start, _BEFORE_NAMES))
     for i in range(start, head):
         classes = scene.classes[i]
         if not scene.is_word(i) or scene.says(i, "institution_joiner") or len(scene.word(i)) < 2:
             continue
-        if classes & _GENERIC or (classes & _CLINICAL and not classes & PERSON):
+        if classes & GENERIC or (classes & CLINICAL and not classes & PERSON):
             continue
-        ordinary = classes & _WORD and not classes & (PERSON | _MODIFIER | _CITY)
+        ordinary = classes & WORD and not classes & (PERSON | HOSPITAL_MODIFIER | CITY)
         if ordinary and (
-            (kind == LOWER and not scene.quiet) or (i == start and scene.view.starts_sentence(i) and head - start == 1)
+            (kind == LOWER and not scene.lowercase_text)
+            or (i == start and scene.view.starts_sentence(i) and head - start == 1)
         ):
             continue
-        if ordinary and scene.blind(i) and not bounded:
+        if ordinary and scene.case_uninformative(i) and not bounded:
             continue
         count += 1
     return count
@@ -173,15 +191,15 @@ def _name_behind(scene: Scene, end: int) -> int:
     at = end + 1
     at += scene.says(at, "definite")
     last = end
-    while at < len(scene) and at - end < 6 and scene.same_line(at):
-        if scene.classes[at] & _CLINICAL and not scene.classes[at] & (PERSON | _CITY | _HOSPITAL):
+    while at < scene.count and at - end < 6 and scene.same_line(at):
+        if scene.classes[at] & CLINICAL and not scene.classes[at] & (PERSON | CITY | HOSPITAL_HEAD):
             break
-        if last == end and scene.classes[at] & _WORD and not scene.classes[at] & _PROPER_TOO:
+        if last == end and scene.classes[at] & WORD and not scene.classes[at] & _PROPER_TOO:
             break
-        if _proper(scene, at) and not scene.blind(at) and not scene.classes[at] & _GENERIC:
+        if _proper(scene, at) and not scene.case_uninformative(at) and not scene.classes[at] & GENERIC:
             last = at + 1
         elif last != at or not (
-            scene.word(at) in (".", *_APOSTROPHES)
+            scene.word(at) in (".", "'", "\u2019")
             or scene.says(at, "institution_inner")
             or scene.says(at, "possessive")
         ):
@@ -194,14 +212,10 @@ def _grow(scene: Scene, end: int, kind: int) -> int:
     """Take further head words along: *Medical Center*, *Clinic Pharmacy*."""
     if kind == LOWER:
         return end
-    for index in range(end, min(end + _MAX_HEADS, len(scene))):
-        if (
-            not scene.same_line(index)
-            or not scene.classes[index] & (_HOSPITAL | _ORG)
-            or scene.view.kinds[index] != kind
-        ):
+    for index in range(end, min(end + _MAX_HEADS, scene.count)):
+        if not scene.same_line(index) or not scene.classes[index] & INSTITUTION_HEAD or scene.kinds[index] != kind:
             return index
-    return min(end + _MAX_HEADS, len(scene))
+    return min(end + _MAX_HEADS, scene.count)
 
 
 def _clinical_inside(scene: Scene, start: int, end: int) -> bool:
@@ -212,37 +226,37 @@ def _clinical_inside(scene: Scene, start: int, end: int) -> bool:
     letters = [i for i in range(start, end) if scene.is_word(i) and not scene.says(i, "institution_joiner")]
     first = next((scene.classes[i] for i in letters), 0)
     if letters and (
-        not first or (first & (PERSON | _CITY | _STATE | _MODIFIER) and not first & (_CLINICAL | _FUNCTION))
+        not first or (first & (PERSON | CITY | STATE | HOSPITAL_MODIFIER) and not first & (CLINICAL | FUNCTION))
     ):
         return False  # "Tidewater Orthopedic Group"
-    if any(scene.classes[i] & (_CLINICAL | _FUNCTION) and not scene.classes[i] & PERSON for i in letters):
+    if any(scene.classes[i] & (CLINICAL | FUNCTION) and not scene.classes[i] & PERSON for i in letters):
         return True
-    if any(not scene.classes[i] or scene.classes[i] & (PERSON | _CITY | _STATE) for i in letters):
+    if any(not scene.classes[i] or scene.classes[i] & (PERSON | CITY | STATE) for i in letters):
         return False
     before = start - scene.says(start - 1, "definite")
-    cued = scene.cued(before, "hospital_at", "work_at")
-    return scene.blind(start) or not (cued or (scene.view.breaks[before] and _ends_line(scene, end + 1)))
+    cued = scene.cued(before, _SEEN_AT)
+    return scene.case_uninformative(start) or not (cued or (scene.breaks[before] and _ends_line(scene, end + 1)))
 
 
 def _ends_line(scene: Scene, index: int) -> bool:
-    return index >= len(scene) or bool(scene.view.breaks[index])
+    return index >= scene.count or bool(scene.breaks[index])
 
 
 def _known(scene: Scene) -> Iterator[Span]:
     """Listed hospitals and employers."""
-    for index in scene.of_phrase(_HOSPITAL_NAME | _EMPLOYER):
+    for index in scene.of_phrase(HOSPITAL_NAME | EMPLOYER):
         single = (index + 1, scene.classes[index])
         for stop, classes in (single, *scene.phrases.get(index, ())):
-            if not classes & (_HOSPITAL_NAME | _EMPLOYER) or not scene.capital(index):
+            if not classes & (HOSPITAL_NAME | EMPLOYER) or not scene.capital(index):
                 continue
-            if classes & _HOSPITAL_NAME:
-                acronym = stop == index + 1 and scene.view.kinds[index] != UPPER
+            if classes & HOSPITAL_NAME:
+                acronym = stop == index + 1 and scene.kinds[index] != UPPER
                 sure = 0.3 if acronym else 0.88
-                yield scene.span(index, stop, "HOSPITAL", "place.hospital", sure - 0.3 * scene.quiet)
+                yield scene.span(index, stop, "HOSPITAL", "place.hospital", sure - 0.3 * scene.lowercase_text)
             else:
-                ambiguous = stop == index + 1 and scene.classes[index] & _AMBIGUOUS
-                sure = 0.85 if scene.cued(index, "work_at") else 0.3 if ambiguous else 0.6
-                sure -= 0.1 * scene.blind(index)
+                ambiguous = stop == index + 1 and scene.classes[index] & AMBIGUOUS_PLACE
+                sure = 0.85 if scene.cued(index, _WORK_AT) else 0.3 if ambiguous else 0.6
+                sure -= 0.1 * scene.case_uninformative(index)
                 yield scene.span(index, stop, "ORGANIZATION", "place.employer", sure)
 
 
@@ -251,13 +265,11 @@ def _work_places(scene: Scene) -> Iterator[Span]:
     for index in sorted(scene.cues_before["work_at"]):
         start = index + (scene.says(index, "definite") or scene.says(index, "indefinite"))
         end = start
-        while end < len(scene) and end - start < 6 and (end == start or scene.same_line(end)):
-            if (
-                scene.capital(end) and scene.is_word(end) and not scene.has(end, "title", "title_doctor", "section")
-            ) or (
+        while end < scene.count and end - start < 6 and (end == start or scene.same_line(end)):
+            if (scene.capital(end) and scene.is_word(end) and not scene.has(end, _NO_WORK_PLACE)) or (
                 end > start
                 and (
-                    scene.word(end) in ("-", *_APOSTROPHES)
+                    scene.word(end) in ("-", "'", "\u2019")
                     or scene.says(end, "employer_inner")
                     or scene.says(end, "possessive")
                 )
@@ -266,8 +278,8 @@ def _work_places(scene: Scene) -> Iterator[Span]:
                 end += 1
             else:
                 break
-        if end > start and not scene.view.loud[start]:
-            plain = end == start + 1 and scene.classes[start] & _GENERIC
+        if end > start and not scene.uppercase_line[start]:
+            plain = end == start + 1 and scene.classes[start] & GENERIC
             if not plain:
                 yield scene.span(start, end, "ORGANIZATION", "place.work", 0.72)
 
@@ -275,9 +287,9 @@ def _work_places(scene: Scene) -> Iterator[Span]:
 def proper_run(scene: Scene, index: int) -> int:
     """Return the end of the words with capitals that start at a word and can name a place; ``index`` when none can."""
     end = index
-    while end < len(scene) and end - index < 4 and (end == index or scene.same_line(end)):
+    while end < scene.count and end - index < 4 and (end == index or scene.same_line(end)):
         classes = scene.classes[end]
-        if not (scene.is_word(end) and scene.view.kinds[end] in (TITLE, MIXED)) or classes & _UNPLACED:
+        if not (scene.is_word(end) and scene.kinds[end] in (TITLE, MIXED)) or classes & _UNPLACED:
             break
         end += 1
     return end
@@ -291,10 +303,10 @@ def _behind_cues(scene: Scene) -> Iterator[Span]:
         if not (field or index in verbs):
             continue
         start = index + 1 if field else index + scene.says(index, "definite")
-        if start >= len(scene) or scene.blind(start) or not scene.same_line(start):
+        if start >= scene.count or scene.case_uninformative(start) or not scene.same_line(start):
             continue
         end = proper_run(scene, start)
-        named = any(not scene.classes[i] & _WORD or scene.classes[i] & PERSON for i in range(start, end))
+        named = any(not scene.classes[i] & WORD or scene.classes[i] & PERSON for i in range(start, end))
         unit = end in scene.cues_at["hospital_unit"]
         if end > start and (named or field) and (field or unit or not scene.classes[start] & PERSON):
             yield scene.span(start, end, "HOSPITAL", "place.cue", 0.72 if field or unit else 0.6)
@@ -302,35 +314,35 @@ def _behind_cues(scene: Scene) -> Iterator[Span]:
 
 def _saints(scene: Scene) -> Iterator[Span]:
     """*St. Vincent's*, *Mount Carmel*, *Mercy* where a hospital is meant."""
-    saints = set(scene.written(scene.vocabulary.words["saint"], True))
-    meant = [index for index in scene.of_class(_MODIFIER) if scene.cued(index, "hospital_verb", "hospital_at")]
+    saints = {i for i in scene.written(scene.words["saint"]) if scene.capital(i)}
+    meant = [index for index in scene.of_class(HOSPITAL_MODIFIER) if scene.cued(index, _HOSPITAL_AT)]
     for index in sorted(saints.union(meant)):
-        if not scene.capital(index) or scene.blind(index) or index + 1 == len(scene):
+        if not scene.capital(index) or scene.case_uninformative(index) or index + 1 == scene.count:
             continue
         if index in saints:
-            cued = scene.cued(index, "hospital_verb", "hospital_at")
+            cued = scene.cued(index, _HOSPITAL_AT)
             name = index + 1 + (scene.word(index + 1) == ".")
-            if name >= len(scene) or not scene.same_line(name) or scene.view.kinds[name] not in (TITLE, MIXED):
+            if name >= scene.count or not scene.same_line(name) or scene.kinds[name] not in (TITLE, MIXED):
                 continue
             end = name + 1
             owned = scene.possessive(end)
             end += 2 * owned
             if (cued or owned) and not scene.protected[name]:
                 yield scene.span(index, end, "HOSPITAL", "place.saint", 0.75 if cued else 0.55)
-        elif not scene.has(index, "generic", "street_direction"):
+        elif not scene.has(index, _NO_SAINT):
             yield scene.span(index, max(proper_run(scene, index), index + 1), "HOSPITAL", "place.modifier", 0.6)
 
 
 def _acronyms(scene: Scene) -> Iterator[Span]:
     """Acronyms of hospitals behind *transferred from*, *seen at*: *MCMC*, *KBH*."""
     endings = tuple(scene.vocabulary.words["hospital_acronym_ending"])
-    kinds, words, definite = scene.view.kinds, scene.view.folded, scene.vocabulary.words["definite"]
+    kinds, words, definite = scene.kinds, scene.folded, scene.vocabulary.words["definite"]
     count = len(kinds)
     for index in sorted(scene.cues_before["hospital_at"]):
         if index >= count or not (kinds[index] == UPPER or words[index] in definite):
             continue
         at = index + (words[index] in definite)
-        if at >= count or kinds[at] != UPPER or scene.blind(at):
+        if at >= count or kinds[at] != UPPER or scene.case_uninformative(at):
             continue
         word = words[at]
         if 3 <= len(word) <= 6 and not scene.classes[at] & ~PERSON and word.endswith(endings):

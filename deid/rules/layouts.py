@@ -18,6 +18,7 @@ from deid.reading.dictionaries import fold
 from deid.rules.fields import Field, PersonField
 from deid.rules.person_words import read_last_first, read_run
 from deid.rules.scene import Scene
+from deid.rules.word_classes import TITLES
 
 __all__ = ["PARTS", "Segment", "beside", "find_segments", "find_tables", "segment_names"]
 
@@ -169,10 +170,10 @@ def _cell(scene: Scene, rule: Field | PersonField, start: int, cell: str) -> Ite
             yield span
         return
     index = scene.view.at(at)
-    while scene.has(index, "title", "title_doctor"):
+    while scene.has(index, TITLES):
         index += 2 if scene.word(index + 1) == "." else 1
-    if index >= len(scene):
+    if index >= scene.count:
         return
     run = read_last_first(scene, index, relaxed=True) or read_run(scene, index, relaxed=True)
-    if run is not None and scene.view.ends[run.end - 1] <= at + len(bare):
+    if run is not None and scene.ends[run.end - 1] <= at + len(bare):
         yield scene.span(run.first, run.end, rule.category, f"{rule.name}.column", rule.certainty - 0.1)

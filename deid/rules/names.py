@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from deid.document import Span
-from deid.reading.lexicon import CLASSES, classes_of
+from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, NUMBER, SIGN, UPPER
 from deid.rules.evidence import (
     category_of,
@@ -22,7 +23,6 @@ from deid.rules.evidence import (
     weigh_inverted,
 )
 from deid.rules.fields import PersonLabel
-from deid.rules.name_classes import ORDINARY, PERSON, READER
 from deid.rules.person_words import (
     Run,
     clear,
@@ -33,22 +33,43 @@ from deid.rules.person_words import (
     read_run,
 )
 from deid.rules.scene import Scene
+from deid.rules.word_classes import (
+    CLINICAL,
+    CREDENTIAL,
+    DOCTOR_TITLE,
+    FUNCTION,
+    GIVEN,
+    ORDINARY,
+    PARTICLE,
+    PATIENT_WORD,
+    PERSON,
+    PERSON_VERB,
+    RELATION,
+    ROLE,
+    SECTION,
+    STATE_CODE,
+    SUFFIX,
+    TITLES,
+    WORD,
+    cues_of,
+)
 
 __all__ = ["find_names"]
 
-_DOCTOR = CLASSES["title_doctor"]
-_CREDENTIAL = CLASSES["credential"]
-_TITLE = CLASSES["title"] | _DOCTOR
-_WORDY = classes_of("word", "relation")
-_HEADING = classes_of("clinical", "section")
-_SEPARATORS = frozenset(":#=-\u2013|.")
-_LISTING = frozenset((",", ";", "&", "/", "|"))
-_TURNS = 4
+_WORDY: Final = WORD | RELATION
+_HEADING: Final = CLINICAL | SECTION
+_VALUE_LEADS: Final = TITLES | PARTICLE
+_NO_RELATIVE: Final = FUNCTION | RELATION | classes_of("month")
+_NO_INITIALS: Final = ORDINARY | CREDENTIAL | STATE_CODE | SUFFIX
+_SIGNER: Final = cues_of("signer")
+_SEPARATORS: Final = frozenset(":#=-\u2013|.")
+_LISTING: Final = frozenset((",", ";", "&", "/", "|"))
+_TURNS: Final = 4
 """A label that begins so many lines marks the turns of a dialogue."""
-_MOST_INITIALS = 6  # letters and full stops
-_LEAST = 0.2
+_MOST_INITIALS: Final = 6  # letters and full stops
+_LEAST: Final = 0.2
 """Certainty below which a candidate is not posted."""
-_LEAST_LOUD = 0.8
+_LEAST_UPPERCASE: Final = 0.8
 """The same of initials in lines of capitals."""
 
 
@@ -71,7 +92,7 @@ def find_names(scene: Scene, labels: Sequence[PersonLabel]) -> list[Span]:
     spans += _free(scene)
     spans += _carets(scene)
     spans += _initials(scene)
-    spans += _blind_relatives(scene)
+    spans += _relatives_without_case(scene)
     spans += _before_credentials(scene)
     return spans
 
@@ -79,16 +100,16 @@ def find_names(scene: Scene, labels: Sequence[PersonLabel]) -> list[Span]:
 def _labelled(scene: Scene, labels: Sequence[PersonLabel]) -> Iterator[Span]:
     """Names behind labels, lists of them included."""
     speakers = _speakers(scene, labels)
-    for label, first in zip(labels, _values(scene, labels), strict=True):
-        at = first
+    for label in labels:
+        at = first = _value_of(scene, label)
         if at < 0 or (speakers and _text_of(scene, label) in speakers):
             continue
         category = label.field.category
         for _ in range(8):
             if at < 0:
                 break
-            while scene.has(at, "title", "title_doctor") and at + 1 < len(scene):
-                category = "DOCTOR" if scene.has(at, "title_doctor") else category
+            while scene.has(at, TITLES) and at + 1 < scene.count:
+                category = "DOCTOR" if scene.has(at, DOCTOR_TITLE) else category
                 at += 2 if scene.word(at + 1) == "." else 1
             run = read_last_first(scene, at, relaxed=True) or read_run(scene, at, relaxed=True)
             if run is None or vetoed(scene, run):
@@ -101,12 +122,12 @@ def _labelled(scene: Scene, labels: Sequence[PersonLabel]) -> Iterator[Span]:
 
 
 def _text_of(scene: Scene, label: PersonLabel) -> str:
-    return " ".join(scene.view.folded[label.first : label.end])
+    return " ".join(scene.folded[label.first : label.end])
 
 
 def _speakers(scene: Scene, labels: Sequence[PersonLabel]) -> frozenset[str]:
     """Return the labels that mark the turns of a dialogue (*Patient: ...*): those that begin many lines."""
-    breaks, words = scene.view.breaks, scene.view.folded
+    breaks, words = scene.breaks, scene.folded
     turns = [b for b in labels if breaks[b.first] and scene.word(b.end) == ":"]
     # a look at the first word spares most texts the rest
     if max(Counter(words[b.first] for b in turns).values(), default=0) < _TURNS:
@@ -118,27 +139,20 @@ def _speakers(scene: Scene, labels: Sequence[PersonLabel]) -> frozenset[str]:
 def _labelled_initials(scene: Scene, index: int, category: str, label: PersonLabel) -> Iterator[Span]:
     """Initials behind a label: *RN: TK*."""
     end, _ = _initials_at(scene, index)
-    if end > index and not scene.view.loud[index]:
+    if end > index and not scene.uppercase_line[index]:
         yield scene.span(index, end, category, label.field.name, 0.8)
-
-
-def _values(scene: Scene, labels: Sequence[PersonLabel]) -> list[int]:
-    """Return the first word of the value behind each label, -1 where there is none."""
-    if READER is not None:
-        return READER.values(scene, list(labels))
-    return [_value_of(scene, label) for label in labels]
 
 
 def _value_of(scene: Scene, label: PersonLabel) -> int:
     """Return the first word of the value behind a label, -1 when nothing that can be one stands there."""
     at, strict = label.end, False
-    while at < len(scene) and at - label.end < 4 and scene.word(at) in _SEPARATORS:
+    while at < scene.count and at - label.end < 4 and scene.word(at) in _SEPARATORS:
         strict |= scene.word(at) in (":", "#", "=", "|")
         at += 1
-    if at >= len(scene):
+    if at >= scene.count:
         return -1
-    breaks = sum(scene.view.breaks[label.end : at + 1])
-    column = "\t" in scene.view.gap(at) or scene.view.starts[at] - scene.view.ends[at - 1] > 2
+    breaks = sum(scene.breaks[label.end : at + 1])
+    column = "\t" in scene.view.gap(at) or scene.starts[at] - scene.ends[at - 1] > 2
     if breaks > 1 or (breaks and not strict) or (label.field.strict and not (strict or column)):
         return -1
     return at if _may_be_value(scene, at) else -1
@@ -146,9 +160,9 @@ def _value_of(scene: Scene, label: PersonLabel) -> int:
 
 def _may_be_value(scene: Scene, index: int) -> bool:
     """Tell whether a name, initials or a title can stand at a word behind a label."""
-    if scene.has(index, "title", "title_doctor", "particle") or name_word(scene, index, relaxed=True):
+    if scene.has(index, _VALUE_LEADS) or name_word(scene, index, relaxed=True):
         return True
-    brief = scene.view.kinds[index] == UPPER and len(scene.view.strings[index]) <= 3
+    brief = scene.kinds[index] == UPPER and len(scene.strings[index]) <= 3
     return brief or is_initial(scene, index)
 
 
@@ -159,9 +173,9 @@ def _labelled_score(scene: Scene, label: PersonLabel, run: Run) -> float:
     if any(clear(scene, i) for i in known) and (len(run.names) > 1 or run.initials):
         return score
     behind = run.end
-    ends = behind >= len(scene) or bool(scene.view.breaks[behind]) or not scene.same_line(behind)
+    ends = behind >= scene.count or bool(scene.breaks[behind]) or not scene.same_line(behind)
     ends = ends or scene.word(behind) in (",", ";", "(", "|", "/") or credential_follows(scene, behind)
-    ends = ends or (scene.word(behind) == "." and (behind + 1 >= len(scene) or bool(scene.view.breaks[behind + 1])))
+    ends = ends or (scene.word(behind) == "." and (behind + 1 >= scene.count or bool(scene.breaks[behind + 1])))
     if any(clear(scene, i) for i in known):
         return score if ends or not scene.is_word(behind) else score - 0.15
     if not ends:
@@ -173,12 +187,12 @@ def _labelled_score(scene: Scene, label: PersonLabel, run: Run) -> float:
 def _next_in_list(scene: Scene, index: int) -> int:
     """Return where the next name of a list stands, -1 when the list ends."""
     at = index
-    while at < len(scene) and at - index < 8 and not scene.view.breaks[at]:
-        if scene.has(at, "credential") or scene.word(at) in (".", "(", ")"):
+    while at < scene.count and at - index < 8 and not scene.breaks[at]:
+        if scene.has(at, CREDENTIAL) or scene.word(at) in (".", "(", ")"):
             at += 1
         elif scene.word(at) in _LISTING or scene.says(at, "and"):
             at += 1
-            if not (scene.has(at, "credential") and not name_word(scene, at)):
+            if not (scene.has(at, CREDENTIAL) and not name_word(scene, at)):
                 return at if scene.is_word(at) else -1
         else:
             return -1
@@ -187,32 +201,32 @@ def _next_in_list(scene: Scene, index: int) -> int:
 
 def _titled(scene: Scene) -> Iterator[Span]:
     """Names behind titles."""
-    for index in scene.of_class(_TITLE):
+    for index in scene.of_class(TITLES):
         classes = scene.classes[index]
         if _no_title(scene, index):
             continue
         at = index + 1
         dot = scene.word(at) == "."
         at += dot
-        wrapped = dot and at < len(scene) and scene.view.breaks[at] == 1
-        if at >= len(scene) or not (scene.same_line(at) or wrapped):
+        wrapped = dot and at < scene.count and scene.breaks[at] == 1
+        if at >= scene.count or not (scene.same_line(at) or wrapped):
             continue
         run = read_run(scene, at, relaxed=True)
         if run is None:
             if not (is_initial(scene, at) and scene.capital(at)):
                 continue
             run = Run(at, at + 1, [at], [])
-        elif scene.view.kinds[run.names[0]] == LOWER and not scene.quiet and not clear(scene, run.names[0]):
+        elif scene.kinds[run.names[0]] == LOWER and not scene.lowercase_text and not clear(scene, run.names[0]):
             continue
         score = 0.97
-        if classes & _WORDY and len(scene.word(index)) > 3 and not classes & _DOCTOR and not dot:
+        if classes & _WORDY and len(scene.word(index)) > 3 and not classes & DOCTOR_TITLE and not dot:
             # "Sister Mary", but "Major depression", "miss doses"
-            if scene.view.kinds[index] == LOWER or not any(scene.classes[i] & PERSON for i in run.names):
+            if scene.kinds[index] == LOWER or not any(scene.classes[i] & PERSON for i in run.names):
                 continue
             score = 0.9 if scene.says(index, "title_word") else 0.6
         if eponym_follows(scene, run):
             score = min(score, 0.75)
-        category = "DOCTOR" if classes & _DOCTOR or credential_follows(scene, run.end) else "PATIENT"
+        category = "DOCTOR" if classes & DOCTOR_TITLE or credential_follows(scene, run.end) else "PATIENT"
         yield scene.span(run.first, run.end, category, "name.title", score)
         if scene.says(index, "title_plural"):
             other = read_run(scene, _next_in_list(scene, run.end), relaxed=True)
@@ -222,19 +236,16 @@ def _titled(scene: Scene) -> Iterator[Span]:
 
 def _no_title(scene: Scene, index: int) -> bool:
     """Tell whether what looks like a title is something else: *18 Fr*, *MR L-spine*, *by LT*."""
-    if index and scene.view.kinds[index - 1] == NUMBER and scene.says(index, "title_unlikely"):
+    if index and scene.kinds[index - 1] == NUMBER and scene.says(index, "title_unlikely"):
         return True
-    shouted = scene.view.kinds[index] == UPPER and scene.word(index + 1) != "."
-    if not shouted or scene.classes[index] & _DOCTOR:
+    shouted = scene.kinds[index] == UPPER and scene.word(index + 1) != "."
+    if not shouted or scene.classes[index] & DOCTOR_TITLE:
         return False
-    return not (scene.view.loud[index] and scene.has(index + 1, "given", "last") and clear(scene, index + 1))
+    return not (scene.uppercase_line[index] and scene.has(index + 1, PERSON) and clear(scene, index + 1))
 
 
 def _free(scene: Scene) -> Iterator[Span]:
     """Names that only their own words and their surroundings give away."""
-    if READER is not None:
-        yield from (scene.span(*found) for found in READER.free(scene, _LEAST))
-        return
     end = 0
     for index in scene.capitals():
         run = read_run(scene, index) if index >= end and _may_start(scene, index) else None
@@ -257,44 +268,45 @@ def _trim(scene: Scene, run: Run) -> Run:
     if len(run.names) < 2 or not scene.view.starts_sentence(run.first) or run.names[0] != run.first:
         return run
     first, second = scene.classes[run.names[0]], run.names[1]
-    if first & CLASSES["word"] and not first & CLASSES["given"] and scene.has(second, "given") and clear(scene, second):
+    if first & WORD and not first & GIVEN and scene.has(second, GIVEN) and clear(scene, second):
         return Run(second, run.end, run.names[1:], [i for i in run.initials if i > second])
     return run
 
 
 def _may_start(scene: Scene, index: int) -> bool:
-    kind = scene.view.kinds[index]
-    if kind in (SIGN, NUMBER) or (kind == LOWER and not scene.quiet):
+    kind = scene.kinds[index]
+    if kind in (SIGN, NUMBER) or (kind == LOWER and not scene.lowercase_text):
         return False
     if scene.classes[index] & PERSON or not scene.classes[index]:
-        return not (scene.blind(index) and not scene.classes[index] & PERSON)
-    return scene.has(index, "particle") or is_initial(scene, index)
+        return not (scene.case_uninformative(index) and not scene.classes[index] & PERSON)
+    return scene.has(index, PARTICLE) or is_initial(scene, index)
 
 
-def _blind_relatives(scene: Scene) -> Iterator[Span]:
+def _relatives_without_case(scene: Scene) -> Iterator[Span]:
     """Ambiguous given names behind a relation where case is silent: *her son dean helps*."""
-    given = CLASSES["given"]
-    for index in scene.of_class(CLASSES["relation"]):
+    given = GIVEN
+    for index in scene.of_class(RELATION):
         at = index + 1
-        if at >= len(scene) or not scene.blind(at) or not scene.same_line(at):
+        if at >= scene.count or not scene.case_uninformative(at) or not scene.same_line(at):
             continue
         name = scene.classes[at]
-        if (
-            not (name & given and name & ORDINARY)
-            or scene.has(at, "function", "relation", "month")
-            or at + 1 >= len(scene)
-        ):
+        if not (name & given and name & ORDINARY) or scene.has(at, _NO_RELATIVE) or at + 1 >= scene.count:
             continue
         behind = at + 1
-        if scene.has(behind, "person_verb") or scene.word(behind) in (",", "(") or scene.says(behind, "and"):
+        if scene.has(behind, PERSON_VERB) or scene.word(behind) in (",", "(") or scene.says(behind, "and"):
             yield scene.span(at, at + 1, "PATIENT", "name.relation", 0.62)
 
 
 def _before_credentials(scene: Scene) -> Iterator[Span]:
     """Names before a credential where case is silent: *j. castlebury, md*, also of words that no list has."""
-    for index in scene.of_phrase(_CREDENTIAL):
+    for index in scene.of_phrase(CREDENTIAL):
         comma = index - 1
-        if comma < 1 or scene.word(comma) != "," or not scene.blind(comma - 1) or not credential_follows(scene, comma):
+        if (
+            comma < 1
+            or scene.word(comma) != ","
+            or not scene.case_uninformative(comma - 1)
+            or not credential_follows(scene, comma)
+        ):
             continue
         start = comma
         while start > 0 and comma - start < 4 and (start == comma or scene.same_line(start)):
@@ -303,12 +315,12 @@ def _before_credentials(scene: Scene) -> Iterator[Span]:
             known = (
                 scene.is_word(at)
                 and (scene.classes[at] & PERSON or not scene.classes[at])
-                and not scene.has(at, "function")
+                and not scene.has(at, FUNCTION)
             )
             if not (dotted or known or is_initial(scene, at)):
                 break
             start = at
-        words = [i for i in range(start, comma) if scene.is_word(i) and len(scene.view.strings[i]) > 1]
+        words = [i for i in range(start, comma) if scene.is_word(i) and len(scene.strings[i]) > 1]
         sure = sum(not scene.classes[i] & ORDINARY for i in words)
         if words and sure and (len(words) > 1 or start < words[0]):
             yield scene.span(start, comma, "DOCTOR", "name.credential", 0.8)
@@ -318,17 +330,17 @@ def _carets(scene: Scene) -> Iterator[Span]:
     """Names of HL7 messages: *SMITH^JOHN^A*."""
     at = 0
     for index in scene.written(("^",)):
-        if not max(at, 1) <= index < len(scene) - 1 or not scene.is_word(index - 1):
+        if not max(at, 1) <= index < scene.count - 1 or not scene.is_word(index - 1):
             continue
         pieces, end = [index - 1], index
-        while end < len(scene) - 1 and scene.view.strings[end] == "^" and scene.is_word(end + 1) and len(pieces) < 5:
+        while end < scene.count - 1 and scene.strings[end] == "^" and scene.is_word(end + 1) and len(pieces) < 5:
             pieces.append(end + 1)
             end += 2
         at = end
         known = [i for i in pieces[:3] if scene.classes[i] & PERSON and not scene.classes[i] & ORDINARY]
         if not known or (any(scene.classes[i] & _HEADING for i in pieces[:2]) and len(known) < 2):
             continue
-        while len(pieces) > 2 and scene.has(pieces[-1], "credential", "title", "title_doctor"):
+        while len(pieces) > 2 and scene.has(pieces[-1], CREDENTIAL | TITLES):
             pieces.pop()
         numbered = scene.word(index - 2) == "^"  # ID^LAST^FIRST is how messages name clinicians
         yield scene.span(pieces[0], pieces[-1] + 1, "DOCTOR" if numbered else "PATIENT", "name.hl7", 0.9)
@@ -336,28 +348,25 @@ def _carets(scene: Scene) -> Iterator[Span]:
 
 def _initials(scene: Scene) -> Iterator[Span]:
     """Initials of persons: *JB, RN*; *A.B. is a*; a line that ends in *-JB*."""
-    if READER is not None:
-        yield from (scene.span(*found) for found in READER.initials(scene, _LEAST, _LEAST_LOUD))
-        return
     last = 0
-    kinds = scene.view.kinds
+    kinds = scene.kinds
     for index in scene.capitals():
         end, dotted = _initials_at(scene, index) if kinds[index] == UPPER and index >= last else (index, False)
         if end == index:
             continue
         score, category = _weigh_initials(scene, index, end, dotted)
-        if score >= (_LEAST_LOUD if scene.view.loud[index] else _LEAST):
+        if score >= (_LEAST_UPPERCASE if scene.uppercase_line[index] else _LEAST):
             yield scene.span(index, end, category, "name.initials", score)
         last = end
 
 
 def _initials_at(scene: Scene, index: int) -> tuple[int, bool]:
     """Return the end of *JB* or *J.B.* at a word, and whether it has full stops; ``index`` when none is there."""
-    string = scene.view.strings[index]
-    if scene.view.kinds[index] != UPPER or len(string) > 3:
+    string = scene.strings[index]
+    if scene.kinds[index] != UPPER or len(string) > 3:
         return index, False
     if len(string) > 1:
-        other = scene.classes[index] & ORDINARY or scene.has(index, "credential", "state_code", "suffix")
+        other = scene.has(index, _NO_INITIALS)
         return (index, False) if other else (index + 1, False)
     end = index
     # no further than what is too long: a chain of thousands is looked at from each of its letters
@@ -377,13 +386,13 @@ def _weigh_initials(scene: Scene, index: int, end: int, dotted: bool) -> tuple[f
         return 0.8, "DOCTOR"
     before = scene.word(index - 1)
     near = scene.same_line(index)
-    if near and scene.has(index - 1, "title", "title_doctor", "relation"):
+    if near and scene.has(index - 1, TITLES | RELATION):
         return 0.75, "PATIENT"
     if (
         not scene.known_letters(scene.word(index))
-        and scene.has(index - 1, "patient_word")
+        and scene.has(index - 1, PATIENT_WORD)
         and near
-        and (dotted or scene.view.kinds[index - 1] != UPPER)
+        and (dotted or scene.kinds[index - 1] != UPPER)
     ):
         return (0.75 if dotted else 0.6), "PATIENT"
     if dotted:
@@ -391,13 +400,13 @@ def _weigh_initials(scene: Scene, index: int, end: int, dotted: bool) -> tuple[f
         if person_verb_follows(scene, end):
             return 0.75, "PATIENT"
         return (0.0, "") if scene.known_letters(letters) else (0.6, "DOCTOR")
-    if near and scene.has(index - 1, "role", "credential"):
+    if near and scene.has(index - 1, ROLE | CREDENTIAL):
         return 0.62, "DOCTOR"
-    if near and scene.cued(index, "signer"):
+    if near and scene.cued(index, _SIGNER):
         return 0.62, "DOCTOR"
-    last = end >= len(scene) or bool(scene.view.breaks[end])
+    last = end >= scene.count or bool(scene.breaks[end])
     signed = before in ("-", "/", "\u2013", "\u2014", "~") and bool(scene.view.gap(index - 1))
     if signed and (last or scene.word(end) == "."):
         return 0.6, "DOCTOR"
-    closes = before in (".", ")", ";") or (index > 0 and scene.view.kinds[index - 1] == NUMBER)
-    return (0.56, "DOCTOR") if last and closes and near and len(scene.view.strings[index]) < 4 else (0.0, "")
+    closes = before in (".", ")", ";") or (index > 0 and scene.kinds[index - 1] == NUMBER)
+    return (0.56, "DOCTOR") if last and closes and near and len(scene.strings[index]) < 4 else (0.0, "")

@@ -10,12 +10,14 @@ from typing import Any
 
 import regex
 
-from deid.base.compiled import native
+from deid.base.compiled import native_for
 from deid.base.errors import DetectionError
 from deid.document import Span
 from deid.rules.checks import CHECKS
 
 __all__ = ["ANCHORS", "Context", "Haystack", "Pattern", "compiled_of", "holds_word", "spans_of", "timed", "too_slow"]
+
+native = native_for("patterns")
 __all__ += ["words_expression"]
 
 _SECONDS, _SECONDS_PER_CHARACTER = 20.0, 1e-5

@@ -7,27 +7,32 @@ quotes, a suffix (*Jr.*). How likely it is one is for `deid.rules.names` to weig
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-from deid.base.compiled import quick
-from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, MIXED, NUMBER, SIGN, TITLE, UPPER
-from deid.rules.name_classes import (
-    AMBIGUOUS,
+from deid.rules.scene import Scene
+from deid.rules.word_classes import (
+    AMBIGUOUS_NAME,
+    CREDENTIAL,
+    FUNCTION,
     GIVEN,
     LAST,
-    MOSTLY,
-    NEVER,
+    MOSTLY_NAME,
+    NO_NAME,
     ORDINARY,
+    PARTICLE,
     PERSON,
+    PERSON_VERB,
     POPULAR,
-    READER,
     RELATED,
-    STOP,
+    RELATION,
+    ROLE,
+    SECTION,
+    STREET_PREFIX,
+    SUFFIX,
 )
-from deid.rules.scene import Scene
 
 __all__ = [
-    "PERSON",
     "Run",
     "clear",
     "is_initial",
@@ -36,13 +41,12 @@ __all__ = [
     "read_run",
 ]
 
-_CREDENTIAL, _PARTICLE = classes_of("credential"), classes_of("particle")
-_FUNCTION = classes_of("function")
-_QUOTES = {'"': '"', "\u201c": "\u201d", "'": "'", "\u2018": "\u2019", "(": ")"}
-_MAX_WORDS = 6
+_NEVER: Final = CREDENTIAL | SECTION
+_NO_NICKNAME: Final = RELATION | ROLE | CREDENTIAL
+_QUOTES: Final = {'"': '"', "\u201c": "\u201d", "'": "'", "\u2018": "\u2019", "(": ")"}
+_MAX_WORDS: Final = 6
 
 
-@quick
 @dataclass(slots=True)
 class Run:
     """Words that can be one name."""
@@ -59,59 +63,53 @@ class Run:
 
 def clear(scene: Scene, index: int) -> bool:
     """Tell whether a word is in a list of names and is nothing else."""
-    if READER is not None:
-        return READER.clear(scene, index)
     classes = scene.classes[index]
     if not classes & PERSON:
         return False
-    return bool(classes & MOSTLY) or not classes & AMBIGUOUS
+    return bool(classes & MOSTLY_NAME) or not classes & AMBIGUOUS_NAME
 
 
 def is_initial(scene: Scene, index: int) -> bool:
     """Tell whether a word is one capital letter (with or without a full stop)."""
-    if READER is not None:
-        return READER.is_initial(scene, index)
-    if not scene.is_word(index) or len(scene.view.strings[index]) != 1:
+    if not scene.is_word(index) or len(scene.strings[index]) != 1:
         return False
-    return scene.view.kinds[index] == UPPER or (scene.quiet and not scene.says(index, "no_initial"))
+    return scene.kinds[index] == UPPER or (scene.lowercase_text and not scene.says(index, "no_initial"))
 
 
 def name_word(scene: Scene, index: int, relaxed: bool = False) -> bool:
     """Tell whether a word can be a part of a name; ``relaxed`` behind a title or a label."""
-    if READER is not None:
-        return READER.name_word(scene, index, relaxed)
     if not scene.is_word(index):
         return False
-    classes, kind = scene.classes[index], scene.view.kinds[index]
-    length = len(scene.view.strings[index])
+    classes, kind = scene.classes[index], scene.kinds[index]
+    length = len(scene.strings[index])
     if length < 2 or (classes & RELATED and not relaxed):
         return False
-    if classes & _FUNCTION and not (relaxed and kind == TITLE and classes & PERSON):
+    if classes & FUNCTION and not (relaxed and kind == TITLE and classes & PERSON):
         return False
-    if kind == UPPER and classes & NEVER and not (classes & PERSON and length > 3):
+    if kind == UPPER and classes & _NEVER and not (classes & PERSON and length > 3):
         return False
-    if scene.blind(index):
+    if scene.case_uninformative(index):
         if classes & PERSON and not classes & ORDINARY:
             return True
         return relaxed and bool(classes & PERSON or (not classes and length > 2))
     if kind == LOWER:
-        return relaxed and bool(classes & PERSON) and not classes & (ORDINARY | STOP)
+        return relaxed and bool(classes & PERSON) and not classes & (ORDINARY | NO_NAME)
     if kind == UPPER:
         if classes & PERSON and length > 2:
             return relaxed or not classes & ORDINARY or bool(classes & POPULAR and length > 3 and _paired(scene, index))
         return relaxed and not classes and length > 3
-    return bool(classes & PERSON) or not classes & STOP
+    return bool(classes & PERSON) or not classes & NO_NAME
 
 
 def _paired(scene: Scene, index: int) -> bool:
     """Tell whether the word in capitals has another name in capitals beside it: *SMITH, JOHN*."""
-    if len(scene.view.strings[index]) < 4:
+    if len(scene.strings[index]) < 4:
         return False
     for step in (1, -1):
         at = index + step
         if scene.word(at) == ",":
             at += step
-        shouted = scene.is_word(at) and scene.view.kinds[at] == UPPER and len(scene.view.strings[at]) > 2
+        shouted = scene.is_word(at) and scene.kinds[at] == UPPER and len(scene.strings[at]) > 2
         if shouted and scene.classes[at] & PERSON and clear(scene, at):
             return True
     return False
@@ -120,15 +118,15 @@ def _paired(scene: Scene, index: int) -> bool:
 def _suffix(scene: Scene, index: int) -> int:
     """Return the word behind a suffix (*, Jr.*) that starts at ``index``, else ``index``."""
     at = index + 1 if scene.word(index) == "," else index
-    if scene.same_line(at) and scene.has(at, "suffix") and scene.view.kinds[at] in (TITLE, UPPER):
+    if scene.same_line(at) and scene.has(at, SUFFIX) and scene.kinds[at] in (TITLE, UPPER):
         return at + 2 if scene.word(at + 1) == "." and scene.same_line(at + 1) else at + 1
     return index
 
 
 def _nickname(scene: Scene, index: int) -> int:
     """Return the word behind a nickname in quotes or brackets that starts at ``index``, else ``index``."""
-    close = _QUOTES.get(scene.word(index)) if index < len(scene) else None
-    if close is None or not scene.same_line(index) or scene.has(index + 1, "relation", "role", "credential"):
+    close = _QUOTES.get(scene.word(index)) if index < scene.count else None
+    if close is None or not scene.same_line(index) or scene.has(index + 1, _NO_NICKNAME):
         return index
     for end in (index + 2, index + 3):
         if scene.word(end) == close and all(name_word(scene, i, relaxed=True) for i in range(index + 1, end)):
@@ -139,56 +137,53 @@ def _nickname(scene: Scene, index: int) -> int:
 def _particles(scene: Scene, index: int, started: bool, relaxed: bool) -> int:
     """Return the word behind the particles that start at ``index`` and lead to a name word, else ``index``."""
     at = index
-    while at - index < 3 and scene.has(at, "particle") and (at == index or scene.same_line(at)):
-        kind = scene.view.kinds[at]
-        if kind == LOWER and not (started or relaxed or scene.quiet):
+    while at - index < 3 and scene.has(at, PARTICLE) and (at == index or scene.same_line(at)):
+        kind = scene.kinds[at]
+        if kind == LOWER and not (started or relaxed or scene.lowercase_text):
             return index
         at += 1
-        if scene.word(at) in (".", "'", "\u2019") and scene.view.starts[at] == scene.view.ends[at - 1]:
+        if scene.word(at) in (".", "'", "\u2019") and scene.starts[at] == scene.ends[at - 1]:
             at += 1
     follows = at > index and scene.same_line(at) and name_word(scene, at, started or relaxed)
     return at if follows and scene.capital(at) else index
 
 
-def _closes_blind(scene: Scene, run: Run, index: int) -> bool:
+def _closes_without_case(scene: Scene, run: Run, index: int) -> bool:
     """Tell whether an ordinary word is the family name behind a given name, in text whose case is silent."""
-    if len(run.names) != 1 or not scene.blind(index) or not scene.is_word(index):
+    if len(run.names) != 1 or not scene.case_uninformative(index) or not scene.is_word(index):
         return False
     classes = scene.classes[index]
     if (
         not classes & LAST
-        or classes & _FUNCTION
+        or classes & FUNCTION
         or not (scene.classes[run.names[0]] & GIVEN and clear(scene, run.names[0]))
     ):
         return False
     behind = index + 1
-    ends = behind >= len(scene) or bool(scene.view.breaks[behind]) or scene.word(behind) in (",", "(", ")", ".", ";")
-    return ends or scene.has(behind, "person_verb")
+    ends = behind >= scene.count or bool(scene.breaks[behind]) or scene.word(behind) in (",", "(", ")", ".", ";")
+    return ends or scene.has(behind, PERSON_VERB)
 
 
 def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
     """Read the longest run that starts at a word; None when no name word is in it."""
-    if READER is not None:
-        read = READER.run(scene, index, relaxed)
-        return None if read is None else Run(*read)
-    if not 0 <= index < len(scene):
+    if not 0 <= index < scene.count:
         return None
     # told without a run for most words: no name begins with them
-    if not (scene.classes[index] & _PARTICLE or name_word(scene, index, relaxed) or is_initial(scene, index)):
+    if not (scene.classes[index] & PARTICLE or name_word(scene, index, relaxed) or is_initial(scene, index)):
         return None
     run = Run(index, index, [], [])
     at = index
-    while at < len(scene) and len(run.names) < _MAX_WORDS:
+    while at < scene.count and len(run.names) < _MAX_WORDS:
         if at > index and not scene.same_line(at):
             break
         behind = _particles(scene, at, at > index, relaxed)
         if behind > at:
             at = behind
             continue
-        if run.names and scene.has(at, "street_prefix"):
+        if run.names and scene.has(at, STREET_PREFIX):
             break  # "Dr. Ruiz Calle Mayor 5": an address begins
         if is_initial(scene, at) and len(run.initials) < 3:
-            dot = scene.word(at + 1) == "." and scene.view.starts[at + 1] == scene.view.ends[at]
+            dot = scene.word(at + 1) == "." and scene.starts[at + 1] == scene.ends[at]
             # a single letter without a full stop is a part of a name only between or behind name words
             leads = relaxed and scene.same_line(at + 1) and name_word(scene, at + 1, relaxed)
             if (not dot and not run.names and not leads) or scene.word(at + 1) == "/":
@@ -198,8 +193,8 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
             run.end = at
             continue
         # behind a title or a label anything may be a name; where case is silent only the first word
-        lenient = relaxed and len(run.names) < (1 if scene.blind(at) else 3)
-        if name_word(scene, at, lenient) or _closes_blind(scene, run, at):
+        lenient = relaxed and len(run.names) < (1 if scene.case_uninformative(at) else 3)
+        if name_word(scene, at, lenient) or _closes_without_case(scene, run, at):
             if run.names and relaxed and scene.word(at + 1) == ":":
                 break  # the next label of the line
             run.names.append(at)
@@ -220,20 +215,18 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
 
 def credential_follows(scene: Scene, index: int) -> bool:
     """Tell whether letters of a profession stand behind a name: *, MD*, *RN*, *, M.D.*"""
-    if READER is not None:
-        return READER.credential_follows(scene, index)
     comma = scene.word(index) in (",", "-", "(")
     at = index + 1 if comma else index
-    if at >= len(scene) or scene.view.breaks[at]:
+    if at >= scene.count or scene.breaks[at]:
         return False
-    kind = scene.view.kinds[at]
-    if kind == LOWER and not scene.quiet:
+    kind = scene.kinds[at]
+    if kind == LOWER and not scene.lowercase_text:
         return False
-    if any(classes & _CREDENTIAL for _, classes in scene.phrases.get(at, ())):
+    if any(classes & CREDENTIAL for _, classes in scene.phrases.get(at, ())):
         return True
-    if not scene.classes[at] & _CREDENTIAL:
+    if not scene.classes[at] & CREDENTIAL:
         return False
-    return kind != TITLE or (comma and len(scene.view.strings[at]) < 4)
+    return kind != TITLE or (comma and len(scene.strings[at]) < 4)
 
 
 def _lone_initial(scene: Scene, index: int) -> Run | None:
@@ -245,20 +238,17 @@ def _lone_initial(scene: Scene, index: int) -> Run | None:
 
 def read_last_first(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
     """Read *Last, First M.* (or *LAST^FIRST^M*) that starts at a word; None when there is none."""
-    if READER is not None:
-        read = READER.last_first(scene, index, relaxed)
-        return None if read is None else Run(*read)
     last = read_run(scene, index, relaxed)
-    if last is None or len(last.names) > 3 or last.end >= len(scene) or scene.word(last.end) != ",":
+    if last is None or len(last.names) > 3 or last.end >= scene.count or scene.word(last.end) != ",":
         return None
-    if not (scene.same_line(last.end) or scene.view.starts[last.end] == scene.view.ends[last.end - 1]):
+    if not (scene.same_line(last.end) or scene.starts[last.end] == scene.ends[last.end - 1]):
         return None
     start = last.end + 1
-    if not scene.same_line(start) or scene.view.kinds[start] in (SIGN, NUMBER):
+    if not scene.same_line(start) or scene.kinds[start] in (SIGN, NUMBER):
         return None
     first = read_run(scene, start, relaxed) or _lone_initial(scene, start)
-    if first is None or len(first.names) > 2 or (scene.view.kinds[start] == MIXED and not relaxed):
+    if first is None or len(first.names) > 2 or (scene.kinds[start] == MIXED and not relaxed):
         return None
-    if scene.has(start, "credential") and scene.view.kinds[start] == UPPER and not scene.blind(start):
+    if scene.has(start, CREDENTIAL) and scene.kinds[start] == UPPER and not scene.case_uninformative(start):
         return None
     return Run(last.first, first.end, last.names + first.names, last.initials + first.initials, inverted=True)

@@ -8,25 +8,44 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from typing import Final
 
 from deid.document import Span
-from deid.reading.lexicon import CLASSES, Lexicon, classes_of
+from deid.reading.lexicon import Lexicon, classes_of
 from deid.reading.view import LOWER
 from deid.rules.scene import Scene
+from deid.rules.word_classes import (
+    CALENDAR,
+    CLINICAL,
+    CREDENTIAL,
+    FUNCTION,
+    INSTITUTION,
+    NO_OCCUPATION,
+    OCCUPATION,
+    OCCUPATION_ENDING,
+    OCCUPATION_QUALIFIER,
+    PERSON_VERB,
+    RELATION,
+    ROLE,
+    SECTION,
+    STRONG_ORGANIZATION_HEAD,
+    cues_of,
+)
 
 __all__ = ["find_professions"]
 
-_OCCUPATION = CLASSES["occupation"]
-_ENDING = CLASSES["occupation_ending"]
-_STOP = classes_of("function", "relation", "credential", "month", "weekday", "clinical", "person_verb")
-_MOST_QUALIFIERS, _MOST_WORDS = 6, 5
+_STOP: Final = FUNCTION | RELATION | CREDENTIAL | CALENDAR | CLINICAL | PERSON_VERB
+_NO_WORK_PLACE: Final = INSTITUTION | CALENDAR | SECTION | classes_of("title")
+_CUES: Final = cues_of("occupation", "works_in", "retired")
+_MOST_QUALIFIERS: Final = 6
+_MOST_WORDS: Final = 5
 """Words before an occupation behind a cue, and its own."""
 
 
 def find_professions(scene: Scene, lexicon: Lexicon) -> list[Span]:
     """Find occupations; candidates with their certainty, which may overlap."""
     spans: list[Span] = []
-    listed = [(index, end) for index in scene.of_phrase(_OCCUPATION) if (end := _occupation_at(scene, index)) > index]
+    listed = [(index, end) for index in scene.of_phrase(OCCUPATION) if (end := _occupation_at(scene, index)) > index]
     starts = [index for index, _ in listed]
     cues = scene.cues_before
     works_as, certain, labelled = cues["works_as"], cues["works_in"] | cues["retired"], cues["occupation"]
@@ -48,9 +67,9 @@ def find_professions(scene: Scene, lexicon: Lexicon) -> list[Span]:
 
 def _occupation_at(scene: Scene, index: int) -> int:
     """Return the end of the longest listed occupation that starts at a word, else ``index``."""
-    end = index + 1 if scene.has(index, "occupation") and not scene.has(index, "no_occupation") else index
+    end = index + 1 if scene.has(index, OCCUPATION) and not scene.has(index, NO_OCCUPATION) else index
     for stop, classes in scene.phrases.get(index, ()):
-        if classes & _OCCUPATION and stop > end:
+        if classes & OCCUPATION and stop > end:
             end = stop
     return end
 
@@ -59,17 +78,17 @@ def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only
     """Read the occupation behind a cue: *retired high school math teacher*."""
     start = index
     while (
-        start < len(scene)
+        start < scene.count
         and start - index < _MOST_QUALIFIERS
-        and (scene.has(start, "occupation_qualifier") or scene.word(start) == "-")
+        and (scene.has(start, OCCUPATION_QUALIFIER) or scene.word(start) == "-")
     ):
         start += 1
-    if start >= len(scene) or (start > index and scene.view.breaks[start] > 1):
+    if start >= scene.count or (start > index and scene.breaks[start] > 1):
         return
     end = start
     known = start
-    while end < len(scene) and end - start < _MOST_WORDS:
-        if end > start and scene.view.breaks[end]:
+    while end < scene.count and end - start < _MOST_WORDS:
+        if end > start and scene.breaks[end]:
             break
         stop = _occupation_at(scene, end)
         if stop > end:
@@ -77,7 +96,7 @@ def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only
             continue
         if not scene.is_word(end) and not (scene.word(end) in ("/", "-", "&", "'") and end > start):
             break
-        if scene.classes[end] & _STOP and not scene.has(end, "org_head"):
+        if scene.classes[end] & _STOP and not scene.has(end, STRONG_ORGANIZATION_HEAD):
             break
         end += 1
     if known > start:
@@ -86,10 +105,10 @@ def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only
         while end > start and not scene.is_word(end - 1):
             end -= 1
         words = [i for i in range(start, end) if scene.is_word(i)]
-        if not words or len(words) > 3 or any(scene.has(i, "no_occupation", "institution") for i in words):
+        if not words or len(words) > 3 or any(scene.has(i, NO_OCCUPATION | INSTITUTION) for i in words):
             return
         last = scene.word(words[-1])
-        likely = any(lexicon.words.get(last[-n:], 0) & _ENDING for n in range(2, 8))
+        likely = any(lexicon.words.get(last[-n:], 0) & OCCUPATION_ENDING for n in range(2, 8))
         yield scene.span(start, end, "PROFESSION", "profession.unlisted", 0.66 if likely else min(score, 0.45))
 
 
@@ -105,23 +124,23 @@ def _before_cue(scene: Scene) -> Iterator[Span]:
 
 def _at_work_place(scene: Scene, listed: list[tuple[int, int]]) -> Iterator[Span]:
     """*welder at Torrance Shipyards*: the occupation, and the place when it is written with a capital."""
-    if scene.quiet:
+    if scene.lowercase_text:
         return
     longest: dict[int, int] = {}
     for start, end in listed:
         if end - start < 5 and scene.says(end, "occupation_at"):
             longest.setdefault(end, start)
     for index, start in sorted(longest.items()):
-        if index >= len(scene) - 1 or scene.view.loud[index] or not scene.same_line(index + 1):
+        if index >= scene.count - 1 or scene.uppercase_line[index] or not scene.same_line(index + 1):
             continue
-        if scene.has(start, "role", "relation") or scene.has(index - 1, "role", "clinical"):
+        if scene.has(start, RELATION | ROLE) or scene.has(index - 1, ROLE | CLINICAL):
             continue
         end = index + 1
         while (
-            end < len(scene) and end - index < 6 and scene.capital(end) and scene.is_word(end) and scene.same_line(end)
+            end < scene.count and end - index < 6 and scene.capital(end) and scene.is_word(end) and scene.same_line(end)
         ):
             end += 1
-        if end > index + 1 and not scene.has(index + 1, "institution", "month", "weekday", "section", "title"):
+        if end > index + 1 and not scene.has(index + 1, _NO_WORK_PLACE):
             yield scene.span(start, index, "PROFESSION", "profession.at", 0.68)
             yield scene.span(index + 1, end, "ORGANIZATION", "place.work", 0.62)
 
@@ -130,7 +149,7 @@ def _apposed(scene: Scene, listed: list[tuple[int, int]]) -> Iterator[Span]:
     """*Matthew, a kennel worker,*; *(line cook)*; *two jobs: welder*; *property manager* in a sentence."""
     last = 0
     for index, end in listed:
-        if index < last or scene.has(end - 1, "role", "relation") or scene.has(index, "role", "function", "clinical"):
+        if index < last or scene.has(end - 1, RELATION | ROLE) or scene.has(index, ROLE | FUNCTION | CLINICAL):
             continue
         start, score = _apposition(scene, index, end)
         if score:
@@ -146,18 +165,21 @@ def _apposition(scene: Scene, index: int, end: int) -> tuple[int, float]:
     before = scene.word(start - 1)
     if scene.says(start - 1, "indefinite"):
         lead = scene.word(start - 2)
-        person = scene.has(start - 2, "relation") or (scene.capital(start - 2) and not scene.blind(start - 2))
+        person = scene.has(start - 2, RELATION) or (
+            scene.capital(start - 2) and not scene.case_uninformative(start - 2)
+        )
         return (start, 0.7) if lead in (",", "(", "\u2013", "-", ";") or person else (index, 0.0)
     if before == "(" and (scene.word(end) in (")", ",", ";") or scene.says(end, "occupation_at")):
         return start, 0.64
-    cues = ("occupation", "works_in", "retired")
-    if scene.cued(start, *cues) or (before == ":" and scene.cued(start - 1, *cues)):
+    if scene.cued(start, _CUES) or (before == ":" and scene.cued(start - 1, _CUES)):
         return start, 0.66
-    return (index, 0.48) if end - index > 1 and scene.view.kinds[index] == LOWER and not scene.quiet else (index, 0.0)
+    return (
+        (index, 0.48) if end - index > 1 and scene.kinds[index] == LOWER and not scene.lowercase_text else (index, 0.0)
+    )
 
 
 def _qualifies(scene: Scene, index: int) -> bool:
     """Tell whether a word can qualify the occupation behind it: *lumber yard worker*."""
-    if not scene.is_word(index) or scene.view.kinds[index] != LOWER:
+    if not scene.is_word(index) or scene.kinds[index] != LOWER:
         return False
-    return not scene.classes[index] & (_STOP | CLASSES["occupation_qualifier"]) or scene.has(index, "occupation")
+    return not scene.classes[index] & (_STOP | OCCUPATION_QUALIFIER) or scene.has(index, OCCUPATION)

@@ -25,6 +25,7 @@ from deid.rules.scene import Scene, scene_of
 __all__ = ["RuleRecognizer"]
 
 _ORDINARY = classes_of("word", "clinical", "function", "role", "relation")
+_EDITED = classes_of("institution", "eponym")
 _INSTITUTION = classes_of("institution")
 _LAST_POPULAR = classes_of("last", "popular")
 _HOLDERS = frozenset(("rule:place.institution", "rule:street.number", "rule:street.name", "rule:place.work"))
@@ -169,14 +170,14 @@ def _edition(scene: Scene, span: Span) -> bool:
     """Tell whether a year is that of a guideline, a trial or a journal: *(USMSTF 2020)*, *Bethesda 2014*."""
     index = scene.view.at(span.start)
     before = index - 1 if scene.word(index - 1) not in ("(", "'") else index - 2
-    if not scene.is_word(before) or scene.view.breaks[index]:
+    if not scene.is_word(before) or scene.breaks[index]:
         return False
-    if scene.has(before, "institution", "eponym"):
+    if scene.has(before, _EDITED):
         return True
     for first in range(max(0, index - 5), index):
         if any(end == index and classes & _INSTITUTION for end, classes in scene.phrases.get(first, ())):
             return True
-    unknown = scene.view.kinds[before] == UPPER and not scene.blind(before) and len(scene.view.strings[before]) > 2
+    unknown = scene.kinds[before] == UPPER and not scene.case_uninformative(before) and len(scene.strings[before]) > 2
     return unknown and not scene.classes[before]
 
 
@@ -213,9 +214,9 @@ def _inside(holders: list[tuple[int, int]], span: Span) -> bool:
 
 def _logins(scene: Scene, lexicon: Lexicon) -> list[Span]:
     """Find logins made of an initial and a frequent family name: *kpatel*."""
-    if scene.quiet:
+    if scene.lowercase_text:
         return []
-    words, folded = lexicon.words, scene.view.folded
+    words, folded = lexicon.words, scene.folded
     return [
         scene.span(i, i + 1, "USERNAME", "username.name", 0.6)
         for i in scene.unlisted(LOWER)

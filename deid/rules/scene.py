@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection, Mapping
-from itertools import compress
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from typing import Final
 
-from deid.base.compiled import native
 from deid.document import Span
-from deid.reading.lexicon import CLASSES, Lexicon, classes_of
+from deid.reading.lexicon import Lexicon, Marks, classes_of
 from deid.reading.view import LOWER, MIXED, NUMBER, SIGN, TITLE, UPPER, View
 from deid.reading.vocabulary import Vocabulary
-from deid.rules.fields import CUES, Scan
+from deid.rules.fields import Scan
+from deid.rules.word_classes import CUE_BITS
 
-__all__ = ["CUE_BITS", "PlainScene", "Scene", "rounded", "scene_of"]
+__all__ = ["Scene", "rounded", "scene_of"]
 
-CUE_BITS = {name: 1 << i for i, name in enumerate(CUES)}
-_CLINICAL_PHRASE = classes_of("clinical", "eponym", "device", "section")
-_APOSTROPHES = frozenset(("'", "\u2019"))
-_CAPITALS, _LETTERS = (
-    re.compile(b"[%b]" % bytes(kinds)) for kinds in ((TITLE, UPPER, MIXED), (LOWER, TITLE, UPPER, MIXED))
-)
-_QUIET_SHARE = 0.03
+_CLINICAL_PHRASE: Final = classes_of("clinical", "eponym", "device", "section")
+_CAPITALS: Final = re.compile(b"[%b]" % bytes((TITLE, UPPER, MIXED)))
+_LETTERS: Final = re.compile(b"[%b]" % bytes((LOWER, TITLE, UPPER, MIXED)))
+_LOWERCASE_SHARE: Final = 0.03
 """A text with fewer capitalized words than this says nothing by case."""
 
 
@@ -33,141 +29,143 @@ def rounded(score: float) -> float:
     return round(score, 4)
 
 
-class PlainScene:
-    """What is known of the words of a text, and what grammars ask of them: the reference of the compiled route.
+class Scene:
+    """What is known of the words of a text, and what grammars ask of them.
 
     Parameters
     ----------
     view : View
-    classes : list of int
-        Classes of each word (bits of `deid.reading.lexicon.CLASSES`).
-    phrases : dict
-        First word -> phrases of the lists that start there: one past the last word, class.
-    cues_before, cues_at : dict
-        Name of a cue -> the words that it ends right before, one past the last word too; that it starts with.
-    quiet : bool
-        Whether the text is written in lower case.
+        The words; their lists and bytes stand on the scene as well.
+    marks : Marks
+        Classes of each word, and the phrases of the lists.
+    scan : Scan
+        The cues.
     vocabulary : Vocabulary
         Small words of the language.
     letters : frozenset of str
         Abbreviations of two or three letters that are no initials of persons.
-    class_bits, cue_bits : mapping
-        Name -> bit.
-    clinical : int
-        Classes of phrases whose words are protected.
     """
 
     def __init__(
-        self,
-        view: View,
-        classes: list[int],
-        phrases: dict[int, list[tuple[int, int]]],
-        cues_before: dict[str, set[int]],
-        cues_at: dict[str, set[int]],
-        quiet: bool,
-        vocabulary: Vocabulary,
-        letters: frozenset[str],
-        class_bits: Mapping[str, int],
-        cue_bits: Mapping[str, int],
-        clinical: int,
+        self, view: View, marks: Marks, scan: Scan, vocabulary: Vocabulary, letters: frozenset[str] = frozenset()
     ) -> None:
-        self.view, self.classes, self.phrases = view, classes, phrases
-        self.cues_before, self.cues_at = cues_before, cues_at
-        self.quiet, self.vocabulary, self.letters = quiet, vocabulary, letters
-        self._bits, self._cue_bits = class_bits, cue_bits
-        protected = bytearray(len(view))
-        for start, held in phrases.items():
+        self.view: View = view
+        self.text: str = view.text
+        self.strings: list[str] = view.strings
+        self.folded: list[str] = view.folded
+        self.starts = view.starts
+        self.ends = view.ends
+        self.kinds: bytes = view.kinds
+        self.breaks: bytes = view.breaks
+        self.wrapped: bytes = view.wrapped
+        self.uppercase_line: bytes = view.loud
+        self.classes: list[int] = marks.words
+        self.phrases: dict[int, list[tuple[int, int]]] = marks.phrases
+        """First word -> phrases of the lists that start there: one past the last word, class."""
+        self.cues_before: dict[str, set[int]] = scan.cues_before
+        """Name of a cue -> the words that it ends right before, one past the last word too."""
+        self.cues_at: dict[str, set[int]] = scan.cues_at
+        """Name of a cue -> the words that it starts with."""
+        self.vocabulary: Vocabulary = vocabulary
+        self.words: dict[str, frozenset[str]] = vocabulary.words
+        self.letters: frozenset[str] = letters
+        self.count: int = len(self.classes)
+        self.lowercase_text: bool = _is_lowercase(view)
+        """Whether the text is written in lower case."""
+        self._cues: dict[int, int] = {}
+        for name, places in self.cues_before.items():
+            bit = CUE_BITS[name]
+            for index in places:
+                self._cues[index] = self._cues.get(index, 0) | bit
+        protected = bytearray(self.count)
+        for start, held in self.phrases.items():
             for end, bits in held:
-                if bits & clinical:
+                if bits & _CLINICAL_PHRASE:
                     protected[start:end] = b"\1" * (end - start)
-        self.protected = bytes(protected)
+        self.protected: bytes = bytes(protected)
         """1 for each word inside a clinical phrase of several words."""
 
     def __len__(self) -> int:
-        return len(self.classes)
+        return self.count
 
-    def has(self, index: int, *names: str) -> bool:
-        """Tell whether a word has one of some classes; False outside the text."""
-        return any(self.has_any(index, self._bits[name]) for name in names)
+    def has(self, index: int, classes: int) -> bool:
+        """Tell whether a word has one of some classes (`deid.rules.word_classes`); False outside the text."""
+        return 0 <= index < self.count and self.classes[index] & classes != 0
 
-    def has_any(self, index: int, bits: int) -> bool:
-        """Tell whether a word has one of some classes, given as bits; False outside the text."""
-        return 0 <= index < len(self) and self.classes[index] & bits != 0
+    def cued(self, index: int, cues: int) -> bool:
+        """Tell whether one of some cues (`cues_of`) ends right before a word."""
+        return self._cues.get(index, 0) & cues != 0
 
-    def cued(self, index: int, *names: str) -> bool:
-        """Tell whether one of some cues ends right before a word."""
-        return any(self._cue_bits[name] and index in self.cues_before.get(name, ()) for name in names)
+    def cued_at_all(self, index: int) -> bool:
+        """Tell whether any cue ends right before a word."""
+        return index in self._cues
 
     def word(self, index: int) -> str:
         """Return a folded word, the empty text outside."""
-        return self.view.folded[index] if 0 <= index < len(self) else ""
+        return self.folded[index] if 0 <= index < self.count else ""
 
     def says(self, index: int, name: str) -> bool:
         """Tell whether a word does what a list of the vocabulary is named for: *definite*, *and*; False outside."""
-        return self.word(index) in self.vocabulary.words[name]
+        words = self.words[name]
+        return 0 <= index < self.count and self.folded[index] in words
 
-    def of_class(self, bits: int) -> list[int]:
+    def of_class(self, classes: int) -> list[int]:
         """Return the words that have one of some classes."""
-        return list(compress(range(len(self)), map(bits.__and__, self.classes)))
+        return [index for index, held in enumerate(self.classes) if held & classes]
 
-    def of_phrase(self, bits: int) -> list[int]:
+    def of_phrase(self, classes: int) -> list[int]:
         """Return, in order, the words that have one of some classes or begin a phrase that has one."""
-        several = [first for first, phrases in self.phrases.items() for _, classes in phrases if classes & bits]
-        return sorted({*self.of_class(bits), *several})
+        found = self.of_class(classes)
+        several = {first for first, phrases in self.phrases.items() for _, held in phrases if held & classes}
+        return sorted(several.union(found)) if several else found
 
     def unlisted(self, kind: int) -> list[int]:
         """Return the words of a kind that no list has."""
-        return [i for i, classes in enumerate(self.classes) if not classes and self.view.kinds[i] == kind]
+        kinds = self.kinds
+        return [index for index, held in enumerate(self.classes) if not held and kinds[index] == kind]
 
-    def written(self, words: Collection[str], capital: bool = False) -> list[int]:
-        """Return the places of some words, all folded; ``capital`` for those alone for which `capital` holds."""
-        found = list(compress(range(len(self)), map(words.__contains__, self.view.folded)))
-        return [index for index in found if self.capital(index)] if capital else found
+    def written(self, words: Collection[str]) -> list[int]:
+        """Return the places of some words, all folded."""
+        return [index for index, word in enumerate(self.folded) if word in words]
 
     def capitals(self) -> list[int]:
         """Return the words for which `capital` holds."""
-        kinds = _LETTERS if self.quiet else _CAPITALS
-        return [found.start() for found in kinds.finditer(self.view.kinds)]
+        kinds = _LETTERS if self.lowercase_text else _CAPITALS
+        return [found.start() for found in kinds.finditer(self.kinds)]
 
-    def blind(self, index: int) -> bool:
+    def case_uninformative(self, index: int) -> bool:
         """Tell whether the case of a word says nothing: lines of capitals, texts in lower case."""
-        return bool(self.quiet or self.view.loud[index])
+        return self.lowercase_text or self.uppercase_line[index] != 0
 
     def is_word(self, index: int) -> bool:
         """Tell whether there is a word (letters) at an index."""
-        return 0 <= index < len(self) and self.view.kinds[index] not in (SIGN, NUMBER)
+        return 0 <= index < self.count and self.kinds[index] > NUMBER
 
     def capital(self, index: int) -> bool:
         """Tell whether a word begins with a capital, or could in a text whose case says nothing."""
-        if not 0 <= index < len(self):
+        if not 0 <= index < self.count:
             return False
-        kind = self.view.kinds[index]
-        return kind in (TITLE, UPPER, MIXED) or (self.quiet and kind == LOWER)
+        kind = self.kinds[index]
+        return kind > LOWER or (kind == LOWER and self.lowercase_text)
 
     def same_line(self, index: int) -> bool:
         """Tell whether a word follows the word before it on the same line, with no column between."""
-        if not 0 < index < len(self):
+        if not 0 < index < self.count:
             return False
-        if self.view.breaks[index]:
-            return bool(self.view.breaks[index] == 1 and self.view.wrapped[index])
-        width = self.view.starts[index] - self.view.ends[index - 1]
-        return width <= 1 and "\t" not in self.view.gap(index)
+        breaks = self.breaks[index]
+        if breaks:
+            return breaks == 1 and self.wrapped[index] != 0
+        end: int = self.ends[index - 1]
+        start: int = self.starts[index]
+        return start <= end or (start == end + 1 and self.text[end] != "\t")
 
-
-if TYPE_CHECKING or native is None:  # noqa: SIM108 - mypy follows statements only
-    _Questions = PlainScene
-else:
-    _Questions = native.Scene
-
-
-class Scene(_Questions):
-    """A text as the grammars see it; `PlainScene` says what it is made of."""
-
-    __slots__ = ()
+    def line_ends(self, index: int) -> bool:
+        """Tell whether a line begins with a word, or the text ends before it."""
+        return index >= self.count or self.breaks[index] != 0
 
     def possessive(self, index: int) -> bool:
         """Tell whether an apostrophe and *s* stand at a word."""
-        return self.word(index) in _APOSTROPHES and self.says(index + 1, "possessive")
+        return self.word(index) in ("'", "\u2019") and self.says(index + 1, "possessive")
 
     def known_letters(self, letters: str) -> bool:
         """Tell whether letters are an abbreviation of clinical or ordinary language, a credential, a state."""
@@ -175,23 +173,18 @@ class Scene(_Questions):
 
     def span(self, first: int, end: int, category: str, source: str, score: float) -> Span:
         """Return the span of the words ``first`` to ``end`` (excluded)."""
-        view = self.view
-        return Span(view.starts[first], view.ends[end - 1], category, source=f"rule:{source}", score=rounded(score))
+        return Span(self.starts[first], self.ends[end - 1], category, "", f"rule:{source}", rounded(score))
 
 
 def scene_of(view: View, lexicon: Lexicon, scan: Scan) -> Scene:
     """Join what the lexicon and the scan of labels say."""
-    marks = lexicon.of(view)
-    return Scene(
-        *(view, marks.words, marks.phrases, scan.cues_before, scan.cues_at, _quiet(view)),
-        *(lexicon.vocabulary, lexicon.letters, CLASSES, CUE_BITS, _CLINICAL_PHRASE),
-    )
+    return Scene(view, lexicon.of(view), scan, lexicon.vocabulary, lexicon.letters)
 
 
-def _quiet(view: View) -> bool:
+def _is_lowercase(view: View) -> bool:
     """Tell whether there are words and hardly one begins with a capital; single letters aside."""
-    letters = len(view) - view.kinds.count(SIGN) - view.kinds.count(NUMBER)
-    wanted = _QUIET_SHARE * letters
+    letters = len(view.strings) - view.kinds.count(SIGN) - view.kinds.count(NUMBER)
+    wanted = _LOWERCASE_SHARE * letters
     for found in _CAPITALS.finditer(view.kinds):
         wanted -= len(view.strings[found.start()]) > 1
         if wanted <= 0:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.compiled import native
+from deid.base.compiled import native_for
 from deid.trajectories import reference
 from deid.trajectories.alignment import Costs, Pairs
 
@@ -16,7 +16,7 @@ __all__ = ["BACKEND", "alignment_costs"]
 
 def _load() -> Any:
     try:
-        return importlib.import_module("deid._alignment") if native is not None else None
+        return importlib.import_module("deid._alignment") if native_for("alignment") is not None else None
     except ImportError:
         return None
 

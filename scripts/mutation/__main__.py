@@ -47,10 +47,8 @@ class Room:
 ROOMS = {
     "detection": Room(
         ("tests/detection", "tests/rules", "tests/reading"),
-        ("again", "evidence", "fits", "names", "overlaps", "person_words", "phrases", "programs", "reading", "scene",
-         "sieve", "view", "words"),
-        ("tests/rules/test_person_words.py", "tests/rules/test_names_of_the_corpus.py",
-         "tests/rules/test_scene.py", "tests/detection/test_overlaps.py", "tests/detection/test_finding_again.py",
+        ("again", "fits", "overlaps", "phrases", "programs", "reading", "sieve", "view", "words"),
+        ("tests/detection/test_overlaps.py", "tests/detection/test_finding_again.py",
          "tests/reading/test_view.py", "tests/rules/test_fields.py", "tests/rules/test_sieve.py",
          "tests/detection/test_reader.py", "tests/reading/test_phrases.py"),
         plain=True,

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import dataclasses
+import hashlib
+import json
+import os
 import pickle
+import re
+import runpy
+import subprocess
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid.base import compiled
 from deid.base.compiled import native, quick
 from deid.document import Document, Edit, Span
 
@@ -87,3 +98,68 @@ def test_a_document_may_leave_out_what_a_factory_makes():
     marked = note.with_spans([Span(0, 4, "DATE")])
     assert marked.with_text(marked.text) is marked
     assert marked.with_text("other").spans == ()
+
+
+# ---- grammars compiled from their sources
+
+ROOT = Path(__file__).resolve().parents[2]
+GRAMMAR = runpy.run_path(str(ROOT / "setup.py"), run_name="read")["GRAMMAR"]
+
+
+def sources() -> dict[str, Path]:
+    return {name: ROOT.joinpath(*name.split(".")).with_suffix(".py") for name in GRAMMAR}
+
+
+@pytest.mark.parametrize("name", GRAMMAR)
+def test_no_compiled_module_holds_a_cached_property(name):
+    """In a class that mypyc compiles it caches nothing, without a word."""
+    tree = ast.parse(sources()[name].read_text(encoding="utf-8"))
+    assert not [node for node in ast.walk(tree) if getattr(node, "attr", getattr(node, "id", "")) == "cached_property"]
+
+
+def test_compiled_grammars_beside_an_edited_source_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    finders = len(sys.meta_path)
+    file = tmp_path / "rules" / "names.py"
+    file.parent.mkdir()
+    file.write_text("EDITED = False\n", encoding="utf-8")
+    stamp = {"deid.rules.names": hashlib.sha256(file.read_bytes()).hexdigest()}
+    assert not compiled.compiled_grammar(tmp_path)  # nothing was compiled
+    (tmp_path / "grammar.json").write_text(json.dumps(stamp), encoding="utf-8")
+    monkeypatch.setattr(compiled, "PLAIN", frozenset())
+    assert compiled.compiled_grammar(tmp_path)
+    assert len(sys.meta_path) == finders
+    file.write_text("EDITED = True\n", encoding="utf-8")
+    (file.parent / f"names{EXTENSION_SUFFIXES[0]}").write_bytes(b"compiled before")
+    with pytest.warns(RuntimeWarning, match="deid.rules.names changed"):
+        assert not compiled.compiled_grammar(tmp_path)
+    spec = sys.meta_path[0].find_spec("deid.rules.names", [str(file.parent)])
+    assert spec.origin == str(file)
+    assert sys.meta_path[0].find_spec("deid.rules.fields", [str(file.parent)]) is None
+
+
+@pytest.mark.skipif(compiled.GRAMMAR != "native", reason="the grammars were not compiled")
+@pytest.mark.parametrize(("routes", "suffixes"), [("", EXTENSION_SUFFIXES), ("grammar", [".py"]), ("numpy", [".py"])])
+def test_the_grammars_that_run_are_those_that_were_asked_for(routes, suffixes):
+    code = f"import importlib\nfor n in {GRAMMAR}: print(importlib.import_module(n).__file__)"
+    environment = {**os.environ, "DEID_KERNELS": routes, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert len(done.stdout.split()) == len(GRAMMAR)
+    assert all(line.endswith(tuple(suffixes)) for line in done.stdout.split())
+
+
+def test_each_route_can_be_chosen_and_no_other():
+    used = {
+        name
+        for file in (ROOT / "deid").rglob("*.py")
+        for name in re.findall(r'native_for\("(\w+)"\)', file.read_text(encoding="utf-8"))
+    }
+    assert {*used, "grammar"} == set(compiled.ROUTES)
+    code = "from deid.reading import view, lexicon\nprint(view.native is None, lexicon.native is None)"
+    environment = {**os.environ, "DEID_KERNELS": " view ", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", str(compiled.native_for("lexicon") is None)]
+    wrong = {**environment, "DEID_KERNELS": "views"}
+    done = subprocess.run([sys.executable, "-c", code], env=wrong, capture_output=True, text=True, check=False)
+    assert done.returncode
+    assert "no such route" in done.stderr

@@ -1,0 +1,64 @@
+"""Compiles the grammars by mypyc; all else of the package stands in pyproject.toml.
+
+An installation without a compiler, or where mypyc fails, goes on with the sources, which do the same.
+"""
+
+import hashlib
+import json
+import sys
+import traceback
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+GRAMMAR = (
+    *("deid.rules.word_classes", "deid.rules.scene", "deid.rules.person_words", "deid.rules.evidence"),
+    *("deid.rules.names", "deid.rules.places", "deid.rules.institutions", "deid.rules.professions"),
+)
+SOURCES = {name: Path(*name.split(".")).with_suffix(".py") for name in GRAMMAR}
+
+
+def grammar() -> list[Extension]:
+    """Return what makes the compiled grammars; nothing where mypyc cannot."""
+    try:
+        from mypyc.build import mypycify
+
+        # types of other packages would depend on what lies beside mypyc: they are taken as unknown
+        options = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent"]
+        files = [*options, *map(str, SOURCES.values())]
+        made = mypycify(files, group_name="deid._grammar", opt_level="2", debug_level="0", target_dir="build/mypyc")
+    except (Exception, SystemExit):
+        traceback.print_exc()
+        print("the grammars are not compiled; their sources run", file=sys.stderr)
+        return []
+    for extension in made:
+        extension.optional = True
+        extension.extra_compile_args = [a for a in extension.extra_compile_args if a != "-Werror"]
+    return made
+
+
+class Build(build_ext):
+    """Builds what can be built, and tells in ``grammar.json`` from which sources the grammars were."""
+
+    def run(self) -> None:
+        """Build; a compiled grammar without the file, or beside an edited source, is refused (`deid.base.compiled`)."""
+        digests = {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in SOURCES.items()}
+        stamp = Path(self.get_ext_fullpath("deid._native")).with_name("grammar.json")
+        built = [Path(self.get_ext_fullpath(name)) for name in ("deid._grammar__mypyc", *GRAMMAR)]
+        for file in (stamp, *built):
+            file.unlink(missing_ok=True)
+        super().run()
+        if all(file.exists() for file in built):
+            stamp.write_text(json.dumps(digests), encoding="utf-8")
+        else:
+            for file in built:
+                file.unlink(missing_ok=True)
+
+    def get_outputs(self) -> list[str]:
+        """Name the files, that of the digests too."""
+        return [*super().get_outputs(), str(Path(self.get_ext_fullpath("deid._native")).with_name("grammar.json"))]
+
+
+if __name__ == "__main__":
+    setup(ext_modules=grammar(), cmdclass={"build_ext": Build})
