@@ -57,6 +57,11 @@ def prepare(pairs: Sequence[Pair], *, labels: Collection[str] = (), map_to: str 
         Label set (`deid.phi.LABEL_SETS`) that the labels of both sides are mapped to. Labels without a place
         there are not scored.
 
+    Returns
+    -------
+    Cases
+        The spans to score, document by document, with what the map between the label sets lost.
+
     Raises
     ------
     ConfigError

@@ -120,7 +120,7 @@ def _position(mistake: Mistake) -> tuple[int, int, int]:
 
 
 def context(mistake: Mistake, width: int = 60) -> list[Piece]:
-    """Cut the text around a mistake into pieces, ``width`` characters on either side."""
+    """Return the text around a mistake in pieces that begin and end with spans; ``width`` characters on either side."""
     text = mistake.document.text
     borders = {max(0, mistake.start - width), min(len(text), mistake.end + width)}
     for span in (mistake.gold, mistake.system):

@@ -54,7 +54,17 @@ def subset(categories: Iterable[str], name: str) -> frozenset[str]:
 
 
 def score_end_tolerant(cases: Sequence[Case], categories: Sequence[str]) -> CountTable:
-    """Score spans of equal category and start whose ends differ by at most 2 characters (i2b2-2014's relaxed)."""
+    """Return counts of spans, right when category and start are equal and ends differ by at most 2 characters.
+
+    The relaxed measure of i2b2-2014.
+
+    Parameters
+    ----------
+    cases : sequence of Case
+        Documents with the spans of both sides.
+    categories : sequence of str
+        The categories to count, one row each; every span's is among them.
+    """
     documents: list[Columns] = []
     for case in cases:
         ends: dict[tuple[int, str], tuple[list[int], list[int]]] = {}
@@ -94,7 +104,7 @@ def _span_tokens(case: Case, spans: Sequence[Span]) -> set[Key]:
 
 
 def score_span_tokens(cases: Sequence[Case], categories: Sequence[str]) -> CountTable:
-    """Score the words inside spans by position and category (i2b2-2014's token measure)."""
+    """Return counts of the words inside spans by position and category, a row a category (i2b2-2014's tokens)."""
     documents: list[Columns] = []
     for case in cases:
         gold, system = _span_tokens(case, case.gold), _span_tokens(case, case.system)
@@ -104,9 +114,10 @@ def score_span_tokens(cases: Sequence[Case], categories: Sequence[str]) -> Count
 
 
 def score_binary(cases: Sequence[Case], *, tokens: bool) -> CountTable:
-    """Score spans, or the words inside them, by position alone (i2b2-2014's binary), a row for each of `SUBSETS`.
+    """Return counts of spans by position alone (i2b2-2014's binary), a row for each of `SUBSETS`.
 
-    The subset is chosen on each side by the category that the side gave.
+    The subset is chosen on each side by the category that the side gave. With ``tokens`` the words inside the spans are
+    counted instead.
     """
     documents: list[Columns] = []
     for case in cases:
@@ -127,7 +138,20 @@ def score_binary(cases: Sequence[Case], *, tokens: bool) -> CountTable:
 
 
 def merge_adjacent(text: str, places: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Join neighbours between which there is no letter or digit."""
+    """Return stretches with those joined between which there is no letter or digit.
+
+    Parameters
+    ----------
+    text : str
+        The document's text.
+    places : iterable of (int, int)
+        Start and end of each stretch, in characters.
+
+    Returns
+    -------
+    set of (int, int)
+        Start and end of each joined stretch.
+    """
     merged: list[tuple[int, int]] = []
     for start, end in sorted(places):
         if merged and not any(character.isalnum() for character in text[merged[-1][1] : start]):
@@ -138,7 +162,7 @@ def merge_adjacent(text: str, places: Iterable[tuple[int, int]]) -> set[tuple[in
 
 
 def score_merged(cases: Sequence[Case]) -> CountTable:
-    """Score positions with neighbouring spans joined (MEDDOCAN's merged spans).
+    """Return counts by position with neighbouring spans joined (MEDDOCAN's merged spans), in one row.
 
     True positives are the positions that both sides share before joining and those that they share after it,
     each counted once; a span of one side is an error unless it is shared or lies inside a true positive.

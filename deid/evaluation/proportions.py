@@ -14,7 +14,19 @@ __all__ = ["design_effect", "effective_words", "lower_bound", "upper_bound"]
 
 
 def lower_bound(found: float, total: float, confidence: float) -> float:
-    """Return Clopper and Pearson's one-sided lower bound of a share; counts may be fractions.
+    """Return Clopper and Pearson's one-sided lower bound of a share.
+
+    Parameters
+    ----------
+    found, total : float
+        Hits and trials; may be fractions.
+    confidence : float
+        Probability that the share is not below the bound, 0 to 1.
+
+    Returns
+    -------
+    float
+        0 to 1; 0 without trials.
 
     Examples
     --------
@@ -29,7 +41,7 @@ def lower_bound(found: float, total: float, confidence: float) -> float:
 
 
 def upper_bound(found: float, total: float, confidence: float) -> float:
-    """Return Clopper and Pearson's one-sided upper bound of a share; counts may be fractions.
+    """Return Clopper and Pearson's one-sided upper bound of a share; arguments as `lower_bound`, 1 without trials.
 
     Examples
     --------

@@ -127,7 +127,18 @@ class CountTable:
 
 
 def prf(counts: np.ndarray) -> np.ndarray:
-    """Turn counts of shape (..., 4) into precision, recall and F1 of shape (..., 3); 0/0 is 0."""
+    """Return precision, recall and F1 of counts.
+
+    Parameters
+    ----------
+    counts : int array, shape (..., 4)
+        As in `CountTable`: gold items that were found, gold items, system items that are right, system items.
+
+    Returns
+    -------
+    float array, shape (..., 3)
+        Precision right/system, recall found/gold and their harmonic mean; 0/0 is 0.
+    """
     found, gold, right, system = np.moveaxis(np.asarray(counts, dtype=float), -1, 0)
     precision = np.divide(right, system, out=np.zeros_like(right), where=system > 0)
     recall = np.divide(found, gold, out=np.zeros_like(found), where=gold > 0)
@@ -141,7 +152,17 @@ Columns = tuple[Iterable[str], Iterable[str], Iterable[str], Iterable[str]]
 
 
 def tally(title: str, labels: Sequence[str], documents: Sequence[Columns]) -> CountTable:
-    """Count labels for each document."""
+    """Return a table of counts by document and label.
+
+    Parameters
+    ----------
+    title : str
+        Name of the measure.
+    labels : sequence of str
+        The rows; every label in ``documents`` is one of them.
+    documents : sequence of Columns
+        For each document the labels of what was found, of gold, of what is right and of the system, one an item.
+    """
     index = {label: i for i, label in enumerate(labels)}
     counts = np.zeros((len(documents), len(labels), 4), dtype=np.int64)
     for d, columns in enumerate(documents):
@@ -152,7 +173,10 @@ def tally(title: str, labels: Sequence[str], documents: Sequence[Columns]) -> Co
 
 
 def score_strict(cases: Sequence[Case], categories: Sequence[str]) -> CountTable:
-    """Score spans whose start, end and category must be equal (strict span, MEDDOCAN's NER, i2b2-2014's strict)."""
+    """Return counts of spans, right when start, end and category are equal, a row a category.
+
+    Strict span, MEDDOCAN's NER, i2b2-2014's strict.
+    """
     documents: list[Columns] = []
     for case in cases:
         gold, system = keys(case.gold), keys(case.system)
@@ -162,7 +186,7 @@ def score_strict(cases: Sequence[Case], categories: Sequence[str]) -> CountTable
 
 
 def score_span_only(cases: Sequence[Case]) -> CountTable:
-    """Score spans whose start and end must be equal, whatever their category."""
+    """Return counts of spans, right when start and end are equal, whatever their category, in one row."""
     documents: list[Columns] = []
     for case in cases:
         gold = {(span.start, span.end) for span in case.gold}
@@ -180,6 +204,11 @@ def score_overlap(cases: Sequence[Case], categories: Sequence[str] | None = None
     cases : sequence of Case
     categories : sequence of str, optional
         When given, only a span of the same category counts, and the table has a row for each.
+
+    Returns
+    -------
+    CountTable
+        Gold spans that were found and system spans that are right may differ: one span can touch several.
     """
     documents: list[Columns] = []
     for case in cases:
@@ -235,7 +264,7 @@ def word_bounds(text: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def score_words(cases: Sequence[Case]) -> CountTable:
-    """Score words (runs of letters and digits) as PHI or not: a word is PHI when a span touches it."""
+    """Return counts of words (runs of letters and digits), each PHI when a span touches it, in one row."""
     documents: list[Columns] = []
     for case in cases:
         starts, ends = word_bounds(case.document.text)

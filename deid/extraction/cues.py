@@ -37,7 +37,7 @@ def _any(words: Iterable[str]) -> str:
 
 
 def load_cues(language: str) -> Cues:
-    """Load the cues of a language.
+    """Return the cues of a language (``en``), loaded once.
 
     Raises
     ------

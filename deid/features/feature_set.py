@@ -274,7 +274,18 @@ class FeatureSet:
         return position_attribute.startswith(_LEXICAL_POSITION)
 
     def encode(self, text: str) -> Encoded:
-        """Tokenize ``text`` and find every item's neighbours and position attributes."""
+        """Return the tokens of ``text``, with every item's neighbours and position attributes.
+
+        Parameters
+        ----------
+        text : str
+            The document.
+
+        Returns
+        -------
+        Encoded
+            Items are the tokens that get a label: all of them, or all but blanks, as the features ask.
+        """
         tokens = tokenize(text, self.tokenizer)
         items = np.arange(len(tokens)) if self._plan.spaces else np.flatnonzero(~tokens.spaces)
         counted = ~tokens.spaces

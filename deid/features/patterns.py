@@ -41,9 +41,10 @@ TABLE_4_3: dict[str, str] = {
 
 
 def letter_patterns(*, unicode: bool) -> dict[str, regex.Pattern[str]]:
-    """Compile Table 4.3; with ``unicode``, the Latin ranges A-Z and a-z stand for all upper and lower case letters.
+    """Return Table 4.3, compiled, by name.
 
-    The printed table knows English letters only; a Spanish or French name starts with a capital too.
+    With ``unicode``, the Latin ranges A-Z and a-z stand for all upper and lower case letters. The printed table knows
+    English letters only; a Spanish or French name starts with a capital too.
     """
     table = {}
     for name, expression in TABLE_4_3.items():

@@ -53,6 +53,11 @@ def bin_genotypes(
     size : int
         Largest combination; their number grows with its power.
 
+    Returns
+    -------
+    Binned
+        The published genotypes, with what was raised and lost.
+
     Raises
     ------
     ConfigError
@@ -145,6 +150,15 @@ def check_bins(
     size: int = 2,
 ) -> tuple[bool, str]:
     """Verify published genotypes on their own.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of str
+        Published value of each record (row) at each site; at least one record.
+    root : str
+        Root of the hierarchy: it may stand at any number of sites.
+    within, across, protected, size
+        As those of `bin_genotypes`.
 
     Returns
     -------

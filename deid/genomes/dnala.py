@@ -71,6 +71,11 @@ def generalize_sequences(sequences: Sequences, *, matching: str | None = None) -
         ``greedy`` takes each sequence in its order with the nearest that is left; by default ``exact`` up to
         `EXACT_LIMIT` sequences.
 
+    Returns
+    -------
+    GeneralizedSequences
+        The released sequences, with the groups and the loss.
+
     Raises
     ------
     InputError

@@ -108,6 +108,11 @@ def membership_test(
         Share of non-members that are taken for members.
     calibrated : float, optional
         A threshold from an earlier calibration, instead.
+
+    Returns
+    -------
+    MembershipTest
+        The statistic, the threshold and the decision: in the mixture, in the reference, or undecided.
     """
     from scipy.stats import norm
 

@@ -113,6 +113,11 @@ def fit_onset(repeats: np.ndarray, ages: np.ndarray) -> OnsetModel:
     repeats, ages : float array, shape (persons,)
         At least three persons with different lengths.
 
+    Returns
+    -------
+    OnsetModel
+        Intercept and slope of the logarithm of the age in years.
+
     Raises
     ------
     InputError

@@ -132,6 +132,11 @@ class DeidComponent:
     def from_disk(self, path: Path, exclude: Iterable[str] = ()) -> DeidComponent:
         """Load the model that `to_disk` wrote.
 
+        Returns
+        -------
+        DeidComponent
+            This component.
+
         Raises
         ------
         ModelError
@@ -260,6 +265,11 @@ def create_deid(
         Language of the rules.
     spans_key : str
         Where in ``doc.spans`` the spans go.
+
+    Raises
+    ------
+    ConfigError
+        When ``spans_key`` is empty.
     """
     if not spans_key:
         raise ConfigError("spans_key is empty", "for example: phi")

@@ -42,7 +42,10 @@ def token_matrix(data: TrainingData) -> tuple[csr_matrix, np.ndarray]:
 
 
 def train_naive_bayes(data: TrainingData) -> Weights:
-    """Train scikit-learn's multinomial Naive Bayes with Laplace smoothing 1; labels not drawn are unknown to it."""
+    """Return the weights of scikit-learn's multinomial Naive Bayes with Laplace smoothing 1.
+
+    Labels that sampling did not draw are unknown to it.
+    """
     from sklearn.naive_bayes import MultinomialNB
 
     X, y = token_matrix(data)
@@ -51,7 +54,7 @@ def train_naive_bayes(data: TrainingData) -> Weights:
 
 
 def train_svm(data: TrainingData) -> Weights:
-    """Train scikit-learn's linear support vector machine, one against the rest, with squared hinge loss."""
+    """Return the weights of scikit-learn's linear support vector machine: one against the rest, squared hinge loss."""
     from sklearn.svm import LinearSVC
 
     X, y = token_matrix(data)

@@ -67,7 +67,15 @@ def epoch(
     drop: float,
     random: int,
 ) -> float:
-    """Take one pass of AdaGrad over the training stretches; see `deid.labeling.reference.epoch`."""
+    """Take one pass of AdaGrad over the training stretches; see `deid.labeling.reference.epoch`.
+
+    Weights, sums of squares and transitions are changed in place.
+
+    Returns
+    -------
+    float
+        The loss of the pass.
+    """
     corpus = (begin, attribute, value, label, stretches, order)
     weights = (state, state_square, move, move_square, old_state, old_move, margin)
     if _native is None:

@@ -106,6 +106,11 @@ def read_decoder(
     """Read the weights of a folder whose description was checked; with CRFsuite's own file as bytes if it has one.
 
     The weights of a model that ships are read when they are asked for, once its table is kept.
+
+    Raises
+    ------
+    ModelError
+        When the folder holds no weights, or they are damaged.
     """
     where = str(folder)
     if CRF_WEIGHTS in description["files"]:

@@ -24,6 +24,11 @@ def keep_window(labels: Sequence[str], k: int) -> np.ndarray:
     Returns
     -------
     ndarray of bool, shape (n_items,)
+
+    Raises
+    ------
+    ConfigError
+        When ``k`` is negative.
     """
     if k < 0:
         raise ConfigError("the window is negative", "give 0 or more tokens")
@@ -36,9 +41,23 @@ def keep_window(labels: Sequence[str], k: int) -> np.ndarray:
 def keep_random_o(labels: Sequence[str], p: float, rng: np.random.Generator) -> np.ndarray:
     """Keep every labelled token and each other one with probability ``p``; order is preserved.
 
+    Parameters
+    ----------
+    labels : sequence of str
+        Labels of one document, ``O`` for none.
+    p : float
+        Share of the ``O`` tokens to keep, 0 to 1.
+    rng : numpy.random.Generator
+        Source of chance.
+
     Returns
     -------
     ndarray of bool, shape (n_items,)
+
+    Raises
+    ------
+    ConfigError
+        When ``p`` is no probability.
     """
     if not 0 <= p <= 1:
         raise ConfigError("the share of O tokens to keep is no probability", "give a number between 0 and 1")
@@ -61,11 +80,18 @@ def rejection_sample(
         Label -> acceptance probability; a label that is missing is accepted always.
     n : int
         Tokens to accept.
+    rng : numpy.random.Generator
+        Source of chance.
 
     Returns
     -------
     ndarray of int64, shape (n,)
         Indices into ``labels`` in the order of acceptance.
+
+    Raises
+    ------
+    ConfigError
+        When there is no token, or no token could be accepted.
     """
     accept = np.array([probability.get(label, 1.0) for label in labels])
     if len(accept) == 0 or not ((accept >= 0) & (accept <= 1)).all() or accept.max() == 0:

@@ -40,6 +40,16 @@ def spans_to_labels(spans: Iterable[Span], starts: np.ndarray, ends: np.ndarray,
         Character offsets of the tokens that are labelled, in order; they need not cover the text.
     scheme : str
         ``BIO`` or ``BIOES``.
+
+    Returns
+    -------
+    list of str
+        A label for each token.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such scheme.
     """
     if scheme not in SCHEMES:
         raise ConfigError(f"unknown label scheme {scheme!r}", "known: " + ", ".join(SCHEMES))
@@ -62,6 +72,18 @@ def labels_to_spans(labels: Sequence[str], starts: np.ndarray, ends: np.ndarray)
 
     ``B-`` and ``S-`` open a span, ``I-`` and ``E-`` continue the open span of their category and open one where there
     is none (the usual repair), ``O`` closes.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        A label for each token.
+    starts, ends : int array, shape (n_items,)
+        Character offsets of the tokens.
+
+    Returns
+    -------
+    list of Span
+        Disjoint spans in the order of the text.
     """
     spans: list[Span] = []
     first: int | None = None

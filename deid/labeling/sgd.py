@@ -45,6 +45,16 @@ def train_sgd(
         Gets the epoch's number and the loss after each epoch.
     start : Weights, optional
         Weights to start from and to stay near (``pull``); those of attributes that ``data`` does not hold are kept.
+
+    Returns
+    -------
+    Weights
+        The mean of the weights over the later half of the epochs.
+
+    Raises
+    ------
+    ConfigError
+        When a margin is asked for a category that no span has.
     """
     options, items, size = data.options, data.items, len(data.labels)
     outside = data.labels.index("O") if "O" in data.labels else -1

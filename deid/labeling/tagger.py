@@ -319,6 +319,11 @@ def available_models() -> tuple[str, ...]:
 def load_model(name_or_folder: str | Path | None = None) -> Tagger:
     """Load a shipped model by name, or a model folder by path; the default model when nothing is named.
 
+    Returns
+    -------
+    Tagger
+        The model, ready to label.
+
     Raises
     ------
     ModelError

@@ -94,7 +94,7 @@ class TreeDecoder(Decoder):
 
 
 def train_tree(data: TrainingData) -> DecisionTree:
-    """Train scikit-learn's decision tree on the most frequent attributes of at most 60,000 tokens."""
+    """Return scikit-learn's decision tree over the most frequent attributes of at most 60,000 tokens."""
     from sklearn.tree import DecisionTreeClassifier
 
     X, y = token_matrix(data)

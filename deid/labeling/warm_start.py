@@ -66,6 +66,8 @@ def align(weights: Weights, attributes: Sequence[str], labels: Sequence[str]) ->
     ----------
     weights : Weights
         Its labels are the first of ``labels``.
+    attributes, labels : sequence of str
+        Those of the result, in order.
     """
     assert tuple(labels[: len(weights.labels)]) == weights.labels
     size = len(weights.labels)

@@ -99,7 +99,20 @@ def alignment_tables(x: Pairs, y: Pairs, costs: Costs) -> tuple[np.ndarray, np.n
 
 
 def align(x: Pairs, y: Pairs, costs: Costs) -> Aligned:
-    """Align two trajectories by A-GS."""
+    """Align two trajectories by A-GS.
+
+    Parameters
+    ----------
+    x, y : int32 array, shape (pairs, 2)
+        Nodes of codes and of ages.
+    costs : Costs
+        The hierarchies and their weights.
+
+    Returns
+    -------
+    Aligned
+        The joined trajectory of least weighted loss.
+    """
     loss, way = alignment_tables(x, y, costs)
     h, j = len(x), len(y)
     left, right = [], []
@@ -118,7 +131,15 @@ def align(x: Pairs, y: Pairs, costs: Costs) -> Aligned:
 
 
 def align_by_index(x: Pairs, y: Pairs, costs: Costs) -> Aligned:
-    """Align two trajectories place by place (the baseline, Algorithm 1); what one has more is suppressed."""
+    """Align two trajectories place by place (the baseline, Algorithm 1); what one has more is suppressed.
+
+    Arguments as those of `align`.
+
+    Returns
+    -------
+    Aligned
+        The joined trajectory, as long as the shorter one.
+    """
     count = min(len(x), len(y))
     both, gone_x, gone_y, _ = _steps(x, y, costs)
     places = np.arange(count)

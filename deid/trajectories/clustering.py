@@ -71,6 +71,11 @@ def anonymize_trajectories(
     seed : int
         For the one choice at random: which trajectory the last cluster is built around.
 
+    Returns
+    -------
+    TrajectoryRelease
+        The clusters, each with its published trajectory.
+
     Raises
     ------
     ConfigError

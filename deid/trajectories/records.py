@@ -85,6 +85,11 @@ def make_trajectories(
     sensitive : mapping, optional
         Person -> sensitive value.
 
+    Returns
+    -------
+    Trajectories
+        The pairs as nodes of both hierarchies, person after person.
+
     Raises
     ------
     InputError
@@ -175,6 +180,13 @@ def trajectories_of_table(
 
 def values_of_persons(table: pd.DataFrame, person: str, column: str) -> dict[str, str]:
     """Return the value of a column of each person, empty where no row of theirs has one.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The rows.
+    person, column : str
+        Columns of the person and of the value.
 
     Raises
     ------

@@ -12,7 +12,7 @@ __all__ = ["alignment_costs"]
 def alignment_costs(
     x: Pairs, pairs: Pairs, bounds: np.ndarray, active: np.ndarray, costs: Costs, by_index: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """See `deid.trajectories.kernels.alignment_costs`; all trajectories of a length at once."""
+    """Return what `deid.trajectories.kernels.alignment_costs` does, all trajectories of a length at once."""
     lengths = np.diff(bounds)
     codes = np.zeros(len(lengths), dtype=np.int64)
     ages = np.zeros(len(lengths), dtype=np.int64)

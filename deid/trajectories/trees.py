@@ -83,7 +83,7 @@ class LocationTree:
 
 
 def make_tree(hierarchy: Hierarchy) -> LocationTree:
-    """Number the values of a hierarchy, the root first."""
+    """Return a hierarchy in arrays, its values numbered from the root, 0."""
     names = sorted(hierarchy, key=lambda value: value != hierarchy.root)
     index = {name: i for i, name in enumerate(names)}
     above = [hierarchy.parent(name) for name in names]

@@ -78,7 +78,10 @@ class _Index:
 
 
 def candidates(released: Transactions, known: Iterable[str]) -> list[int]:
-    """Return the released records that fit what is known of a person."""
+    """Return the released records that fit what is known of a person.
+
+    Known codes that no published item stands for are passed over.
+    """
     bits = _Index(released).fitting(known)
     return [record for record in range(len(released)) if bits >> record & 1]
 
@@ -116,6 +119,16 @@ def attack_codes(
         Up to so many candidates count as few.
     seed : int
         Seed of the draws.
+
+    Returns
+    -------
+    list of Attack
+        By attackers who know all codes of a person, ``m`` of them, and those of one visit, where visits are known.
+
+    Raises
+    ------
+    ConfigError
+        When ``m`` or the number of draws is below 1.
     """
     if m < 1 or draws < 1:
         raise ConfigError("m and the number of draws are at least 1", "for example m = 2")
@@ -170,6 +183,8 @@ def two_step(
         The release.
     on : sequence of str
         Demographic columns of both.
+    most : int
+        Up to so many candidates count as few.
 
     Returns
     -------

@@ -23,7 +23,7 @@ MOST_SETS = 5_000_000
 
 
 def without(data: Transactions, gone: Iterable[int]) -> Transactions:
-    """Suppress items everywhere."""
+    """Return the records without some items (by number), which are suppressed everywhere."""
     lost = frozenset(gone)
     kept = [item for item in range(len(data.labels)) if item not in lost]
     image = np.full(len(data.labels), -1)
@@ -36,7 +36,17 @@ def minimal_moles(
 ) -> list[tuple[int, ...]]:
     """Return the sets of up to p public items that violate, and none of whose parts does.
 
-    Level by level: only sets without a mole in them are extended.
+    Level by level: only sets without a mole in them are extended. Parameters as those of `coherence`.
+
+    Returns
+    -------
+    list of tuple of int
+        Items of each set, ascending.
+
+    Raises
+    ------
+    ConfigError
+        When more sets occur than can be searched (`MOST_SETS`).
     """
     hidden = [bits for label, bits in zip(data.labels, data.bits, strict=True) if label in sensitive]
     public = [i for i, label in enumerate(data.labels) if label not in sensitive and data.bits[i]]
@@ -81,6 +91,8 @@ def coherence(
 
     Parameters
     ----------
+    data : Transactions
+        The records.
     sensitive : frozenset of str
         Private codes; the others are public.
     max_prob : float
@@ -94,6 +106,13 @@ def coherence(
         The release.
     tuple of str
         The codes that are gone.
+
+    Raises
+    ------
+    ConfigError
+        When ``max_prob`` is no probability, k or p is below 1, or too many sets of public codes occur.
+    InputError
+        When there are fewer than k records.
     """
     require_records(data, k)
     if not 0 <= max_prob <= 1 or p < 1 or k < 1:

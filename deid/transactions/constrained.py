@@ -195,6 +195,8 @@ def ugaclip(
 
     Parameters
     ----------
+    data : Transactions
+        The records.
     privacy : sequence of frozenset of str
         Privacy constraints; codes that no record has are left out.
     utility : sequence of frozenset of str
@@ -207,6 +209,11 @@ def ugaclip(
         Codes in no utility constraint may be combined with each other; else they can only be suppressed.
     weight : callable, optional
         Semantic distance of a set of codes, from 0 to 1; 1 by default.
+
+    Returns
+    -------
+    Constrained
+        The published records, with what was combined and suppressed.
 
     Raises
     ------
@@ -229,7 +236,7 @@ def ugaclip(
 def aclip(
     data: Transactions, privacy: Policy, k: int, *, most_suppressed: float = 1.0, weight: Weight | None = None
 ) -> Constrained:
-    """Do as UGACLIP without a utility policy: any codes may be combined."""
+    """Return what `ugaclip` does without a utility policy, so that any codes may be combined; arguments as its."""
     return ugaclip(data, privacy, [frozenset(data.labels)], k, most_suppressed=most_suppressed, weight=weight)
 
 
@@ -251,7 +258,7 @@ def cba(
 ) -> Constrained:
     """Clustering-based anonymizer: constraints by falling support, each by the pair of least UL of all its items.
 
-    Parameters are those of `ugaclip`.
+    Parameters, returned value and errors are those of `ugaclip`.
     """
     state = _State(data, privacy, k, _utility(data, utility, free), most_suppressed, weight)
     while state.open:  # combining can turn on constraints that no record supported
@@ -277,7 +284,7 @@ def coat(
 ) -> Constrained:
     """Constraint-based anonymization: as UGACLIP, by the pair of least UL of all items of a constraint.
 
-    Parameters are those of `ugaclip`.
+    Parameters, returned value and errors are those of `ugaclip`.
     """
     state = _State(data, privacy, k, _utility(data, utility, free), most_suppressed, weight)
     while state.open:
@@ -295,6 +302,8 @@ def pcta(
     data: Transactions, privacy: Policy, k: int, *, most_suppressed: float = 1.0, weight: Weight | None = None
 ) -> Constrained:
     """Combine the pair of least UL, without a utility policy and without suppression, until constraints are met.
+
+    Parameters and returned value are those of `ugaclip`.
 
     Raises
     ------

@@ -107,10 +107,24 @@ def disassociate(data: Transactions, k: int, m: int, *, largest: int | None = No
 
     Parameters
     ----------
+    data : Transactions
+        The records.
     k, m : int
         Every set of up to m codes fits at least k records.
     largest : int, optional
         Clusters of so many records or more are split; ``4 * k`` by default.
+
+    Returns
+    -------
+    Disassociated
+        Clusters of chunks, with the records of each.
+
+    Raises
+    ------
+    ConfigError
+        When ``largest`` is below 2 k, or m below 1.
+    InputError
+        When there are fewer than k records.
 
     Notes
     -----
@@ -243,6 +257,12 @@ def verify_disassociated(release: Disassociated, k: int, m: int) -> TransactionV
 
     A cluster without a term chunk needs at least as many parts as records, and k (h - 1) more, for h the smaller of m
     and the number of its chunks; otherwise the parts of a record could be told to belong together.
+
+    Returns
+    -------
+    TransactionVerdict
+        Level: the least number of parts that hold a set of up to m codes of a chunk (infinite without chunks); 0 where
+        chunks share a code, the number of parts where a cluster has too few.
     """
     least, witness = float("inf"), tuple[str, ...]()
     for joint in release.joints:

@@ -39,17 +39,28 @@ def apriori_cut(
 
     Parameters
     ----------
+    data : Transactions
+        The records.
+    tree : CodeTree
+        Tree over their items.
+    k, m : int
+        Every set of up to m codes that occurs does so in at least k records.
     start : int64 array, shape (items,), optional
         Cut to begin with; the items themselves by default.
     below : int, optional
         Generalize no higher than to this node; sets that would need it stay rare.
 
+    Returns
+    -------
+    int64 array, shape (items,)
+        Node that each item is published as.
+
     Raises
     ------
     InputError
-        When fewer than k records hold codes at all.
+        When there are fewer than k records, or fewer hold codes at all.
     ConfigError
-        When the records are too long for m.
+        When k or m is below 1, or the records are too long for m.
     """
     require_records(data, k)
     if m < 1 or k < 1:
@@ -171,7 +182,10 @@ class _Nodes:
 
 
 def vertical_cut(data: Transactions, tree: CodeTree, k: int, m: int) -> Cut:
-    """Find a cut part by part (VPA): first within each branch below the top, then over all codes together."""
+    """Find a cut part by part (VPA): first within each branch below the top, then over all codes together.
+
+    Parameters, returned value and errors are those of `apriori_cut`.
+    """
     require_records(data, k)
     cut = np.arange(len(data.labels))
     for branch in tree.children()[tree.top]:
@@ -210,9 +224,25 @@ def local_recoding(data: Transactions, tree: CodeTree, k: int, m: int, *, chunk:
 
     Parameters
     ----------
+    data : Transactions
+        The records.
+    tree : CodeTree
+        Tree over their items.
+    k, m : int
+        As those of `apriori_cut`.
     chunk : int, optional
         Records of a chunk, at least; chunks hold at least k records with codes. Without it 4 k, 40 k and all records
         are tried, and what loses least certainty is kept.
+
+    Returns
+    -------
+    Transactions
+        The published records.
+
+    Raises
+    ------
+    InputError, ConfigError
+        See `apriori_cut`.
     """
     require_records(data, k)
     order = [int(record) for record in gray_order(data, tree) if data.lengths[record]]

@@ -74,6 +74,8 @@ def utility_loss(
 
     Parameters
     ----------
+    original, published : Transactions
+        The same records before and after.
     weight : callable, optional
         Weight of a set of codes; 1 by default.
     penalty : callable, optional
@@ -136,6 +138,10 @@ def estimated_support(published: Transactions, codes: Iterable[str], domain: fro
 
     Parameters
     ----------
+    published : Transactions
+        The release.
+    codes : iterable of str
+        Original codes that a record holds all of; without any, all records count.
     domain : frozenset of str, optional
         Codes that occur at all; others among an item's members do not count for its size.
     """
@@ -154,10 +160,12 @@ def estimated_support(published: Transactions, codes: Iterable[str], domain: fro
 def average_relative_error(
     original: Transactions, published: Transactions, queries: Iterable[Sequence[str]] | None = None
 ) -> float:
-    """Return AvgRE: the mean over queries of ``|actual - estimate| / actual``.
+    """Return AvgRE: the mean over queries of ``|actual - estimate| / actual``; 0 where no query has records.
 
     Parameters
     ----------
+    original, published : Transactions
+        The same records before and after.
     queries : iterable of sequences of str, optional
         Sets of codes to be counted; by default every code alone. Queries without records are left out.
     """

@@ -117,7 +117,17 @@ class _Splitter:
 
 
 def publish_groups(data: Transactions, tree: CodeTree, groups: list[Group]) -> Transactions:
-    """Return the records as their groups' nodes."""
+    """Return the records as their groups' nodes.
+
+    Parameters
+    ----------
+    data : Transactions
+        The records.
+    tree : CodeTree
+        Tree over their items.
+    groups : list of (list of int, frozenset of int)
+        Records of each group, and the nodes that all of them are published as; records in none become empty.
+    """
     nodes = sorted({node for _, cut in groups for node in cut}, key=lambda node: (tree.leaves[node], tree.labels[node]))
     rows: list[list[str]] = [[] for _ in range(len(data))]
     for records, cut in groups:

@@ -48,6 +48,15 @@ def _lines(path: Path, what: str) -> list[tuple[int, str]]:
 def listed_codes(text: str, known: Sequence[str], where: str) -> frozenset[str]:
     """Return the codes of a list; ``493.*`` stands for all known codes that begin so.
 
+    Parameters
+    ----------
+    text : str
+        Codes between blanks, commas or semicolons.
+    known : sequence of str
+        The codes that records have.
+    where : str
+        Place of the list, for errors.
+
     Raises
     ------
     ConfigError
@@ -97,7 +106,25 @@ def read_policy(path: Path, known: Sequence[str], what: str = "policy") -> dict[
 
 
 def read_rules(path: Path, known: Sequence[str]) -> list[tuple[frozenset[str], frozenset[str]]]:
-    """Read PS-rules: lines ``401.2 -> 295``; what follows the arrow may be empty."""
+    """Read PS-rules: lines ``401.2 -> 295``; what follows the arrow may be empty.
+
+    Parameters
+    ----------
+    path : Path
+        The file, UTF-8; ``#`` begins a comment.
+    known : sequence of str
+        The codes that records have.
+
+    Returns
+    -------
+    list of (frozenset of str, frozenset of str)
+        Public and sensitive codes of each rule.
+
+    Raises
+    ------
+    ConfigError
+        When the file cannot be read, a line is no rule, or a code is unknown; names the line.
+    """
     found = []
     for number, line in _lines(path, "rules"):
         left, arrow, right = line.partition("->")
@@ -124,7 +151,7 @@ def maximal_sets(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
 
 
 def visit_policy(visits: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """Extract the privacy policy of a linkable resource, such as discharge records (PPE).
+    """Return the privacy policy of a linkable resource, such as discharge records (PPE): one constraint a visit.
 
     What an attacker can know together are the codes of one visit; sets within others are left out, so a release must be
     verified against all visits again.

@@ -81,7 +81,7 @@ class CodedRecords:
 
 
 def split_cell(cell: str, separator: str = SEPARATOR) -> list[str]:
-    """Split a cell at separators outside parentheses; ``(a,b)`` is one published item."""
+    """Return the codes of a cell, cut at separators outside parentheses; ``(a,b)`` is one published item."""
     parts, depth, start = [], 0, 0
     for place, character in enumerate(cell):
         if character in "()":
@@ -183,10 +183,17 @@ def codes_hierarchy(data: CodedRecords, name: str | None, *, own_leaf: bool = Fa
 
     Parameters
     ----------
+    data : CodedRecords
+        The records, whose codes must be in it.
     name : str, optional
         ``icd-9-cm``, ``icd-10-cm``, or a file of ARX's form.
     own_leaf : bool
         Codes that are not in it are leaves right below its root; refused otherwise.
+
+    Returns
+    -------
+    Hierarchy or None
+        None without a name, or where no record has a code.
 
     Raises
     ------
@@ -231,6 +238,15 @@ def _built(name: str, codes: Sequence[str]) -> Hierarchy:
 
 def require_codes(asked: Iterable[str], known: Sequence[str], where: str) -> None:
     """Refuse codes of a policy that no record has.
+
+    Parameters
+    ----------
+    asked : iterable of str
+        Codes of the policy.
+    known : sequence of str
+        Codes of the records.
+    where : str
+        Place in the policy, for the error.
 
     Raises
     ------

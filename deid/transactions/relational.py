@@ -72,11 +72,20 @@ def anonymize_both(cells: Sequence[Cells], data: Transactions, tree: CodeTree, k
         Relational columns of each record, generalized before.
     data : Transactions
         Codes of the same records.
+    tree : CodeTree
+        Tree over their items.
+    k, m : int
+        In every class, every set of up to m codes that occurs does so in at least k records.
+
+    Returns
+    -------
+    RelationalRelease
+        Published columns and codes, record by record.
 
     Raises
     ------
     InputError
-        When fewer than k records hold codes at all, or there are fewer than k records.
+        When fewer than k records hold codes at all, there are fewer than k records, or not as many cells as records.
     """
     require_records(data, k)
     if len(cells) != len(data):
@@ -123,7 +132,22 @@ def _apart(a: Cells, b: Cells) -> int:
 
 
 def verify_both(cells: Sequence[Cells], published: Transactions, k: int, m: int) -> TransactionVerdict:
-    """Judge columns and codes by what is published: each class alone."""
+    """Judge columns and codes by what is published: each class alone holds k records and is k^m-anonymous.
+
+    Parameters
+    ----------
+    cells : sequence of tuples of str
+        Published columns of each record.
+    published : Transactions
+        Published codes of the same records.
+    k, m : int
+        As those of `anonymize_both`.
+
+    Returns
+    -------
+    TransactionVerdict
+        Level: the least size of a class, or support of a set in one.
+    """
     groups: dict[Cells, list[int]] = {}
     for record, row in enumerate(cells):
         groups.setdefault(row, []).append(record)

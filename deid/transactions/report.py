@@ -33,6 +33,15 @@ class _Section:
 def write_codes_report(path: Path, release: CodesRelease, command: str) -> None:
     """Write the report as a self-contained page.
 
+    Parameters
+    ----------
+    path : Path
+        The HTML file; replaced where it exists.
+    release : CodesRelease
+        What was made.
+    command : str
+        The command line that made it, shown on the page.
+
     Raises
     ------
     OutputError

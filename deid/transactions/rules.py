@@ -37,6 +37,8 @@ def rbat(
 
     Parameters
     ----------
+    data : Transactions
+        The records.
     rules : sequence of (frozenset, frozenset)
         The rules; codes that are sensitive in one may not be public in another.
     k : int
@@ -46,10 +48,17 @@ def rbat(
     weight : callable, optional
         Semantic distance of a set of codes; 1 by default.
 
+    Returns
+    -------
+    Transactions
+        The published records; sensitive codes stay as they are.
+
     Raises
     ------
     ConfigError
         When a code is on both sides, or a rule cannot be met even by one item; names the rule by its number.
+    InputError
+        When there are fewer than k records.
     """
     require_records(data, k)
     hidden = frozenset().union(*(right for _, right in rules))

@@ -27,7 +27,7 @@ def require_records(data: Transactions, k: int) -> None:
 
 
 def suppress_rare(data: Transactions, most: int) -> Transactions:
-    """Suppress all codes that at most so many records hold, everywhere."""
+    """Return the records without the codes that at most ``most`` of them hold."""
     kept = np.flatnonzero(data.supports > most)
     image = np.full(len(data.labels), -1)
     image[kept] = np.arange(len(kept))
@@ -66,6 +66,16 @@ def suppress_locally(data: Transactions, k: int) -> Transactions:
     """Suppress codes only in the records whose full sets are rare, the rarest code first.
 
     A record that loses a code no longer supports other records' sets, so the search goes on until nothing is rare.
+
+    Returns
+    -------
+    Transactions
+        The records over the same items, each full set of codes held by at least k of them.
+
+    Raises
+    ------
+    InputError
+        When there are fewer than k records.
     """
     require_records(data, k)
     rows = data.sets

@@ -149,7 +149,17 @@ def transactions_of(records: Iterable[Iterable[str]], codes: Iterable[str] = ())
 def from_rows(
     labels: Sequence[str], rows: Iterable[Iterable[str]], members: Sequence[frozenset[str]] = ()
 ) -> Transactions:
-    """Return records of labels as transactions over the labels given, in their order."""
+    """Return records of labels as transactions.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        The items, in this order.
+    rows : iterable of iterable of str
+        Labels of each record, all of them among ``labels``; repeated ones count once.
+    members : sequence of frozenset of str
+        Original codes that each item stands for; each for itself by default.
+    """
     place = {label: item for item, label in enumerate(labels)}
     coded = [sorted({place[label] for label in row}) for row in rows]
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in coded])]).astype(np.int64)
@@ -176,6 +186,11 @@ def generalize(
         New item of each item, -1 where it is suppressed.
     labels, members : sequences
         The new items.
+
+    Returns
+    -------
+    Transactions
+        The records over the new items; what became the same item counts once a record.
     """
     new = np.asarray(image)[data.items]
     keep = new >= 0

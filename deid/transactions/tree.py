@@ -79,7 +79,15 @@ class CodeTree:
         return below
 
     def publish(self, data: Transactions, cut: NDArray[np.integer]) -> Transactions:
-        """Replace each item by a node: ``cut[item]``, -1 where it is suppressed."""
+        """Return the records with each item replaced by a node.
+
+        Parameters
+        ----------
+        data : Transactions
+            Records over the tree's items.
+        cut : int array, shape (items,)
+            Node of each item, -1 where it is suppressed.
+        """
         nodes = sorted({int(node) for node in cut if node >= 0}, key=lambda node: self.leaves[node])
         place = {node: i for i, node in enumerate(nodes)}
         image = np.array([place.get(int(node), -1) for node in cut], dtype=np.int64)

@@ -89,12 +89,24 @@ def suppress_control(
 
     Parameters
     ----------
+    data : Transactions
+        The records.
     sensitive : frozenset of str
         Codes that must not be told.
     rho : float
-        Greatest confidence.
+        Greatest confidence, 0 to 1.
     size : int, optional
         Most items that the attacker knows; any number by default, at a cost that grows with all sets that occur.
+
+    Returns
+    -------
+    Uncertain
+        The published records, with what is gone.
+
+    Raises
+    ------
+    ConfigError
+        When rho is not from 0 to 1.
     """
     _check(rho)
     hidden = _is_hidden(data, sensitive)
@@ -140,8 +152,22 @@ def top_down_control(
 
     Parameters
     ----------
+    data : Transactions
+        The records.
     tree : CodeTree
         Tree over all items; sensitive ones stay as they are.
+    sensitive, rho, size
+        As those of `suppress_control`.
+
+    Returns
+    -------
+    Uncertain
+        The published records, with what is gone.
+
+    Raises
+    ------
+    ConfigError
+        When rho is not from 0 to 1.
     """
     _check(rho)
     public = np.array([label not in sensitive for label in data.labels])

@@ -64,9 +64,15 @@ def _together(published: Transactions, records: NDArray[np.int64]) -> NDArray[np
 
 
 def verify_km(published: Transactions, k: int, m: int) -> TransactionVerdict:
-    """k^m-anonymity: every set of up to m items that occurs does so in at least k records (Terrovitis et al. 2008).
+    """Verify k^m-anonymity: every set of up to m items that occurs does so in at least k records.
 
-    The search goes through all sets that occur, prefix by prefix, so it costs about the number of sets of m - 1 items.
+    Terrovitis et al. 2008. The search goes through all sets that occur, prefix by prefix, so it costs about the number
+    of sets of m - 1 items.
+
+    Returns
+    -------
+    TransactionVerdict
+        Level: the smallest support of a set.
     """
     least, witness = len(published), tuple[int, ...]()
     if not len(published.items):
@@ -94,7 +100,13 @@ def verify_km(published: Transactions, k: int, m: int) -> TransactionVerdict:
 
 
 def verify_complete(published: Transactions, k: int) -> TransactionVerdict:
-    """Complete k-anonymity: every distinct published record occurs at least k times (He and Naughton 2009)."""
+    """Verify complete k-anonymity: every distinct published record occurs at least k times (He and Naughton 2009).
+
+    Returns
+    -------
+    TransactionVerdict
+        Level: how often the rarest record occurs.
+    """
     counts = Counter(row.tobytes() for row in published)
     if not counts:
         return TransactionVerdict(True, 0.0)
@@ -104,7 +116,13 @@ def verify_complete(published: Transactions, k: int) -> TransactionVerdict:
 
 
 def verify_full_sets(published: Transactions, k: int) -> TransactionVerdict:
-    """The full set of codes of every record is held by at least k records, which may hold more (Vinterbo 2001)."""
+    """Verify that at least k records hold the full set of codes of every record, or more codes (Vinterbo 2001).
+
+    Returns
+    -------
+    TransactionVerdict
+        Level: the smallest support of a record's set.
+    """
     least, witness = float(len(published)), tuple[str, ...]()
     for row in {row.tobytes(): row for row in published}.values():
         count = published.support(row.tolist())
@@ -116,16 +134,26 @@ def verify_full_sets(published: Transactions, k: int) -> TransactionVerdict:
 def verify_privacy_policy(
     published: Transactions, policy: Sequence[frozenset[str]], k: int, *, all_subsets: bool = False
 ) -> TransactionVerdict:
-    """Privacy constraints: the images of a constraint's codes occur together in 0 or in at least k records
-    (Loukides et al., PNAS 2010).
+    """Verify privacy constraints: a constraint's images occur together in 0 or in at least k records.
 
-    Codes that no published item stands for are suppressed and left out. A code with several published items, as local
-    recoding makes them, is held by the records of any of them.
+    Loukides et al., PNAS 2010. Codes that no published item stands for are suppressed and left out. A code with several
+    published items, as local recoding makes them, is held by the records of any of them.
 
     Parameters
     ----------
+    published : Transactions
+        The release.
+    policy : sequence of frozenset of str
+        Codes of each constraint.
+    k : int
+        Least support.
     all_subsets : bool
         Also every part of a constraint, for attackers who know parts.
+
+    Returns
+    -------
+    TransactionVerdict
+        Level: the smallest support of a constraint that occurs; witness: its codes.
     """
     held: dict[str, int] = {}
     for item, members in enumerate(published.members):
@@ -152,14 +180,23 @@ def verify_utility_policy(
     most_suppressed: float = 1.0,
     free: bool = False,
 ) -> TransactionVerdict:
-    """Utility constraints: members of a published item lie in one constraint, and few codes are suppressed.
+    """Verify utility constraints: members of a published item lie in one constraint, and few codes are suppressed.
 
     Parameters
     ----------
+    original, published : Transactions
+        The records before and after.
+    policy : sequence of frozenset of str
+        Codes of each constraint.
     most_suppressed : float
         Greatest share of the codes of the original that may be suppressed.
     free : bool
         Codes in no constraint may be combined with each other.
+
+    Returns
+    -------
+    TransactionVerdict
+        Level: the share of codes that are suppressed; 1 where an item has members of two constraints.
     """
     named = frozenset().union(*policy)
     for item, members in enumerate(published.members):
@@ -174,8 +211,16 @@ def verify_utility_policy(
 def verify_coherence(
     published: Transactions, sensitive: frozenset[str], *, max_prob: float, k: int, p: int
 ) -> TransactionVerdict:
-    """(h,k,p)-coherence: every set of up to p public items that occurs does so in at least k records, and tells no
-    sensitive item with more than ``max_prob`` (Xu et al. 2008)."""
+    """Verify (h,k,p)-coherence (Xu et al. 2008).
+
+    Every set of up to p public items that occurs does so in at least k records, and tells no sensitive item with more
+    than ``max_prob``.
+
+    Returns
+    -------
+    TransactionVerdict
+        Level: the greatest probability of a sensitive item; where the model fails, that of the first set that fails.
+    """
     hidden = np.array([bool(members & sensitive) for members in published.members], dtype=bool)
     worst: tuple[bool, float, tuple[int, ...]] = (True, 0.0, ())
     stack: list[tuple[tuple[int, ...], NDArray[np.int64]]] = [
@@ -200,8 +245,27 @@ def verify_coherence(
 def verify_rules(
     published: Transactions, rules: Iterable[tuple[frozenset[str], frozenset[str]]], k: int, c: float
 ) -> TransactionVerdict:
-    """PS-rules: the antecedent's images occur in 0 or in at least k records, of which at most a share ``c`` hold the
-    whole consequent (Loukides, Gkoulalas-Divanis and Shao 2010)."""
+    """Verify PS-rules (Loukides, Gkoulalas-Divanis and Shao 2010).
+
+    The antecedent's images occur in 0 or in at least k records, of which at most a share ``c`` hold the whole
+    consequent.
+
+    Parameters
+    ----------
+    published : Transactions
+        The release.
+    rules : iterable of (frozenset of str, frozenset of str)
+        Public and sensitive codes of each rule.
+    k : int
+        Least support of the public codes.
+    c : float
+        Greatest share, 0 to 1.
+
+    Returns
+    -------
+    TransactionVerdict
+        Level: the greatest share; where a rule fails, its share, with its codes as the witness.
+    """
     greatest = 0.0
     where: dict[str, list[int]] = {}
     for item, members in enumerate(published.members):
@@ -231,13 +295,25 @@ def verify_rules(
 def verify_uncertainty(
     published: Transactions, sensitive: frozenset[str], rho: float, *, size: int | None = None
 ) -> TransactionVerdict:
-    """Rho-uncertainty: no set of items, sensitive ones too, tells a further sensitive item with more than ``rho`` (Cao
-    et al. 2010).
+    """Verify rho-uncertainty (Cao et al. 2010).
+
+    No set of items, sensitive ones too, tells a further sensitive item with more than ``rho``.
 
     Parameters
     ----------
+    published : Transactions
+        The release.
+    sensitive : frozenset of str
+        Codes that must not be told.
+    rho : float
+        Greatest confidence, 0 to 1.
     size : int, optional
         Largest set that the attacker knows; any by default, which costs as many steps as there are sets.
+
+    Returns
+    -------
+    TransactionVerdict
+        Level: the greatest confidence; where the model fails, that of the witness.
     """
     hidden = np.array([bool(members & sensitive) for members in published.members], dtype=bool)
     greatest = 0.0
