@@ -38,7 +38,7 @@ def os_reason(error: OSError) -> str:
 
 
 def output_error(error: OSError) -> OutputError:
-    """Turn an `OSError` into an `OutputError` that names no file."""
+    """Return the `OutputError` that tells an `OSError` without naming a file, with a hint."""
     hint = {
         errno.ENOSPC: "free some space or write to another disk, then run again",
         errno.EDQUOT: "free some space or write to another disk, then run again",
@@ -106,6 +106,11 @@ def atomic_files(
         files leave this out and synchronize once at the end.
     replace : bool
         Replace files that exist; otherwise they are an error.
+
+    Yields
+    ------
+    list of binary streams
+        One a path, to be written in the block.
 
     Raises
     ------

@@ -44,7 +44,7 @@ def _environment() -> jinja2.Environment:
 
 
 def render_html(template: str, **context: Any) -> str:
-    """Render a template of ``deid/templates``.
+    """Return a template of ``deid/templates``, filled in.
 
     Parameters
     ----------

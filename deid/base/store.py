@@ -170,7 +170,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[sql.Connection]:
-        """Open a transaction that sees one state of the database."""
+        """Yield a connection in a transaction that sees one state of the database; its errors become `StoreError`."""
         options = {"isolation_level": "REPEATABLE READ"} if self.dialect == "postgresql" else {}
         with (
             self.translated(),
@@ -181,7 +181,13 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[sql.Connection]:
-        """Open a transaction that is committed when the block ends, and undone when it raises."""
+        """Yield a connection in a transaction that is committed when the block ends, and undone when it raises.
+
+        Raises
+        ------
+        StoreError
+            When the database fails.
+        """
         with (
             self.translated(),
             self._own_engine().connect().execution_options(**{_WRITES: True}) as connection,
@@ -209,7 +215,7 @@ class Store:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Turn database errors of the block into `StoreError`."""
+        """Run the block with errors of the database as `StoreError`."""
         try:
             yield
         except sql.exc.SQLAlchemyError as error:

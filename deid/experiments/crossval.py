@@ -115,6 +115,11 @@ def cross_validate(
     report : callable, optional
         Gets the number of trainings done and their total.
 
+    Returns
+    -------
+    CrossValidation
+        Scores of each fold and of all documents together.
+
     Raises
     ------
     ConfigError

@@ -96,6 +96,11 @@ def compare_methods(
     pandas.DataFrame
         ``method``, ``epsilon``, ``slice``, ``cells``, ``l1`` (mean over runs), ``l1_sd``, ``per_bin`` (L1 error a
         cell), and errors of slopes along the first ordered dimension.
+
+    Raises
+    ------
+    ConfigError
+        When there is no run, or a slice or method is none.
     """
     import pandas as pd
 
@@ -152,6 +157,15 @@ def sweep_thresholds(
 ) -> pd.DataFrame:
     """Measure DPCube with every gain over its thresholds (`THRESHOLDS`).
 
+    Parameters
+    ----------
+    rows, dimensions, slices
+        As those of `compare_methods`.
+    epsilon : float
+        Cost of a release.
+    runs, seed : int
+        Releases for each threshold, with seeds seed, seed + 1, ...
+
     Returns
     -------
     pandas.DataFrame
@@ -207,10 +221,10 @@ def _draw(frame: pd.DataFrame, lines: str, x: str, label: str) -> Figure:
 
 
 def plot_methods(frame: pd.DataFrame) -> Figure:
-    """Show `compare_methods`: error over epsilon, a panel a slice."""
+    """Return the plot of `compare_methods`: error over epsilon, a panel a slice."""
     return _draw(frame, "method", "epsilon", "epsilon")
 
 
 def plot_thresholds(frame: pd.DataFrame) -> Figure:
-    """Show `sweep_thresholds`: error over the threshold, a panel a slice."""
+    """Return the plot of `sweep_thresholds`: error over the threshold, a panel a slice."""
     return _draw(frame, "gain", "threshold", "threshold of the gain")

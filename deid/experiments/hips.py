@@ -160,6 +160,11 @@ def hips(
         Processes.
     report : callable, optional
 
+    Returns
+    -------
+    Hips
+        Figures of re-tagging, and of the attacks on the release.
+
     Raises
     ------
     ConfigError

@@ -94,7 +94,7 @@ def crossval_sections(result: CrossValidation) -> tuple[Section, ...]:
 
 
 def subsets_section(frame: pd.DataFrame, measure: str) -> Section:
-    """Return the table of `compare_subsets`."""
+    """Return the table of `compare_subsets` as a section; ``measure`` is the key of `MEASURES` that was compared."""
     folds = sum(name.startswith("fold_") for name in frame.columns)
     rows = [
         (

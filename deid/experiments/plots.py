@@ -36,7 +36,10 @@ _ATTACK_COLOURS = {
 
 
 def plot_subsets(frame: pd.DataFrame) -> Figure:
-    """Show F1 of feature subsets (`compare_subsets`): a dot a fold, a bar for the mean, a star where p < .05."""
+    """Return a plot of F1 of feature subsets (`compare_subsets`).
+
+    A dot is a fold, a bar the mean, a star marks p < .05.
+    """
     figure = new_figure(7, 0.6 + 0.33 * len(frame))
     axes = figure.subplots()
     folds = [name for name in frame.columns if name.startswith("fold_")]
@@ -53,7 +56,10 @@ def plot_subsets(frame: pd.DataFrame) -> Figure:
 
 
 def plot_sampling(frame: pd.DataFrame) -> Figure:
-    """Show sampling curves (`sampling_curves`): precision over recall of PHI words, strict F1 over training time."""
+    """Return a plot of sampling curves (`sampling_curves`).
+
+    Left: precision over recall of PHI words; right: strict F1 over CPU seconds of training.
+    """
     figure = new_figure(11, 4.6)
     left, right = figure.subplots(1, 2)
     for curve, title in CURVES.items():
@@ -72,7 +78,7 @@ def plot_sampling(frame: pd.DataFrame) -> Figure:
 
 
 def plot_hips(curve: pd.DataFrame) -> Figure:
-    """Show the curve of `deid.experiments.hips.hips`: share of leaks met over share of identifiers examined."""
+    """Return a plot of the curve of `deid.experiments.hips.hips`: leaks met over identifiers examined, as shares."""
     figure = new_figure(6, 4.6)
     axes = figure.subplots()
     for (name, colour), style in zip(_ATTACK_COLOURS.items(), (":", "-", "-", "--", "-."), strict=True):
@@ -86,7 +92,7 @@ def plot_hips(curve: pd.DataFrame) -> Figure:
 
 
 def plot_learning(frame: pd.DataFrame) -> Figure:
-    """Show a learning curve (`learning_curve`): strict F1 and recall of PHI words over the number of documents."""
+    """Return a plot of a learning curve (`learning_curve`): strict F1 and recall of PHI words over documents."""
     figure = new_figure(11, 4.6)
     for axes, measure, title in zip(
         figure.subplots(1, 2), ("strict_f1", "phi_recall"), ("strict F1", "recall of PHI words"), strict=True
@@ -121,7 +127,7 @@ def _draw(axes: Axes, points: pd.DataFrame, curve: str, title: str, x: str, y: s
 
 
 def plot_conclusions(findings: pd.DataFrame, counts: pd.DataFrame) -> Figure:
-    """Show conclusions (`compare_conclusions`) and counts (`count_cohorts`) of an original table and its release.
+    """Return a plot of conclusions (`compare_conclusions`) and counts (`count_cohorts`) of an original and its release.
 
     Left: odds ratios and coefficients (of odds, too) with their intervals; a circle where the decision changed. Right:
     counts of cohorts with their bounds.

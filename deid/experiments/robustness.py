@@ -156,6 +156,24 @@ def measure_robustness(
 ) -> Result:
     """Measure recall and precision of PHI words in every writing of annotated documents.
 
+    Parameters
+    ----------
+    documents : iterable of Document or Failure
+        Annotated documents.
+    recognizer : LazyRecognizer
+        What finds PHI.
+    names : sequence of str
+        Keys of `PERTURBATIONS`; ``clean`` is always among them.
+    seed : int
+        Seed of the perturbations.
+    jobs : int
+        Processes.
+
+    Returns
+    -------
+    Result
+        A row for each writing, with the failures.
+
     Raises
     ------
     ConfigError

@@ -239,7 +239,7 @@ def unit_cost(
 
 
 def plot_sequences(frame: pd.DataFrame) -> Figure:
-    """Show `compare_sequences`: error over length, a panel an epsilon."""
+    """Return the plot of `compare_sequences`: error over length, a panel an epsilon."""
     epsilons = list(dict.fromkeys(frame["epsilon"]))
     figure = new_figure(4.5 * len(epsilons), 4.2)
     for axes, epsilon in zip(figure.subplots(1, len(epsilons), squeeze=False)[0], epsilons, strict=True):

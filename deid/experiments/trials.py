@@ -129,7 +129,17 @@ def _count_tokens(documents: Sequence[Document], features: FeatureSet, options: 
 def score(
     documents: Sequence[Document], answers: Sequence[Document], features: FeatureSet, resamples: int = 0
 ) -> Evaluation:
-    """Score answers with the tokens of the feature set, as the dissertation's tables do."""
+    """Return the scores of answers with the tokens of the feature set, as the dissertation's tables have them.
+
+    Parameters
+    ----------
+    documents, answers : sequence of Document
+        Gold and system, in one order.
+    features : FeatureSet
+        Its tokenizer makes the tokens.
+    resamples : int
+        Of the bootstrap intervals; 0 for none.
+    """
     settings = ScoringSettings(tokenizer=features.tokenizer, resamples=resamples)
     return evaluate(documents, answers, settings=settings)
 

@@ -77,6 +77,11 @@ def scan(path: str | Path, format: str | None = None, options: Options | None = 
         Name of a format of `FORMATS`; told by suffix and content when not given.
     options : Options, optional
 
+    Returns
+    -------
+    Source
+        What is there to read; no document has been read yet.
+
     Raises
     ------
     InputError
@@ -161,6 +166,18 @@ def write(
     single: bool | None = None,
 ) -> WriteOutcome:
     """Write documents as `open_writer` does; those that cannot be written become failures and stop nothing.
+
+    Parameters
+    ----------
+    documents : iterable of Document or Failure
+        What is to be written; failures are passed on.
+    path, format, options, private, single
+        As those of `open_writer`.
+
+    Returns
+    -------
+    WriteOutcome
+        How many documents were written, and the failures.
 
     Raises
     ------

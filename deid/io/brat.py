@@ -32,7 +32,13 @@ _LINES = "brat"
 
 
 def read(parts: Parts, options: Options) -> Document:
-    """Parse a text and its annotations."""
+    """Return the document of a text and its annotations, its id empty.
+
+    Raises
+    ------
+    FormatError, OffsetError, EncodingError
+        When a file of the pair is missing, an id occurs twice, or a line is malformed; names the line.
+    """
     if ".ann" not in parts:
         raise FormatError("the .ann file is missing", "each .txt of a brat folder needs one, which may be empty")
     if ".txt" not in parts:
@@ -96,7 +102,13 @@ def _target(line: str) -> str:
 
 
 def write(document: Document, options: Options) -> dict[str, bytes]:
-    """Write text and annotations; ids that are not of the form ``T1`` are numbered anew."""
+    """Return the text and its annotations by suffix; ids that are not of the form ``T1`` are numbered anew.
+
+    Raises
+    ------
+    OutputError, OffsetError, LabelError
+        When a label or attribute cannot be expressed in brat, or a span lies outside the text.
+    """
     check_offsets(len(document.text), document.spans)
     ids = _ids(document)
     lines: list[str] = []

@@ -29,7 +29,7 @@ _DELIMITERS = (",", ";", "\t", "|")
 
 
 def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:
-    """Yield the rows of a file as they come."""
+    """Yield the rows of a file as documents, an error for each that is malformed; raises when the header is."""
     rows = _rows(streams[_SUFFIX], options)
     _, header = next(rows)
     if isinstance(header, DeidError):
@@ -141,7 +141,7 @@ def _check_bytes(row: list[str], encoding: str, position: str) -> list[str] | De
 
 
 def layout(streams: Streams, options: Options) -> Options:
-    """Fill in separator and columns as the file has them."""
+    """Return the options with separator and columns as the file has them."""
     _, header = next(_rows(streams[_SUFFIX], options))
     if isinstance(header, DeidError):
         raise header

@@ -31,7 +31,13 @@ _LEAST_MOST, _MOST_RATIO = 1 << 28, 50
 
 
 def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:
-    """Yield the documents of a file."""
+    """Yield the documents of a file.
+
+    Raises
+    ------
+    FormatError
+        When the file is empty, too large, or no whole DocBin file.
+    """
     from spacy.tokens import DocBin
     from spacy.vocab import Vocab
 

@@ -275,7 +275,16 @@ def decode(data: bytes, encoding: str, *, whole: bool = True) -> str:
 
 
 def encode(text: str, encoding: str, *, whole: bool = True) -> bytes:
-    """Encode text so that `decode` gives exactly the same text back.
+    """Return text as bytes of which `decode` makes exactly the same text.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    encoding : str
+        Name of one encoding.
+    whole : bool
+        Whether this is a whole file, which must not look binary when it is read.
 
     Raises
     ------
@@ -352,7 +361,17 @@ def would_fit(data: bytes) -> list[str]:
 
 
 def misfit(data: bytes, encoding: str, position: str) -> EncodingError:
-    """Return the error for bytes that are not text in ``encoding``; its hint names the encodings that would fit."""
+    """Return the error for bytes that are not text in ``encoding``; its hint names the encodings that would fit.
+
+    Parameters
+    ----------
+    data : bytes
+        The bytes, or enough of them.
+    encoding : str
+        What they were read as.
+    position : str
+        Where they stand, for the error.
+    """
     fitting = [name for name in would_fit(data) if codecs.lookup(name).name != encoding]
     hint = (
         f"would fit: {', '.join(fitting)}; name the right one with --encoding, or where only some files are not "
@@ -364,7 +383,7 @@ def misfit(data: bytes, encoding: str, position: str) -> EncodingError:
 
 
 def strip_mark(text: str) -> str:
-    """Drop a BOM at the start of a file where it only marks the encoding (JSON, CSV, XML)."""
+    """Return text without the BOM at the start of a file where it only marks the encoding (JSON, CSV, XML)."""
     return text.removeprefix("\ufeff")
 
 
@@ -389,7 +408,7 @@ class TextSink:
 
 @contextmanager
 def text_view(stream: BinaryIO, encoding: str, newline: str, errors: str = "strict") -> Iterator[TextIOWrapper]:
-    """Look at a binary stream as text, and leave it open."""
+    """Yield a binary stream as text, and leave it open; other parameters as those of `io.TextIOWrapper`."""
     text = TextIOWrapper(stream, encoding=encoding, errors=errors, newline=newline)
     try:
         yield text

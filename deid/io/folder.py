@@ -78,7 +78,7 @@ def list_files(root: Path) -> Listing:
 
 
 def split_suffix(name: str) -> tuple[str, str]:
-    """Split a relative path into its stem (with folders) and its suffix in lower case."""
+    """Return the stem of a relative path (with folders) and its suffix in lower case, empty where there is none."""
     folder, slash, base = name.rpartition("/")
     stem, dot, suffix = base.rpartition(".")
     if not dot or not stem:

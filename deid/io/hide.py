@@ -27,7 +27,13 @@ _REFERENCES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 
 
 def read(parts: Parts, options: Options) -> Document:
-    """Parse one file."""
+    """Return the document of a file, its id empty.
+
+    Raises
+    ------
+    FormatError
+        When tags are malformed, not nested or not closed; names the line.
+    """
     source = decode(parts[".sgml"], options.encoding)
     markup = Markup()
     done = 0
@@ -69,7 +75,13 @@ def _character(reference: str) -> str:
 
 
 def write(document: Document, options: Options) -> dict[str, bytes]:
-    """Write one file."""
+    """Return the file of a document by suffix.
+
+    Raises
+    ------
+    OutputError, OffsetError
+        When a label cannot be a tag, spans overlap without nesting, or a span lies outside the text.
+    """
     check_offsets(len(document.text), document.spans)
     for span in document.spans:
         if not _LABEL.fullmatch(span.category):

@@ -119,7 +119,7 @@ class _Reader:
 
 
 def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:
-    """Yield the records of a file as they come."""
+    """Yield the records of a file as they come, an error for each malformed one; raises where the XML breaks off."""
     parser = new_parser()
     reader = _Reader(parser, options.any_label)
     broken: DeidError | None = None

@@ -111,7 +111,13 @@ class _Reader:
 
 
 def read(parts: Parts, options: Options) -> Document:
-    """Parse one file."""
+    """Return the document of a file, its id empty.
+
+    Raises
+    ------
+    FormatError, OffsetError, LabelError
+        When the XML is malformed or has no TEXT, or an annotation does not fit.
+    """
     parser = new_parser()
     reader = _Reader(parser, options.any_label)
     for text in chunks(BytesIO(parts[".xml"]), options.encoding):
@@ -152,12 +158,12 @@ def _tag(text: str, span: Span, options: Options) -> str:
 
 
 def write_i2b2(document: Document, options: Options) -> dict[str, bytes]:
-    """Write one file with the root element of i2b2-2014."""
+    """Return the file of a document by suffix, with the root element of i2b2-2014."""
     return _write("deIdi2b2", document, options)
 
 
 def write_meddocan(document: Document, options: Options) -> dict[str, bytes]:
-    """Write one file with the root element of MEDDOCAN."""
+    """Return the file of a document by suffix, with the root element of MEDDOCAN."""
     return _write("MEDDOCAN", document, options)
 
 

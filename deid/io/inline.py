@@ -53,6 +53,15 @@ def compose(
 ) -> str:
     """Return the text with its annotations written into it.
 
+    Parameters
+    ----------
+    document : Document
+        Text and spans.
+    escape : callable
+        Makes markup of a piece of text.
+    opening, closing : callable
+        Make the mark where a span begins, and where it ends.
+
     Raises
     ------
     OutputError

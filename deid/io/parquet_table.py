@@ -49,7 +49,13 @@ def _open(stream: BinaryIO) -> Any:
 
 
 def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:
-    """Yield the rows of a file, one row group at a time."""
+    """Yield the rows of a file as documents, one batch at a time, an error for each that is malformed.
+
+    Raises
+    ------
+    FormatError
+        When the file is damaged.
+    """
     import pyarrow
 
     file = _open(streams[_SUFFIX])
@@ -150,7 +156,7 @@ def _plain(value: Any) -> Any:
 
 
 def layout(streams: Streams, options: Options) -> Options:
-    """Fill in the columns as the file has them."""
+    """Return the options with the columns as the file has them."""
     names = _schema_of(_open(streams[_SUFFIX])).names
     return replace(find_columns(names, options).fill(options), columns=tuple(names))
 

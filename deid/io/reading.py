@@ -111,7 +111,15 @@ class Source:
                     yield document
 
     def paths(self, name: str) -> Iterator[tuple[str, Path]]:
-        """Yield the files of a document or collection: the main one, then companions that exist."""
+        """Yield suffix and path of the files of a document or collection: the main one, then companions that exist.
+
+        Raises
+        ------
+        FormatError
+            When ``name`` is a companion without its main file.
+        InputError
+            When it is no regular file.
+        """
         stem, suffix = split_suffix(name)
         if suffix in self.format.companions:
             raise FormatError(
@@ -143,10 +151,28 @@ class Source:
 def open_source(path: Path, format_name: str | None, formats: Mapping[str, Format], options: Options) -> Source:
     """Look at a file or folder and tell what there is to read; the files are read later, one at a time.
 
+    Parameters
+    ----------
+    path : Path
+        The file or folder.
+    format_name : str or None
+        A key of ``formats``; None to tell the format by names and content.
+    formats : mapping of str to Format
+        All formats, in the order in which they are tried.
+    options : Options
+        What the user says of the files.
+
+    Returns
+    -------
+    Source
+        The files by name; none has been read.
+
     Raises
     ------
-    InputError
-        The path does not exist, or its format cannot be told.
+    InputError, FormatError
+        The path does not exist, its format cannot be told, or a folder holds no file of it.
+    ConfigError
+        Unknown format or encoding.
     """
     options = replace(options, encoding=check_encodings(options.encoding))
     named = get_format(format_name, formats) if format_name else None

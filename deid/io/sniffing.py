@@ -35,6 +35,11 @@ def sniff_file(
         Suffixes of the files with the same stem; looked up on the disk when not given.
     sure : bool
         Return None rather than a format whose content does not look like it.
+
+    Raises
+    ------
+    InputError
+        When the path is no regular file, or cannot be read.
     """
     if not path.is_file():
         raise InputError("this is no regular file", "name a file or a folder")  # opening a pipe would wait for ever
@@ -58,6 +63,15 @@ def sniff_file(
 
 def sniff_names(root: Path, names: Sequence[str], formats: Mapping[str, Format]) -> Format:
     """Return the format that most files of a folder have.
+
+    Parameters
+    ----------
+    root : Path
+        The folder.
+    names : sequence of str
+        Its files, relative to it; a sample of each suffix is looked at.
+    formats : mapping of str to Format
+        Tried in this order.
 
     Raises
     ------

@@ -23,7 +23,19 @@ def allowed(label: str, label_sets: Sequence[str]) -> bool:
 
 
 def check_label(label: str, label_sets: Sequence[str], any_label: bool, position: str) -> None:
-    """Raise `LabelError` when a label is empty or outside the sets (unless any label is accepted)."""
+    """Raise `LabelError` when a label is empty or outside the sets (unless any label is accepted).
+
+    Parameters
+    ----------
+    label : str
+        Category of an annotation.
+    label_sets : sequence of str
+        Keys of `deid.phi.LABEL_SETS`.
+    any_label : bool
+        Accept labels outside the sets.
+    position : str
+        Where the annotation stands, for the error.
+    """
     if label and (any_label or allowed(label, label_sets)):
         return
     sets = " and ".join(label_sets)
@@ -51,7 +63,8 @@ def check_offsets(text_length: int, spans: Iterable[Span], position: str = "") -
 def check_text(text: str, start: int, end: int, claimed: str, position: str) -> None:
     """Raise `OffsetError` when an annotation's own text is not what stands at its offsets.
 
-    Tabs and line ends may have become spaces, as XML and one-line formats demand.
+    Tabs and line ends may have become spaces, as XML and one-line formats demand. ``start`` and ``end`` are
+    characters of ``text``; ``position`` is where the annotation stands, for the error.
     """
     held = text[start:end]
     if held != claimed and _one_line(claimed) not in (_one_line(held), _one_line(held.replace("\r\n", "\n"))):

@@ -11,12 +11,12 @@ __all__ = ["TEXT", "read", "write"]
 
 
 def read(parts: Parts, options: Options) -> Document:
-    """Decode a text file."""
+    """Return the document of a text file, its id empty."""
     return Document("", decode(parts[".txt"], options.encoding))
 
 
 def write(document: Document, options: Options) -> dict[str, bytes]:
-    """Encode a text file; annotations are refused, because they would be lost."""
+    """Return the text file of a document by suffix; annotations are an `OutputError`, because they would be lost."""
     if document.spans:
         raise OutputError(
             f"plain text cannot carry the {len(document.spans)} annotations",

@@ -39,6 +39,11 @@ def encoding_of(head: bytes, encoding: str) -> str:
     """Return the encoding of an XML file: what the user says, else its BOM, else its declaration, else UTF-8.
 
     Where the user names several, the file's own word is one of them.
+
+    Raises
+    ------
+    EncodingError
+        When the declaration names an encoding that does not exist.
     """
     if encoding != "utf-8":
         return encoding
@@ -56,7 +61,15 @@ def encoding_of(head: bytes, encoding: str) -> str:
 
 
 def chunks(stream: BinaryIO, encoding: str) -> Iterator[str]:
-    """Yield an XML file's characters piece by piece, without its BOM."""
+    """Yield an XML file's characters piece by piece, without its BOM.
+
+    Raises
+    ------
+    FormatError
+        When the file is empty or binary.
+    EncodingError
+        When bytes are not text in the file's encoding.
+    """
     data = stream.read(_CHUNK)
     if not data.strip():
         raise FormatError("the file is empty", "an XML file needs at least a root element")
@@ -158,12 +171,12 @@ def is_name(name: str) -> bool:
 
 
 def escape(text: str) -> str:
-    """Escape text for element content; CR becomes a character reference, because parsers fold bare CR to LF."""
+    """Return text escaped for element content; CR becomes a character reference, because parsers fold bare CR to LF."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
 
 
 def attribute(name: str, value: str) -> str:
-    """Write an attribute with a space before it."""
+    """Return an attribute as XML with a space before it; characters that XML cannot hold are an `OutputError`."""
     check_characters(value, "an attribute")
     body = escape(value).replace('"', "&quot;").replace("\t", "&#9;").replace("\n", "&#10;")
     return f' {name}="{body}"'

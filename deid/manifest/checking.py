@@ -70,6 +70,11 @@ def check_manifests(
     inputs : mapping of str to Path, optional
         The originals by relative path, to be compared too; needs the key.
 
+    Returns
+    -------
+    Check
+        The manifests that were read and every fault; without faults the output is what its manifests say.
+
     Raises
     ------
     ConfigError

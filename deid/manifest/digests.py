@@ -117,6 +117,15 @@ class Digest:
 def digest_file(key: Key | None, name: str, path: Path) -> Digest:
     """Return a file's checksums; it is read once, a piece at a time.
 
+    Parameters
+    ----------
+    key : Key or None
+        Key of manifests; without it there is no keyed checksum.
+    name : str
+        What the file is called in the listing.
+    path : Path
+        Where it is.
+
     Raises
     ------
     InputError

@@ -205,6 +205,11 @@ def begin_run(
     first : Path, optional
         Place of the first manifest; by default beside the output.
 
+    Returns
+    -------
+    Run
+        The run, whose `Run.finish` writes the manifest.
+
     Raises
     ------
     ConfigError
@@ -243,7 +248,16 @@ def begin_run(
 
 
 def listing_of(key: Key | None, out: Path, parts: Iterable[str] = ()) -> dict[str, Digest]:
-    """Return the files of an output with their checksums, by relative path; see `Run.finish` for ``parts``.
+    """Return the files of an output with their checksums, by relative path.
+
+    Parameters
+    ----------
+    key : Key or None
+        Key of manifests; without it there is no keyed checksum.
+    out : Path
+        File or folder.
+    parts : iterable of str
+        Endings of the files that lie beside ``out`` and belong to it; see `Run.finish`.
 
     Raises
     ------

@@ -9,7 +9,7 @@ LATEST = 2049
 
 
 def full_year(year: int, reference: int | None = None, *, past: bool = False) -> int:
-    """Complete a year of two digits to the latest year that it can be.
+    """Return a year of two digits in four: the latest year that it can be.
 
     Parameters
     ----------

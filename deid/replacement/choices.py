@@ -87,11 +87,21 @@ class Choices:
         return ""
 
     def others(self, what: str, index: int, group: Sequence[str]) -> Iterator[str]:
-        """Yield the other members of a group in keyed order; no two indexes begin with the same member."""
+        """Yield the other members of a group in keyed order; no two indexes begin with the same member.
+
+        Parameters
+        ----------
+        what : str
+            Names the group: another name, another order.
+        index : int
+            Place of the original in the group.
+        group : sequence of str
+            The members.
+        """
         for step in range(1, len(group)):
             yield group[self.keyed.move(what, index, len(group), step)]
 
     def hashed(self, what: str, original: str, group: Sequence[str], tries: int = 64) -> Iterator[str]:
-        """Yield members of a group by keyed hash, for an original that is no member."""
+        """Yield ``tries`` members of a group by keyed hash, for an original that is no member; they may repeat."""
         for attempt in range(tries):
             yield group[self.keyed.number(what, original, str(attempt)) % len(group)]

@@ -42,9 +42,23 @@ def _put_digits(text: str, digits: str) -> str:
 
 
 def replace_phone(choices: Choices, text: str, step: int = 1) -> str:
-    """Replace a telephone, fax or pager number; separators, country, extension marks and words stay.
+    """Return the surrogate of a telephone, fax or pager number; separators, country, extension marks and words stay.
 
-    Letters that are no known word (a vanity number) are replaced too. Empty when nothing could be replaced.
+    Letters that are no known word (a vanity number) are replaced too.
+
+    Parameters
+    ----------
+    choices : Choices
+        The document's choices.
+    text : str
+        The original.
+    step : int
+        Which choice, from 1.
+
+    Returns
+    -------
+    str
+        Empty when nothing could be replaced.
     """
     kept = words().kept["phone"]
     if _WORD.search(text):
@@ -172,12 +186,12 @@ def _domain(choices: Choices, domain: str) -> str:
 
 
 def replace_username(choices: Choices, text: str, step: int = 1) -> str:
-    """Replace a login: what is built from names follows the surrogate names, digits change."""
+    """Return the surrogate of a login: what is built from names follows the surrogate names, digits change."""
     return choices.names.username(text, step)
 
 
 def replace_email(choices: Choices, text: str, step: int = 1) -> str:
-    """Replace an e-mail address: the local part like a login, the domain by one that RFC 2606 reserves."""
+    """Return the surrogate of an e-mail address: the local part like a login, the domain reserved by RFC 2606."""
     local, at, domain = text.rpartition("@")
     if not at or not local:
         return replace_url(choices, text, step) if "." in text else replace_username(choices, text, step)
@@ -191,7 +205,10 @@ def replace_email(choices: Choices, text: str, step: int = 1) -> str:
 
 
 def replace_url(choices: Choices, text: str, step: int = 1) -> str:
-    """Replace a web address: a reserved host; the letters and digits of path and query change, their layout stays."""
+    """Return the surrogate of a web address: a reserved host, and a path and query of the same layout.
+
+    Empty when the host cannot be replaced.
+    """
     match = _URL.fullmatch(text.strip())
     if match is None:
         return scramble(choices.keyed, text, "url", step)
@@ -208,7 +225,10 @@ def replace_url(choices: Choices, text: str, step: int = 1) -> str:
 
 
 def replace_ip(choices: Choices, text: str, step: int = 1) -> str:
-    """Replace a network address by one of the ranges for documentation; hardware addresses change their digits."""
+    """Return a network address from the ranges for documentation; hardware addresses change their digits.
+
+    Empty when nothing could be replaced.
+    """
     if _V4.search(text):
 
         def candidates(address: str) -> Iterator[str]:

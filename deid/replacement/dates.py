@@ -350,7 +350,10 @@ class DateShift:
         return self.shift(document, spans, scope, keyed_for(scope.key, scope.person_scope))
 
     def shift(self, document: Document, spans: Sequence[Span], scope: Scope, keyed: Keyed) -> list[str]:
-        """Like a call, for spans that were checked, with the choices of ``scope.person_scope``."""
+        """Return one shifted date a span, as a call does, for spans that were checked to lie in the document.
+
+        ``keyed`` makes the choices of ``scope.person_scope``, so that a caller with many spans derives them once.
+        """
         source = document.text
         texts = [source[s.start : s.end] for s in spans]
         spanish = scope.language.startswith("es")

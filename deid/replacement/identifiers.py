@@ -82,7 +82,7 @@ def rank_of(text: str, alphabets: Sequence[str]) -> tuple[int, int]:
 
 
 def of_rank(rank: int, alphabets: Sequence[str]) -> str:
-    """Return the string with this number."""
+    """Return the string with this number among those whose characters come from ``alphabets``, one each."""
     out = []
     for alphabet in reversed(alphabets):
         rank, digit = divmod(rank, len(alphabet))
@@ -91,10 +91,24 @@ def of_rank(rank: int, alphabets: Sequence[str]) -> str:
 
 
 def encipher(keyed: Keyed, what: str, text: str, alphabets: Sequence[str], step: int = 1) -> str:
-    """Move ``text`` within the strings whose characters come from ``alphabets``, one a character.
+    """Return what a keyed permutation makes of ``text`` within the strings whose characters come from ``alphabets``.
 
-    ``alphabets`` must be the same for all texts that share ``what`` and a length, and have two members at least
-    somewhere in every 32 characters. A long text moves piece by piece, so that the time is linear.
+    ``alphabets`` has an entry for each character. It must be the same for all texts that share ``what`` and a length,
+    and have two members at least somewhere in every 32 characters. A long text moves piece by piece, so that the time
+    is linear.
+
+    Parameters
+    ----------
+    keyed : Keyed
+        Choices of a scope.
+    what : str
+        Names the permutation.
+    text : str
+        The original, each character in its alphabet.
+    alphabets : sequence of str
+        The characters that may stand at each place.
+    step : int
+        Which choice, from 1.
     """
     out = []
     for begin, end in pieces(alphabets):
@@ -307,7 +321,7 @@ def replace_code(keyed: Keyed, text: str, what: str, step: int = 1) -> str:
 
 
 def replace_ssn(keyed: Keyed, text: str, step: int = 1) -> str:
-    """Replace a US social security number by one that is never issued: area 900 to 999, group 10 to 49.
+    """Return a US social security number that is never issued: area 900 to 999, group 10 to 49.
 
     Areas from 900 are not assigned as social security numbers, and groups below 50 not as taxpayer numbers. Parts of
     a number (the last four digits) and other countries' numbers are replaced as codes.

@@ -54,7 +54,7 @@ _BETWEEN_NAMES = frozenset({"and", "the", "or", "y", "los", "las"})
 
 
 def match_case(surrogate: str, original: str) -> str:
-    """Write ``surrogate`` in capitals or lower case when ``original`` is; else leave it as spelled."""
+    """Return ``surrogate`` in capitals or lower case when ``original`` is; else as spelled."""
     if original.isupper() and len(original) > 1:
         return surrogate.upper()
     return surrogate.lower() if original.islower() else surrogate
@@ -134,7 +134,7 @@ class NameMap:
     # what the document's names say about each other
 
     def parse(self, text: str) -> PersonName:
-        """Split a name; short words count as names when the pool knows them as common."""
+        """Return the parts of a name; short words count as names when the pool knows them as common."""
         return parse_name(text, family_names=2 if self._spanish else 1, is_word=self.is_name)
 
     def is_name(self, key: str, alone: bool = False) -> bool:
@@ -221,7 +221,7 @@ class NameMap:
         return new.upper() if letter.isupper() else new
 
     def initials(self, text: str) -> str:
-        """Replace each letter of ``JRM`` or an acronym."""
+        """Return the surrogate of ``JRM`` or an acronym, letter by letter."""
         return "".join(map(self.letter, text))
 
     def word(self, key: str) -> str:
@@ -333,7 +333,7 @@ class NameMap:
     # logins
 
     def username(self, text: str, step: int = 1) -> str:
-        """Replace a login; parts that are built from names of the document, or from common names, follow them."""
+        """Return the surrogate of a login; parts built from names of the document, or common names, follow them."""
         out = []
         for match in _LOGIN.finditer(text):
             run = match.group()

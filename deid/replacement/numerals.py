@@ -82,7 +82,7 @@ def read_numeral(text: str) -> tuple[int, str] | None:
 
 
 def write_numeral(value: int, kind: str, like: str) -> str:
-    """Write a number as ``like`` is written: language, hyphen or blank, and case."""
+    """Return a number in words, written as ``like`` is: hyphen or blank, and case; ``kind`` is en, es or ordinal."""
     text = {"en": _english, "es": _spanish, "ordinal": ordinal_in_words}[kind](value)
     if "-" not in like and " " in like:
         text = text.replace("-", " ")

@@ -71,7 +71,13 @@ def load_ontologies(names: Iterable[str | Path] = SHIPPED) -> tuple[Ontology, ..
 
 @functools.lru_cache(maxsize=16)
 def load_ontology(name: str | Path) -> Ontology:
-    """Load an ontology by name or path; see `load_ontologies`."""
+    """Return an ontology by name or path; see `load_ontologies`.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such ontology.
+    """
     if name in SHIPPED:
         return _from_folder(resource_folder("dictionaries") / "ontologies" / str(name))
     if name == "wordnet":

@@ -72,7 +72,16 @@ def replace_age(keyed: Keyed, text: str, step: int = 1) -> str:
 
 
 def replace_profession(choices: Choices, text: str, step: int = 1) -> str:
-    """Replace an occupation by a similar one; one that no list knows by any one that the key chooses.
+    """Return an occupation like another one; for one that no list knows, any that the key chooses.
+
+    Parameters
+    ----------
+    choices : Choices
+        The document's choices.
+    text : str
+        The original.
+    step : int
+        Which choice, from 1.
 
     Returns
     -------
@@ -113,11 +122,7 @@ def _any_group(spanish: bool) -> tuple[str, ...]:
 
 
 def replace_other(choices: Choices, category: str, text: str, step: int = 1) -> str:
-    """Replace text of a category that has no form of its own.
-
-    A word about sex or kin becomes another word of the same meaning or kind; everything with digits is scrambled like
-    a code; any other text becomes the category in brackets, because no list can know what would be like it.
-    """
+    """Return the surrogate of a text whose category has no form of its own."""
     if any(c.isdigit() for c in text):
         return scramble(choices.keyed, text, category, step)
     out = []

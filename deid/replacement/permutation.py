@@ -75,6 +75,11 @@ class Keyed:
             ``0 <= index < size``, and ``size`` below 2**800.
         inverse : bool
             Apply the inverse permutation.
+
+        Raises
+        ------
+        ValueError
+            When ``size`` is too large.
         """
         if self._draws is not None and 0 <= index < size < _COMPILED:
             place: int = self._draws.permute(what, index, size, inverse)
@@ -120,11 +125,16 @@ class Keyed:
         return index
 
     def move(self, what: str, index: int, size: int, steps: int = 1) -> int:
-        """Like `permute`, by a permutation that leaves nothing where it is (``size`` at least 2).
+        """Return where a keyed permutation that leaves nothing in its place sends ``index``; else as `permute`.
 
         In sets of up to a million it is one large cycle: conjugate of "add one" by a keyed permutation, and ``steps``
         goes on along the cycle, for a second and third choice. In larger sets every step has a permutation of its own,
         whose fixed points (one in the whole set, on average) are sent on by another.
+
+        Raises
+        ------
+        ValueError
+            When ``size`` is below 2.
         """
         if size < 2:
             raise ValueError("a set of one cannot be moved")

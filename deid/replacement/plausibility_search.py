@@ -158,7 +158,13 @@ def _suffixes(values: Sequence[int], neutral: int, join: Callable[[int, int], in
 
 
 def exhaustive(problem: Problem, limit: int) -> tuple[int, ...]:
-    """Try every choice: the oracle of the tests. Size: the product of the chains' lengths."""
+    """Return the best choice of levels, found by trying every one: the oracle of the tests.
+
+    Raises
+    ------
+    SearchLimit
+        When there are more choices (the product of the chains' lengths) than ``limit``.
+    """
     if math.prod(len(counts) for counts in problem.counts) > limit:
         raise SearchLimit
     everything = itertools.product(*(range(len(counts)) for counts in problem.counts))
@@ -166,11 +172,18 @@ def exhaustive(problem: Problem, limit: int) -> tuple[int, ...]:
 
 
 def best_first(problem: Problem, limit: int) -> tuple[int, ...]:
-    """Visit choices by ascending product; the first that reaches t is the best. For ``minimal`` only.
+    """Return the best choice of levels: visited by ascending product, the first that reaches t. For ``minimal`` only.
 
     Each choice is reached in one way only: words are raised from the last to the first. Of states with one
     product those are dropped that have fewer words left to raise and are no better otherwise, so that the
     number of states is bounded by the distinct products below the optimum, not by the choices.
+
+    Raises
+    ------
+    ConfigError
+        When the objective is not ``minimal``.
+    SearchLimit
+        When more states are needed than ``limit``.
     """
     if not problem.minimal:
         raise ConfigError("best-first search needs the objective minimal", "use branch-and-bound for uniform")
@@ -210,10 +223,14 @@ def best_first(problem: Problem, limit: int) -> tuple[int, ...]:
 
 
 def branch_and_bound(problem: Problem, limit: int) -> tuple[int, ...]:
-    """Decide word by word, depth first, and leave a branch that cannot reach t or beat the best choice so
-    far.
+    """Return the best choice of levels: word by word, depth first, without branches that cannot reach t or be best.
 
     Of two branches that agree in everything that later words can see, only the better one is followed.
+
+    Raises
+    ------
+    SearchLimit
+        When more states are needed than ``limit``; holds the best choice so far.
     """
     n, t, minimal = problem.n, problem.t, problem.minimal
     best = greedy(problem, limit)
@@ -262,11 +279,7 @@ def branch_and_bound(problem: Problem, limit: int) -> tuple[int, ...]:
 
 
 def greedy(problem: Problem, limit: int) -> tuple[int, ...]:
-    """Raise one word by one level until t is reached: O(n h log n).
-
-    ``minimal`` raises the word whose count grows by the smallest factor, ``uniform`` the one with the least
-    entropy. ``limit`` is not needed.
-    """
+    """Return a choice of levels that reaches t, one word raised by one level at a time: O(n h log n)."""
     levels = [0] * problem.n
     product = problem.lowest[0]
 

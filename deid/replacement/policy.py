@@ -146,7 +146,7 @@ class Policy:
         return OPERATORS[self.rule(category, metadata).operator].strictness
 
     def rules(self) -> Iterator[Rule]:
-        """Iterate over all rules."""
+        """Yield all rules: those of the base, then those of each override."""
         yield from self.base.values()
         for _, rules in self.overrides:
             yield from rules.values()
@@ -253,6 +253,11 @@ def load_policy(name_or_file: str | Path, allow: Iterable[str] = ()) -> Policy:
     name_or_file : str or Path
     allow : iterable of str
         Categories and groups that may stay readable or undetected, beside those that the file allows.
+
+    Returns
+    -------
+    Policy
+        The policy, checked.
 
     Raises
     ------

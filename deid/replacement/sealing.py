@@ -92,14 +92,14 @@ class Sealer:
         return self._index.mac("original", normalized(original))[:_INDEX]
 
     def seal(self, kind: str, values: dict[str, object], bound: bytes) -> bytes:
-        """Encrypt ``values`` (JSON), bound to a kind of row and to ``bound``."""
+        """Return ``values`` (JSON) encrypted by AES-GCM and padded, bound to a kind of row and to ``bound``."""
         text = json.dumps(values, ensure_ascii=True, separators=(",", ":")).encode()
         padded = text + b" " * (-len(text) % _BLOCK)
         nonce = os.urandom(_NONCE)
         return nonce + self._seal.encrypt(nonce, padded, self._associated(kind, bound))
 
     def unseal(self, kind: str, sealed: bytes, bound: bytes) -> dict[str, object] | None:
-        """Decrypt what `seal` made; None when it was altered or sealed with another key."""
+        """Return what `seal` encrypted; None when it was altered, or sealed with another key, kind or ``bound``."""
         try:
             text = self._seal.decrypt(sealed[:_NONCE], sealed[_NONCE:], self._associated(kind, bound))
         except (InvalidTag, ValueError):

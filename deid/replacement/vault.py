@@ -60,6 +60,11 @@ class Vault:
         who, why : str
             For the first audit line.
 
+        Returns
+        -------
+        Vault
+            The vault, open and empty but for its first audit line.
+
         Raises
         ------
         StoreError
@@ -79,6 +84,18 @@ class Vault:
     @classmethod
     def open(cls, place: str | Path, key: Key) -> Vault:
         """Open a vault.
+
+        Parameters
+        ----------
+        place : str or Path
+            Its file, or the URL of its PostgreSQL database.
+        key : Key
+            The key that it was made with.
+
+        Returns
+        -------
+        Vault
+            The vault; its state was checked, its single rows are when they are read.
 
         Raises
         ------

@@ -110,7 +110,13 @@ class VaultState:
 
     @classmethod
     def read(cls, connection: sql.Connection, *, lock: bool = False) -> tuple[VaultState, Any]:
-        """Return the state, not checked yet, and its row; with ``lock`` other writers wait until this one is done."""
+        """Return the state, not checked yet, and its row; with ``lock`` other writers wait until this one is done.
+
+        Raises
+        ------
+        StoreError
+            When there is no vault in the database, or one of an unknown version.
+        """
         row = connection.execute(sql.select(STATE).with_for_update() if lock else sql.select(STATE)).first()
         if row is None:
             raise StoreError("there is no vault in this database", "run: deid vault init")
@@ -197,7 +203,7 @@ class OpenedRow(NamedTuple):
 
 
 def entries(connection: sql.Connection, sealer: Sealer, where: sql.ColumnElement[bool]) -> Iterator[OpenedRow]:
-    """Open the rows that fulfil ``where``, in order.
+    """Yield the rows that fulfil ``where``, opened, by ascending number.
 
     Raises
     ------
@@ -234,6 +240,23 @@ def append(
 ) -> VaultState:
     """Write the next audit line; return the state that includes it.
 
+    Parameters
+    ----------
+    connection : sqlalchemy.Connection
+        A transaction that writes.
+    sealer : Sealer
+        The vault's keys.
+    state : VaultState
+        The state that holds.
+    action : str
+        What is done, such as ``reidentify``.
+    who, why : str
+        Who asks, and for what purpose.
+    surrogate : str
+        What was looked up; empty where nothing was.
+    found : int
+        How many entries were found or removed.
+
     Raises
     ------
     ConfigError
@@ -262,7 +285,7 @@ def _login() -> str:
 
 
 def trail(connection: sql.Connection, sealer: Sealer, state: VaultState) -> Iterator[AuditLine]:
-    """Return the audit lines in order, and check their chain.
+    """Yield the audit lines in order, and check their chain.
 
     Raises
     ------
@@ -291,5 +314,5 @@ def trail(connection: sql.Connection, sealer: Sealer, state: VaultState) -> Iter
 
 
 def copy_line(connection: sql.Connection, sealer: Sealer, state: VaultState, line: AuditLine) -> VaultState:
-    """Write a line of another chain, as it is, behind ``state``; for re-keying."""
+    """Write a line of another chain, as it is, behind ``state``, for re-keying; return the state that includes it."""
     return _write_line(connection, sealer, state, line)

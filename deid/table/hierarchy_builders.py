@@ -75,6 +75,8 @@ def intervals(
         Width of each level, each a multiple of the one before.
     origin : float
         Where an interval begins.
+    name : str
+        Name of the hierarchy, also in errors.
 
     Returns
     -------
@@ -117,17 +119,28 @@ def automatic(
 
     Parameters
     ----------
+    values : sequence of str
+        Numbers.
     counts : sequence of int, optional
         Rows of each value, for quantiles; one each by default.
     method : str
         ``quantile``: intervals of about equally many rows; ``equal``: of equal width.
     groups : int
         Intervals of the finest level, a power of two; every level above joins two neighbours.
+    name : str
+        Name of the hierarchy, also in errors.
 
     Returns
     -------
     Hierarchy
         Intervals reach from the least to the greatest value in them.
+
+    Raises
+    ------
+    ConfigError
+        When ``groups`` is no power of two, or there is no such method.
+    InputError
+        When a value is no number.
     """
     if groups < 2 or groups & (groups - 1):
         raise ConfigError("the number of groups is no power of two", "give 4, 8, 16 or 32", name)
@@ -163,11 +176,20 @@ def dates(values: Sequence[str], years: Sequence[int] = (5, 10), name: str = "da
         Dates of the form YYYY-MM-DD, with or without a time of day (``2020-01-31T09:15``).
     years : sequence of int
         Widths of the ranges of years, each a multiple of the one before.
+    name : str
+        Name of the hierarchy, also in errors.
 
     Returns
     -------
     Hierarchy
         Levels ``1927-07-15``, ``1927-07``, ``1927``, ``[1925-1929]``, ``[1920-1929]``, ``*``; below them the times.
+
+    Raises
+    ------
+    ConfigError
+        When the ranges of years are not nested.
+    InputError
+        When a value is no date.
     """
     if any(width < 2 for width in years) or any(wide % narrow for narrow, wide in itertools.pairwise(years)):
         raise ConfigError("the ranges of years are not nested", "each must be a multiple of the one before", name)
@@ -187,9 +209,25 @@ def prefixes(values: Sequence[str], keep: Sequence[int] | None = None, name: str
 
     Parameters
     ----------
+    values : sequence of str
+        Codes, such as ZIP codes; shorter ones are filled up with ``*`` where they are cut.
     keep : sequence of int, optional
         Characters that are kept at each level, descending; one less at each level by default. 5 and 3 for ZIP codes
         and ZIP3.
+    name : str
+        Name of the hierarchy, also in errors.
+
+    Returns
+    -------
+    Hierarchy
+        A level for each length, and ``*``.
+
+    Raises
+    ------
+    ConfigError
+        When the lengths do not descend.
+    InputError
+        When there is no value.
     """
     if not values:
         raise InputError("no value to build a hierarchy of", "name a column with values", name)
