@@ -14,6 +14,7 @@ sys.path.insert(0, str(FOLDER))
 
 from c_faults import c_faults  # noqa: E402
 from python_faults import compiles, python_faults  # noqa: E402
+from runner import new_functions  # noqa: E402
 
 SOURCE = '''"""Text 1 > 0."""
 
@@ -88,6 +89,28 @@ static int f(int a, int b)
     assert not any(
         "malloc" in before or "#" in before or "/*" in before or "return -1" in before for before, _ in changed
     )
+
+
+def test_functions_of_a_loaded_module_get_the_code_of_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """class C:
+    def f(self):
+        return [x + 1 for x in (1, 2)]
+
+def outer():
+    def inner():
+        return 3
+    return inner
+
+kept = outer()
+"""
+    path = tmp_path / "some_changed_module.py"
+    path.write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = __import__("some_changed_module")
+    one = module.C()
+    new_functions(str(path), text, text.replace("x + 1", "x - 1").replace("return 3", "return 4"))
+    assert one.f() == [0, 1]
+    assert (module.kept(), module.outer()()) == (4, 4)
 
 
 EQUIVALENT = tomllib.loads((FOLDER / "equivalent.toml").read_text(encoding="utf-8"))["fault"]

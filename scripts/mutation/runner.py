@@ -1,0 +1,217 @@
+"""A pytest plugin that holds all collected tests of a room and runs some of them in forked processes."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import coverage
+import pytest
+
+__all__ = ["Runner", "forked", "new_functions"]
+
+_MEMORY = 8 << 30
+_answers: list[Callable[[Any], None]] = []
+"""Ways to give a result before the work is done, the last that of this process."""
+
+
+def forked(work: Callable[[], Any], seconds: float) -> Any:
+    """Return what a forked process gives; None when it dies, or gives nothing in some seconds by the clock."""
+    mine, its = multiprocessing.Pipe(duplex=False)
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setsid()
+            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+            _answers.append(its.send)
+            its.send(work())
+        finally:
+            os._exit(0)
+    its.close()
+    try:
+        return mine.recv() if mine.poll(seconds) else None
+    except EOFError:
+        return None
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+class Runner:
+    """Runs tests in any order; ``serve`` gets the runner when all are collected."""
+
+    def __init__(self, serve: Callable[[Runner], Any]) -> None:
+        self.serve = serve
+        self.items: dict[str, pytest.Item] = {}
+        self.failed = self.skipped = False
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Stand in for pytest's own loop."""
+        if session.testsfailed:
+            raise session.Interrupted("what cannot be imported has failed")
+        self.items = {item.nodeid: item for item in session.items}
+        self.serve(self)
+        return True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Remember how the test ended."""
+        self.failed |= report.failed
+        self.skipped |= report.skipped
+
+    def one(self, item: pytest.Item, following: pytest.Item | None, seconds: float, late: Any) -> None:
+        """Run one test; ``late`` handles the signal that comes after some CPU seconds."""
+        signal.signal(signal.SIGPROF, late)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+    def passes(self, turns: Sequence[tuple[str, float]]) -> bool:
+        """Run tests in an order, each for some CPU seconds at most, until one fails."""
+        items = [self.items[test] for test, _ in turns if test in self.items]
+        limits = dict(turns)
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            self.one(item, following, limits[item.nodeid], signal.SIG_DFL)
+            if self.failed:
+                return False
+        return len(items) == len(turns)
+
+    def tried(self, path: str, old: str, new: str, turns: Sequence[tuple[str, float]]) -> bool:
+        """Tell whether tests pass when a module has a changed text."""
+        new_functions(path, old, new)
+        return self.passes(turns)
+
+    def measured(self, cover: coverage.Coverage, root: Path, file: str, done: int, longest: float) -> dict[str, Any]:
+        """Tell which tests of a file execute which lines, and how long each takes.
+
+        What a fixture of a module or session does counts for every test that asks for it. A test that takes too long
+        ends the process; what it has executed counts, and its time is said to be infinite.
+        """
+        items = [item for test, item in self.items.items() if test.partition("::")[0] == file][done:]
+        took: dict[str, float] = {}
+        failed, skipped, spawning = set(), set(), set()
+        fixtures: dict[str, list[str]] = {}
+        now = [""]
+
+        def switch(place: str) -> None:
+            now[0] = place
+            cover.switch_context(place)
+
+        class Fixtures:
+            @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+            def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
+                before = now[0]
+                if fixturedef.scope == "function":
+                    yield
+                    return
+                left, _ = signal.setitimer(signal.ITIMER_PROF, 0)
+                switch(f"@{fixturedef.baseid}::{fixturedef.argname}")
+                yield
+                switch(before)
+                signal.setitimer(signal.ITIMER_PROF, left)
+
+        def heard(event: str, _: Any) -> None:
+            if event in ("subprocess.Popen", "os.fork", "os.posix_spawn"):
+                spawning.add(now[0])
+
+        def late(*_: Any) -> None:
+            took[item.nodeid] = float("inf")
+            _answers[-1](result())
+            os._exit(0)
+
+        def result() -> dict[str, Any]:
+            cover.stop()
+            tests = [test for test in took if test not in skipped]
+            users = defaultdict(list)
+            for number, test in enumerate(tests):
+                for place in (test, *fixtures[test]):
+                    users[place].append(number)
+            data = cover.get_data()
+            return {
+                "done": done + len(took),
+                "all": done + len(items),
+                "tests": tests,
+                "seconds": [took[test] for test in tests],
+                "failed": sorted(failed),
+                "spawns": [n for n, test in enumerate(tests) if {test, *fixtures[test]} & spawning],
+                "lines": {
+                    str(Path(path).relative_to(root)): {
+                        line: sorted({n for place in places for n in users.get(place, ())})
+                        for line, places in data.contexts_by_lineno(path).items()
+                        if any(places)
+                    }
+                    for path in data.measured_files()
+                },
+            }
+
+        items[0].config.pluginmanager.register(Fixtures())
+        cover.start()
+        sys.addaudithook(heard)
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            self.failed = self.skipped = False
+            names = getattr(item, "_fixtureinfo", None)
+            shared = [d for ds in names.name2fixturedefs.values() for d in ds if d.scope != "function"] if names else []
+            fixtures[item.nodeid] = [f"@{d.baseid}::{d.argname}" for d in shared]
+            took[item.nodeid] = 0
+            switch(item.nodeid)
+            begun = sum(os.times()[:4])
+            self.one(item, following, longest, late)
+            took[item.nodeid] += sum(os.times()[:4]) - begun
+            switch("")
+            if self.skipped:
+                skipped.add(item.nodeid)
+            elif self.failed:
+                failed.add(item.nodeid)
+        return result()
+
+
+def new_functions(path: str, old: str, new: str) -> None:
+    """Give all functions of a module that is imported the code that a changed text has for them."""
+    change: dict[tuple[str, int], CodeType] = {}
+
+    def pair(before: CodeType, after: CodeType) -> None:
+        inner = [[c for c in code.co_consts if isinstance(c, CodeType)] for code in (before, after)]
+        for one, other in zip(*inner, strict=False):
+            if one.co_qualname == other.co_qualname:
+                change[one.co_qualname, one.co_firstlineno] = other
+                pair(one, other)
+
+    pair(compile(old, path, "exec"), compile(new, path, "exec"))
+    for function in gc.get_objects():
+        if type(function) is FunctionType and function.__code__.co_filename == path:
+            code = change.get((function.__code__.co_qualname, function.__code__.co_firstlineno))
+            if code is not None:
+                function.__code__ = code
+
+
+def serve(pipe: Any, cover: coverage.Coverage, root: Path, options: Sequence[str]) -> None:
+    """Collect tests and do what the other end of a pipe asks for, in a process that ends with it."""
+
+    def work(runner: Runner) -> None:
+        cover.stop()
+        imported = {
+            str(Path(path).relative_to(root)): cover.get_data().lines(path)
+            for path in cover.get_data().measured_files()
+        }
+        modules = [
+            n for n, m in list(sys.modules.items()) if not str(getattr(m, "__file__", root)).startswith(str(root))
+        ]
+        pipe.send((sorted(imported.items()), sorted(modules)))
+        asked = {"measure": functools.partial(runner.measured, cover, root), "try": runner.tried}
+        while True:
+            what, arguments, seconds = pipe.recv()
+            pipe.send(forked(functools.partial(asked[what], *arguments), seconds))
+
+    cover.start()
+    pytest.main([*options], plugins=[Runner(work)])
