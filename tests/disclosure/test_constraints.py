@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from deid.disclosure.constraints import (
     AlphaK,
     AnyOf,
     BetaLikeness,
+    Constraint,
     DistinctL,
     EntropyL,
     KAnonymity,
@@ -24,8 +26,9 @@ from deid.disclosure.constraints import (
 )
 from deid.disclosure.encoding import class_ids, encode
 from deid.disclosure.groups import groups_of
+from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
 from deid.table.microdata import Microdata
-from tests.disclosure.tables import random_table
+from tests.disclosure.tables import REGIONS, random_table
 
 MODELS = {
     "k": (KAnonymity(3), lambda t: privacy.k_anonymity(t, 3)),
@@ -95,3 +98,26 @@ def test_a_constraint_that_cannot_be_reached_is_named() -> None:
     coded = encode(random_table(30, 1))
     with pytest.raises(ConfigError, match=r"30 records can reach distinct 5-diversity of disease\."):
         require_feasible(coded, All((KAnonymity(3), DistinctL(5, "disease"))))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_closeness_along_a_hierarchy_is_what_the_verifier_says(seed: int) -> None:
+    """Over places of three levels: a move within a country costs less than one between continents."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"group": rng.integers(0, 4, 40), "place": rng.choice(REGIONS.leaves(), 40)})
+    table = Microdata(frame, {"group": "quasi-identifier", "place": "sensitive"}, {"place": REGIONS})
+    coded = encode(table)
+    ids, index = class_ids(coded.codes, [column.size for column in coded.columns])
+    groups = groups_of(coded, ids, len(index))
+    level = closeness.t_closeness(table, "place", 1, "hierarchical").level
+    assert 0 < level < 1
+    assert TCloseness(level + 1e-6, "place", "hierarchical").satisfied(groups).all()
+    assert not TCloseness(level - 1e-6, "place", "hierarchical").satisfied(groups).all()
+
+
+@pytest.mark.parametrize("model", [EpsilonM(10, 2, "disease"), RangeDiversity(0.1, 0.5, "disease")])
+def test_a_model_of_numbers_refuses_words(model: Constraint) -> None:
+    coded = encode(random_table(20, 1))
+    ids, index = class_ids(coded.codes, [column.size for column in coded.columns])
+    with pytest.raises(ConfigError, match="'disease' is not numeric"):
+        model.satisfied(groups_of(coded, ids, len(index)))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid.base.errors import ConfigError, DeidError, OutputError
+from deid.base.errors import ConfigError, DeidError, InputError, OutputError
 from deid.disclosure import methods
 from deid.disclosure.anonymizers import Anonymizer
 from deid.disclosure.assessment import Requirements
@@ -14,7 +14,7 @@ from deid.disclosure.cells import cover_table
 from deid.disclosure.classes import equivalence_classes
 from deid.disclosure.methods import METHODS, MethodOptions, Recoding
 from deid.disclosure.release import anonymize
-from deid.disclosure.scheme import apply_scheme, read_scheme, scheme_of
+from deid.disclosure.scheme import Scheme, apply_scheme, read_scheme, scheme_of
 from deid.table.microdata import Microdata
 from tests.disclosure.tables import random_table
 
@@ -183,6 +183,22 @@ def test_a_scheme_is_kept_and_applied_to_new_rows(tmp_path, method: str) -> None
         assert {tuple(row) for row in applied.recoded.frame[["age", "sex", "place"]].astype(str).to_numpy()} <= known
     with pytest.raises(ConfigError, match="would be suppressed"):
         apply_scheme(scheme, random_table(10, 3), Requirements(k=9), MethodOptions(suppression=0.1))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_scheme_has_every_published_row_missing_cells_too(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({name: rng.choice(["u", "v", "w", None], 400) for name in ("a", "b", "c")})
+    release = anonymize(Microdata(frame, dict.fromkeys(frame.columns, "quasi-identifier")), Requirements(k=2), "local")
+    shown = {tuple(None if cell != cell else cell for cell in row) for row in release.recoded.frame.to_numpy()}
+    assert set(scheme_of(release).cells) == shown
+    assert any(None in row for row in shown)
+
+
+def test_a_scheme_without_rows_recodes_nothing() -> None:
+    table = random_table(20, 1)
+    with pytest.raises(InputError, match="the scheme has no cells"):
+        apply_scheme(Scheme(table.quasi_identifiers), table, Requirements(k=2))
 
 
 def test_a_file_that_is_no_scheme_is_refused(tmp_path) -> None:

@@ -66,3 +66,13 @@ def test_bad_tables_name_the_line_and_no_id(tmp_path: Path, content: str) -> Non
     with pytest.raises(ConfigError, match=r"line [23]") as caught:
         published_value(values=values)
     assert "Smith" not in str(caught.value)
+
+
+def test_a_file_of_values_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    """Nothing is suppressed in silence because a path was misspelt or a file is no text."""
+    latin = tmp_path / "latin.csv"
+    latin.write_bytes("document,start,end,value\nnote 1,0,2,Öl\n".encode("latin-1"))
+    for path in (tmp_path / "missing.csv", latin, tmp_path):
+        with pytest.raises(ConfigError, match="published values cannot be read") as caught:
+            published_value(values=path)
+        assert path.name in str(caught.value)

@@ -38,6 +38,12 @@ def test_of_several_largest_sets_the_alphabetically_first_is_kept(method: str) -
     assert k_safe("abz", FOUR, 2, method) == frozenset("az")
 
 
+def test_greedy_removes_the_one_term_that_settles_an_entity_though_others_are_rarer() -> None:
+    """Without x one other entity shares the rest, which is enough; without y or z still nobody does."""
+    contexts = {"e1": frozenset("xyz"), "e2": frozenset("yz"), "e3": frozenset("x"), "e4": frozenset("x")}
+    assert k_safe("xyz", Knowledge(contexts, frozenset({"e1"})), 1, "greedy") == frozenset("yz")
+
+
 def by_definition(kept: frozenset[str], knowledge: Knowledge, k: int) -> bool:
     """Every subset of the kept terms in a protected context lies in k other contexts: no shortcut."""
     for entity in knowledge.protected:
