@@ -15,6 +15,7 @@ from typing import Any
 from deid.base.compiled import quick
 from deid.base.errors import OffsetError
 from deid.base.safe_names import safe_name
+from deid.phi import shown_label
 
 __all__ = ["Document", "Edit", "Failure", "Span", "apply_edits", "by_position", "check_spans", "resolve_overlaps"]
 
@@ -142,16 +143,19 @@ class Edit:
     category: str
 
 
-def check_spans(text_length: int, spans: Iterable[Span], where: str) -> None:
-    """Raise `OffsetError` when a span is empty, reversed or outside a text of ``text_length`` characters."""
+def check_spans(text_length: int, spans: Iterable[Span], where: str = "", position: str = "") -> None:
+    """Raise `OffsetError` when a span is empty, reversed or outside a text of ``text_length`` characters.
+
+    ``where`` is the document's name, ``position`` where the span stands in a file, else its offset is told.
+    """
     for span in spans:
         if not 0 <= span.start < span.end <= text_length:
             raise OffsetError(
-                f"span {span.start}:{span.end} of category {span.category} does not lie in the text "
+                f"span {span.start}:{span.end} of category {shown_label(span.category)} does not lie in the text "
                 f"of {text_length} characters",
                 "offsets are characters counted from 0, end excluded, start before end",
                 where,
-                f"offset {span.start}",
+                position or f"offset {span.start}",
             )
 
 

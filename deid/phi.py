@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from deid.base.errors import ConfigError
+from deid.base.safe_names import safe_name
 
 __all__ = [
     "CATEGORIES",
@@ -39,6 +40,7 @@ __all__ = [
     "map_labels",
     "map_used_labels",
     "may_be",
+    "shown_label",
 ]
 
 GROUPS = ("NAME", "PROFESSION", "LOCATION", "AGE", "DATE", "CONTACT", "ID", "OTHER")
@@ -305,6 +307,11 @@ _STAND_INS: Mapping[str, tuple[str, ...]] = {
 
 
 _REMEMBERED = 1024
+
+
+def shown_label(label: str) -> str:
+    """Return a label for messages: labels of the known sets as they are, others masked (they come from a file)."""
+    return label if any(label in known for known in LABEL_SETS.values()) else safe_name(label)
 
 
 def find_label(name: str) -> Label | None:

@@ -69,6 +69,12 @@ def test_spans_outside_the_text_are_refused(span: Span) -> None:
         check_spans(6, [span], "note")
 
 
+def test_a_message_about_a_span_tells_no_label_that_somebody_made_up() -> None:
+    with pytest.raises(OffsetError) as refused:
+        check_spans(6, [Span(0, 7, "SMITH_JOHN")], "note")
+    assert "SMITH" not in str(refused.value)
+
+
 def test_a_document_shows_counts_not_content() -> None:
     document = Document("Smith_John", "Mr. John Smith", (Span(4, 14, "PATIENT"),), {"mrn": "4711"}, index=3)
     for shown in (repr(document), str(document), document.name):

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from deid.base.errors import FormatError, OutputError
-from deid.document import Document, Span
+from deid.document import Document, Span, check_spans
 from deid.io.encoding import decode, encode, looks_textual, strip_mark
 from deid.io.formats import DocumentFormat, Options, Parts
-from deid.io.span_checks import check_label, check_offsets, check_text
+from deid.io.span_checks import check_label, check_text
 
 __all__ = ["BRAT", "read", "write"]
 
@@ -90,7 +90,7 @@ def _text_bound(line: str, text: str, position: str) -> tuple[str, Span]:
             "a line beginning with T is no annotation", "write: T1<tab>LABEL start end<tab>text", position=position
         )
     span = Span(int(found[3]), int(found[4]), found[2])
-    check_offsets(len(text), [span], position)
+    check_spans(len(text), [span], position=position)
     if found[5] is not None:
         check_text(text, span.start, span.end, found[5], position)
     return found[1], span
@@ -109,7 +109,7 @@ def write(document: Document, options: Options) -> dict[str, bytes]:
     OutputError, OffsetError, LabelError
         When a label or attribute cannot be expressed in brat, or a span lies outside the text.
     """
-    check_offsets(len(document.text), document.spans)
+    check_spans(len(document.text), document.spans)
     ids = _ids(document)
     lines: list[str] = []
     marks = 0

@@ -12,8 +12,8 @@ from deid.document import Document, Failure
 from deid.io import FORMATS, check_output, check_suffix, open_writer, scan
 from deid.io.formats import CollectionFormat, Format, Options
 from deid.io.reading import Source, get_format
-from deid.io.span_checks import allowed, shown
-from deid.phi import LABEL_SETS, find_label, map_labels, map_used_labels
+from deid.io.span_checks import allowed
+from deid.phi import LABEL_SETS, find_label, map_labels, map_used_labels, shown_label
 
 __all__ = ["Conversion", "convert"]
 
@@ -103,7 +103,7 @@ def convert(
                     result.failures.append(Failure(item.name, error.at(item.name), item.index, item.id))
                     continue
                 result.documents += 1
-                result.categories.update(shown(span.category) for span in document.spans)
+                result.categories.update(shown_label(span.category) for span in document.spans)
                 result.dropped.update(dropped)
     if result.dropped:
         result.remarks.append(f"{result.dropped.total()} spans have no place in {target.name} and were left out")
@@ -144,7 +144,7 @@ def _mapping(
         for loss in found.losses
         if not any(loss.startswith(f"{label} ") for label in strange)
     ]
-    result.remarks += [f"labels: {shown(label)} has no place in {wanted}" for label in sorted(strange)]
+    result.remarks += [f"labels: {shown_label(label)} has no place in {wanted}" for label in sorted(strange)]
     return found.to
 
 
@@ -153,7 +153,7 @@ def _relabel(
 ) -> tuple[Document, list[str]]:
     """Return a document as the target can hold it, and the labels of the spans that were left out."""
     if not target.carries_spans:
-        return document.with_spans(()), [shown(span.category) for span in document.spans]
+        return document.with_spans(()), [shown_label(span.category) for span in document.spans]
     if mapping is None:
         return document, []
     spans = []
@@ -165,9 +165,9 @@ def _relabel(
             continue
         if not drop_unmapped:
             raise LabelError(
-                f"label {shown(span.category)} has no place in the target's label set",
+                f"label {shown_label(span.category)} has no place in the target's label set",
                 "leave such spans out with --drop-unmapped, or name the input's label set with --map-from",
                 position=f"offset {span.start}",
             )
-        dropped.append(shown(span.category))
+        dropped.append(shown_label(span.category))
     return document.with_spans(spans), dropped

@@ -15,11 +15,11 @@ from io import TextIOWrapper
 from typing import Any, BinaryIO
 
 from deid.base.errors import DeidError, EncodingError, FormatError, OutputError
-from deid.document import Document
+from deid.document import Document, check_spans
 from deid.io.encoding import TextSink, check_misread, encode, is_binary, misfit, settle, strip_mark, text_view
 from deid.io.fields import Columns, TableFields, find_columns
 from deid.io.formats import CollectionFormat, Options, Streams
-from deid.io.span_checks import check_label, check_offsets
+from deid.io.span_checks import check_label
 from deid.io.span_json import from_values, to_value
 
 __all__ = ["CSV", "read", "write"]
@@ -165,7 +165,7 @@ class _Sink:
         self._lines.append(line)
 
     def add(self, document: Document) -> None:
-        check_offsets(len(document.text), document.spans)
+        check_spans(len(document.text), document.spans)
         for span in document.spans:
             check_label(span.category, (), True, f"offset {span.start}")
         encode(document.text, self._options.encoding, whole=False)

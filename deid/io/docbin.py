@@ -16,10 +16,10 @@ from itertools import pairwise
 from typing import Any
 
 from deid.base.errors import DeidError, FormatError, OutputError
-from deid.document import Document, Span
+from deid.document import Document, Span, check_spans
 from deid.io.encoding import encode
 from deid.io.formats import CollectionFormat, Options, Streams
-from deid.io.span_checks import check_label, check_offsets
+from deid.io.span_checks import check_label
 
 __all__ = ["DOCBIN", "SPANS_KEY", "read", "write"]
 
@@ -90,7 +90,7 @@ def _document(doc: Any, position: str) -> Document | DeidError:
             ]
         for span in found:
             check_label(span.category, (), True, position)
-        check_offsets(len(text), found, position)
+        check_spans(len(text), found, position=position)
         return Document(str(kept.get("id", "")), text, tuple(found), kept.get("metadata", {}))
     except DeidError as error:
         return error
@@ -111,7 +111,7 @@ class _Sink:
     def add(self, document: Document) -> None:
         from spacy.tokens import Doc
 
-        check_offsets(len(document.text), document.spans)
+        check_spans(len(document.text), document.spans)
         encode(document.text, "utf-8", whole=False)
         for span in document.spans:
             check_label(span.category, (), True, f"offset {span.start}")

@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 
 from deid.base.errors import FormatError, OutputError
-from deid.document import Document
+from deid.document import Document, check_spans
 from deid.io.encoding import decode, encode, looks_textual
 from deid.io.formats import DocumentFormat, Options, Parts
 from deid.io.inline import Markup, compose
-from deid.io.span_checks import check_offsets
 
 __all__ = ["HIDE", "read", "write"]
 
@@ -59,7 +58,7 @@ def read(parts: Parts, options: Options) -> Document:
         raise wrong("an annotation is not closed", "the file may be truncated, or a < is text: &lt;", len(source))
     markup.add(source[done:])
     text, spans = markup.result()
-    check_offsets(len(text), spans)
+    check_spans(len(text), spans)
     return Document("", text, tuple(spans))
 
 
@@ -82,7 +81,7 @@ def write(document: Document, options: Options) -> dict[str, bytes]:
     OutputError, OffsetError
         When a label cannot be a tag, spans overlap without nesting, or a span lies outside the text.
     """
-    check_offsets(len(document.text), document.spans)
+    check_spans(len(document.text), document.spans)
     for span in document.spans:
         if not _LABEL.fullmatch(span.category):
             raise OutputError(

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from deid.base.errors import DeidError, FormatError, OutputError
-from deid.document import Document, Span
+from deid.document import Document, Span, check_spans
 from deid.io.encoding import TextSink
 from deid.io.formats import CollectionFormat, Options, Streams
 from deid.io.inline import Markup, compose
-from deid.io.span_checks import check_label, check_offsets
+from deid.io.span_checks import check_label
 from deid.io.xml_parts import (
     attribute,
     check_characters,
@@ -108,7 +108,7 @@ class _Reader:
             return self.fail("a record without TEXT", "each RECORD holds one TEXT")
         text, spans = self.markup.result()
         try:
-            check_offsets(len(text), spans, place(self.parser))
+            check_spans(len(text), spans, position=place(self.parser))
         except DeidError as error:
             return error
         layout = len(text) > 1 and text[0] == text[-1] == "\n"
@@ -144,7 +144,7 @@ class _Sink:
 
     def add(self, document: Document) -> None:
         check_characters(document.text)
-        check_offsets(len(document.text), document.spans)
+        check_spans(len(document.text), document.spans)
         body = compose(document, escape, self._open, lambda _: "</PHI>")
         self._text.write(f"<RECORD{attribute('ID', document.id)}>\n<TEXT>\n{body}\n</TEXT>\n</RECORD>\n")
 

@@ -14,10 +14,10 @@ from io import BytesIO
 from typing import Any
 
 from deid.base.errors import FormatError, OffsetError, OutputError
-from deid.document import Document, Span
+from deid.document import Document, Span, check_spans
 from deid.io.encoding import encode
 from deid.io.formats import DocumentFormat, Options, Parts
-from deid.io.span_checks import check_label, check_offsets, check_text
+from deid.io.span_checks import check_label, check_text
 from deid.io.xml_parts import (
     attribute,
     check_characters,
@@ -103,7 +103,7 @@ class _Reader:
                 attributes.get("id", ""),
                 attributes=tuple(others),
             )
-            check_offsets(len(text), [span], position)
+            check_spans(len(text), [span], position=position)
             if "text" in attributes:
                 check_text(text, span.start, span.end, attributes["text"], position)
             spans.append(span)
@@ -131,7 +131,7 @@ def read(parts: Parts, options: Options) -> Document:
 
 def _write(root: str, document: Document, options: Options) -> dict[str, bytes]:
     check_characters(document.text)
-    check_offsets(len(document.text), document.spans)
+    check_spans(len(document.text), document.spans)
     body = _BREAK.sub(lambda found: "]]>&#13;<![CDATA[" if found.group() == "\r" else "]]]]><![CDATA[>", document.text)
     lines = [declaration(options.encoding), f"<{root}>\n<TEXT><![CDATA[{body}]]></TEXT>\n<TAGS>\n"]
     lines += [_tag(document.text, span, options) for span in document.spans]

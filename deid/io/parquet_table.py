@@ -17,11 +17,11 @@ from dataclasses import replace
 from typing import Any, BinaryIO
 
 from deid.base.errors import DeidError, FormatError, OutputError
-from deid.document import Document
+from deid.document import Document, check_spans
 from deid.io.encoding import encode
 from deid.io.fields import TableFields, field_value, find_columns
 from deid.io.formats import CollectionFormat, Options, Streams
-from deid.io.span_checks import check_label, check_offsets
+from deid.io.span_checks import check_label
 from deid.io.span_json import from_values
 
 __all__ = ["PARQUET", "read", "write"]
@@ -173,7 +173,7 @@ class _Sink:
         self._size = 0
 
     def add(self, document: Document) -> None:
-        check_offsets(len(document.text), document.spans)
+        check_spans(len(document.text), document.spans)
         fields = self._fields or TableFields.of(document, self._options)
         record = fields.record(document)
         for name in fields.names:

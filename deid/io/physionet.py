@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from deid.base.errors import DeidError, FormatError, OffsetError, OutputError
-from deid.document import Document, Span
+from deid.document import Document, Span, check_spans
 from deid.io.encoding import TextSink, encode, is_binary, lines, strip_mark
 from deid.io.formats import CollectionFormat, Options, Streams
-from deid.io.span_checks import check_label, check_offsets, check_text
+from deid.io.span_checks import check_label, check_text
 
 __all__ = ["PHYSIONET", "read", "write"]
 
@@ -170,16 +170,23 @@ class _SideFile:
                 waiting.append(item)
 
 
+def _full_lines(stream: BinaryIO, encoding: str, part: str) -> Iterator[tuple[str, str | DeidError]]:
+    """Yield place and text of the lines that are not blank; an error is the last."""
+    for number, line in lines(stream, encoding):
+        position = f"{part} line {number}"
+        if isinstance(line, DeidError):
+            yield position, type(line)(line.what, line.hint, position=position)
+            return
+        if (line := strip_mark(line).removesuffix("\n").removesuffix("\r")).strip():
+            yield position, line
+
+
 def _phi_lines(stream: BinaryIO, encoding: str) -> Iterator[Line | tuple[str, Key] | DeidError]:
     key: Key | None = None
-    for number, line in lines(stream, encoding):
-        position = f"{_PHI} line {number}"
+    for position, line in _full_lines(stream, encoding, _PHI):
         if isinstance(line, DeidError):
-            yield type(line)(line.what, line.hint, position=position)
+            yield line
             return
-        line = strip_mark(line).removesuffix("\n").removesuffix("\r")
-        if not line.strip():
-            continue
         if patient := _PATIENT.fullmatch(line) or _PATIENT_SPACED.fullmatch(line):
             key = (patient[1], patient[2])
             yield position, key
@@ -195,14 +202,10 @@ def _phi_lines(stream: BinaryIO, encoding: str) -> Iterator[Line | tuple[str, Ke
 
 
 def _phrase_lines(stream: BinaryIO, encoding: str) -> Iterator[Line | tuple[str, Key] | DeidError]:
-    for number, line in lines(stream, encoding):
-        position = f"{_PHRASES} line {number}"
+    for position, line in _full_lines(stream, encoding, _PHRASES):
         if isinstance(line, DeidError):
-            yield type(line)(line.what, line.hint, position=position)
+            yield line
             return
-        line = strip_mark(line).removesuffix("\n").removesuffix("\r")
-        if not line.strip():
-            continue
         fields = line.split("\t", 5)
         if len(fields) < 6 or not (_NUMBER.fullmatch(fields[2]) and _NUMBER.fullmatch(fields[3])):
             found = _PHRASE.fullmatch(line)
@@ -229,7 +232,7 @@ def _spans(text: str, phi: list[Line] | None, phrases: list[Line] | None, any_la
         label = label or _UNTYPED
         check_label(label, _LABEL_SETS, any_label, position)
         span = Span(start, end, label)
-        check_offsets(len(text), [span], position)
+        check_spans(len(text), [span], position=position)
         if claimed:
             check_text(text, start, end, claimed, position)
         spans.append(span)
@@ -249,7 +252,7 @@ class _Sink:
         self._options = options
 
     def add(self, document: Document) -> None:
-        check_offsets(len(document.text), document.spans)
+        check_spans(len(document.text), document.spans)
         _check_writable(document, self._options)
         patient, note = _key_of(document.id)
         phi = [f"Patient {patient}\tNote {note}\n"]

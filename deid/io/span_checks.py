@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from deid.base.errors import LabelError, OffsetError, OutputError
-from deid.base.safe_names import safe_name
 from deid.document import Document, Span
-from deid.phi import LABEL_SETS
+from deid.phi import LABEL_SETS, shown_label
 
-__all__ = ["allowed", "check_label", "check_offsets", "check_text", "nested", "refuse_fields", "shown"]
-
-
-def shown(label: str) -> str:
-    """Return a label for messages: labels of the known sets as they are, others masked (they come from a file)."""
-    return label if any(label in known for known in LABEL_SETS.values()) else safe_name(label)
+__all__ = ["allowed", "check_label", "check_text", "nested", "refuse_fields"]
 
 
 def allowed(label: str, label_sets: Sequence[str]) -> bool:
@@ -40,24 +34,12 @@ def check_label(label: str, label_sets: Sequence[str], any_label: bool, position
         return
     sets = " and ".join(label_sets)
     raise LabelError(
-        f"label {shown(label)} does not belong to {sets}" if label else "a label is empty",
+        f"label {shown_label(label)} does not belong to {sets}" if label else "a label is empty",
         "correct it, map it (deid convert --map), or accept labels of your own with --any-label"
         if label
         else "every annotation needs a label",
         position=position,
     )
-
-
-def check_offsets(text_length: int, spans: Iterable[Span], position: str = "") -> None:
-    """Raise `OffsetError` when a span is empty, reversed or outside the text."""
-    for span in spans:
-        if not 0 <= span.start < span.end <= text_length:
-            raise OffsetError(
-                f"span {span.start}:{span.end} of category {shown(span.category)} does not lie in the text "
-                f"of {text_length} characters",
-                "offsets are characters counted from 0, end excluded, start before end",
-                position=position or f"offset {span.start}",
-            )
 
 
 def check_text(text: str, start: int, end: int, claimed: str, position: str) -> None:

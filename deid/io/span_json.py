@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deid.base.errors import FormatError
-from deid.document import Span
-from deid.io.span_checks import check_label, check_offsets, check_text
+from deid.document import Span, check_spans
+from deid.io.span_checks import check_label, check_text
 
 __all__ = ["from_values", "is_spans", "to_value"]
 
@@ -92,7 +92,7 @@ def _from_value(value: object, text: str, position: str) -> Span:
         score=float(score) if isinstance(score, (int, float)) and not isinstance(score, bool) else None,
         attributes=tuple(attributes),
     )
-    check_offsets(len(text), [span], position)
+    check_spans(len(text), [span], position=position)
     if isinstance(claimed, str):
         check_text(text, start, end, claimed, position)
     return span
