@@ -77,7 +77,7 @@ class Requirements:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one verifier says.
+    """The result of one verifier.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ class EquivalenceClasses:
 
     @property
     def first_rows(self) -> np.ndarray:
-        """First row of each class."""
+        """First row of each class, int64 array of shape (classes,)."""
         first = np.full(len(self), len(self.ids), dtype=np.int64)
         kept = np.flatnonzero(self.ids >= 0)
         np.minimum.at(first, self.ids[kept], kept)

@@ -211,7 +211,7 @@ class TCloseness:
         return self.distance(groups) <= self.t + 1e-9
 
     def distance(self, groups: Groups) -> Floats:
-        """Return the distance of each group."""
+        """Return the earth mover's distance of each group from the table, float array of shape (groups,)."""
         return _GROUNDS[self.ground](groups, self.column)
 
     def __str__(self) -> str:

@@ -67,12 +67,20 @@ class Cuts:
         )
 
     def common(self, low: Ints, high: Ints) -> Ints:
-        """Return the lowest node that covers each range of codes (both ends included)."""
+        """Return the lowest node that covers each range of codes (both ends included), shape as ``low``."""
         return self.tree.common(low, high)
 
 
 def halves(column: CodedColumn) -> Ints:
-    """Return a binary tree over ordered codes: numbers are halved at the middle of their range, others by count."""
+    """Return a binary tree over ordered codes: numbers are halved at the middle of their range, others by count.
+
+    A missing value, the last code, is cut off first.
+
+    Returns
+    -------
+    int32 array, shape (depth + 1, codes)
+        Number of the node above each code at each depth, the root first; a single code repeats its node.
+    """
     rows = [np.zeros(column.size, dtype=np.int32)]
     number = 1
     parts = [(0, column.size)]

@@ -63,7 +63,7 @@ class HierarchyTree:
         return np.where(size > 1, size / max(self.leaves, 1), 0.0)
 
     def common(self, low: Ints, high: Ints) -> Ints:
-        """Return the lowest common ancestor of each range of leaves ``low`` to ``high`` (both included)."""
+        """Return the lowest common ancestor of each range of leaves ``low`` to ``high`` (both included), shape [n]."""
         node = np.zeros(len(low), dtype=np.int32)
         for row in self.depths:
             at_low = row[low]
@@ -179,11 +179,7 @@ class CodedColumn:
         return float(known[-1] - known[0]) if len(known) else 0.0
 
     def loss(self, low: Ints, high: Ints) -> NDArray[np.float64]:
-        """Return the normalized certainty penalty (0 to 1) of a cell that covers codes ``low`` to ``high``.
-
-        Xu et al., KDD 2006: leaves below the common ancestor over all leaves, width over range, or values over all
-        values; 0 where nothing is generalized.
-        """
+        """Return the normalized certainty penalty (0 to 1) of cells that cover codes ``low`` to ``high``, shape [n]."""
         if self.tree is not None:
             return self.tree.loss[self.tree.common(low, high)]
         if self.numbers is not None:
@@ -206,7 +202,7 @@ class CodedColumn:
         return CodedColumn(self.name, self.values, tree)
 
     def covers(self, low: Ints, high: Ints) -> tuple[Ints, Ints]:
-        """Return the range of codes that is published for a group whose codes go from ``low`` to ``high``."""
+        """Return the least and greatest codes, shape [n] each, published for groups of codes ``low`` to ``high``."""
         if self.tree is None:
             return low, high
         node = self.tree.common(low, high)
@@ -247,10 +243,7 @@ class CodedTable:
         return len(self) if self.weights is None else int(self.weights.sum())
 
     def collapse(self) -> tuple[CodedTable, NDArray[np.intp]]:
-        """Return the distinct rows with their weights, and the distinct row of each row.
-
-        Rows are equal when quasi-identifiers and sensitive values are; persons are never collapsed.
-        """
+        """Return the distinct rows with their weights, and the distinct row of each row (shape [rows])."""
         if self.persons is not None or self.weights is not None:
             return self, np.arange(len(self))
         parts = [self.codes, *(codes[:, None] for _, codes in self.sensitive.values())]

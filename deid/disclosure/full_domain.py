@@ -61,7 +61,7 @@ class _Column:
 
 
 def level_ranges(column: CodedColumn, level: int) -> tuple[Ints, Ints]:
-    """Return the range of codes (least, greatest) that each code is published as at a level."""
+    """Return the range that each code is published as at a level: least and greatest codes, each of shape (codes,)."""
     if column.tree is not None:
         node = column.tree.levels[min(level, len(column.tree.levels) - 1)]
         return column.tree.first[node], column.tree.last[node] - 1

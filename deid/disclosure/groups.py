@@ -120,7 +120,7 @@ class Groups:
         return self.sums(column, self.histogram(column)[2])
 
     def share(self, column: str) -> Floats:
-        """Return count / total of the group for each entry of the histogram."""
+        """Return count / total of the group for each entry of the histogram, shape [entries]."""
         group, _, counts = self.histogram(column)
         return counts / self.totals(column)[group]  # a group that is listed has a value
 

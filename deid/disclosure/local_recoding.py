@@ -172,7 +172,7 @@ def group_loss(table: CodedTable, classes: Indices) -> Floats:
 
 
 def mean_loss(table: CodedTable, classes: Indices) -> float:
-    """Return the normalized certainty penalty of publishing groups, averaged over cells (0 to 1)."""
+    """Return the normalized certainty penalty of publishing groups, averaged over cells (0 to 1); see `group_loss`."""
     size = np.bincount(classes, table.weights)
     return float(group_loss(table, classes) @ size) / (float(size.sum()) * len(table.columns))
 

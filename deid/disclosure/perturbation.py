@@ -249,7 +249,7 @@ class SmallDomains:
     gamma: float
 
     def operator(self, block: int) -> np.ndarray:
-        """Return the operator of a block, over its values in the order of the domain."""
+        """Return the operator of a block (`uniform_operator`): shape (values, values), in the order of the domain."""
         return uniform_operator(int((self.blocks == block).sum()), self.gamma)
 
     def estimate(self) -> np.ndarray:

@@ -72,7 +72,7 @@ class PublishedColumn:
 
     @classmethod
     def of(cls, original: Microdata, release: Microdata, name: str, rows: np.ndarray | None = None) -> PublishedColumn:
-        """Make one ready.
+        """Return a column of a release with what queries need: the interval of each cell and the values that it covers.
 
         Parameters
         ----------
@@ -101,11 +101,20 @@ class PublishedColumn:
         return cls(codes, bounds[:, 0], bounds[:, 1], covers, domain.values, domain.whole, stars)
 
     def certain(self, condition: tuple[float, float] | frozenset[str]) -> np.ndarray:
-        """Tell where a cell meets a condition whatever the value was; a suppressed one may have been missing."""
+        """Tell for each row (shape [n]) whether its cell meets a condition whatever the value was.
+
+        A suppressed cell does not: its value may have been missing.
+        """
         return np.asarray((self.share(condition) > 1 - 1e-12) & ~self.suppressed[self.codes])
 
     def share(self, condition: tuple[float, float] | frozenset[str]) -> np.ndarray:
-        """Return, for each class, the share of its cell that meets a condition."""
+        """Return the share of each row's cell that meets a condition, 0 to 1, shape [n].
+
+        Parameters
+        ----------
+        condition : (float, float) or frozenset of str
+            Least and greatest number, both included, or values.
+        """
         if isinstance(condition, frozenset):
             wanted = np.array([value in condition for value in self.values])
             covered = np.maximum(self.covers.sum(axis=1), 1)

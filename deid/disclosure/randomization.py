@@ -41,7 +41,18 @@ def uniform_operator(values: int, gamma: float) -> np.ndarray:
 
 
 def amplification(operator: np.ndarray) -> float:
-    """Return gamma: the greatest ratio of the chances with which two values are published as the same one."""
+    """Return gamma: the greatest ratio of the chances with which two values are published as the same one.
+
+    Parameters
+    ----------
+    operator : float array, shape (values, outputs)
+        Chance of each output by value; rows add up to 1.
+
+    Returns
+    -------
+    float
+        At least 1; infinite where some values alone can become an output.
+    """
     top, bottom = operator.max(axis=0), operator.min(axis=0)
     reached = top > 0
     if (bottom[reached] == 0).any():
@@ -140,10 +151,24 @@ def _bounded(after: np.ndarray, prior: np.ndarray, rho1: float) -> np.ndarray:
 def delta_growth(operator: np.ndarray, prior: np.ndarray, delta: float) -> Verdict:
     """Verify Delta-growth (Tao et al., ICDE 2008): no property's posterior exceeds its prior by more than delta.
 
+    Parameters
+    ----------
+    operator : float array, shape (values, outputs)
+        Chance of each output by value.
+    prior : float array, shape (values,)
+        What is known before.
+    delta : float
+        Greatest growth allowed.
+
     Returns
     -------
     Verdict
         Level: the greatest growth of a property; witness: the output that gives it.
+
+    Raises
+    ------
+    ConfigError
+        When the operator's rows or the prior are no distributions, or do not fit together.
     """
     growth = np.maximum(posteriors(operator, prior) - prior, 0.0).sum(axis=1)
     worst = int(np.argmax(growth))

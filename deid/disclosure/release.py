@@ -271,11 +271,7 @@ def anonymize(
 
 
 def content_order(data: Microdata) -> NDArray[np.intp]:
-    """Return the rows in the order of what is published of them, then of their persons.
-
-    Methods take rows as they come where these are equally good; rows that are equal in all of that can stand for each
-    other, so that nothing depends on the order of the table.
-    """
+    """Return the row numbers, shape (rows,), in the order of what is published of them, then of their persons."""
     names = [name for name, what in fates_of(data).items() if what.fate != "dropped"]
     names += [] if data.person is None else [data.person]
     return np.lexsort([data.codes(name).codes for name in reversed(names)])

@@ -190,7 +190,7 @@ def _by_cells(scheme: Scheme, data: Microdata) -> Mapping[str, NDArray[np.object
 
 
 def class_ids_of(data: Microdata, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Number the distinct rows of some columns; return each row's number, and one row of each."""
+    """Return the number of each row's combination of some columns, shape (rows,), and one row of each combination."""
     coded = [data.codes(name) for name in names]
     codes = np.stack([column.codes for column in coded], axis=1) + 1
     return class_ids(codes, [len(column.values) + 1 for column in coded])

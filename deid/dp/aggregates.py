@@ -173,7 +173,7 @@ def _ranks(values: FloatArray, candidates: FloatArray) -> tuple[FloatArray, Floa
 
 
 def quantile_candidates(low: float, high: float, *, whole: bool) -> FloatArray:
-    """Return what a quantile is chosen from: the whole numbers within the bounds, or a thousand steps.
+    """Return what a quantile is chosen from, ascending: the whole numbers within the bounds, or 1,001 equal steps.
 
     Raises
     ------

@@ -108,7 +108,15 @@ class Boxes:
 
 
 def simplex(values: FloatArray, total: float) -> FloatArray:
-    """Return the nearest vector without negative entries whose sum is ``total`` (Held, Wolfe and Crowder 1974)."""
+    """Return the nearest vector without negative entries whose sum is ``total`` (Held, Wolfe and Crowder 1974).
+
+    Parameters
+    ----------
+    values : float array, shape (n,)
+        Any numbers.
+    total : float
+        The sum; at most 0 gives zeros.
+    """
     if total <= 0:
         return np.zeros_like(values)
     ordered = np.sort(values)[::-1]

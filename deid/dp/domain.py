@@ -117,7 +117,7 @@ class Dimension:
         return cells[texts.cat.codes.to_numpy()]
 
     def select(self, text: str) -> IntArray:
-        """Return the cells that a condition names: ``A``, ``A,B``, or ``A..B`` for a range of an ordered column.
+        """Return the cells that a condition names, ascending: ``A``, ``A,B``, or ``A..B`` where the column is ordered.
 
         Raises
         ------

@@ -105,6 +105,11 @@ def half_width(variance: npt.ArrayLike, draws: npt.ArrayLike, level: float) -> F
         Effective number of draws of each: with draws of variance v_i, ``sum(v_i)**2 / sum(v_i**2)``.
     level : float
         Such as .95.
+
+    Returns
+    -------
+    float64 array
+        Half widths, of the shape of ``variance``.
     """
     table = [standard_half_width(float(n), level) for n in _GRID]
     return np.asarray(np.interp(np.asarray(draws, float), _GRID, table) * np.sqrt(np.asarray(variance, float)))

@@ -35,7 +35,7 @@ def check_share(share: float | None) -> float:
 
 
 def split_report(epsilon: float, share: float) -> tuple[float, float | None]:
-    """Return what measurements may spend, and the report on what was left out: None for no report."""
+    """Return the epsilon of the measurements, and that of the report on what was left out: None for no report."""
     if not share:
         return payable(epsilon), None
     measuring, reporting = split_epsilon(epsilon, (1 - share, share))

@@ -78,7 +78,7 @@ class Components:
     parts: dict[Axes, FloatArray]
 
     def table(self, axes: Axes) -> FloatArray:
-        """Return the marginal over ``axes``, which must be within a measured one."""
+        """Return the marginal over ``axes``, which must be within a measured one; a dimension for each axis."""
         total = np.zeros([self.shape[axis] for axis in axes])
         for size in range(len(axes) + 1):
             for subset in itertools.combinations(axes, size):

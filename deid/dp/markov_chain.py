@@ -59,7 +59,7 @@ class MarkovChain:
 
     @functools.cached_property
     def tables(self) -> tuple[FloatArray, ...]:
-        """The tables, made to agree and non-negative."""
+        """The tables, made to agree and non-negative; of the shapes of ``noisy``."""
         return self._fit(self.noisy)
 
     def _fit(self, noisy: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:

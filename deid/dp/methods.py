@@ -56,7 +56,7 @@ class Rows:
     shape: tuple[int, ...]
 
     def counts(self, axes: Axes | None = None) -> IntArray:
-        """Return the true marginal over ``axes``, all by default."""
+        """Return the true marginal over ``axes``, all by default; a dimension for each axis."""
         axes = tuple(range(len(self.shape))) if axes is None else axes
         return count_cells([self.points[:, axis] for axis in axes], [self.shape[axis] for axis in axes])
 

@@ -112,7 +112,7 @@ class TableModel:
         return min(fitting, key=lambda table: table.counts.size)
 
     def counts(self, axes: Axes) -> FloatArray:
-        """Return a cuboid, without intervals."""
+        """Return the counts over ``axes`` without intervals; a dimension for each axis, errors as those of `answer`."""
         table = self._covering(set(axes))
         return _cuboid(table.counts, table.axes, axes)
 
@@ -208,7 +208,7 @@ class WaveletModel:
         return ""
 
     def counts(self, axes: Axes) -> FloatArray:
-        """Return a cuboid, without intervals."""
+        """Return the counts over ``axes`` without intervals; a dimension for each axis."""
         return _cuboid(self.cells, tuple(range(self.cells.ndim)), axes)
 
     def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
@@ -253,7 +253,7 @@ class BoxModel:
         return "intervals cover the noise of the boxes' counts, not that the cells of a box may differ"
 
     def counts(self, axes: Axes) -> FloatArray:
-        """Return a cuboid, without intervals."""
+        """Return the counts over ``axes`` without intervals; a dimension for each axis."""
         return self.boxes.aggregate(axes, [None] * len(self.shape), self.boxes.counts)
 
     def answer(self, axes: Axes, chosen: Chosen, level: float) -> Answer:
@@ -295,7 +295,7 @@ class ForestModel:
         return "intervals cover noise (bootstrap), not dependence that the forest leaves out"
 
     def counts(self, axes: Axes) -> FloatArray:
-        """Return a cuboid, without intervals."""
+        """Return the counts over ``axes`` without intervals; a dimension for each axis."""
         return self.forest.aggregate(axes, [None] * len(self.shape))
 
     @functools.cached_property

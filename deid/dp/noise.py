@@ -38,7 +38,7 @@ class Noise(Protocol):
 
     @property
     def private(self) -> bool:
-        """Whether what it touches may leave the house."""
+        """Whether the noise protects, so that what it is added to may be published."""
         ...
 
     @property

@@ -110,7 +110,7 @@ class PrefixTree:
         return len(prefix), place
 
     def measurements(self) -> tuple[list[FloatArray], list[FloatArray]]:
-        """Return, for each depth, the best count of each node by itself, and its variance."""
+        """Return, for each depth, the best count of each node by itself and its variance, both of shape (nodes,)."""
         values, variances = [], []
         for depth, level in enumerate(self.levels):
             first = laplace_variance(self.distance, self.epsilons[depth])

@@ -58,7 +58,7 @@ class Wavelet:
 
 
 def forward(values: IntArray, axis: int) -> IntArray:
-    """Return total and half differences along an axis whose length is a power of two, coarse ones first."""
+    """Return total and half differences along an axis whose length is a power of two, coarse ones first; same shape."""
     rest = np.moveaxis(values, axis, 0)
     details = []
     while len(rest) > 1:
@@ -68,7 +68,7 @@ def forward(values: IntArray, axis: int) -> IntArray:
 
 
 def inverse(coefficients: FloatArray, axis: int) -> FloatArray:
-    """Return the values along an axis whose total and half differences `forward` made."""
+    """Return the values along an axis whose total and half differences `forward` made; same shape."""
     values = np.moveaxis(coefficients, axis, 0)
     known = values[:1]
     while len(known) < len(values):
@@ -94,6 +94,11 @@ def privelet(counts: IntArray, wavelet: Wavelet, epsilon: float, noise: Noise, *
         Source of noise.
     distance : int
         Rows between neighbours.
+
+    Returns
+    -------
+    float64 array
+        Noisy cells, of the shape of ``counts``; they may be negative.
     """
     padding = [(0, large - size) for size, large in zip(wavelet.shape, wavelet.padded, strict=True)]
     coefficients = np.pad(counts, padding)

@@ -17,7 +17,7 @@ __all__ = ["QueryAnswer"]
 
 @dataclass(frozen=True, eq=False)
 class QueryAnswer:
-    """What was answered.
+    """An answer to a question about a table, with its intervals and its cost.
 
     Parameters
     ----------

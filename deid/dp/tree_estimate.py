@@ -50,7 +50,7 @@ class Consistent:
 
     @functools.cached_property
     def variances(self) -> tuple[FloatArray, ...]:
-        """The variance of each node's value, by depth."""
+        """The variance of each node's value, shape (nodes,) for each depth."""
         result = [self.spread[0]]
         for depth in range(self.tree.height):
             own = _families(self.spread[depth + 1], self.tree.symbols)

@@ -22,13 +22,23 @@ def average_slope(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
 
     At equal steps it is (last - first) / (n - 1): all points between cancel, so it says little about a method that is
     good at the ends. `regression_slope` uses all points.
+
+    Parameters
+    ----------
+    x, y : float array, shape (points,)
+        Places, ascending, and values.
+
+    Raises
+    ------
+    ConfigError
+        When there are fewer than two points, or the places do not ascend.
     """
     xs, ys = _checked(x, y)
     return float((np.diff(ys) / np.diff(xs)).mean())
 
 
 def regression_slope(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    """Return the slope of the least squares line.
+    """Return the slope of the least squares line; arguments and errors as those of `average_slope`.
 
     Raises
     ------

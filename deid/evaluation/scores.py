@@ -258,7 +258,7 @@ def touched(starts: np.ndarray, ends: np.ndarray, spans: Sequence[Span]) -> np.n
 
 
 def word_bounds(text: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return starts and ends of the words of a text, the runs of letters and digits."""
+    """Return starts and ends of the words of a text, the runs of letters and digits; int64 arrays of shape (words,)."""
     both = np.array([match.span() for match in _WORD.finditer(text)], dtype=np.int64).reshape(-1, 2)
     return both[:, 0], both[:, 1]
 

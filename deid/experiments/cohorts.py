@@ -97,7 +97,7 @@ class TablePair:
         return self._columns[name]
 
     def members(self, query: Query) -> np.ndarray:
-        """Tell which rows of the original a query returns."""
+        """Tell which rows of the original a query returns; bool array of shape (rows,)."""
         found = np.ones(len(self.original), dtype=bool)
         for name, condition in query.items():
             if isinstance(condition, frozenset):
@@ -109,7 +109,7 @@ class TablePair:
         return found
 
     def chances(self, query: Query) -> np.ndarray:
-        """Return the chance of each published row that a query returns it."""
+        """Return the chance of each published row that a query returns it; float array of shape (rows,)."""
         chance = np.ones(len(self.release))
         for name, condition in query.items():
             chance *= self.column(name).share(condition)

@@ -36,7 +36,7 @@ CURVES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Points:
-    """Where the curves are measured."""
+    """Kinds and degrees of sampling, and dials, at which the curves are measured."""
 
     windows: tuple[int, ...] = (4, 16, 64)
     shares: tuple[float, ...] = (0.1, 0.5)

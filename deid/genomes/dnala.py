@@ -47,7 +47,7 @@ class GeneralizedSequences:
 
 
 def variable_sites(codes: np.ndarray) -> np.ndarray:
-    """Return the columns with at least two symbols."""
+    """Return the columns, ascending, with at least two symbols; ``codes`` has shape (sequences, sites)."""
     return np.flatnonzero((codes != codes[0]).any(axis=0))
 
 

@@ -61,7 +61,7 @@ for _symbol, _code in _CODES.items():
 
 
 def encode(sequence: str) -> np.ndarray:
-    """Return the codes of a sequence, uint8; 0 where a letter is no IUPAC symbol. U counts as T."""
+    """Return the codes of a sequence, uint8 of shape (sites,); 0 where a letter is no IUPAC symbol. U counts as T."""
     return _ENCODE[np.frombuffer(sequence.encode("latin-1", "replace"), dtype=np.uint8)]
 
 

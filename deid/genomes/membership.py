@@ -94,7 +94,7 @@ def correlation_statistic(haplotypes: np.ndarray, mixture: np.ndarray, reference
 def membership_test(
     statistic: float, non_members: np.ndarray | None = None, *, alpha: float = 0.05, calibrated: float | None = None
 ) -> MembershipTest:
-    """Decide by a statistic.
+    """Decide by a statistic whether a person's genome is part of a mixture.
 
     Parameters
     ----------

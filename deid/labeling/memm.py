@@ -20,7 +20,7 @@ class MemmDecoder(Decoder):
     """Scores documents with the weights of a maximum entropy Markov model."""
 
     def emissions(self, encoded: Encoded) -> np.ndarray:
-        """Return the label scores of each item, with the next item's normalizer taken off."""
+        """Return the label scores of each item, less the next item's normalizer; shape (n_items, n_labels)."""
         scores = super().emissions(encoded)
         if len(scores) == 0:
             return scores

@@ -92,7 +92,7 @@ class Tagger:
         return dataclasses.replace(self, decoder=Decoder(weights, self.decoder.features), crfsuite=None)
 
     def label(self, text: str) -> tuple[list[str], np.ndarray, np.ndarray]:
-        """Return the labels of the tokens that are labelled, and the tokens' starts and ends."""
+        """Return the labels of the labelled tokens, and their starts and ends in ``text``; shape (n_items,)."""
         normal = unified(text)
         best, starts, ends, _ = self._decode(normal.text)
         if normal.removed:

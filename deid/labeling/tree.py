@@ -73,7 +73,7 @@ class TreeDecoder(Decoder):
         return TreeDecoder, (self.tree, self.features)
 
     def emissions(self, encoded: Encoded) -> np.ndarray:
-        """Return the logarithms of the labels' shares in the leaf that each item reaches."""
+        """Return the logarithms of the labels' shares in the leaf that each item reaches; shape (n_items, n_labels)."""
         tree = self.tree
         values = np.zeros((len(encoded.items), len(tree.attributes)), dtype=np.float32)
         for i, row in enumerate(self.features.expand(encoded)):

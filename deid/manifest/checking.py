@@ -20,7 +20,7 @@ __all__ = ["Check", "Fault", "check_manifests"]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that does not hold."""
+    """A fault of an output or of its manifests."""
 
     what: str
     """``changed``, ``missing``, ``added``, ``chain``, ``signature``, ``unchecked``."""

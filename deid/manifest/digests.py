@@ -92,17 +92,17 @@ class Digest:
 
     @property
     def sha256(self) -> str:
-        """Of the content alone."""
+        """``sha256:`` and 64 hex digits, of the content alone."""
         return f"sha256:{self._plain.hexdigest()}"
 
     @property
     def named(self) -> str:
-        """Of name and content."""
+        """``named:`` and 64 hex digits of SHA-256, of name and content."""
         return f"named:{self._named.hexdigest()}"
 
     @property
     def keyed(self) -> str:
-        """Of the content, under the site's key.
+        """``keyed:`` and 64 hex digits of HMAC-SHA256, of the content under the site's key.
 
         Raises
         ------

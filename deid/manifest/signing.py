@@ -78,7 +78,7 @@ def is_signed(public: str, message: bytes, signature: str) -> bool:
 
 
 def fingerprint_of(public: str) -> str:
-    """Return by what people compare public keys: 32 hex digits of its SHA-256, in groups of four."""
+    """Return the fingerprint by which people compare public keys: 32 hex digits of SHA-256, in groups of four."""
     digits = hashlib.sha256(bytes.fromhex(public)).hexdigest()[:32]
     return " ".join(digits[at : at + 4] for at in range(0, 32, 4))
 

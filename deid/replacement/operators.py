@@ -41,7 +41,7 @@ _MIN_HASH_LENGTH = 16
 
 @dataclass(frozen=True, slots=True)
 class OperatorSpec:
-    """What a policy must know about an operator. Calling it makes the operator."""
+    """What a policy must know about an operator: its name, factory and strictness. Calling it makes the operator."""
 
     name: str
     factory: str

@@ -30,7 +30,7 @@ _BLOCK = 64  # sealed lengths are multiples of this
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What was replaced by what, and for whom. Its `repr` shows the category only."""
+    """A replaced text with its surrogate and its scope. Its `repr` shows the category only."""
 
     scope_id: str = field(repr=False)
     """Within what the surrogate stands for the original: `deid.replacement.scope.Scope.person_scope`."""

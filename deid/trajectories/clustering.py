@@ -44,7 +44,7 @@ class TrajectoryRelease:
     method: str
 
     def published(self) -> list[Pairs]:
-        """Return what is published of each person, in their order."""
+        """Return the published pairs of each person, in their order, int32 arrays of shape (pairs, 2)."""
         rows: list[Pairs] = [np.empty((0, 2), np.int32)] * len(self.data)
         for cluster in self.clusters:
             for member in cluster.members:

@@ -44,7 +44,7 @@ class Trajectories:
         Nodes of codes and of ages, person after person, ages ascending.
     bounds : int64 array, shape (people + 1,)
         Where each trajectory begins and ends.
-    codes, ages : Tree
+    codes, ages : LocationTree
         The hierarchies.
     sensitive : tuple of str
         A sensitive value of each person, for l-diversity; empty when there is none.
@@ -61,7 +61,7 @@ class Trajectories:
         return len(self.people)
 
     def trajectory(self, place: int) -> Pairs:
-        """Return the trajectory at a place."""
+        """Return the trajectory at a place, int32 of shape (pairs, 2): nodes of codes and of ages."""
         return self.pairs[self.bounds[place] : self.bounds[place + 1]]
 
 

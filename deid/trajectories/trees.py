@@ -40,7 +40,7 @@ class LocationTree:
 
     @cached_property
     def table(self) -> np.ndarray:
-        """Cost of every pair of nodes, int32; empty for hierarchies that are too large."""
+        """Cost of every pair of nodes, int32 of shape (nodes * nodes,); empty for hierarchies that are too large."""
         count = len(self.names)
         if count > _TABLE:
             return np.empty(0, np.int32)

@@ -87,7 +87,7 @@ def candidates(released: Transactions, known: Iterable[str]) -> list[int]:
 
 
 def distinguishability(released: Transactions, known: Sequence[frozenset[str]]) -> NDArray[np.int64]:
-    """Return for each set of known codes the number of records that fit it."""
+    """Return for each set of known codes the number of records that fit it, shape (sets,)."""
     index = _Index(released)
     distinct = {codes: index.fitting(codes).bit_count() for codes in dict.fromkeys(known)}
     return np.array([distinct[codes] for codes in known], dtype=np.int64)

@@ -38,7 +38,7 @@ __all__ = ["METHODS", "Asked", "Found", "ReleaseFinding", "TransactionMethod", "
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a release. Methods read what concerns them.
+    """The levels asked for of a release of codes; each method and verifier reads those that concern it.
 
     Parameters
     ----------
