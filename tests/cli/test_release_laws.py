@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from products import by_day
 from typer.testing import CliRunner
 
 from deid.base.errors import DeidError
@@ -59,12 +60,9 @@ def texts(frame: pd.DataFrame, name: str) -> list[str]:
     return ["" if pd.isna(value) else str(value) for value in frame[name]]
 
 
-@pytest.mark.parametrize(("form", "hierarchies"), [("csv", True), ("parquet", False)])
-@pytest.mark.parametrize("method", ["auto", *sorted(METHODS)])
-def test_every_release_is_true_named_and_read_by_the_verifiers(
-    tmp_path: Path, method: str, form: str, hierarchies: bool
-) -> None:
-    folder = tmp_path
+@pytest.mark.parametrize(("method", "form"), by_day(["auto", *sorted(METHODS)], ["csv", "parquet"]))
+def test_every_release_is_true_named_and_read_by_the_verifiers(tmp_path: Path, method: str, form: str) -> None:
+    folder, hierarchies = tmp_path, form == "csv"
     seed = zlib.crc32(f"{method} {form} {hierarchies}".encode())
     rows, k = 12 + seed % 29, 2 + seed % 3
     frame = random_frame(seed, rows)

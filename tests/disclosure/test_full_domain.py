@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from products import by_day
 
 from deid.base.errors import ConfigError
 from deid.disclosure.constraints import All, Constraint, DistinctL, EntropyL, KAnonymity
@@ -54,9 +55,7 @@ def _top(coded: CodedTable, column: int, height: int) -> bool:
     return bool((low == 0).all() and (high == coded.columns[column].size - 1).all())
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("constraint", PLAIN, ids=str)
-@pytest.mark.parametrize("allowed", [0, 3])
+@pytest.mark.parametrize(("seed", "constraint", "allowed"), by_day(range(6), PLAIN, [0, 3]), ids=str)
 def test_incognito_and_the_optimal_search_agree_with_brute_force(
     seed: int, constraint: Constraint, allowed: int
 ) -> None:

@@ -23,6 +23,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from products import by_day
 from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, DeidError, StoreError
@@ -103,8 +104,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("source", [_csv, _parquet, _sqlite])
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(("command", "source"), by_day([*COMMANDS], [_csv, _parquet, _sqlite]))
 def test_a_row_more_changes_each_count_by_its_own_row_alone(
     command: str, source: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from products import by_day
 
 from deid.base.compiled import native
 from deid.features import FeatureSet
@@ -122,8 +123,10 @@ def test_spans_are_what_the_labels_say(text, seed, scheme, preset):
     assert decoder.marked(text, bias=1.0) == expected
 
 
-@pytest.mark.parametrize("preset", sorted(SETS))
-@pytest.mark.parametrize("text", ["", "a", " ", "\n", "\0", "\ud800", "x" * 30_000, "- " * 3000, "\n" * 20_000])
+TEXTS = ["", "a", " ", "\n", "\0", "\ud800", "x" * 30_000, "- " * 3000, "\n" * 20_000]
+
+
+@pytest.mark.parametrize(("preset", "text"), by_day(sorted(SETS), TEXTS))
 def test_lengths_none_one_and_huge(preset, text):
     check(decoder_for(SETS[preset], [text[:50], "a b"], 1, 3, 1.0), text)
 

@@ -175,11 +175,14 @@ def _commands(folder: Path, text: str) -> dict[str, str]:
     }
 
 
-def test_no_command_depends_on_the_line_ends(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "separator",
+    ["\r\n", pytest.param("\r", marks=pytest.mark.night), pytest.param("\u2028", marks=pytest.mark.night)],
+    ids=repr,
+)
+def test_no_command_depends_on_the_line_ends(tmp_path: Path, separator: str) -> None:
     text = MESSAGE + NOTE
-    plain = _commands(tmp_path / "lf", text)
-    for name, separator in (("crlf", "\r\n"), ("cr", "\r"), ("ls", "\u2028")):
-        other = _commands(tmp_path / name, text.replace("\n", separator))
-        for command in plain:
-            # files that a command makes end their lines as it does
-            assert other[command].replace(separator, "\n") == plain[command].replace("\r\n", "\n"), (name, command)
+    plain, other = _commands(tmp_path / "lf", text), _commands(tmp_path / "other", text.replace("\n", separator))
+    for command in plain:
+        # files that a command makes end their lines as it does
+        assert other[command].replace(separator, "\n") == plain[command].replace("\r\n", "\n"), command
