@@ -58,6 +58,11 @@ def open_store(place: str | Path, tables: sql.MetaData, *, create: bool = False,
     whole : bool
         Whether a file of SQLite must by itself hold all that was committed; slower where many read while one writes.
 
+    Returns
+    -------
+    Store
+        The database; close it with `Store.close`.
+
     Raises
     ------
     ConfigError

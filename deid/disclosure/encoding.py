@@ -179,7 +179,11 @@ class CodedColumn:
         return float(known[-1] - known[0]) if len(known) else 0.0
 
     def loss(self, low: Ints, high: Ints) -> NDArray[np.float64]:
-        """Return the normalized certainty penalty (0 to 1) of cells that cover codes ``low`` to ``high``, shape [n]."""
+        """Return the normalized certainty penalty (0 to 1) of cells that cover codes ``low`` to ``high``, shape [n].
+
+        Xu et al., KDD 2006: leaves below the common ancestor over all leaves, width over range, or values over all
+        values; 0 where nothing is generalized.
+        """
         if self.tree is not None:
             return self.tree.loss[self.tree.common(low, high)]
         if self.numbers is not None:
@@ -243,7 +247,10 @@ class CodedTable:
         return len(self) if self.weights is None else int(self.weights.sum())
 
     def collapse(self) -> tuple[CodedTable, NDArray[np.intp]]:
-        """Return the distinct rows with their weights, and the distinct row of each row (shape [rows])."""
+        """Return the distinct rows with their weights, and the distinct row of each row (shape [rows]).
+
+        Rows are equal when quasi-identifiers and sensitive values are; persons are never collapsed.
+        """
         if self.persons is not None or self.weights is not None:
             return self, np.arange(len(self))
         parts = [self.codes, *(codes[:, None] for _, codes in self.sensitive.values())]

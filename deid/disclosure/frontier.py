@@ -134,7 +134,7 @@ def choose(
 
     Returns
     -------
-    list of Choice
+    list of ChosenRelease
         One for each bound given, and one for both together; a choice without a point cannot be met.
     """
     useful = [p for p in points if least_utility is None or p.utility >= least_utility]
@@ -161,7 +161,7 @@ def _first(points: Sequence[Point], *, by_risk: bool) -> Point | None:
 
 
 def plot_map(points: Sequence[Point], choices: Sequence[ChosenRelease] = ()) -> Figure:
-    """Draw the map: risk on a logarithmic axis, utility, the Pareto front, and what was chosen."""
+    """Return a plot of the map: risk on a logarithmic axis, utility, the Pareto front, and what was chosen."""
     figure = new_figure(8, 5)
     axes = figure.add_subplot()
     for number, method in enumerate(dict.fromkeys(point.method for point in points)):

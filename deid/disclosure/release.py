@@ -237,6 +237,11 @@ def anonymize(
     target : str, optional
         Column of class labels that Mondrian's cuts should tell apart.
 
+    Returns
+    -------
+    Release
+        What every verifier passed; ``Release.published`` is what may leave.
+
     Raises
     ------
     ConfigError
@@ -271,7 +276,11 @@ def anonymize(
 
 
 def content_order(data: Microdata) -> NDArray[np.intp]:
-    """Return the row numbers, shape (rows,), in the order of what is published of them, then of their persons."""
+    """Return the row numbers, shape (rows,), in the order of what is published of them, then of their persons.
+
+    Methods take rows as they come where these are equally good; rows that are equal in all of that can stand for each
+    other, so that nothing depends on the order of the table.
+    """
     names = [name for name, what in fates_of(data).items() if what.fate != "dropped"]
     names += [] if data.person is None else [data.person]
     return np.lexsort([data.codes(name).codes for name in reversed(names)])

@@ -95,7 +95,7 @@ class Schema:
 
 
 def read_schema(path: Path) -> Schema:
-    """Read a schema file.
+    """Return the schema of a file.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def read_schema(path: Path) -> Schema:
 
 
 def read_column(said: object, folder: Path, where: str, name: str) -> Column:
-    """Read what a file says of one column.
+    """Return what a file says of one column.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def format_schema(schema: Schema) -> str:
 
 
 def apply_schema(frame: pd.DataFrame, schema: Schema, *, published: bool = False) -> Microdata:
-    """Make microdata of a table.
+    """Return a table as microdata, with the roles, kinds and hierarchies of a schema.
 
     Parameters
     ----------

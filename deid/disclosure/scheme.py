@@ -57,7 +57,7 @@ class Scheme:
 
 
 def read_scheme(path: Path) -> Scheme:
-    """Read a scheme from its file.
+    """Return the scheme of a file.
 
     Raises
     ------

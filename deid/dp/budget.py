@@ -117,7 +117,7 @@ class Account:
         return self.total - self.spent
 
     def left(self) -> str:
-        """Say what is left, exactly."""
+        """Return what is left as text, exactly."""
         return f"{show_nano(self.remaining)} of {show_nano(self.total)} is left"
 
 
@@ -181,6 +181,11 @@ class Ledger:
             Name, for databases that hold several.
         note : str
             Which table it is for.
+
+        Returns
+        -------
+        Ledger
+            The ledger of the new budget.
 
         Raises
         ------

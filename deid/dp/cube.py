@@ -273,6 +273,11 @@ def release_cube(
     noise : Noise, optional
         OpenDP's by default.
 
+    Returns
+    -------
+    CubeRelease
+        Noisy counts, with all that is needed to read them.
+
     Raises
     ------
     ConfigError

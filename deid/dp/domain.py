@@ -367,7 +367,7 @@ def parse_flag(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def read_domains(path: Path) -> dict[str, dict[str, Any]]:
-    """Read the declarations of a TOML file, by column.
+    """Return the declarations of a TOML file by column, each as `declare` takes it.
 
     Raises
     ------

@@ -100,7 +100,7 @@ def table_mark(frame: pd.DataFrame, person: str | None, ledger: Ledger | None) -
 
 
 def partition_name(dimension: Dimension, mark: str) -> str:
-    """Name the way a dimension divides a table: other cells overlap with these, and are another partition.
+    """Return a name for the way a dimension divides a table: other cells overlap with these, and are another partition.
 
     Parameters
     ----------

@@ -216,7 +216,9 @@ def _compare(
 
 
 def evaluate_condition(condition: Condition, frame: pd.DataFrame, columns: Mapping[str, QueryColumn]) -> BoolArray:
-    """Say for every row whether a condition holds.
+    """Tell for every row whether a condition holds, bool array of shape (rows,).
+
+    A comparison with a missing value does not hold, so that its negation does.
 
     Raises
     ------

@@ -388,7 +388,7 @@ class _Parser:
 
 
 def parse_query(text: str) -> Query:
-    """Parse a query.
+    """Return the tree of a query.
 
     Raises
     ------

@@ -210,7 +210,7 @@ def write_release(release: CubeRelease, path: Path, *, replace: bool = False) ->
 
 
 def read_release(path: Path) -> CubeRelease:
-    """Read a release that `write_release` wrote.
+    """Return a release that `write_release` wrote.
 
     Raises
     ------

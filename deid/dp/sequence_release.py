@@ -302,7 +302,7 @@ def write_sequences(release: SequenceRelease, path: Path, *, replace: bool = Fal
 
 
 def read_sequences(path: Path) -> SequenceRelease:
-    """Read a release that `write_sequences` wrote.
+    """Return a release that `write_sequences` wrote.
 
     Raises
     ------

@@ -272,7 +272,10 @@ class LevelForecast:
 
 
 def forecast_levels(plan: SequencePlan) -> list[LevelForecast]:
-    """Say before spending how large the noise of a tree's nodes will be, before it is made consistent."""
+    """Return, for each depth, how large the noise of a tree's nodes will be before it is made consistent.
+
+    Looks at the plan alone; nothing is spent.
+    """
     distance = plan.unit.distance
     return [
         LevelForecast(
@@ -369,6 +372,11 @@ def release_sequences(
         For the ledger.
     noise : Noise, optional
         OpenDP's by default.
+
+    Returns
+    -------
+    SequenceRelease
+        Noisy counts, with all that is needed to read them.
 
     Raises
     ------

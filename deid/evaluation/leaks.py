@@ -91,6 +91,11 @@ def find_leaks(cases: Sequence[Case], categories: Sequence[str]) -> Leaks:
     cases : sequence of Case
     categories : sequence of str
         Rows of the table; those without a gold span are left out.
+
+    Returns
+    -------
+    Leaks
+        Gold words that no span of the system touches, by document and by category.
     """
     words, words_left, characters, characters_left = np.zeros((4, len(cases)), dtype=np.int64)
     counts = {category: np.zeros(5, dtype=np.int64) for category in categories}

@@ -210,12 +210,12 @@ _SENTENCE_END = re.compile(r"\n+|(?<=[.!?])[\"')\]»]*\s+(?=[\"'(\[«¿¡]*[A-Z�
 
 
 def count_sentences(text: str) -> int:
-    """Count sentences by a plain rule: line breaks, and full stops before a capital letter or a digit."""
+    """Return the number of sentences: what line breaks, and full stops before a capital letter or a digit, divide."""
     return sum(1 for piece in _SENTENCE_END.split(unified(text).text) if any(map(str.isalnum, piece)))
 
 
 def read_sentences(path: Path) -> dict[str, int]:
-    """Read sentence counts: tab-separated lines ``id, part, sentences`` (or ``id, sentences``) with a header.
+    """Return sentence counts by id, of tab-separated lines ``id, part, sentences`` (or ``id, sentences``) and a header.
 
     Raises
     ------
@@ -242,7 +242,7 @@ def read_sentences(path: Path) -> dict[str, int]:
 
 
 def sentences_of(cases: Sequence[Case], counts: Mapping[str, int] | None = None) -> Sentences:
-    """Count the sentences of all documents, from ``counts`` by id (or its last part) or by our own split.
+    """Return the sentences of all documents, from ``counts`` by id (or its last part) or by our own split.
 
     Raises
     ------

@@ -166,6 +166,11 @@ def calibrate(
     jobs : int
         Processes.
 
+    Returns
+    -------
+    Calibration
+        The chosen dial with its figures; where none is certain enough, the one with the best bound.
+
     Raises
     ------
     ConfigError
@@ -277,7 +282,7 @@ def _held_out(
 
 
 def describe(calibration: Calibration) -> list[str]:
-    """Say in sentences what was chosen, what to expect, and what the gold is too small for."""
+    """Return sentences about what was chosen, what to expect, and what the gold is too small for."""
     chosen, target, sure = calibration.chosen, calibration.target, f"{calibration.confidence:.0%}"
     said = []
     if calibration.reached:

@@ -26,7 +26,7 @@ _CONDITION = re.compile(r"\s*(.+?)\s*(<=|>=|=|<|>)\s*(.+?)\s*")
 
 
 def parse_cohort(table: Microdata, text: str) -> Query:
-    """Read a query such as ``age>=65 and sex=F and diagnosis=asthma|copd``.
+    """Return a query such as ``age>=65 and sex=F and diagnosis=asthma|copd`` as conditions by column.
 
     Numbers and ISO dates can be compared; values of other columns are listed with ``|`` between.
 

@@ -71,7 +71,7 @@ def provenance_path(path: Path) -> Path:
 
 
 def read_view(path: Path) -> IdentifierView:
-    """Read a view with its provenance.
+    """Return the view of a file, with its provenance from the file beside it.
 
     Raises
     ------
@@ -89,11 +89,12 @@ def read_view(path: Path) -> IdentifierView:
 
 
 def build_view(notes: Iterable[NoteFacts], *, by: str = "person") -> IdentifierView:
-    """Make the table.
+    """Return the identifier view of notes, with the place of every value.
 
     Parameters
     ----------
     notes : iterable of NoteFacts
+        The facts of each note.
     by : str
         ``person`` or ``note``: what a row is.
 

@@ -42,7 +42,7 @@ class Genotypes:
 
 
 def read_genotypes(path: Path) -> Genotypes:
-    """Read genotypes: a VCF file (samples in columns), or a CSV file with a record a row and its name first.
+    """Return the genotypes of a file: VCF (samples in columns), or CSV with a record a row and its name first.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class Sequences:
 
 
 def read_fasta(path: Path, *, unequal: str = "align") -> Sequences:
-    """Read a FASTA file.
+    """Return the sequences of a FASTA file, in equal length.
 
     Parameters
     ----------

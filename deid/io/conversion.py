@@ -71,6 +71,11 @@ def convert(
     watch : callable
         Wraps the stream of documents, for progress.
 
+    Returns
+    -------
+    Conversion
+        How many documents were written, what failed, and what the map of labels lost.
+
     Raises
     ------
     DeidError

@@ -66,7 +66,7 @@ class Columns:
 
 
 def find_columns(names: Sequence[str], options: Options) -> Columns:
-    """Find the columns of text, id and annotations in a table's header.
+    """Return the columns of text, id and annotations in a table's header.
 
     Raises
     ------

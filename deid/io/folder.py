@@ -39,7 +39,7 @@ class Listing:
 
 
 def list_files(root: Path) -> Listing:
-    """List all files below ``root``.
+    """Return all files below ``root`` by name, sorted.
 
     Hidden files and folders, and manifests, are left out and counted; links to folders are not followed, because they
     can lead in circles. Names that are no files (pipes, sockets, links to nothing) stay in the list, so that reading

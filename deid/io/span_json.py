@@ -41,7 +41,7 @@ def is_spans(value: object) -> bool:
 
 
 def from_values(values: object, text: str, position: str) -> tuple[Span, ...]:
-    """Read a list of spans, each ``[start, end, label]`` or an object.
+    """Return the spans of a list, each ``[start, end, label]`` or an object.
 
     An object's label may be called label, type or category, its offsets start and end or start_offset and end_offset.
     Its ``text`` is compared with the document's; ``source`` says who wrote the file and is not taken over; all other
@@ -49,7 +49,12 @@ def from_values(values: object, text: str, position: str) -> tuple[Span, ...]:
 
     Raises
     ------
-    FormatError, OffsetError, LabelError
+    FormatError
+        When an entry is of another form.
+    OffsetError
+        When a span lies outside ``text``, or its own text is not what stands there.
+    LabelError
+        When a label is empty.
     """
     if values is None:
         return ()

@@ -14,7 +14,7 @@ __all__ = ["train_crf"]
 
 
 def train_crf(data: TrainingData, report: Callable[[int, float], None] | None = None) -> bytes:
-    """Train on ``data`` and return CRFsuite's model file.
+    """Return CRFsuite's model file, trained on ``data``.
 
     Parameters
     ----------

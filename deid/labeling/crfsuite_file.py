@@ -31,7 +31,7 @@ _TABLES = 256
 
 
 def parse_crfsuite(data: bytes) -> Weights:
-    """Read the weights from the bytes of a CRFsuite model file.
+    """Return the weights from the bytes of a CRFsuite model file.
 
     Raises
     ------

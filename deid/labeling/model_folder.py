@@ -70,7 +70,7 @@ def write_description(folder: Path, description: Mapping[str, Any]) -> None:
 
 
 def read_description(folder: Path) -> dict[str, Any]:
-    """Read ``tagger.json`` and check it and the files that it accounts for.
+    """Return ``tagger.json`` as a dictionary, checked, with the files that it accounts for.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def read_description(folder: Path) -> dict[str, Any]:
 def read_decoder(
     folder: Path, description: Mapping[str, Any], features: FeatureSet, *, ships: bool = False
 ) -> tuple[Decoder, bytes | None]:
-    """Read the weights of a folder whose description was checked; with CRFsuite's own file as bytes if it has one.
+    """Return the decoder of a folder whose description was checked, with CRFsuite's own file as bytes if it has one.
 
     The weights of a model that ships are read when they are asked for, once its table is kept.
 

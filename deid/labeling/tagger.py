@@ -253,6 +253,11 @@ def train(
     report : callable, optional
         Gets the iteration's number and the loss after each iteration.
 
+    Returns
+    -------
+    Tagger
+        The trained tagger, not saved yet.
+
     Raises
     ------
     ConfigError
@@ -308,7 +313,7 @@ def _describe(data: TrainingData, labels: Sequence[str], name: str, rules: Itera
 
 
 def available_models() -> tuple[str, ...]:
-    """Name the models that ship with this installation."""
+    """Return the names of the models that ship with this installation."""
     try:
         root = resource_folder("models")
     except ConfigError:

@@ -105,7 +105,7 @@ class Manifest:
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str = "") -> Manifest:
-        """Read a file.
+        """Return the manifest of a file's content; ``where`` names the file in errors.
 
         Raises
         ------
@@ -156,7 +156,7 @@ def listing_manifest(manifests: Sequence[Manifest]) -> Manifest | None:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read the manifest of a file.
+    """Return the manifest of a file.
 
     Raises
     ------

@@ -119,6 +119,13 @@ def load_signing_key(*, create: bool = True) -> tuple[SigningKey, str]:
 def replace_signing_key() -> tuple[SigningKey, Path]:
     """Make a new signing key; the old one stays beside it under its fingerprint.
 
+    Returns
+    -------
+    key : SigningKey
+        The new key.
+    place : Path
+        Where the old one lies now.
+
     Raises
     ------
     ConfigError
@@ -148,7 +155,7 @@ def public_pem(public: str) -> bytes:
 
 
 def read_public_key(path: Path) -> str:
-    """Read a public key: PEM, or 64 hex digits.
+    """Return the public key of a file, PEM or 64 hex digits, as 64 hex digits.
 
     Raises
     ------

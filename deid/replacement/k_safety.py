@@ -69,8 +69,7 @@ class Knowledge:
         return frozenset().union(*(self.contexts[entity] for entity in self.protected))
 
     def companions(self, entity: str, terms: Iterable[str]) -> int:
-        """Count the other entities whose context holds every one of ``terms`` that ``entity``'s context
-        holds."""
+        """Return how many other entities have in their context every one of ``terms`` that ``entity`` has."""
         shared = (1 << len(self.contexts)) - 1
         for term in terms:
             if term in self.contexts[entity]:

@@ -122,7 +122,11 @@ def _any_group(spanish: bool) -> tuple[str, ...]:
 
 
 def replace_other(choices: Choices, category: str, text: str, step: int = 1) -> str:
-    """Return the surrogate of a text whose category has no form of its own."""
+    """Return the surrogate of a text whose category has no form of its own.
+
+    A word about sex or kin becomes another word of the same meaning or kind; everything with digits is scrambled like
+    a code; any other text becomes the category in brackets, because no list can know what would be like it.
+    """
     if any(c.isdigit() for c in text):
         return scramble(choices.keyed, text, category, step)
     out = []

@@ -279,7 +279,11 @@ def branch_and_bound(problem: Problem, limit: int) -> tuple[int, ...]:
 
 
 def greedy(problem: Problem, limit: int) -> tuple[int, ...]:
-    """Return a choice of levels that reaches t, one word raised by one level at a time: O(n h log n)."""
+    """Return a choice of levels that reaches t, one word raised by one level at a time: O(n h log n).
+
+    ``minimal`` raises the word whose count grows by the smallest factor, ``uniform`` the one with the least
+    entropy. ``limit`` is not needed.
+    """
     levels = [0] * problem.n
     product = problem.lowest[0]
 

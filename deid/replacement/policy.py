@@ -241,7 +241,7 @@ class Policy:
 
 
 def shipped_policies() -> tuple[str, ...]:
-    """Name the policies that ship with this installation."""
+    """Return the names of the policies that ship with this installation."""
     return tuple(sorted(path.stem for path in (resource_folder("dictionaries") / "policies").glob("*.toml")))
 
 
@@ -279,7 +279,7 @@ def load_policy(name_or_file: str | Path, allow: Iterable[str] = ()) -> Policy:
 
 
 def parse_policy(data: Mapping[str, Any], name: str, folder: Path, allow: Iterable[str] = ()) -> Policy:
-    """Make a policy from the content of its file.
+    """Return the policy that the content of its file says.
 
     Parameters
     ----------

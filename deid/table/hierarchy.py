@@ -187,7 +187,7 @@ class Hierarchy:
 
 
 def hierarchy_from_rows(rows: Iterable[Sequence[str]], name: str) -> Hierarchy:
-    """Build a hierarchy from lines ``leaf, level 1, ..., root``.
+    """Return the hierarchy of lines ``leaf, level 1, ..., root``.
 
     Raises
     ------
@@ -228,7 +228,7 @@ def hierarchy_from_rows(rows: Iterable[Sequence[str]], name: str) -> Hierarchy:
 
 
 def read_hierarchy(path: Path, name: str | None = None, *, separator: str = ";") -> Hierarchy:
-    """Read a hierarchy from a CSV file in ARX's form (UTF-8, ``;`` between the values).
+    """Return the hierarchy of a CSV file in ARX's form (UTF-8, ``;`` between the values); by default named by the file.
 
     Raises
     ------

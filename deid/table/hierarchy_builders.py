@@ -279,12 +279,12 @@ def _distinct(chain: Sequence[str]) -> list[str]:
 
 
 def icd_10_cm(values: Sequence[str]) -> Hierarchy:
-    """Build the tree of ICD-10-CM above the codes given: E11.65, E11.6, E11, E08-E13, E00-E89, ``*``."""
+    """Return the tree of ICD-10-CM above the codes given: E11.65, E11.6, E11, E08-E13, E00-E89, ``*``."""
     return _codes(values, "icd-10-cm")
 
 
 def icd_9_cm(values: Sequence[str]) -> Hierarchy:
-    """Build the tree of ICD-9-CM above the codes given: 401.1, 401, 401-405, 390-459, ``*``."""
+    """Return the tree of ICD-9-CM above the codes given: 401.1, 401, 401-405, 390-459, ``*``."""
     return _codes(values, "icd-9-cm")
 
 
@@ -300,7 +300,7 @@ BUILDERS: dict[str, Callable[..., Hierarchy]] = {
 
 
 def build_hierarchy(kind: str, values: Sequence[str], **options: Any) -> Hierarchy:
-    """Build a hierarchy by the name of its builder.
+    """Return a hierarchy over values by the name of its builder; ``options`` are the builder's parameters.
 
     Raises
     ------

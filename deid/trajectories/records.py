@@ -143,7 +143,7 @@ def trajectories_of_table(
     sensitive: str | None = None,
     own_leaf: bool = False,
 ) -> Trajectories:
-    """Read a long table: one row a diagnosis, with columns for the person, the code and the age.
+    """Return the trajectories of a long table: one row a diagnosis, with columns for the person, the code and the age.
 
     The order of rows tells nothing and changes nothing: codes of one age are put in their own order, persons in that of
     their histories.

@@ -198,7 +198,11 @@ def vertical_cut(data: Transactions, tree: CodeTree, k: int, m: int) -> Cut:
 
 
 def gray_order(data: Transactions, tree: CodeTree) -> NDArray[np.intp]:
-    """Return the record numbers in the order of the Gray code of their nodes, so that neighbours are alike."""
+    """Return the record numbers in the order of the Gray code of their nodes, so that neighbours are alike.
+
+    The rank of a Gray code has the running parity of its bits. Nodes with more codes below come first, then frequent
+    ones: records of the same branches are neighbours even where their codes differ.
+    """
     chains = [np.array(tree.chain(item)[:-1]) for item in range(len(data.labels))]
     held_by = np.array([sum(int(data.supports[i]) for i in leaves) for leaves in tree.leaves])
     order = sorted(range(tree.root), key=lambda node: (-len(tree.leaves[node]), -held_by[node], node))

@@ -122,6 +122,11 @@ def read_codes(
         Whether persons who look alike are different ones; otherwise too many of them are refused
         (`deid.table.linkage.check_persons`), as what is to be released must.
 
+    Returns
+    -------
+    CodedRecords
+        A record a row, or a person, with the rows that each comes from.
+
     Raises
     ------
     ConfigError

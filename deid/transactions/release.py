@@ -157,6 +157,11 @@ def anonymize_codes(
     phenotypes : mapping of str to frozenset of str, optional
         Diseases whose studies are judged.
 
+    Returns
+    -------
+    CodesRelease
+        What every verifier of the method passed.
+
     Raises
     ------
     ConfigError
