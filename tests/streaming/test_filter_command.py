@@ -82,8 +82,9 @@ def test_a_poison_record_gives_status_3(deid: Deid, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_done_is_told(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"x\n")
     with contextlib.chdir(tmp_path):
-        out, err, status, _ = call(["filter", "--key-file", "key", *arguments], b"x\n")
+        out, err, status, _ = call(["filter", "--key-file", "key", "--input", "in", *arguments])
     said = err.decode()
     assert (status, out) == (2, b"")
     assert "error: " in said or "Error" in said
