@@ -57,7 +57,7 @@ class Release:
     recoded : Microdata
         The rows that are published, in the order of what is published of them and with all columns of the original,
         identifiers too: what the verifiers count persons on. It must not leave; ``published`` may.
-    rows : ndarray of intp
+    rows : intp array, shape (published rows,)
         Row of the original behind each recoded row.
     method : str
         Name of the method.
@@ -345,7 +345,7 @@ def finish(
     overlapping : bool
         The cells overlap, as those of a (k,k)-anonymous table.
     seconds : float
-        Time that the method took.
+        CPU seconds of the search.
 
     Returns
     -------

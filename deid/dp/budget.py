@@ -221,7 +221,7 @@ class Ledger:
         Parameters
         ----------
         place : str or Path
-            File of an SQLite database, or address of another one.
+            SQLite file, or a URL ``postgresql://user@host/database``.
         budget : str
             Name of the budget in it.
 

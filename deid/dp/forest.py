@@ -42,7 +42,7 @@ class Forest:
     shape : tuple of int
         Cells of each dimension.
     tables : mapping of axes to float array
-        Without negative counts, all with the same total.
+        A dimension for each axis; without negative counts, all with the same total.
     """
 
     shape: tuple[int, ...]

@@ -71,7 +71,7 @@ def _spread(values: FloatArray, axes: Axes, onto: Axes) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """The least squares estimate, by subset of attributes."""
+    """The least squares estimate by subset of attributes; each part has a dimension for each attribute."""
 
     shape: tuple[int, ...]
     """Cells of each dimension of the cube."""

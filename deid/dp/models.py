@@ -36,7 +36,7 @@ _SEED = 20121  # of the bootstrap, which is post-processing: it must be repeatab
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A table with the ends of its intervals; all of one shape."""
+    """A table with the ends of its intervals: float64 arrays of one shape, a dimension for each axis of the slice."""
 
     counts: FloatArray
     lower: FloatArray
@@ -45,7 +45,7 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class MarginalTable:
-    """A measured marginal."""
+    """A measured marginal; its arrays have a dimension for each of ``axes``."""
 
     axes: Axes
     unbiased: FloatArray
@@ -185,7 +185,7 @@ class WaveletModel:
     wavelet : Wavelet
         Which dimensions were transformed.
     cells : float64 array
-        Noisy cells.
+        Noisy cells, of the cube's shape.
     epsilon : float
         What they cost.
     distance : int

@@ -42,7 +42,7 @@ class PrefixCount:
 
 @dataclass(frozen=True, eq=False)
 class PrefixCounts:
-    """The same for many prefixes; arrays of one shape."""
+    """Counts of many prefixes with the ends of their intervals; arrays of shape (prefixes,)."""
 
     count: FloatArray
     lower: FloatArray

@@ -44,7 +44,7 @@ class Costs:
 
 @dataclass(frozen=True, eq=False)
 class Aligned:
-    """Two trajectories in one."""
+    """Two trajectories in one: published pairs (int32, shape (pairs, 2)) and their places in both."""
 
     pairs: Pairs = field(repr=False)
     left: tuple[int, ...] = field(repr=False)

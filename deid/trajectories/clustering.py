@@ -20,7 +20,7 @@ __all__ = ["TrajectoryCluster", "TrajectoryRelease", "anonymize_trajectories"]
 
 @dataclass(frozen=True, eq=False)
 class TrajectoryCluster:
-    """Trajectories that are published as one."""
+    """Trajectories that are published as one, int32 of shape (pairs, 2): nodes of codes and of ages."""
 
     pairs: Pairs = field(repr=False)
     """What is published."""

@@ -29,7 +29,7 @@ class Transactions:
         Name of each item.
     offsets : int64 array, shape (records + 1,)
         Where each record begins in ``items``.
-    items : int32 array
+    items : int32 array, shape (occurrences,)
         Items of all records, one record after the other, ascending and distinct within a record.
     members : tuple of frozenset of str
         The original codes that each item stands for; by default its label.
