@@ -122,7 +122,7 @@ def cut_gains(gain: str, mass: npt.ArrayLike, volume: float | None = None, varia
 
 
 def partition(
-    cells: FloatArray, gain: str, threshold: float, *, variance: float = 0.0, min_mass: float = 0.0
+    cells: FloatArray, gain: str, threshold: float, *, variance: float, min_mass: float
 ) -> tuple[IntArray, IntArray]:
     """Cut a cube of noisy cells into boxes; looks at nothing but the noisy cells.
 

@@ -97,14 +97,14 @@ class CubePlan:
     epsilon: float
     unit: PrivacyUnit
     method: str
-    slices: tuple[Axes, ...] = ()
-    weights: tuple[float, ...] = ()
-    nonnegative: bool = True
-    level: float = 0.95
-    person: str | None = None
-    report_share: float = 0.0
-    bound: str = "enforced"
-    part: tuple[tuple[Dimension, str], ...] = ()
+    slices: tuple[Axes, ...]
+    weights: tuple[float, ...]
+    nonnegative: bool
+    level: float
+    person: str | None
+    report_share: float
+    bound: str
+    part: tuple[tuple[Dimension, str], ...]
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -94,12 +94,12 @@ class SequencePlan:
     unit: PrivacyUnit
     method: str
     weights: tuple[float, ...]
-    threshold: float = 2.0
-    ends: bool = False
-    level: float = 0.95
-    person: str | None = None
-    report_share: float = 0.0
-    bound: str = "enforced"
+    threshold: float
+    ends: bool
+    level: float
+    person: str | None
+    report_share: float
+    bound: str
 
     @property
     def height(self) -> int:

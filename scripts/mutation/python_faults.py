@@ -140,6 +140,10 @@ class _Finder(ast.NodeVisitor):
         if not _SILENT_CALLS.search(ast.unparse(node.func)):
             self.generic_visit(node)
 
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg != "strict":  # of zip: another way to say assert
+            self.visit(node.value)
+
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         pass
 

@@ -54,11 +54,11 @@ class Recording(SeededNoise):
 
 
 @given(st.sets(st.sampled_from(ITEMS), min_size=1), st.floats(20, 60))
-def test_the_path_of_a_record_costs_at_most_epsilon(items: set[str], epsilon: float) -> None:
+def test_the_path_of_a_record_costs_epsilon_and_no_more(items: set[str], epsilon: float) -> None:
     """All records alike and no noise: the one path that is followed is theirs."""
     noise = Recording(0)
     assert diffpart([frozenset(items)] * 50, TAXONOMY, epsilon, noise) == {frozenset(items): 50}
-    assert 0.5 * epsilon < noise.spent <= epsilon
+    assert (1 - 1e-6) * epsilon < noise.spent <= epsilon
 
 
 def test_what_comes_out_depends_on_the_data_through_noise_alone() -> None:

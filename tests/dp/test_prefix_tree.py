@@ -205,6 +205,17 @@ def test_nonnegative_counts_agree(seed: int) -> None:
             assert sums[grown] == pytest.approx(counts[depth - 1][grown])
 
 
+def test_intervals_of_sums_lie_around_the_unbiased_sum() -> None:
+    """Without noise that is the true sum, at every length."""
+    rows = np.random.default_rng(2).choice(3, (400, 3)).astype(np.int64)
+    model = TreeModel(grow(rows, 3, [20.0] * 4, NoNoise(), threshold=1e-9))
+    for length in (1, 2, 3):
+        weights = np.random.default_rng(length).integers(0, 3, (3,) * length).astype(float)
+        found = model.total(weights, 0.95)
+        true = sum(weights[tuple(row[:length])] for row in rows)
+        assert (found.lower + found.upper) / 2 == pytest.approx(true) == found.count
+
+
 def test_intervals_cover_their_level() -> None:
     """95 % intervals of nodes and slope sums, over 60 trees; a false alarm has probability below 1e-6."""
     rows = np.random.default_rng(0).choice(3, (3000, 3), p=[0.6, 0.3, 0.1]).astype(np.int64)

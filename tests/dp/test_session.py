@@ -18,12 +18,12 @@ from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, DeidError
 from deid.cli.main import app
+from deid.dp import Session
 from deid.dp.aggregates import noisy_mean, noisy_quantile, noisy_sum, noisy_top
 from deid.dp.budget import BudgetExceeded, Ledger
 from deid.dp.domain import declare
 from deid.dp.epsilon import NANO
 from deid.dp.noise import SeededNoise
-from deid.dp.session import Session
 from deid.dp.unit import PrivacyUnit
 
 DIMENSIONS = (

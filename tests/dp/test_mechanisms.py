@@ -1,0 +1,270 @@
+"""What each mechanism asks of the noise, by arithmetic of its own: scores, sensitivities and shares of epsilon."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+
+from deid.base.errors import ConfigError
+from deid.dp.aggregates import noisy_mean, noisy_quantile, noisy_sum, noisy_top, quantile_candidates
+from deid.dp.budget import Ledger
+from deid.dp.cube import plan_cube, release_cube
+from deid.dp.domain import declare
+from deid.dp.forest import SHARES, choose_pairs, measure_forest
+from deid.dp.intervals import discrete_half_width
+from deid.dp.noise import SeededNoise
+from deid.dp.payment import row_key
+from deid.dp.prefix_tree import growing_from
+from deid.dp.release_files import NOT_PRIVATE
+from deid.dp.sequences import plan_sequences, release_sequences
+from deid.dp.session import Session
+from deid.dp.unit import PrivacyUnit
+
+
+class Exact:
+    """Gives the truth, or what is best, and keeps what was asked: values, sensitivity, epsilon."""
+
+    private = False
+    label = "none"
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[npt.NDArray[np.float64], float, float]] = []
+
+    def discrete_laplace(self, values: npt.ArrayLike, sensitivity: int, epsilon: float) -> Any:
+        self.asked.append((np.array(values, float), sensitivity, epsilon))
+        return np.asarray(values)
+
+    def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
+        self.asked.append((np.array(scores, float), sensitivity, epsilon))
+        return int(np.argmax(scores))
+
+
+def near(value: Any) -> Any:
+    return pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
+@pytest.mark.parametrize("distance", [1, 2])
+def test_a_quantile_costs_half_and_each_end_a_quarter(share: float, distance: int) -> None:
+    """Scores are minus the ranks to the wanted rank; ends lie 2 s (ln n + ln 1/q) / epsilon ranks outside."""
+    noise: Any = Exact()
+    values = np.array([1.0, 4.0, 4.0, 7.0, np.nan, 99.0, -3.0])
+    inside = [1, 4, 4, 7, 9, 0]
+    found = noisy_quantile(values, share, 0, 9, 2.0, noise, distance, 0.9, whole=True)
+    sensitivity = max(share, 1 - share) * distance
+    assert [(own, epsilon) for _, own, epsilon in noise.asked] == [
+        (sensitivity, near(1.0)), (sensitivity, near(0.5)), (sensitivity, near(0.5))
+    ]  # fmt: skip
+    for sign, (scores, _, epsilon) in zip((0, -1, 1), noise.asked, strict=True):
+        target = share * 6 + sign * 2 * sensitivity / epsilon * (math.log(10) + math.log(1 / 0.05))
+        for candidate, score in enumerate(scores):
+            # any rank between those below and those not above is the candidate's own
+            low = -math.inf if candidate == 0 else sum(value < candidate for value in inside)
+            high = math.inf if candidate == 9 else sum(value <= candidate for value in inside)
+            assert -score == near(max(low - target, target - high, 0))
+    assert found.lower <= found.value <= found.upper
+
+
+def test_candidates_of_a_quantile() -> None:
+    assert quantile_candidates(-1.5, 3, whole=True).tolist() == [-1, 0, 1, 2, 3]
+    assert len(quantile_candidates(0, 199_999, whole=True)) == 200_000
+    for low, high, whole in ((0, 200_000, True), (0, 9, False)):
+        np.testing.assert_allclose(quantile_candidates(low, high, whole=whole), np.arange(1001) * (high - low) / 1000)
+    with pytest.raises(ConfigError, match="too near"):
+        quantile_candidates(1e15, 1e15 + 1, whole=False)
+    for bounds in ((1, 1), (2, 1), (0, math.inf), (math.nan, 1), (0, 1e-300), (-1e290, 1e290)):
+        with pytest.raises(ConfigError, match="the smaller first"):
+            quantile_candidates(*bounds, whole=False)
+
+
+def test_the_most_frequent_cost_half_for_the_choice_and_half_for_the_counts() -> None:
+    noise: Any = Exact()
+    found = noisy_top(np.array([5, 900, 3, 700]), 2, 3.0, noise, 2, 0.95)
+    assert [(cell, estimate.value) for cell, estimate in found] == [(1, 900), (3, 700)]
+    first, second, counts = noise.asked
+    assert (first[0].tolist(), first[1], first[2]) == ([5, 900, 3, 700], 2, near(0.75))
+    assert (second[0].tolist(), second[1], second[2]) == ([5, 3, 700], 2, near(0.75))
+    assert (counts[0].tolist(), counts[1], counts[2]) == ([900, 700], 2, near(1.5))
+    for number in (0, 5):
+        with pytest.raises(ConfigError, match="4 values to choose from"):
+            noisy_top(np.array([5, 900, 3, 700]), number, 1.0, noise, 1, 0.95)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 10), (-20, 10), (-5, 3)])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_sum_moves_by_the_greater_bound(low: float, high: float, whole: bool) -> None:
+    noise: Any = Exact()
+    values = np.array([1.0, 8.0, 50.0, -70.0, np.nan])
+    most = max(abs(low), abs(high))
+    found = noisy_sum(values, low, high, 0.5, noise, 3, 0.95, whole=whole)
+    ((units, sensitivity, epsilon),) = noise.asked
+    grid = 1.0 if whole else most / 2**20
+    assert (sensitivity * grid, epsilon) == (near(3 * most), 0.5)
+    assert units[0] * grid == found.value == pytest.approx(min(1, high) + min(8, high) + high + low, abs=4 * grid)
+    half = discrete_half_width(int(sensitivity), 0.5, 1, 0.95) * grid
+    assert (found.lower, found.upper) == (near(found.value - half), near(found.value + half))
+
+
+def test_a_mean_adds_up_distances_from_the_middle_with_half_and_counts_with_half() -> None:
+    noise: Any = Exact()
+    found = noisy_mean(np.array([2.0, 4.0, 100.0, np.nan]), 2, 10, 2.0, noise, 1, 0.9)
+    (sums, sensitivity, half), (count, one, rest) = noise.asked
+    assert (sums[0] / 2**20 * 4, sensitivity / 2**20 * 4, half) == (near(-4 - 2 + 4), near(4), near(1.0))
+    assert (count.tolist(), one, rest) == ([3], 1, near(1.0))
+    assert found.value == near(6 - 2 / 3)
+    assert (found.lower, found.upper) == (2, 10)  # three rows may be none
+    many = noisy_mean(np.full(10_000, 7.0), 2, 10, 2.0, Exact(), 1, 0.9)  # type: ignore[arg-type]
+    each = discrete_half_width(1, 1.0, 1, 0.95)
+    away = discrete_half_width(2**20, 1.0, 1, 0.95) * 4 / 2**20
+    ends = [6 + (10_000 + total) / (10_000 + rows) for total in (-away, away) for rows in (-each, each)]
+    assert (many.value, many.lower, many.upper) == (near(7), near(min(ends)), near(max(ends)))
+
+
+@pytest.mark.parametrize("distance", [1, 2])
+def test_pairs_of_a_forest_are_chosen_by_their_distance_from_independence_less_the_noise(distance: int) -> None:
+    generator = np.random.default_rng(3)
+    cells = generator.integers(0, 60, (2, 3, 4))
+    one_ways = [cells.sum(axis=tuple(set(range(3)) - {axis})).astype(float) for axis in range(3)]
+    noise: Any = Exact()
+    chosen = choose_pairs(
+        one_ways, lambda pair: cells.sum(axis=tuple(set(range(3)) - set(pair))), 2.0, 3.0, noise, distance
+    )
+    alpha = math.exp(-3.0 / 2 / distance)
+    deviation = math.sqrt(alpha) / (1 - alpha)  # of discrete Laplace noise the variance is 2 alpha / (1 - alpha)**2
+    scores = {}
+    for a, b in itertools.combinations(range(3), 2):
+        both = cells.sum(axis=({0, 1, 2} - {a, b}).pop())
+        even = np.outer(one_ways[a], one_ways[b]) / cells.sum()
+        scores[a, b] = np.abs(both - even).sum() - deviation * both.size
+    first, second = noise.asked
+    assert first[0] == near([0, *scores.values()])
+    assert (first[1:], second[1:]) == ((distance, near(1.0)),) * 2
+    best = max(scores, key=lambda pair: scores[pair])
+    left = [pair for pair in scores if pair != best]
+    assert second[0] == near([0, *(scores[pair] for pair in left)])
+    assert chosen == sorted([best, max(left, key=lambda pair: scores[pair])])
+
+
+def test_a_forest_spends_its_shares_and_says_what_each_table_cost() -> None:
+    cells = np.diag([500, 500, 500])[:, :, None] * np.array([1, 0])
+    noise: Any = Exact()
+    found = measure_forest(lambda axes: cells.sum(axis=tuple(set(range(3)) - set(axes))), 3, 9.0, noise, distance=2)
+    first, choice, second = (9.0 * share / sum(SHARES) for share in SHARES)
+    assert [axes for axes, _, _ in found] == [(0,), (1,), (2,), (0, 1)]
+    assert [epsilon for _, _, epsilon in found] == [near(first / 3)] * 3 + [near(second)]
+    assert [own for _, _, own in noise.asked] == [near(first / 3)] * 3 + [near(choice / 2)] * 2 + [near(second)]
+    assert {sensitivity for _, sensitivity, _ in noise.asked} == {2}
+
+
+def test_a_node_of_a_tree_grows_from_deviations_of_the_noise_and_more_with_many_symbols() -> None:
+    for symbols in (1, 2, 4):
+        assert growing_from(2.0, symbols, 1, 1.0) == near(2 * math.sqrt(2))
+    for symbols in (5, 12, 1000):  # as many children of an empty node pass as with four
+        passing = symbols * math.exp(-growing_from(2.0, symbols, 1, 1.0)) / 2
+        assert passing == near(4 * math.exp(-2 * math.sqrt(2)) / 2)
+        assert growing_from(2.0, symbols, 1, 1.0, paper=True) == near(2 * math.sqrt(2))
+        assert growing_from(2.0, symbols, 3, 0.5) == near(6 * growing_from(2.0, symbols, 1, 1.0))
+
+
+def test_the_value_of_a_person_is_of_what_is_known_and_nothing_where_nothing_is() -> None:
+    frame = pd.DataFrame({"person": list("aabbcd"), "dose": [1.0, 4.0, np.nan, 6.0, np.nan, 2.0]})
+    dimensions = (declare("dose", {"edges": [0, 5, 10]}),)
+    expected = {"first": 1 + 6 + 2, "last": 4 + 6 + 2, "min": 9, "max": 12, "sum": 13, "mean": 2.5 + 6 + 2}
+    for how, total in expected.items():
+        unit = PrivacyUnit("person", max_rows=2)
+        session = Session(frame, dimensions, None, noise=SeededNoise(1), unit=unit, person="person", report_share=0.01)
+        persons = session.table.by_person(how)
+        assert persons.sum("dose", 1000.0, 0, 10).value == pytest.approx(total, abs=0.2), how
+        assert persons.where("dose IS NULL").count(1000.0).value == 1, how
+
+
+def test_units_say_whom_they_protect() -> None:
+    assert str(PrivacyUnit()) == "row (one row), add-remove"
+    assert str(PrivacyUnit("patient", "replace", 3)) == "patient (up to 3 rows), replace"
+
+
+@pytest.mark.parametrize(
+    ("method", "most", "over"),
+    [
+        ("cells", (4000, 5000), (4000, 5001)),
+        ("privelet", (4096, 4096), (4096, 8192)),
+        ("dpcube", (4000, 5000), (4000, 5001)),
+        ("forest", (1000, 1000, 990), (1000, 1000, 998)),  # the columns and the two largest pairs: 2,000,000
+        ("forest", (300, 300, 300), (2000, 999)),
+        ("privtree", (300, 300, 300), None),
+    ],
+)
+def test_what_is_too_large_is_refused_before_it_is_paid(
+    method: str, most: tuple[int, ...], over: tuple[int, ...] | None
+) -> None:
+    def plan(shape: tuple[int, ...]) -> Any:
+        dimensions = [declare(f"c{axis}", {"range": [1, size]}) for axis, size in enumerate(shape)]
+        return plan_cube(dimensions, 1.0, PrivacyUnit(), method=method)
+
+    assert plan(most).shape == most
+    if over is not None:
+        with pytest.raises(ConfigError, match="too many"):
+            plan(over)
+
+
+def test_a_cube_has_at_most_32_columns() -> None:
+    dimensions = [declare(f"c{axis}", {"values": ["x"]}) for axis in range(33)]
+    assert len(plan_cube(dimensions[:32], 1.0, PrivacyUnit(), method="forest").shape) == 32
+    with pytest.raises(ConfigError, match="33 columns are too many"):
+        plan_cube(dimensions, 1.0, PrivacyUnit(), method="forest")
+
+
+def test_an_answer_of_too_many_numbers_is_refused() -> None:
+    dimensions = tuple(declare(name, {"range": [1, size]}) for name, size in (("a", 1000), ("b", 1001), ("c", 8)))
+    frame = pd.DataFrame({"a": [1], "b": [1], "c": [1]})
+    session = Session(frame, dimensions, None, noise=SeededNoise(1), unit=PrivacyUnit(), report_share=0)
+    assert len(session.query("SELECT HISTOGRAM(c) FROM t GROUP BY a", 1.0).rows) == 8000
+    for asked in ("HISTOGRAM(b)", "QUANTILE(b, 0.5, 1, 180000)"):  # 540 million candidates
+        with pytest.raises(ConfigError, match="too many numbers"):
+            session.query(f"SELECT {asked} FROM t GROUP BY a", 1.0)
+
+
+def test_intervals_of_a_forest_hold_its_counts(small: Any) -> None:
+    frame, dimensions = small
+    plan = plan_cube(dimensions, 1.0, PrivacyUnit(), method="forest", report_share=0)
+    table = release_cube(frame, plan, ledger=None, noise=SeededNoise(3)).slice(["age"])
+    assert (table["lower"] <= table["count"]).all()
+    assert (table["count"] <= table["upper"]).all()
+    inside = table["lower"] > 0
+    assert inside.any()
+    middle = (table["lower"] + table["upper"]) / 2
+    assert middle[inside].to_numpy() == pytest.approx(table["count"][inside].to_numpy())
+
+
+def test_what_is_made_with_test_noise_says_so_in_every_table(small: Any) -> None:
+    frame, dimensions = small
+    cube = release_cube(frame, plan_cube(dimensions, 1.0, PrivacyUnit()), ledger=None, noise=SeededNoise(3))
+    assert NOT_PRIVATE in cube.slice(["age"])
+    table = frame.assign(first=frame["age"], second=frame["age"])
+    plan = plan_sequences(dimensions[1], ["first", "second"], 1.0, PrivacyUnit())
+    assert NOT_PRIVATE in release_sequences(table, plan, ledger=None, noise=SeededNoise(3)).prefixes(1)
+
+
+def test_a_vouched_bound_is_part_of_the_question() -> None:
+    """So that a request whose bound was enforced is never answered with one that was not."""
+    age, unit = declare("age", {"range": [0, 9]}), PrivacyUnit("patient")
+    for plan in (
+        lambda **bound: plan_sequences(age, ["a"], 1.0, unit, **bound),
+        lambda **bound: plan_cube([age], 1.0, unit, **bound),
+    ):
+        assert plan(assert_bound=True).question()["bound"] == "asserted"
+        assert "bound" not in plan(person="who").question()
+
+
+def test_which_rows_of_a_person_are_kept_is_the_ledgers_own(tmp_path: Path) -> None:
+    keys = {row_key(Ledger.create(tmp_path / name, 1.0, PrivacyUnit())) for name in ("one.db", "two.db")}
+    assert len(keys) == 2
+    assert all(len(key) == 16 for key in keys)
+    assert row_key(None) == b""
