@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+from pages import PAGES, ROOT
 
 import deid
+
+PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+LISTED = set(re.findall(r"^\| `(deid\.[\w.]+)` \|", PAGE, re.MULTILINE))
 
 
 def test_every_public_name_is_there_and_sorted() -> None:
@@ -21,3 +28,23 @@ def test_every_public_name_is_there_and_sorted() -> None:
 def test_importing_loads_nothing_heavy() -> None:
     code = "import sys, deid; print('numpy' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
+
+
+def named(name: str) -> Any:
+    module, _, own = name.rpartition(".")
+    return getattr(importlib.import_module(module), own)
+
+
+@pytest.mark.parametrize("name", sorted(LISTED))
+def test_every_name_of_the_interface_is_there_and_described(name: str) -> None:
+    value = named(name)
+    assert value.__doc__
+    assert value.__name__ in getattr(importlib.import_module(value.__module__), "__all__", [value.__name__])
+
+
+def test_what_pages_use_is_in_the_list_of_the_interface() -> None:
+    assert {f"deid.{name}" for name in deid.__all__ if name != "__version__"} <= LISTED
+    known = {named(name) for name in LISTED}
+    for page in PAGES:
+        for module, names in re.findall(r"^from (deid[\w.]*) import (.*)$", page.read_text("utf-8"), re.MULTILINE):
+            assert [n for n in names.split(", ") if named(f"{module}.{n}") not in known] == [], f"{page.name}: {module}"

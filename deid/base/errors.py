@@ -3,17 +3,25 @@
 ::
 
     DeidError
-    ├── InputError            a document or a file that cannot be read as what it claims to be
-    │   ├── EncodingError     bytes that are not text in the stated encoding
-    │   ├── FormatError       truncated, malformed or forbidden structure
-    │   ├── OffsetError       a span outside its text, or one that disagrees with its text
-    │   ├── LabelError        a label outside the label set
-    │   └── DuplicateError    two documents with one id
-    ├── OutputError           something that cannot be written as asked
-    ├── ConfigError           options, policies, patterns, keys: what the user configured
-    ├── ModelError            a model folder that is missing, foreign, tampered with or too old
-    ├── DetectionError        a recognizer that could not finish a document
-    └── StoreError            a database that cannot be opened, read or written, or whose content was altered
+    ├── InputError                a document or a file that cannot be read as what it claims to be
+    │   ├── EncodingError         bytes that are not text in the stated encoding
+    │   ├── FormatError           truncated, malformed or forbidden structure
+    │   │   ├── RecordTooLong         (streaming) a record that exceeds the limit
+    │   │   └── RecordTruncated       (streaming) a last record that is shorter than its length says
+    │   ├── OffsetError           a span outside its text, or one that disagrees with its text
+    │   ├── LabelError            a label outside the label set
+    │   └── DuplicateError        two documents with one id
+    ├── OutputError               something that cannot be written as asked
+    ├── ConfigError               options, policies, patterns, keys: what the user configured
+    │   ├── ExpressionError           (rules) a pattern that the compiler of expressions does not understand
+    │   └── SearchLimit               (replacement) an exact search that would need more states than allowed
+    ├── ModelError                a model folder that is missing, foreign, tampered with or too old
+    ├── DetectionError            a recognizer that could not finish a document
+    │   ├── RecordTimeout             (streaming) a record that took longer than the limit
+    │   └── WorkerDied                (streaming) a record that its worker process did not survive
+    ├── StoreError                a database that cannot be opened, read or written, or whose content was altered
+    ├── BudgetExceeded                (dp) a request that costs more than what is left
+    └── AlreadyReleased               (dp) a request that was answered before: the recorded answer stands
 
 Every message names where (file or document, position), what is wrong, and ends with a hint what to do. It never
 contains text of a document, and names documents by `deid.base.safe_names.safe_name`: file names, ids, offsets in

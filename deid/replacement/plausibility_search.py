@@ -41,11 +41,11 @@ _ALPHA_UNIT = 1 << 20
 _Key = tuple[int, int, tuple[int, ...]]  # cost, changed words, levels: what the best choice minimizes
 
 
-class SearchLimit(Exception):
+class SearchLimit(ConfigError):
     """An exact search would need more states than allowed; holds the best choice that it saw, if any."""
 
     def __init__(self, best: tuple[int, ...] | None = None) -> None:
-        super().__init__()
+        super().__init__("the exact search needs more states than allowed", "allow more, or take the search greedy")
         self.best = best
 
 

@@ -1,7 +1,7 @@
 """What an expression of the ``regex`` module reads, place by place: the ground of `deid.rules.sieve`.
 
-The parser knows the part of the syntax that patterns use and refuses the rest (`Unknown`). What it says is a superset:
-a set of characters holds all that may stand at a place, and perhaps more.
+The parser knows the part of the syntax that patterns use and refuses the rest (`ExpressionError`). What it says is a
+superset: a set of characters holds all that may stand at a place, and perhaps more.
 """
 
 from __future__ import annotations
@@ -11,7 +11,22 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["AFTER", "ALL", "BEFORE", "BEYOND", "OTHER", "OUTSIDE", "SYMBOLS", "WILD", "WORD", "Node", "Sets", "Unknown"]
+from deid.base.errors import ConfigError
+
+__all__ = [
+    "AFTER",
+    "ALL",
+    "BEFORE",
+    "BEYOND",
+    "OTHER",
+    "OUTSIDE",
+    "SYMBOLS",
+    "WILD",
+    "WORD",
+    "ExpressionError",
+    "Node",
+    "Sets",
+]
 __all__ += ["At", "Group", "Look", "One", "Piece", "Repeat", "behind_of", "digit_of", "parse", "whole"]
 
 BEFORE, AFTER = 6, 10
@@ -65,8 +80,11 @@ BEYOND = 1 << AFTER
 _ENDLESS = 1 << 20
 
 
-class Unknown(Exception):
+class ExpressionError(ConfigError):
     """The expression uses what is not understood here."""
+
+    def __init__(self) -> None:
+        super().__init__("the expression uses what is not understood here", "write it with simpler means")
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +343,7 @@ class _Parser:
 
     def _next(self) -> str:
         if self.at >= len(self.text):
-            raise Unknown
+            raise ExpressionError
         self.at += 1
         return self.text[self.at - 1]
 
@@ -333,7 +351,7 @@ class _Parser:
         """Read all of it."""
         branches = self._alternatives()
         if self.at != len(self.text):
-            raise Unknown
+            raise ExpressionError
         return branches
 
     def _alternatives(self) -> list[list[Node]]:
@@ -357,7 +375,7 @@ class _Parser:
             least = int(found[1] or 0)
             most = int(found[3]) if found[3] else None if found[2] else least
         else:
-            raise Unknown
+            raise ExpressionError
         possessive = not self._take("?") and self._take("+")
         return _repeat(node, least, most, possessive=possessive)
 
@@ -376,7 +394,7 @@ class _Parser:
         if c == "\\":
             return self._escape()
         if c in "*+?{":
-            raise Unknown
+            raise ExpressionError
         return _one(self._cased(_bits(c)))
 
     def _escape(self) -> Node:
@@ -387,7 +405,7 @@ class _Parser:
         if self._found("[1-9]"):  # what a group matched
             return Node(_anything, _anything, _ENDLESS)
         if self._found("[BAmMKGRX0]"):
-            raise Unknown
+            raise ExpressionError
         return _one(self._cased(self._escaped()))
 
     def _escaped(self) -> int:
@@ -397,7 +415,7 @@ class _Parser:
         if c == "p":
             found = self._found(r"\{(\w+)\}")
             if found is None or found[1] not in _PROPERTIES:
-                raise Unknown
+                raise ExpressionError
             return _PROPERTIES[found[1]] | OTHER
         sizes = {"x": 2, "u": 4, "U": 8}
         if c in sizes:
@@ -405,7 +423,7 @@ class _Parser:
             self.at += sizes[c]
             return _bits(chr(int(digits, 16)))
         if c.isalnum():
-            raise Unknown
+            raise ExpressionError
         return _bits(c)
 
     def _set(self) -> int:
@@ -414,7 +432,7 @@ class _Parser:
         while first or not self._peek("]"):
             first = False
             if self._peek("[:") or self._peek("[["):
-                raise Unknown
+                raise ExpressionError
             escape = self._peek("\\")
             c = self._next()
             low = self._escaped() if escape else _bits(c)
@@ -425,7 +443,7 @@ class _Parser:
                 if last == "\\":
                     high = self._escaped()
                     if low & OTHER or high & OTHER or high.bit_count() != 1:
-                        raise Unknown
+                        raise ExpressionError
                     last = chr(high.bit_length() - 1)
                 low = _range(start, last)
             found |= low
@@ -449,7 +467,7 @@ class _Parser:
             return self._body(whole)
         flags = self._found(r"([im]*)(?:-([im]+))?([:)])")
         if flags is None:
-            raise Unknown
+            raise ExpressionError
         before = self.ignore_case
         self.ignore_case = ("i" in flags[1] or before) and "i" not in (flags[2] or "")
         if flags[3] == ")":
@@ -461,7 +479,7 @@ class _Parser:
     def _body(self, make: Callable[[Sequence[Sequence[Node]]], Node]) -> Node:
         branches = self._alternatives()
         if not self._take(")"):
-            raise Unknown
+            raise ExpressionError
         return make(branches)
 
 
@@ -470,7 +488,7 @@ def parse(expression: str, *, ignore_case: bool) -> list[list[Node]]:
 
     Raises
     ------
-    Unknown
+    ExpressionError
         When it uses what is not understood here.
     """
     parser = _Parser(expression, ignore_case)

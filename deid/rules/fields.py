@@ -19,7 +19,7 @@ from deid.reading.phrases import PhraseMatcher
 from deid.reading.view import View, words_of
 from deid.rules import expressions, programs
 from deid.rules.checks import CHECKS
-from deid.rules.expressions import Unknown, parse
+from deid.rules.expressions import ExpressionError, parse
 from deid.rules.patterns import Context, compiled_of, too_slow
 from deid.rules.programs import Programs
 
@@ -260,7 +260,7 @@ class LabelFinder:
             for whole in wholes:
                 try:
                     made.add(parse(whole, ignore_case=True))
-                except (Unknown, ValueError, RecursionError):
+                except (ExpressionError, ValueError, RecursionError):
                     made.add(None)
             return made.tables()
 

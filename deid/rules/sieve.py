@@ -28,9 +28,9 @@ from deid.rules.expressions import (
     WILD,
     WORD,
     At,
+    ExpressionError,
     Node,
     Sets,
-    Unknown,
     behind_of,
     digit_of,
     parse,
@@ -244,7 +244,7 @@ def sieve_tables(expressions: Sequence[tuple[str, bool]]) -> tuple[bytes, ...]:
         try:
             branches = parse(expression, ignore_case=ignore_case)
             patterns.append(starts_of(branches))
-        except (Unknown, ValueError, RecursionError):
+        except (ExpressionError, ValueError, RecursionError):
             branches = None
             patterns.append([_ANYWHERE])
         programs.add(branches)
