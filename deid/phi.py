@@ -426,6 +426,11 @@ def map_used_labels(labels: Iterable[str], target: str) -> LabelMap:
     the first set that has it, and the map's ``source`` is ``mixed``. A label of no set maps to None, unless
     the target has it.
 
+    Returns
+    -------
+    LabelMap
+        Of the labels that were met alone.
+
     Raises
     ------
     ConfigError

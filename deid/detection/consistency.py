@@ -282,7 +282,7 @@ def _sow_variants(whole: tuple[str, ...], span: Span, single: set[str], seeds: _
 
 
 def settle_categories(scene: Scene, spans: list[Span]) -> list[Span]:
-    """Give a name that was found without knowing whose it is the category of the same name found with a title or label.
+    """Return spans in which names of unknown people have the category of the same name found with a title or label.
 
     *Seen by Priscilla Vann* may be anybody; *PCP: Priscilla Vann, DO* further up says that she is a clinician. Of names
     found at one place only the surest is looked at: the others decide nothing.

@@ -58,7 +58,7 @@ def fingerprint(tagger: Tagger) -> str:
 
 
 def parse_dial(text: str) -> Dial:
-    """Read what stands behind ``--dial``: a number, or the path of a settings file.
+    """Return the dial that stands behind ``--dial``: a number, or the path of a settings file.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def parse_dial(text: str) -> Dial:
 
 
 def read_dial(path: Path) -> Dial:
-    """Read a settings file.
+    """Return the dial of a settings file.
 
     Raises
     ------

@@ -167,6 +167,11 @@ class Ensemble:
     def trace(self, document: Document) -> Trace:
         """Find PHI, and keep what every recognizer posted and what became of it.
 
+        Returns
+        -------
+        Trace
+            Every candidate with its fate, and the answer.
+
         Raises
         ------
         DetectionError
@@ -332,7 +337,7 @@ def _overlapping(spans: Sequence[Span], others: Sequence[Span]) -> Iterator[list
 
 
 def readings(text: str, lexicon: Lexicon) -> tuple[str, ...]:
-    """Return the text, and how it would ordinarily be written where that differs."""
+    """Return the text, and how it would ordinarily be written (letter case, misread characters) where that differs."""
     other = recase(decipher(text, lexicon), lexicon)
     return (text,) if other == text else (text, other)
 

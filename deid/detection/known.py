@@ -150,7 +150,7 @@ class KnownRecognizer:
         )
 
     def find(self, document: Document) -> list[Span]:
-        """Find the known identifiers of a document, sorted by position; they may overlap."""
+        """Return the known identifiers of a document as spans, sorted by position; they may overlap."""
         key = self.id_of(document)
         known = list(self.identifiers.get(key, ())) if key is not None else []
         for name, category in self.fields.items():
@@ -201,7 +201,7 @@ def _number_expression(characters: Sequence[str], bracket: str) -> str:
 
 
 def read_date(value: str) -> datetime.date | None:
-    """Read a date: ISO, with or without a time of day behind it, YYYYMMDD, or month/day/year."""
+    """Return a date written as ISO (with or without a time of day behind it), YYYYMMDD or month/day/year, else None."""
     for pattern in ("%Y-%m-%d", "%Y%m%d", "%m/%d/%Y"):
         try:
             return datetime.datetime.strptime(value[:10].strip(), pattern).date()

@@ -75,10 +75,10 @@ def distinct(
     posts, scores : list
         As `weigh` returns them.
     passed : bytearray
-        1 for each that is to be passed over.
+        1 for each that is left out.
     voice : callable
-        What the source of a span has to say beside how sure it is. Of spans of one place and category that say the
-        same, the surest is returned, of equals the first.
+        Traits of a source that matter later, beside the score. Of spans of one place, category and traits, the surest
+        is returned, of equals the first.
     """
     found: list[Span] = (_distinct if native is None else native.distinct)(posts, scores, passed, voice)
     return found
@@ -98,7 +98,7 @@ def _distinct(
 
 
 def decide(spans: Sequence[Span]) -> list[Span]:
-    """Resolve overlaps; the union of all spans stays covered.
+    """Return spans without overlaps, sorted by position; together they cover what all spans cover.
 
     The higher certainty decides, then the longer span, then the one that was named first; what the loser covers beyond
     the winner stays covered.

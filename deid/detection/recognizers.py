@@ -247,7 +247,7 @@ class LazyRecognizer:
         return "" if self._tagger is None else fingerprint(self._tagger)
 
     def explain(self, document: Document, places: Iterable[tuple[int, int]] = ()) -> Explanation:
-        """Say why each span was found, and why nothing was found at some places (offsets in the document's text)."""
+        """Return why each span was found, and why nothing was found at ``places`` (offsets in the document's text)."""
         return explain(
             document,
             self._tagger,

@@ -226,7 +226,7 @@ def _structured(text: str, span: Span) -> bool:
 
 
 def load_site_lists(deny: Iterable[Path] = (), allow: Iterable[Path] = ()) -> SiteLists:
-    """Read a site's lists.
+    """Return a site's lists, checked.
 
     Parameters
     ----------

@@ -32,9 +32,14 @@ def is_transformer(folder: Path) -> bool:
 
 
 def windows(n: int, size: int, stride: int) -> list[tuple[int, int]]:
-    """Cover ``n`` tokens with windows of at most ``size``, each at most ``stride`` behind the one before.
+    """Return windows of at most ``size`` that cover ``n`` tokens, each at most ``stride`` behind the one before.
 
     The last window ends with the last token, so that all but a single one have the full size.
+
+    Returns
+    -------
+    list of (int, int)
+        First token and the one past the last.
     """
     if n <= size:
         return [(0, n)] if n else []
@@ -59,7 +64,7 @@ class TransformerRecognizer:
 
     @classmethod
     def load(cls, folder: Path) -> TransformerRecognizer:
-        """Load a folder.
+        """Return the recognizer of a folder with an ONNX model, a tokenizer and a configuration.
 
         Raises
         ------

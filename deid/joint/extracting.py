@@ -119,6 +119,11 @@ def extract_files(
     jobs, watch
         See `deid.pipeline.scrub_files`.
 
+    Returns
+    -------
+    Extraction
+        The identifier view, the number of rounds that ran, and the failures.
+
     Raises
     ------
     ConfigError

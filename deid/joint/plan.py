@@ -96,7 +96,7 @@ class JointPlan:
 
 
 def read_plan(path: Path) -> JointPlan:
-    """Read a plan.
+    """Return the plan of a file.
 
     Raises
     ------

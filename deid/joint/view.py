@@ -42,7 +42,7 @@ class LoadedTable:
 
 
 def load_table(name: str, plan: JointTable) -> LoadedTable:
-    """Read a table of a plan.
+    """Return a table of a plan; ``name`` is its name in the plan, for errors.
 
     Raises
     ------

@@ -113,7 +113,10 @@ def _places(text: str, gaps: Sequence[str], least: int) -> list[tuple[int, int]]
 
 
 def align_by_text(original: str, scrubbed: str) -> list[AlignedSegment]:
-    """Align by comparing tokens; what is equal in both and in order is taken as not replaced."""
+    """Return the replaced segments, found by comparing tokens.
+
+    What is equal in both texts and in order is taken as not replaced.
+    """
     old, new = _TOKEN.findall(original), _TOKEN.findall(scrubbed)
     stretches: list[AlignedSegment] = []
     old_at, new_at = _starts(old), _starts(new)

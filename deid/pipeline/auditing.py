@@ -132,6 +132,11 @@ def draw_notes(source: Source, sample: int, *, by: str | None = None, seed: int 
         Field of the records that tells a note's type, or ``folder``; by default one type.
     seed : int
 
+    Returns
+    -------
+    Draw
+        The notes to be looked through, at random within each type.
+
     Raises
     ------
     ConfigError
@@ -179,6 +184,15 @@ def _rank(seed: int, key: str) -> bytes:
 def write_sheet(path: Path, source: Source, draw: Draw) -> None:
     """Write the sheet that a reader fills in: CSV with ``note``, ``type``, ``leaks``, ``words``, ``text``; mode 0600.
 
+    Parameters
+    ----------
+    path : Path
+        The new file.
+    source : Source
+        The scrubbed notes.
+    draw : Draw
+        Which of them are looked through.
+
     Raises
     ------
     OutputError
@@ -194,7 +208,7 @@ def write_sheet(path: Path, source: Source, draw: Draw) -> None:
 
 
 def read_marks(path: Path) -> dict[str, Mark]:
-    """Read a sheet that was filled in; ``leaks`` is needed in every row.
+    """Return the marks of a sheet that was filled in, by note; ``leaks`` is needed in every row.
 
     Raises
     ------

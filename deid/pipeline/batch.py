@@ -289,6 +289,11 @@ def tag_files(
         Whom documents are about, and the table of known patients, for the report; the recognizer has its own.
     jobs, run, watch
         See `scrub_files`.
+
+    Returns
+    -------
+    Report
+        Documents, categories and failures; no text.
     """
     report = Report()
     people = patients or Patients()

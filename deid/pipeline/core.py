@@ -207,6 +207,11 @@ class Pipeline:
             Full names (`deid.replacement.names.full_name_key`) that no surrogate may be, beside those of the table of
             known patients.
 
+        Returns
+        -------
+        Scrubbed
+            The scrubbed document, with its edits.
+
         Raises
         ------
         DeidError

@@ -41,13 +41,23 @@ class LoggedEdits:
 
 
 def log_line(document_id: str, length: int, edits: Sequence[Edit]) -> bytes:
-    """Return the line of a document."""
+    """Return the line of a document.
+
+    Parameters
+    ----------
+    document_id : str
+        Its key in the output.
+    length : int
+        Characters of the original.
+    edits : sequence of Edit
+        What was replaced.
+    """
     values = [[e.start, e.end, e.new_start, e.new_end, e.category] for e in edits]
     return json.dumps({"document": document_id, "length": length, "edits": values}).encode() + b"\n"
 
 
 def read_edit_log(path: Path) -> Iterator[LoggedEdits]:
-    """Read a log, one document after the other.
+    """Yield the edits of a log, one document after the other.
 
     Raises
     ------

@@ -132,6 +132,11 @@ def generalize_files(
     jobs, watch
         See `deid.pipeline.batch.scrub_files`.
 
+    Returns
+    -------
+    GeneralizingReport
+        What is certified about each note, and the failures; no text.
+
     Raises
     ------
     ConfigError

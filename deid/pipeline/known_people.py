@@ -108,7 +108,7 @@ class KnownPeople:
 
 
 def read_known_people(path: Path, columns: Mapping[str, str] | None = None) -> KnownPeople:
-    """Read a table of known patients: CSV, TSV, Parquet (``.parquet``) or JSON lines (``.jsonl``).
+    """Return the known patients of a table: CSV, TSV, Parquet (``.parquet``) or JSON lines (``.jsonl``).
 
     Parameters
     ----------

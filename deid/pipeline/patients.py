@@ -72,7 +72,7 @@ def _stem(name: str) -> str:
 
 
 def read_patients(path: Path) -> dict[str, str]:
-    """Read a table of patients: a CSV file with the columns ``document`` and ``patient``.
+    """Return the patient of each document, from a CSV file with the columns ``document`` and ``patient``.
 
     A document is named by its id, for a folder of files by its path in the folder, with or without suffix.
 

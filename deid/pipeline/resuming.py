@@ -122,7 +122,13 @@ class RunNote:
         return clear_leftovers(self.target, deep=True)
 
     def end(self) -> None:
-        """Take the note away: the run is complete."""
+        """Take the note away: the run is complete.
+
+        Raises
+        ------
+        OutputError
+            When it cannot be removed.
+        """
         try:
             (self.target / _NOTE).unlink(missing_ok=True)
         except OSError:

@@ -72,7 +72,7 @@ def verify_document(
 
     Returns
     -------
-    (list of Stretch, str)
+    (list of AlignedSegment, str)
         What was replaced, and how that was told.
 
     Raises

@@ -92,7 +92,7 @@ def recase(text: str, lexicon: Lexicon) -> str:
 
 
 def silent(text: str) -> str:
-    """Tell whether a document is in ``capitals`` or in ``small`` letters; empty for ordinary case."""
+    """Return ``capitals`` or ``small`` where a whole document is in such letters; empty for ordinary case."""
     if text.islower():
         return "small" if _letters(text, len(text))[0] >= _LEAST_LETTERS else ""
     letters, lower, upper = _letters(text, _SAMPLE)

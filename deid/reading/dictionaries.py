@@ -211,6 +211,11 @@ def load_dictionary(name: str, folders: Sequence[Path] = ()) -> Dictionary:
     folders : sequence of Path
         Folders of the user's own, searched before the shipped one.
 
+    Returns
+    -------
+    Dictionary
+        The list, loaded once.
+
     Raises
     ------
     ConfigError

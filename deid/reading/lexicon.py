@@ -132,7 +132,7 @@ class Lexicon:
         return [table[w] if kind > NUMBER else 0 for w, kind in zip(view.folded, view.kinds, strict=True)]
 
     def of(self, view: View) -> Marks:
-        """Look up the words and phrases of a view."""
+        """Return the classes of the words of a view, and the phrases of the lists that begin at them."""
         found = self.singly(view)
         phrases: dict[int, list[tuple[int, int]]] = {}
         matches, _, _ = self.phrases.scan(view.folded, view.joined(), ids=view.ids)
@@ -145,7 +145,14 @@ class Lexicon:
 
 
 def load_lexicon(language: str, folders: Sequence[Path] = ()) -> Lexicon:
-    """Load all lists of a language (and those of no language) that name a class.
+    """Return the lexicon of a language: all lists of it (and those of no language) that name a class, loaded once.
+
+    Parameters
+    ----------
+    language : str
+        Such as ``en``.
+    folders : sequence of Path
+        Folders of the user's own, searched before the shipped one.
 
     Raises
     ------

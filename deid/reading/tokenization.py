@@ -54,6 +54,11 @@ def tokenize(text: str, scheme: str = "default") -> Tokens:
     scheme : str
         ``default``, ``hide``, ``spacy`` or ``spacy:LANGUAGE``.
 
+    Returns
+    -------
+    Tokens
+        In order and without gaps, white space too.
+
     Raises
     ------
     ConfigError

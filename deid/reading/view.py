@@ -56,7 +56,7 @@ class View:
         return len(self.strings)
 
     def at(self, offset: int) -> int:
-        """Return the first word that ends behind ``offset``."""
+        """Return the index of the first word that ends behind ``offset``; the number of words where none does."""
         low = bisect_left(self.starts, offset)
         return low - 1 if low and self.ends[low - 1] > offset else low
 
@@ -85,12 +85,12 @@ OPENERS = frozenset('!?:;"\u201c\u2022*-\u2013\u2014|>)]')
 
 
 def words_of(text: str) -> list[str]:
-    """Split a phrase into words as `view_of` does."""
+    """Return the words of a phrase, split as `view_of` does."""
     return _WORD.findall(text)
 
 
 def view_of(text: str) -> View:
-    """Split a text with plain line ends (`deid.reading.line_ends`) into words."""
+    """Return the words of a text with plain line ends (`deid.reading.line_ends`): white space is left out."""
     if _viewer is not None:
         words, first, last, *rest = _viewer.view(text)
         return View(text, words, array("q", first), array("q", last), *rest)

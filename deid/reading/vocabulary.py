@@ -63,7 +63,14 @@ def languages() -> tuple[str, ...]:
 
 
 def load_vocabulary(language: str, folders: Sequence[Path] = ()) -> Vocabulary:
-    """Load the small words of a language.
+    """Return the small words of a language, loaded once.
+
+    Parameters
+    ----------
+    language : str
+        Such as ``en``.
+    folders : sequence of Path
+        Folders of the user's own, searched before the shipped one.
 
     Raises
     ------

@@ -90,13 +90,18 @@ class Catalogue:
     """The compiled sieve of the patterns (`deid.rules.sieve`), None where nothing was compiled."""
 
     def search(self, text: str, ordinary: Callable[[str], bool] | None = None) -> list[Span]:
-        """Look for all patterns.
+        """Return the spans of all patterns in a text; they may overlap.
 
         Parameters
         ----------
         text : str
         ordinary : callable, optional
             Tells of a match whether it is a word of ordinary or clinical language, which some patterns want none of.
+
+        Raises
+        ------
+        DetectionError
+            When a pattern takes too long.
         """
         patterns, haystack = self.patterns, Haystack(text)
         if self.sieve is None:
@@ -120,7 +125,7 @@ def _sieve(patterns: Sequence[Pattern], *, keep: bool) -> Any:
 
 
 def load_catalogue(language: str, folders: Sequence[Path] = ()) -> Catalogue:
-    """Load and check the patterns of a language.
+    """Return the patterns of a language, checked.
 
     Parameters
     ----------

@@ -34,20 +34,26 @@ def _count(text: str) -> int:
 
 
 def luhn(text: str) -> bool:
-    """Luhn's check digit, over the digits of the text."""
+    """Tell whether the digits of a text obey Luhn's check digit."""
     digits = _digits(text)
     doubled = [d if i % 2 == 0 else (d * 2 - 9 if d > 4 else d * 2) for i, d in enumerate(reversed(digits))]
     return len(digits) > 1 and sum(doubled) % 10 == 0
 
 
 def npi(text: str) -> bool:
-    """National Provider Identifier: ten digits that begin with 1 or 2, Luhn over 80840 and them."""
+    """Tell whether a text is a National Provider Identifier.
+
+    Ten digits that begin with 1 or 2; Luhn's check over 80840 and them.
+    """
     digits = "".join(map(str, _digits(text)))
     return len(digits) == 10 and digits[0] in "12" and luhn("80840" + digits)
 
 
 def dea(text: str) -> bool:
-    """DEA registration: two letters (or a letter and a digit), seven digits, the last one a check digit."""
+    """Tell whether a text is a DEA registration: two letters, or a letter and a digit, then seven digits.
+
+    The last one is a check digit.
+    """
     digits = _digits(text[2:])
     if len(digits) != 7:
         return False
@@ -55,7 +61,7 @@ def dea(text: str) -> bool:
 
 
 def vin(text: str) -> bool:
-    """Vehicle identification number: 17 characters, the ninth a check digit."""
+    """Tell whether a text is a vehicle identification number: 17 characters, the ninth a check digit."""
     values = [int(c) if c.isdecimal() else _VIN_VALUES.get(c, -1) for c in text.upper()]
     if len(values) != 17 or -1 in values:
         return False
@@ -64,13 +70,16 @@ def vin(text: str) -> bool:
 
 
 def ssn(text: str) -> bool:
-    """Social security number with an area, group and serial that can be issued (9xx are taxpayer numbers)."""
+    """Tell whether area, group and serial of a social security number can be issued (9xx are taxpayer numbers)."""
     digits = "".join(map(str, _digits(text)))
     return len(digits) == 9 and digits[:3] not in ("000", "666") and digits[3:5] != "00" and digits[5:] != "0000"
 
 
 def dni(text: str) -> bool:
-    """Spanish identity number of citizens (DNI) or foreigners (NIE): the letter is the number modulo 23."""
+    """Tell whether a text is a Spanish identity number of citizens (DNI) or foreigners (NIE).
+
+    The letter is the number modulo 23.
+    """
     letters = [c for c in text.upper() if c.isalnum()]
     if letters and letters[0] in "XYZ":
         letters[0] = str("XYZ".index(letters[0]))
@@ -79,7 +88,7 @@ def dni(text: str) -> bool:
 
 
 def nhs(text: str) -> bool:
-    """NHS number of England and Wales: ten digits, modulus 11."""
+    """Tell whether a text is an NHS number of England and Wales: ten digits, modulus 11."""
     digits = _digits(text)
     if len(digits) != 10:
         return False
@@ -94,7 +103,7 @@ def _possible(year: int, month: int, day: int) -> bool:
 
 
 def date(text: str) -> bool:
-    """A numeric date in one of the orders month-day-year, day-month-year, year-month-day."""
+    """Tell whether a text is a numeric date, in the order month-day-year, day-month-year or year-month-day."""
     parts = _NUMBER.findall(text)
     if len(parts) != 3:
         return False
@@ -107,13 +116,13 @@ def date(text: str) -> bool:
 
 
 def month_day(text: str) -> bool:
-    """Two numbers that can be month and day, in this order or the other."""
+    """Tell whether a text holds two numbers that can be month and day, in this order or the other."""
     parts = [int(p) for p in _NUMBER.findall(text)]
     return len(parts) == 2 and (_possible(2000, parts[0], parts[1]) or _possible(2000, parts[1], parts[0]))
 
 
 def timestamp(text: str) -> bool:
-    """Digits YYYYMMDD, with or without a time of day behind them."""
+    """Tell whether a text begins with digits YYYYMMDD, with or without a time of day behind them."""
     digits = _NUMBER.match(text)
     if not digits or len(digits[0]) < 8:
         return False
@@ -122,7 +131,7 @@ def timestamp(text: str) -> bool:
 
 
 def ip(text: str) -> bool:
-    """An IPv4 or IPv6 address, with or without a network length."""
+    """Tell whether a text is an IPv4 or IPv6 address, with or without a network length."""
     if "." not in text and text.count(":") < 2:
         return False  # neither has so few parts
     if ":" in text and "." not in text and "::" not in text and text.count(":") < 7:
@@ -135,7 +144,7 @@ def ip(text: str) -> bool:
 
 
 def phone(text: str) -> bool:
-    """A telephone number that libphonenumber thinks possible in North America, Great Britain or internationally."""
+    """Tell whether libphonenumber thinks a number possible in North America, Great Britain or internationally."""
     if _PLAIN_PHONE.fullmatch(text):
         return True  # what the library says of these too
     bare = _EXTENSION.split(text, maxsplit=1)[0]
@@ -154,27 +163,27 @@ def phone(text: str) -> bool:
 
 
 def mixed(text: str) -> bool:
-    """At least one digit: keeps words out of identifiers."""
+    """Tell whether there is a digit: keeps words out of identifiers."""
     return any(map(str.isdigit, text))
 
 
 def three_digits(text: str) -> bool:
-    """At least three digits."""
+    """Tell whether there are at least three digits."""
     return _count(text) >= 3
 
 
 def four_digits(text: str) -> bool:
-    """At least four digits."""
+    """Tell whether there are at least four digits."""
     return _count(text) >= 4
 
 
 def seven_digits(text: str) -> bool:
-    """At least seven digits."""
+    """Tell whether there are at least seven digits."""
     return _count(text) >= 7
 
 
 def code(text: str) -> bool:
-    """Digits in parts, with a letter, or with a part too long for a date, a range or a count."""
+    """Tell whether digits stand in parts, with a letter, or in a part too long for a date, a range or a count."""
     if _count(text) < 5:
         return False
     if not any(map(str.isalpha, text)) and max(map(len, text.replace("/", "-").split("-"))) < 5:

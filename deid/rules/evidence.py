@@ -85,12 +85,12 @@ def _strength(scene: Scene, index: int) -> float:
 
 
 def weigh(scene: Scene, run: Run) -> tuple[float, str]:
-    """Weigh a run that stands behind no label and no title.
+    """Return how certain it is that a run which stands behind no label and no title is a name.
 
     Returns
     -------
     (float, str)
-        How sure it is that it is a name, and the strongest reason.
+        Certainty, 0 to 1, and the strongest reason.
     """
     if vetoed(scene, run):
         return 0.0, ""
@@ -135,7 +135,7 @@ def _weigh_words(scene: Scene, run: Run, start: bool) -> float:
 
 
 def weigh_inverted(scene: Scene, run: Run) -> float:
-    """Weigh *Last, First*."""
+    """Return how certain it is, 0 to 1, that a run *Last, First* is a name."""
     last, first = run.names[0], run.names[-1]
     classes = scene.classes[last]
     if classes & GIVEN and not classes & LAST:
@@ -303,7 +303,7 @@ def vetoed(scene: Scene, run: Run) -> bool:
 
 
 def category_of(scene: Scene, run: Run) -> str:
-    """Tell a clinician's name from others."""
+    """Return ``DOCTOR`` for a clinician's name, by role, title or credential beside it; else ``PATIENT``."""
     before = run.first - 1
     if scene.word(before) in (",", ":", "(", "-"):
         before -= 1

@@ -164,6 +164,7 @@ class Node:
 
 
 def stay(places: int, sets: Sets) -> int:
+    """Return the same places: an assertion reads nothing."""
     return places
 
 
@@ -280,7 +281,7 @@ def _not_ahead(branches: Sequence[Sequence[Node]]) -> Node:
 
 
 def behind_of(branches: Sequence[Sequence[Node]]) -> Node:
-    """An assertion of what stands before; `_limits` reads it."""
+    """Return the piece of an assertion of what stands before; `_limits` reads it."""
     piece = _look(branches, behind=True)
     return Node(stay, stay, behind=piece.branches, piece=piece)
 

@@ -61,7 +61,17 @@ class Field:
     """What `value_at` asks for each time: how to match, number of the group ``value`` (0: none), check, source."""
 
     def judge(self, text: str, start: int, end: int, separator: Any) -> Span | None:
-        """Return the value behind a label, if there is one."""
+        """Return the value behind a label, None when there is none.
+
+        Parameters
+        ----------
+        text : str
+            The document's text.
+        start, end : int
+            Characters of the label.
+        separator : compiled expression
+            What may stand between label and value.
+        """
         if self.exact and text[start:end] not in self.labels:
             return None
         between = separator.match(text, end)
@@ -70,7 +80,13 @@ class Field:
         return self.value_at(text, between.end())
 
     def value_at(self, text: str, start: int) -> Span | None:
-        """Return the value that starts at an offset, if there is one."""
+        """Return the value that starts at an offset, None when there is none.
+
+        Raises
+        ------
+        DetectionError
+            When the expression of the value takes too long.
+        """
         match, value, check, source = self._ready or self._prepare()
         try:
             found = match(text, start)
@@ -109,7 +125,7 @@ class ListRule:
     no_match: tuple[str, ...] = field(default=(), repr=False)
 
     def judge(self, text: str, start: int, end: int, _separator: Any) -> Span | None:
-        """Return the span of an item that was found, unless its surroundings speak against it."""
+        """Return the span of an item that was found, None when its surroundings speak against it; see `Field.judge`."""
         certainty = self.certainty
         if self.context and self.context.near(text, start, end):
             certainty = self.context.certainty
@@ -204,7 +220,7 @@ class LabelFinder:
         self._matcher = PhraseMatcher(phrases, _undotted_words)
 
     def find(self, view: View) -> Scan:
-        """Scan a text."""
+        """Return the labelled values, items of lists, labels of persons and cues in the words of a text."""
         matches, before, at = self._matcher.scan(
             view.folded,
             view.joined(),

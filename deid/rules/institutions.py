@@ -59,7 +59,7 @@ _MAX_HEADS: Final = 4
 
 
 def find_institutions(scene: Scene) -> list[Span]:
-    """Find hospitals and organizations; candidates with their certainty, which may overlap."""
+    """Return spans of hospitals and organizations: candidates with their certainty, which may overlap."""
     spans = list(_institutions(scene))
     spans += _known(scene)
     if not scene.lowercase_text:

@@ -46,7 +46,7 @@ class Segment:
 
 
 def find_segments(text: str, segments: Iterable[Segment]) -> Iterator[Span]:
-    """Find the values of HL7 segments."""
+    """Yield the values of HL7 segments, by the fields that the segments name."""
     if "|" not in text:
         return
     by_name = {segment.name: segment for segment in segments}
@@ -119,7 +119,7 @@ def _span(start: int, part: str, category: str, source: str) -> Iterator[Span]:
 
 
 def find_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -> Iterator[Span]:
-    """Find the values in columns whose head is a label.
+    """Yield the values in columns whose head is a label.
 
     Parameters
     ----------

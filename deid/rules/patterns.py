@@ -39,7 +39,7 @@ class Context:
     _hold: Callable[[str, int, int], bool | None] | None = field(default=None, init=False, repr=False, compare=False)
 
     def near(self, text: str, start: int, end: int) -> bool:
-        """Tell whether one of the words stands near a match."""
+        """Tell whether one of the words stands near a match; ``start`` and ``end`` are its offsets in the text."""
         if self._hold is None:
             object.__setattr__(self, "_hold", _holder(self.words))
         hold: Any = self._hold
@@ -55,7 +55,7 @@ class Context:
 
 
 def holds_word(words: tuple[str, ...], text: str, start: int, end: int) -> bool:
-    """Tell whether one of the words stands between two places."""
+    """Tell whether one of the words stands between two offsets of a text."""
     held = _holder(words)(text, start, end)
     return _stands(words, text, start, end) if held is None else held
 
@@ -155,7 +155,7 @@ class Pattern:
         return f"{self.anchor}(?:{self.expression})" if self.anchor else self.expression
 
     def find(self, haystack: Haystack) -> list[Span]:
-        """Find the spans of this pattern, anywhere in a text."""
+        """Return the spans of this pattern, anywhere in a text; errors as those of `spans_of`."""
         if self.needs and not haystack.holds_one(self.needs):
             return []
         return spans_of(haystack.text, ((self, None),))
@@ -177,7 +177,7 @@ def spans_of(
     hits: Iterable[tuple[Pattern, Sequence[int] | None]],
     ordinary: Callable[[str], bool] | None = None,
 ) -> list[Span]:
-    """Find the spans of some patterns.
+    """Return the spans of some patterns.
 
     Parameters
     ----------
@@ -186,6 +186,11 @@ def spans_of(
         Patterns and where their matches may begin, sorted, from left to right without overlaps; anywhere when None.
     ordinary : callable, optional
         Tells of what a pattern matched whether it is a word of ordinary language; patterns that want none ask it.
+
+    Raises
+    ------
+    DetectionError
+        When a pattern takes too long.
     """
     spans: list[Span] = []
     for pattern, places in hits:
@@ -229,7 +234,13 @@ def _watched(name: str, text: str, places: Sequence[int]) -> Iterator[int]:
 
 
 def timed(name: str, compiled: Any, text: str) -> list[Any]:
-    """Return all matches of an expression in a text, under its time limit."""
+    """Return all matches of an expression in a text.
+
+    Raises
+    ------
+    DetectionError
+        When it takes longer than its time limit, which grows with the text; names the pattern.
+    """
     try:
         return list(compiled.finditer(text, timeout=_limit(text)))
     except TimeoutError:
@@ -250,5 +261,5 @@ def too_slow(name: str) -> DetectionError:
 
 @functools.lru_cache(maxsize=1024)
 def compiled_of(expression: str, case: bool) -> Any:
-    """Compile an expression of a catalogue, once."""
+    """Return an expression of a catalogue, compiled once; letter case counts where ``case`` is true."""
     return regex.compile(expression, flags=0 if case else regex.IGNORECASE)

@@ -77,7 +77,7 @@ def is_initial(scene: Scene, index: int) -> bool:
 
 
 def name_word(scene: Scene, index: int, relaxed: bool = False) -> bool:
-    """Tell whether a word can be a part of a name; ``relaxed`` behind a title or a label."""
+    """Tell whether a word can be a part of a name; ``relaxed`` behind a title or a label, where more words can."""
     if not scene.is_word(index):
         return False
     classes, kind = scene.classes[index], scene.kinds[index]
@@ -165,7 +165,10 @@ def _closes_without_case(scene: Scene, run: Run, index: int) -> bool:
 
 
 def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
-    """Read the longest run that starts at a word; None when no name word is in it."""
+    """Return the longest run of name words that starts at a word, None when there is none.
+
+    Initials and particles belong to it. ``relaxed`` behind a title or a label, where more words can be names.
+    """
     if not 0 <= index < scene.count:
         return None
     # told without a run for most words: no name begins with them
@@ -237,7 +240,7 @@ def _lone_initial(scene: Scene, index: int) -> Run | None:
 
 
 def read_last_first(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
-    """Read *Last, First M.* (or *LAST^FIRST^M*) that starts at a word; None when there is none."""
+    """Return *Last, First M.* (or *LAST^FIRST^M*) that starts at a word, None when there is none; see `read_run`."""
     last = read_run(scene, index, relaxed)
     if last is None or len(last.names) > 3 or last.end >= scene.count or scene.word(last.end) != ",":
         return None

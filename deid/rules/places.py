@@ -64,7 +64,7 @@ _LIVES_OR_WHERE: Final = cues_of("lives", "where")
 
 
 def find_places(scene: Scene, least: float = 0.0) -> list[Span]:
-    """Find places; candidates with their certainty, which may overlap.
+    """Return spans of places: candidates with their certainty, which may overlap.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ _MOST_WORDS: Final = 5
 
 
 def find_professions(scene: Scene, lexicon: Lexicon) -> list[Span]:
-    """Find occupations; candidates with their certainty, which may overlap."""
+    """Return spans of occupations: candidates with their certainty, which may overlap."""
     spans: list[Span] = []
     listed = [(index, end) for index in scene.of_phrase(OCCUPATION) if (end := _occupation_at(scene, index)) > index]
     starts = [index for index, _ in listed]

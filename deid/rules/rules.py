@@ -140,13 +140,13 @@ class RuleRecognizer:
         return any(self.lexicon.classes(word) & _ORDINARY for word in letters)
 
     def find_in(self, text: str) -> list[Span]:
-        """Find PHI in a text."""
+        """Return the spans of PHI in a text; see `find`."""
         normal = unified(text)
         spans, _ = self.analyse(normal.text)
         return [normal.back(span) for span in spans]
 
     def analyse(self, text: str, absorbed: list[Span] | None = None) -> tuple[list[Span], Scene]:
-        """Find PHI in a text with plain line ends, and return what was learnt about its words on the way.
+        """Return PHI in a text with plain line ends, and its scene; errors as those of `find`.
 
         What is left out as a part of a longer name, or as the year of an edition, is added to ``absorbed``.
         """

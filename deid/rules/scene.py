@@ -25,7 +25,7 @@ _LOWERCASE_SHARE: Final = 0.03
 
 @functools.lru_cache(4096)
 def rounded(score: float) -> float:
-    """Round a certainty to four digits; remembered, for there are few and rounding is slow."""
+    """Return a certainty with four digits; remembered, for there are few and rounding is slow."""
     return round(score, 4)
 
 
@@ -172,12 +172,12 @@ class Scene:
         return letters in self.letters
 
     def span(self, first: int, end: int, category: str, source: str, score: float) -> Span:
-        """Return the span of the words ``first`` to ``end`` (excluded)."""
+        """Return the span of the words ``first`` to ``end`` (excluded); its source is ``rule:`` and ``source``."""
         return Span(self.starts[first], self.ends[end - 1], category, "", f"rule:{source}", rounded(score))
 
 
 def scene_of(view: View, lexicon: Lexicon, scan: Scan) -> Scene:
-    """Join what the lexicon and the scan of labels say."""
+    """Return the scene of the words of a view, from what the lexicon and the scan of labels say of them."""
     return Scene(view, lexicon.of(view), scan, lexicon.vocabulary, lexicon.letters)
 
 

@@ -68,7 +68,7 @@ class Delimited:
     """The delimiter, when it is one byte."""
 
     def border(self, buffer: bytearray | bytes, searched: int) -> int:
-        """Return the position behind the last delimiter."""
+        """Return the position behind the last delimiter, 0 when there is none behind ``searched``; see `Framing`."""
         if self.byte:
             return buffer.rfind(self.byte, searched) + 1
         end = 0
@@ -86,7 +86,10 @@ class Delimited:
             yield start, len(data), len(data)
 
     def too_long(self, buffer: bytearray, limit: int) -> tuple[int, Skip] | None:
-        """Skip to the delimiter when the buffer exceeds the limit without one; its end may be the start of one."""
+        """Return 0 and what skips to the delimiter when the buffer exceeds the limit without one, else None.
+
+        A buffer may be longer than the limit by all but one byte of a delimiter: its end may be the start of one.
+        """
         return (0, _ToDelimiter(self)) if len(buffer) > limit + self.width - 1 else None
 
     def wrap(self, content: bytes, tail: bytes) -> bytes:
@@ -130,7 +133,7 @@ class Prefixed:
     """Records with their length in front."""
 
     def border(self, buffer: bytearray | bytes, searched: int) -> int:
-        """Return the position behind the last whole record."""
+        """Return the position behind the last whole record, 0 when there is none; ``searched`` is not needed."""
         end = 0
         while end + PREFIX_BYTES <= len(buffer):
             following = end + PREFIX_BYTES + int.from_bytes(buffer[end : end + PREFIX_BYTES], "big")
@@ -149,7 +152,7 @@ class Prefixed:
             start = end
 
     def too_long(self, buffer: bytearray, limit: int) -> tuple[int, Skip] | None:
-        """Skip as many bytes as the length says when it exceeds the limit."""
+        """Return the bytes of the length, and what skips as many as it says, when these exceed the limit; else None."""
         length = int.from_bytes(buffer[:PREFIX_BYTES], "big")
         return (PREFIX_BYTES, _Counted(length)) if len(buffer) >= PREFIX_BYTES and length > limit else None
 

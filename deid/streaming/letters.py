@@ -65,7 +65,17 @@ class DeadLetter:
 
     @classmethod
     def of(cls, error: Exception, offset: int, length: int, mac: hmac.HMAC) -> DeadLetter:
-        """Return the letter of a record that failed; its reason holds nothing of the record, and no place in it."""
+        """Return the letter of a record that failed; its reason holds nothing of the record, and no place in it.
+
+        Parameters
+        ----------
+        error : Exception
+            Why it failed; only a `DeidError` is told in words.
+        offset, length : int
+            Bytes of the record in the input.
+        mac : hmac.HMAC
+            Keyed checksum of the record, which took in its bytes.
+        """
         reason = "an error of deid; please report it"
         if isinstance(error, DeidError):
             reason = f"{error.what}. Hint: {error.hint}" if error.hint else error.what

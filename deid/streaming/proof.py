@@ -74,7 +74,7 @@ class Proof:
             self.begin_at()
 
     def finish(self, source: Path | None, target: Path | None, *, complete: bool) -> None:
-        """Write the last manifest."""
+        """Write the last manifest; ``complete`` says whether the input was read to its end."""
         self.begin_at()
         self._end({"complete": complete}, source, target)
 

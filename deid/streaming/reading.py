@@ -109,7 +109,13 @@ class Reader:
         return not self.ended and (searched_in_vain or len(self._buffer) < _STRETCH)
 
     def pull(self) -> None:
-        """Read what is there, at most a block; waits when nothing is."""
+        """Read what is there, at most a block; waits when nothing is.
+
+        Raises
+        ------
+        InputError
+            When the input cannot be read.
+        """
         try:
             block = os.read(self.descriptor, _BLOCK)
         except BlockingIOError:

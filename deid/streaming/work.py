@@ -134,7 +134,13 @@ class Shape:
         }
 
     def fields(self) -> Fields:
-        """Return what reads and writes the records' contents."""
+        """Return what reads and writes the records' contents.
+
+        Raises
+        ------
+        ConfigError
+            When an encoding does not exist, or writes JSON's signs in other bytes than ASCII does.
+        """
         from deid.io.encoding import check_encoding, check_encodings
         from deid.streaming.records import Fields
 
@@ -187,7 +193,7 @@ class PipelineRecipe:
     as_of: datetime.date | None = None
 
     def pipeline(self) -> Pipeline:
-        """Load model, rules and policy.
+        """Return the pipeline, with model, rules and policy loaded.
 
         Raises
         ------
@@ -300,7 +306,7 @@ class Work:
         return Reply(request.number, b"".join(output), records, tuple(letters), dict(spans), unmet)
 
     def letter(self, offset: int, content: bytes, error: Exception) -> DeadLetter:
-        """Return the dead letter of a record."""
+        """Return the dead letter of a record: its offset in bytes, its content and why it failed."""
         mac = self.mac.copy()
         mac.update(content)
         return DeadLetter.of(error, offset, len(content), mac)

@@ -92,6 +92,16 @@ def append_private(path: Path, committed: int | None = None, what: str = "the de
         Bytes of it that count; what stands behind is cut off.
     what : str
         What it is, for messages.
+
+    Yields
+    ------
+    Sink
+        At the end of what counts.
+
+    Raises
+    ------
+    OutputError
+        When the file cannot be opened, or is shorter than ``committed``.
     """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
@@ -162,7 +172,13 @@ def new_output(target: Path | None) -> Iterator[tuple[Sink, bool]]:
 
 @contextmanager
 def resumable_output(target: Path | None, size: int) -> Iterator[Sink]:
-    """Yield where to write on: the file that grows beside the target, cut to ``size`` bytes."""
+    """Yield where to write on: the file that grows beside the target, cut to ``size`` bytes.
+
+    Raises
+    ------
+    OutputError
+        When the output exists already, cannot be opened, or is shorter than ``size``.
+    """
     if not is_file(target):
         with _device(target, size) as sink:
             yield sink
