@@ -7,20 +7,66 @@ them. Pages may show text of notes, so they are written with mode 0600.
 
 from __future__ import annotations
 
+import base64
 import functools
+import json
 import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deid.base.files import write_bytes
+from deid.base.plots import image
 
 if TYPE_CHECKING:
     import jinja2
+    import pandas as pd
+    from matplotlib.figure import Figure
 
-__all__ = ["printable", "render_html", "write_html"]
+__all__ = ["Section", "frame_records", "frame_section", "printable", "render_html", "write_html", "write_page"]
 
 # What HTML cannot hold or a reader cannot see: control characters except tab and line feed, and lone surrogates.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A table of texts with a title and, where it needs one, a sentence about it: for terminals and pages."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    note: str = ""
+
+
+def frame_section(title: str, frame: pd.DataFrame, note: str = "", digits: int = 5) -> Section:
+    """Return a table of figures as a section.
+
+    Parameters
+    ----------
+    title, note : str
+    frame : DataFrame
+        Its columns are named in words; truth values are shown as yes and no, what is undefined as nothing.
+    digits : int
+        Significant digits of numbers that are not whole.
+    """
+
+    def shown(value: object) -> str:
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if isinstance(value, float):
+            return "" if value != value else f"{value:.{digits}g}"
+        return str(value)
+
+    rows = [tuple(map(shown, row)) for row in frame.itertuples(index=False)]
+    return Section(title, tuple(str(name).replace("_", " ") for name in frame.columns), rows, note)
+
+
+def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table as JSON values; what is undefined is None, which Python's encoder would write NaN."""
+    found: list[dict[str, Any]] = json.loads(frame.to_json(orient="records", double_precision=15))
+    return found
 
 
 def printable(text: str) -> str:
@@ -65,3 +111,20 @@ def write_html(path: Path, template: str, **context: Any) -> None:
         When the file cannot be written.
     """
     write_bytes(path, render_html(template, **context).encode("utf-8"), replace=True)
+
+
+def write_page(
+    path: Path, title: str, sections: Sequence[Section], figures: Iterable[Figure] = (), note: str = ""
+) -> None:
+    """Write a self-contained page with tables and plots, as `write_html` does.
+
+    Parameters
+    ----------
+    path : Path
+    title, note : str
+        The note stands below the title.
+    sections : sequence of Section
+    figures : iterable of Figure
+    """
+    plots = [base64.b64encode(image(figure)).decode("ascii") for figure in figures]
+    write_html(path, "tables.html", title=title, note=note, sections=sections, plots=plots)

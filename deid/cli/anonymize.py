@@ -2,112 +2,65 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deid.cli.common import Summary, SummaryJson
-from deid.cli.run_manifest import begin, finish, tables_of
-from deid.cli.table_options import (
-    Hierarchies,
-    Person,
-    PersonsAsGiven,
-    QuasiIdentifiers,
-    SchemaFile,
-    Sensitive,
-    Separator,
-    SqlTable,
-    Table,
-    gather_schema,
-    names_of,
-    open_microdata,
-    print_rows,
-    shown,
-)
+from deid.base.options import option
+from deid.cli.common import Summary
+from deid.cli.option_groups import OutputOptions, SummaryOptions, command
+from deid.cli.run_manifest import begin, finish
+from deid.cli.table_options import RoleOptions, TableOptions, number_list
+from deid.cli.tables import print_rows
+from deid.disclosure.assessment import Requirements
+from deid.disclosure.methods import MethodOptions
 
-if TYPE_CHECKING:
-    from deid.disclosure.release import Release
-
-Drop = Annotated[
-    list[str] | None, typer.Option("--drop", metavar="A,B", help="Columns that are left out, such as identifiers.")
-]
-Publish = Annotated[
-    list[str] | None,
-    typer.Option("--publish", metavar="A,B", help="Columns that are published as they are, without protection."),
-]
-Suppression = Annotated[
-    float, typer.Option(metavar="P", help="Share of rows that full-domain methods and --scheme may suppress.")
-]
-Single = Annotated[
-    bool, typer.Option("--each-row-a-person", help="Rows that share an identifier are different persons all the same.")
-]
-Rounds = Annotated[
-    int | None, typer.Option(metavar="N", help="Effort of local recoding: more rounds lose less; by default 1 to 5.")
-]
-Seed = Annotated[int, typer.Option(metavar="N", help="Seed of local recoding.")]
+_HOW, _FILES = "How it is done", "Further files"
 
 
-def _anonymize(
+@dataclass(frozen=True)
+class MethodChoice:
+    """Which method, and what it is told beside its options."""
+
+    method: str = option(
+        "auto",
+        "auto, local, mondrian, relaxed, optimal, greedy, bottom-up, top-down, hybrid, mdav, kk, cells or records.",
+        panel=_HOW,
+    )
+    target: str | None = option(
+        None, "Class labels that Mondrian's cuts should tell apart.", metavar="COLUMN", panel=_HOW
+    )
+    scheme: Path | None = option(None, "Recode as an earlier release, by its scheme.", metavar="F", panel=_HOW)
+
+
+@dataclass(frozen=True)
+class FurtherFiles:
+    """What is written beside a release."""
+
+    report: Path | None = option(None, "Write a report as a web page.", metavar="F", panel=_FILES)
+    save_scheme: Path | None = option(
+        None, "Keep the recoding as a scheme, for rows to come.", metavar="F", panel=_FILES
+    )
+    aligned: Path | None = option(
+        None, "Keep the published cells in the order of TABLE, for deid write-back. Private.", metavar="F",
+        panel=_FILES,
+    )  # fmt: skip
+
+
+@command
+def anonymize(
+    *,
     context: typer.Context,
-    place: Table,
-    out: Annotated[Path, typer.Option("-o", "--output", metavar="OUT", help="Released table, CSV or Parquet.")],
-    quasi_identifiers: QuasiIdentifiers = None,
-    sensitive: Sensitive = None,
-    person: Person = None,
-    schema: SchemaFile = None,
-    drop: Drop = None,
-    publish: Publish = None,
-    hierarchy: Hierarchies = None,
-    k: Annotated[int | None, typer.Option("--k", help="Persons that every class must hold.")] = None,
-    l: Annotated[int | None, typer.Option("--l", help="Distinct sensitive values in every class.")] = None,  # noqa: E741
-    entropy_l: Annotated[float | None, typer.Option(help="Entropy l-diversity of every class.")] = None,
-    c: Annotated[float | None, typer.Option("--c", help="Recursive (c,l)-diversity; l from --l, 2 by default.")] = None,
-    alpha: Annotated[float | None, typer.Option(help="Greatest share of a sensitive value in a class.")] = None,
-    t: Annotated[float | None, typer.Option("--t", help="Greatest distance of a class from the whole table.")] = None,
-    distance: Annotated[str, typer.Option(help="For --t: equal, ordered, or hierarchical.")] = "equal",
-    beta: Annotated[float | None, typer.Option(help="Greatest relative gain of a sensitive value.")] = None,
-    epsilon_m: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="E M", help="(E,M)-anonymity of numeric sensitive columns.")
-    ] = None,
-    range_diversity: Annotated[
-        tuple[float, float] | None,
-        typer.Option(metavar="W A", help="At most a share A of a class in a window of a share W of the range."),
-    ] = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            help="auto, local, mondrian, relaxed, optimal, greedy, bottom-up, top-down, hybrid, mdav, kk, cells or "
-            "records."
-        ),
-    ] = "auto",
-    suppression: Suppression = 0.0,
-    rounds: Rounds = None,
-    seed: Seed = 0,
-    target: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Class labels that Mondrian's cuts should tell apart.")
-    ] = None,
-    scheme: Annotated[
-        Path | None, typer.Option("--scheme", metavar="F", help="Recode as an earlier release, by its scheme.")
-    ] = None,
-    save_scheme: Annotated[
-        Path | None, typer.Option(metavar="F", help="Keep the recoding as a scheme, for rows to come.")
-    ] = None,
-    report: Annotated[Path | None, typer.Option(metavar="F", help="Write a report as a web page.")] = None,
-    aligned: Annotated[
-        Path | None,
-        typer.Option(metavar="F", help="Keep the published cells in the order of TABLE, for deid write-back. Private."),
-    ] = None,
-    drop_rest: Annotated[
-        bool, typer.Option("--drop-rest", help="Leave out all columns of which nothing is said.")
-    ] = False,
-    each_row_a_person: Single = False,
-    persons_as_given: PersonsAsGiven = False,
-    separator: Separator = None,
-    table: SqlTable = None,
-    summary_json: SummaryJson = None,
+    source: TableOptions,
+    place: OutputOptions,
+    roles: RoleOptions,
+    asked: Requirements,
+    how: MethodChoice,
+    options: MethodOptions,
+    beside: FurtherFiles,
+    said: SummaryOptions,
 ) -> None:
     """Make a table that can be released with a stated protection.
 
@@ -117,157 +70,103 @@ def _anonymize(
 
     Example: deid anonymize patients.csv --qi age,sex,zip --sensitive disease --drop mrn --k 5 --l 2 -o released.csv
     """
+    from dataclasses import replace
+
     from deid.base.files import check_new_file, write_bytes
-    from deid.disclosure.assessment import Requirements
-    from deid.disclosure.guards import drop_unnamed, fates_of
-    from deid.disclosure.methods import MethodOptions
+    from deid.disclosure.guards import fates_of
     from deid.disclosure.release import anonymize
-    from deid.disclosure.release_report import write_report
+    from deid.disclosure.release_report import release_notes, release_rows, write_report
     from deid.disclosure.scheme import apply_scheme, read_scheme, scheme_of
+    from deid.manifest.page import made_section
     from deid.table.table_files import check_new_table, write_table
 
-    for path in (out, aligned):
-        if path is not None:
-            check_new_table(path)
-    for path in (save_scheme, report):
-        if path is not None:
-            check_new_file(path)
-    run = begin(context, out)
-    said = gather_schema(
-        schema, quasi_identifiers, sensitive, person, hierarchy,
-        drop=drop, publish=publish, each_row_a_person=each_row_a_person, persons_as_given=persons_as_given,
-    )  # fmt: skip
-    data = open_microdata(place, said, separator, table)
-    if drop_rest:
-        data = drop_unnamed(data)
-    asked = Requirements(
-        k, l, entropy_l, c, alpha, t, distance, beta, *(epsilon_m or (None, None)), *(range_diversity or (None, None))
-    )
-    if scheme is not None:
-        options = MethodOptions(suppression or 1.0, rounds, seed)
-        release = apply_scheme(read_scheme(scheme), data, asked, options)
+    for table in filter(None, (place.output, beside.aligned)):
+        check_new_table(table)
+    for file in filter(None, (beside.save_scheme, beside.report)):
+        check_new_file(file)
+    run = begin(context, place.output)
+    data = roles.open(source.table, source)
+    if how.scheme is not None:
+        options = replace(options, suppression=options.suppression or 1.0)
+        release = apply_scheme(read_scheme(how.scheme), data, asked, options)
     else:
-        release = anonymize(data, asked, method, MethodOptions(suppression, rounds, seed), target=target)
-    write_table(release.table(), out)
-    command = shlex.join(["deid", *sys.argv[1:]])
-    if aligned is not None:
-        write_table(release.aligned(), aligned)
-    if save_scheme is not None:
-        write_bytes(save_scheme, scheme_of(release).to_json().encode())
-    if report is not None:
-        write_report(report, release, command)
-    _print(release)
-    summary = Summary("anonymize")
-    summary.notes = _notes(release)
-    if aligned is not None:
-        summary.places.append(f"{aligned} ties the release to the rows of the table: it must not leave the house")
-    summary.extra = release.as_dict()
-    beside = {"aligned": aligned, "scheme": save_scheme}
-    fates = {name: f"{what.fate} ({what.role})" for name, what in fates_of(release.original).items()}
-    told = {name: value for name, value in summary.extra.items() if name != "columns"}
-    finish(run, summary, out, inputs=tables_of(place), beside=beside, columns=fates, results=told)
-    summary.finish(summary_json)
+        release = anonymize(data, asked, how.method, options, target=how.target)
+    write_table(release.table(), place.output)
+    summary = Summary("anonymize", notes=release_notes(release), extra=release.as_dict())
+    if beside.aligned is not None:
+        write_table(release.aligned(), beside.aligned)
+        summary.places.append(
+            f"{beside.aligned} ties the release to the rows of the table: it must not leave the house"
+        )
+    if beside.save_scheme is not None:
+        write_bytes(beside.save_scheme, scheme_of(release).to_json().encode())
+    if beside.report is not None:
+        write_report(beside.report, release, made_section(run))
+    print_rows(("release", "value"), release_rows(release))
+    finish(
+        run,
+        summary,
+        place.output,
+        inputs=source.files(),
+        beside={"aligned": beside.aligned, "scheme": beside.save_scheme},
+        columns={name: f"{what.fate} ({what.role})" for name, what in fates_of(release.original).items()},
+        results={name: value for name, value in summary.extra.items() if name != "columns"},
+    )
+    summary.finish(said)
 
 
-def _notes(release: Release) -> list[str]:
-    from deid.disclosure.guards import fates_of, told_of
+@dataclass(frozen=True)
+class MapOptions(MethodOptions):
+    """What the map is drawn of."""
 
-    fates = fates_of(release.original).items()
-    plain = [name for name, what in fates if what.fate == "unaltered"]
-    gone = [name for name, what in fates if what.fate == "dropped" and what.role != "free-text"]
-    texts = [name for name, what in fates if what.role == "free-text"]
-    notes = [f"published as they are, without protection: {', '.join(plain)}"] if plain else []
-    notes += [f"left out: {', '.join(gone)}"] if gone else []
-    notes += [told_of(release.original)] if release.original.look_alikes and release.original.look_alikes.pairs else []
-    notes += [f"free text is left out, scrub it first: {', '.join(texts)}"] if texts else []
-    return notes
-
-
-def _print(release: Release) -> None:
-    before, after = release.risks
-    rows = [
-        ("method", release.method),
-        ("rows published, suppressed", f"{len(release.rows):,}, {release.suppressed:,}"),
-        *((f"level of {name}", str(level)) for name, level in release.levels.items()),
-        *(
-            (f.model + (f" of {f.column}" if f.column else ""), f"{shown(f.verdict.level)} (asked: {shown(f.asked)})")
-            for f in release.findings
-            if f.asked is not None
-        ),
-        ("loss: NCP, classes", f"{release.loss.ncp:.4f}, {release.loss.classes:,}"),
-        ("linked rightly, before and after", "{:.2%}, {:.2%}".format(*release.linked_by_all)),
-        ("... by the quasi-identifiers alone", f"{before.marketer:.2%}, {after.marketer:.2%}"),
-    ]
-    print_rows(("release", "value"), rows)
+    k: Sequence[int] = option(
+        (2, 5, 10, 25, 50), "Values of k.", metavar="2,5", read=number_list(int, "--k"), shown="2,5,10,25,50"
+    )
+    l: int | None = option(None, "Distinct sensitive values in every class.")  # noqa: E741
+    suppression: float = option(0.05, "Share of rows that full-domain methods may suppress.", metavar="P", panel=_HOW)
+    method: str = option("local,mondrian,optimal", "Methods, see deid anonymize.", metavar="A,B", panel=_HOW)
+    min_utility: float | None = option(
+        None, "Choose the least risk with at least this utility (1 - NCP).", metavar="U", panel="Choices"
+    )
+    max_risk: float | None = option(
+        None, "Choose the greatest utility with at most this average risk.", metavar="R", panel="Choices"
+    )
 
 
-def _ru_map(
-    place: Table,
-    out: Annotated[Path, typer.Option("-o", "--output", metavar="PLOT", help="Plot, .svg or .png.")],
-    quasi_identifiers: QuasiIdentifiers = None,
-    sensitive: Sensitive = None,
-    person: Person = None,
-    schema: SchemaFile = None,
-    drop: Drop = None,
-    hierarchy: Hierarchies = None,
-    k: Annotated[str, typer.Option("--k", metavar="2,5", help="Values of k.")] = "2,5,10,25,50",
-    l: Annotated[int | None, typer.Option("--l", help="Distinct sensitive values in every class.")] = None,  # noqa: E741
-    method: Annotated[str, typer.Option(metavar="A,B", help="Methods, see deid anonymize.")] = "local,mondrian,optimal",
-    suppression: Suppression = 0.05,
-    min_utility: Annotated[
-        float | None, typer.Option(metavar="U", help="Choose the least risk with at least this utility (1 - NCP).")
-    ] = None,
-    max_risk: Annotated[
-        float | None, typer.Option(metavar="R", help="Choose the greatest utility with at most this average risk.")
-    ] = None,
-    rounds: Rounds = None,
-    each_row_a_person: Single = False,
-    persons_as_given: PersonsAsGiven = False,
-    separator: Separator = None,
-    table: SqlTable = None,
-    summary_json: SummaryJson = None,
+@command
+def ru_map(
+    *, source: TableOptions, place: OutputOptions, roles: RoleOptions, asked: MapOptions, said: SummaryOptions
 ) -> None:
     """Map risk and utility of many releases of a table, with the Pareto front and choices; releases nothing.
+
+    Writes a plot, .svg or .png.
 
     Example: deid ru-map patients.csv --qi age,sex,zip --k 2,5,10 --max-risk 0.05 --min-utility 0.8 -o map.svg
     """
     from dataclasses import asdict
 
-    from deid.base.errors import ConfigError
     from deid.base.files import check_new_file, write_bytes
     from deid.base.plots import check_image, image
-    from deid.disclosure.assessment import Requirements
     from deid.disclosure.frontier import choose, frontier, map_releases, plot_map
-    from deid.disclosure.methods import MethodOptions
+    from deid.table.microdata import column_names
 
-    kind = check_image(out)
-    check_new_file(out)
-    try:
-        ks = [int(part) for part in k.split(",")]
-    except ValueError:
-        raise ConfigError("--k is no list of numbers", "for example: --k 2,5,10") from None
-    said = gather_schema(
-        schema, quasi_identifiers, sensitive, person, hierarchy,
-        drop=drop, each_row_a_person=each_row_a_person, persons_as_given=persons_as_given,
-    )  # fmt: skip
-    data = open_microdata(place, said, separator, table)
-    points, failures = map_releases(data, names_of([method]), ks, MethodOptions(suppression, rounds), Requirements(l=l))
-    choices = choose(points, least_utility=min_utility, greatest_risk=max_risk)
+    kind = check_image(place.output)
+    check_new_file(place.output)
+    data = roles.open(source.table, source)
+    points, failures = map_releases(data, column_names(asked.method), asked.k, asked, Requirements(l=asked.l))
+    choices = choose(points, least_utility=asked.min_utility, greatest_risk=asked.max_risk)
     front = frontier(points)
-    write_bytes(out, image(plot_map(points, choices), kind), private=False)
+    write_bytes(place.output, image(plot_map(points, choices), kind), private=False)
     print_rows(
         ("method", "k", "utility", "risk", "Pareto"),
         [(p.method, str(p.k), f"{p.utility:.4f}", f"{p.risk:.4f}", "yes" if p in front else "") for p in points],
     )
     summary = Summary("ru-map")
     summary.notes = [f"{name}, k = {size}: not reached: {error.what}" for name, size, error in failures]
-    for choice in choices:
-        found = choice.point
-        told = "none is good enough" if found is None else f"{found.method}, k = {found.k}"
-        summary.notes.append(f"{choice.strategy}: {told}")
+    summary.notes += [str(choice) for choice in choices]
     summary.extra = {
         "points": [asdict(point) for point in points],
         "front": [asdict(point) for point in front],
         "choices": [asdict(choice) for choice in choices],
     }
-    summary.finish(summary_json)
+    summary.finish(said)

@@ -44,8 +44,8 @@ def _audit(
     Example: deid audit scrubbed/ --sample 300 --sheet sheet.csv
     """
     from deid.base.errors import ConfigError
+    from deid.base.reports import Section
     from deid.cli.tables import print_sections
-    from deid.evaluation.sections import Section
     from deid.io import scan
     from deid.manifest import public_name
     from deid.pipeline.auditing import bound_leaks, draw_notes, read_marks, write_sheet

@@ -4,25 +4,38 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from deid.cli.common import Summary, SummaryJson
-from deid.cli.ledger_options import VARIABLE, BudgetName, checked_place, open_ledger
+from deid.base.options import argument, option
+from deid.cli.common import Summary
+from deid.cli.ledger_options import VARIABLE, ledger_place
+from deid.cli.option_groups import SummaryOptions, command
+from deid.dp.unit import PrivacyUnit
 
 if TYPE_CHECKING:
     from deid.dp.budget import Ledger
 
-Place = Annotated[
-    str,
-    typer.Argument(
-        metavar="LEDGER",
-        envvar=VARIABLE,
-        show_envvar=False,
-        help=f"File, or URL postgresql://user@host/database; else the variable {VARIABLE}.",
-    ),
-]
+LEDGER = argument(
+    f"File, or URL postgresql://user@host/database; else the variable {VARIABLE}.", metavar="LEDGER", default=None
+)
+BUDGET = option("main", "Budget, where a ledger holds several.", metavar="NAME")
+
+
+def _open(place: str | None, budget: str) -> Ledger:
+    from deid.dp.budget import Ledger
+
+    return Ledger.open(_place(place), budget=budget)
+
+
+def _place(place: str | None) -> str:
+    from deid.base.errors import ConfigError
+
+    found = ledger_place(place)
+    if found is None:
+        raise ConfigError("no ledger is named", f"give its file or URL, or the variable {VARIABLE}")
+    return found
 
 
 def _others(ledger: Ledger) -> list[str]:
@@ -36,46 +49,39 @@ def _others(ledger: Ledger) -> list[str]:
     ]
 
 
-def _init(
-    context: typer.Context,
-    place: Place,
-    epsilon: Annotated[float, typer.Option(metavar="E", help="All that may ever be spent on the table.")],
-    unit: Annotated[str, typer.Option(metavar="NAME", help="Whom it protects: row, patient, doctor, ...")] = "row",
-    relation: Annotated[
-        str, typer.Option(help="Neighbouring tables differ by a unit that is missing (add-remove) or other (replace).")
-    ] = "add-remove",
-    max_rows: Annotated[
-        int, typer.Option(min=1, metavar="K", help="Rows that one unit may stand behind; others are left out.")
-    ] = 1,
-    budget: BudgetName = "main",
-    note: Annotated[str, typer.Option(metavar="TEXT", help="Which table it is for.")] = "",
-    summary_json: SummaryJson = None,
+@command
+def init(
+    *,
+    place: str | None = LEDGER,
+    epsilon: float = option(..., "All that may ever be spent on the table.", metavar="E"),
+    whom: PrivacyUnit,
+    budget: str = BUDGET,
+    note: str = option("", "Which table it is for.", metavar="TEXT"),
+    said: SummaryOptions,
 ) -> None:
     """Set up a budget: how much may be spent on a table, and whom it protects.
 
     Example: deid budget init study.ledger --epsilon 1 --unit patient --max-rows 3
     """
     from deid.dp.budget import Ledger
-    from deid.dp.unit import PrivacyUnit
 
-    whom = PrivacyUnit(unit, relation, max_rows)
-    ledger = Ledger.create(checked_place(context, "place", place), epsilon, whom, budget=budget, note=note)
-    summary = Summary("budget init")
-    summary.notes += _others(ledger)
+    ledger = Ledger.create(_place(place), epsilon, whom, budget=budget, note=note)
+    summary = Summary("budget init", notes=_others(ledger))
     ledger.close()
     summary.notes.append(f"budget {budget}: epsilon {epsilon:g} for each {whom}")
     summary.notes.append("the ledger and its total cannot be changed; keep it with the table, and use no other for it")
-    summary.finish(summary_json)
+    summary.finish(said)
 
 
-def _show(context: typer.Context, place: Place, budget: BudgetName = "main", summary_json: SummaryJson = None) -> None:
+@command
+def show(*, place: str | None = LEDGER, budget: str = BUDGET, said: SummaryOptions) -> None:
     """Show what a budget has, what was spent, and whom it protects.
 
     Example: deid budget show study.ledger
     """
     from deid.dp.epsilon import NANO, show_nano
 
-    ledger = open_ledger(context, "place", place, budget)
+    ledger = _open(place, budget)
     account, person = ledger.account(), ledger.person()
     amounts = {name: getattr(account, name) for name in ("total", "spent", "remaining")}
     typer.echo(f"budget     {account.name}{f' ({account.note})' if account.note else ''}")
@@ -83,23 +89,21 @@ def _show(context: typer.Context, place: Place, budget: BudgetName = "main", sum
     for name, value in amounts.items():
         typer.echo(f"{name:<10} {show_nano(value)}")
     typer.echo(f"ledger     {ledger.id}")
-    summary = Summary("budget show")
-    summary.notes += _others(ledger)
+    summary = Summary("budget show", notes=_others(ledger))
     numbers = {name: value / NANO for name, value in amounts.items()}
     summary.extra = {"budget": account.name, "ledger": ledger.id, "person": person, **numbers, **asdict(account.unit)}
-    summary.finish(summary_json)
+    summary.finish(said)
 
 
-def _history(
-    context: typer.Context, place: Place, budget: BudgetName = "main", summary_json: SummaryJson = None
-) -> None:
+@command
+def history(*, place: str | None = LEDGER, budget: str = BUDGET, said: SummaryOptions) -> None:
     """Print every charge as a JSON object a line: when, who, what for, how much, and whether it was answered.
 
     Example: deid budget history study.ledger
     """
     from deid.dp.epsilon import NANO
 
-    lines = open_ledger(context, "place", place, budget).history()
+    lines = _open(place, budget).history()
     for line in lines:
         values = {
             "line": line.line,
@@ -113,6 +117,5 @@ def _history(
             "answered": line.answer is not None,
         }
         typer.echo(json.dumps(values, ensure_ascii=False))
-    summary = Summary("budget history")
-    summary.extra = {"charges": len(lines), "charged": sum(line.charged for line in lines) / NANO}
-    summary.finish(summary_json)
+    charged = sum(line.charged for line in lines) / NANO
+    Summary("budget history", extra={"charges": len(lines), "charged": charged}).finish(said)

@@ -1,126 +1,142 @@
-"""The command calibrate: sets the recall dial on a user's gold."""
+"""The commands calibrate and experiment robustness: what is found in a user's gold, by dial and by writing."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from deid.cli.common import EXIT_FAILED, Summary, SummaryJson, progress
-from deid.cli.source_options import (
-    Allow,
-    AnyLabel,
-    Deny,
-    Encoding,
-    Jobs,
-    Language,
-    Model,
-    Rules,
-    job_count,
-    read_options,
-    site_lists,
-)
-from deid.cli.tables import print_sections, write_json
+from deid.base.options import argument, option
+from deid.cli.common import EXIT_FAILED, Summary, progress
+from deid.cli.option_groups import SummaryOptions, command
+from deid.cli.run_manifest import begin, finish, inputs_of, model_facts
+from deid.cli.source_options import job_count
+from deid.cli.table_options import number_list
+from deid.cli.tables import print_sections
 
 if TYPE_CHECKING:
-    from deid.evaluation.sections import Section
-    from deid.experiments.calibration import Calibration
+    from deid.detection.recognizers import LazyRecognizer
+    from deid.io import Source
+
+_GOLD, _FINDING = "Reading GOLD", "What finds spans"
 
 
-def _calibrate(
-    gold: Annotated[Path, typer.Argument(metavar="GOLD", help="Annotated file or folder of any readable format.")],
-    recall: Annotated[float, typer.Option(metavar="R", help="Recall of PHI words to reach.")] = 0.99,
-    confidence: Annotated[float, typer.Option(metavar="C", help="Confidence that it is reached.")] = 0.95,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="F", help="Write the dial to F, for --dial F of scrub and tag.")
-    ] = None,
-    dials: Annotated[
-        str | None, typer.Option(metavar="D,...", help="Dials to try; by default 13 of them from 0 to 8.")
-    ] = None,
-    model: Model = None,
-    rules: Rules = None,
-    language: Language = None,
-    deny: Deny = None,
-    allow: Allow = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the halves and the bootstrap.")] = 0,
-    jobs: Jobs = 1,
-    format: Annotated[
-        str | None, typer.Option(metavar="F", help="Format of GOLD; told by its content if not given.")
-    ] = None,
-    encoding: Encoding = "utf-8",
-    any_label: AnyLabel = False,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="F", help="Write all numbers as JSON to F.")
-    ] = None,
-    summary_json: SummaryJson = None,
+@dataclass(frozen=True)
+class GoldOptions:
+    """Annotated documents, and what finds spans in them."""
+
+    gold: Path = argument("Annotated file or folder of any readable format.", metavar="GOLD")
+    model: str | None = option(None, "Model to use; none for rules alone.", metavar="NAME|DIR")
+    jobs: int = option(1, "Processes; 0 for one a core.", metavar="N")
+    rules: bool | None = option(None, "Use rules beside the model; by default as it says.", panel=_FINDING)
+    language: str | None = option(None, "Language of rules; by default the model's.", panel=_FINDING)
+    seed: int = option(0, "Seed of halves, noise and bootstrap.", metavar="N", panel=_FINDING)
+    format: str | None = option(
+        None, "Format of GOLD; told by its content if not given.", "--from", metavar="F", panel=_GOLD
+    )
+    encoding: str = option("utf-8", "Encoding of GOLD.", panel=_GOLD)
+    any_label: bool = option(False, "Accept labels outside the format's label set.", panel=_GOLD)
+
+    def scan(self) -> Source:
+        """Find the documents."""
+        from deid.io import Options, scan
+
+        return scan(self.gold, self.format, Options(encoding=self.encoding, any_label=self.any_label))
+
+    def recognizer(self, **how: Any) -> LazyRecognizer:
+        """Return what finds spans."""
+        from deid.detection.recognizers import build_recognizer
+
+        return build_recognizer(self.model, rules=self.rules, language=self.language, **how)
+
+
+@command
+def calibrate(
+    *,
+    context: typer.Context,
+    gold: GoldOptions,
+    recall: float = option(0.99, "Recall of PHI words to reach.", metavar="R"),
+    confidence: float = option(0.95, "Confidence that it is reached.", metavar="C"),
+    output: Path | None = option(
+        None, "Write the dial to F, for --dial F of scrub and tag.", "--output", "-o", metavar="F"
+    ),
+    dials: Sequence[float] | None = option(
+        None,
+        "Dials to try; by default 13 of them from 0 to 8.",
+        metavar="D,...",
+        read=number_list(float, "--dials"),
+        panel=_FINDING,
+    ),
+    deny: tuple[Path, ...] = option((), "Terms that are always PHI (repeatable).", metavar="FILE", panel=_FINDING),
+    allow: tuple[Path, ...] = option((), "Terms that never are PHI (repeatable).", metavar="FILE", panel=_FINDING),
+    said: SummaryOptions,
 ) -> None:
     """Set the recall dial on your own gold, and say what to expect.
 
     Takes the smallest dial whose lower confidence bound of recall reaches --recall. Exit status 1 when none does; then
     no file is written.
 
-    Example: deid calibrate gold/ --recall 0.99 --out dial.json
+    Example: deid calibrate gold/ --recall 0.99 -o dial.json
     """
-    from deid.base.errors import ConfigError
     from deid.detection.dial import Dial, write_dial
-    from deid.detection.recognizers import build_recognizer
-    from deid.experiments.calibration import DIALS, calibrate, describe
-    from deid.io import scan
+    from deid.detection.site_lists import load_site_lists
+    from deid.experiments.calibration import DIALS, calibrate, calibration_section, describe
 
-    found = scan(gold, format, read_options(encoding, any_label, None, None, None))
-    try:
-        tried = DIALS if dials is None else tuple(float(part) for part in dials.split(","))
-    except ValueError:
-        raise ConfigError("--dials is no list of numbers", "put commas between, for example: 0,1,2") from None
+    found = gold.scan()
+    run = begin(context, output) if output is not None else None
     # a dial in the model's folder is no starting point: every dial is set here
-    recognizer = build_recognizer(model, rules=rules, bias=0.0, language=language, site=site_lists(deny, allow))
+    recognizer = gold.recognizer(bias=0.0, site=load_site_lists(deny, allow))
     result = calibrate(
-        progress(found.documents(), "tagging"),
-        recognizer,
-        recall,
-        confidence=confidence,
-        dials=tried,
-        seed=seed,
-        jobs=job_count(jobs),
-    )
-    print_sections([_section(result)])
-    summary = Summary("calibrate", documents=result.documents, failures=list(result.failures))
-    summary.notes = describe(result)
-    if out is not None and result.reached:
-        details = {"target": recall, "confidence": confidence, "bound": result.chosen.bound}
-        figures = {"rules": rules, "language": language, "documents": result.documents, **result.chosen.as_dict()}
-        write_dial(out, Dial(result.chosen.dial, recognizer.fingerprint(), {**details, "gold": figures}))
-        summary.notes.append(f"wrote {out}: use it with --dial {out}, or keep it as dial.json in the model's folder")
-    if json_file is not None:
-        write_json(json_file, result.as_dict())
-    summary.extra = {
-        "dial": result.chosen.dial,
-        "reached": result.reached,
-        "recall": result.chosen.recall,
-        "bound": result.chosen.bound,
-        "leaks_per_note": result.chosen.leaks,
-        "too_small": result.too_small,
-    }
-    summary.finish(summary_json)
+        progress(found.documents(), "tagging"), recognizer, recall, confidence=confidence, dials=tuple(dials or DIALS),
+        seed=gold.seed, jobs=job_count(gold.jobs),
+    )  # fmt: skip
+    print_sections([calibration_section(result)])
+    summary = Summary("calibrate", documents=result.documents, failures=list(result.failures), notes=describe(result))
+    chosen = result.chosen
+    summary.extra = result.as_dict() | {
+        "dial": chosen.dial, "recall": chosen.recall, "bound": chosen.bound, "leaks_per_note": chosen.leaks
+    }  # fmt: skip
+    if output is not None and run is not None and result.reached:
+        details = {"target": recall, "confidence": confidence, "bound": chosen.bound}
+        figures = {"rules": gold.rules, "language": gold.language, "documents": result.documents}
+        told = {**details, "gold": {**figures, **chosen.as_dict()}}
+        write_dial(output, Dial(chosen.dial, recognizer.fingerprint(), told))
+        summary.places.append(
+            f"wrote {output}: use it with --dial {output}, or keep it as dial.json in the model's folder"
+        )
+        finish(
+            run, summary, output, inputs=inputs_of(found), root=found.root, model=model_facts(recognizer),
+            results=summary.extra,
+        )  # fmt: skip
+    summary.finish(said)
     if not result.reached:
         raise typer.Exit(EXIT_FAILED)
 
 
-def _section(result: Calibration) -> Section:
-    from deid.evaluation.sections import Section
+@command
+def robustness(
+    *,
+    gold: GoldOptions,
+    only: tuple[str, ...] = option((), "Measure just this writing, beside clean (repeatable).", metavar="NAME"),
+    bias: str | None = option(
+        None, "Recall dial: 0 as trained, 0.5 to 2 finds more; or a file.", "--dial", panel=_FINDING
+    ),
+    said: SummaryOptions,
+) -> None:
+    """Measure recall in capitals, small letters, scanner noise, other line ends, disguised characters.
 
-    rows = tuple(
-        (
-            f"{p.dial:g}{' *' if p is result.chosen else ''}",
-            f"{p.recall:.4f}",
-            f"{p.bound:.4f}",
-            f"{p.leaks:.2f}",
-            f"{p.leaks_interval[0]:.2f} to {p.leaks_interval[1]:.2f}",
-            f"{p.flagged:.2%}",
-            f"{p.precision:.4f}",
-        )
-        for p in result.points
-    )
-    columns = ("dial", "recall", f"at least ({result.confidence:.0%})", "left per note", "interval", "hidden too much")
-    return Section("Recall of PHI words by dial", (*columns, "precision"), rows, "* chosen")
+    Example: deid experiment robustness gold/ --model en --jobs 2
+    """
+    from deid.experiments.robustness import PERTURBATIONS, measure_robustness, robustness_section
+
+    result = measure_robustness(
+        progress(gold.scan().documents(), "tagging"), gold.recognizer(bias=bias), names=only or tuple(PERTURBATIONS),
+        seed=gold.seed, jobs=job_count(gold.jobs),
+    )  # fmt: skip
+    print_sections([robustness_section(result)])
+    summary = Summary("experiment robustness", documents=result.documents, failures=list(result.failures))
+    summary.extra = {"seed": gold.seed, "perturbations": [row.as_dict() for row in result.rows]}
+    summary.finish(said)

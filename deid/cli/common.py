@@ -15,7 +15,7 @@ import typer
 
 from deid.document import Failure
 
-__all__ = ["EXIT_FAILED", "EXIT_LEFT_OUT", "EXIT_USAGE", "Summary", "SummaryJson", "label_number", "progress"]
+__all__ = ["EXIT_FAILED", "EXIT_LEFT_OUT", "EXIT_USAGE", "Summary", "SummaryJson", "progress"]
 
 EXIT_FAILED = 1
 """Some documents failed, or what was checked does not hold."""
@@ -66,8 +66,10 @@ class Summary:
             **self.extra,
         }
 
-    def finish(self, summary_json: Path | None = None, *, quiet: bool = False) -> None:
+    def finish(self, said: Any = None, *, quiet: bool = False) -> None:
         """Print the summary on standard error, write the JSON, and exit with status 1 when documents failed."""
+        summary_json = said if said is None or isinstance(said, Path) else said.json
+        quiet = quiet or bool(getattr(said, "quiet", False))
         if not quiet:
             write = sys.stderr.write
             for note in (*self.notes, *self.places):
@@ -101,25 +103,3 @@ def progress(items: Iterable[T], description: str, total: int | None = None) -> 
     from rich.progress import track
 
     yield from track(items, description=description, total=total, console=Console(stderr=True), transient=True)
-
-
-def label_number(text: str, option: str = "--accept", example: str = "B-DATE=0.5") -> tuple[str, float]:
-    """Parse ``LABEL=NUMBER``.
-
-    Parameters
-    ----------
-    text, option, example : str
-        What was given, to which option, and what is right there.
-
-    Raises
-    ------
-    ConfigError
-        When it is of another form.
-    """
-    from deid.base.errors import ConfigError
-
-    label, _, value = text.rpartition("=")
-    try:
-        return label, float(value)
-    except ValueError:
-        raise ConfigError(f"{option} is not of the form LABEL=NUMBER", f"for example: {option} {example}") from None

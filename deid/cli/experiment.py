@@ -1,295 +1,348 @@
-"""Commands that train in order to score: crossval, experiment features, experiment sampling."""
+"""Commands that train in order to score: crossval, and the experiments on taggers."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Any
 
-import typer
-
-from deid.cli.common import Summary, SummaryJson, label_number
-from deid.cli.experiment_output import Trainings, check_outputs, numbers, show, write_rows
-from deid.cli.tables import print_sections, write_json
+from deid.base.options import option
+from deid.cli.common import Summary
+from deid.cli.option_groups import SummaryOptions, command
+from deid.cli.table_options import number_list
 from deid.cli.training_options import (
-    C1,
-    C2,
-    Algorithm,
-    AllPairs,
-    AnyLabel,
-    Corpus,
-    Dictionaries,
-    Encoding,
-    Features,
-    Folds,
-    GroupField,
-    GroupPattern,
-    Html,
-    Iterations,
-    Jobs,
-    Json,
-    MinDocuments,
-    Plot,
-    Preset,
-    Rate,
-    Scheme,
-    Seed,
-    choose_features,
-    read_corpus,
+    CorpusOptions,
+    FeatureOptions,
+    FoldOptions,
+    OutcomeOptions,
+    Trainings,
+    again,
+    settings_of,
 )
+from deid.labeling.training import TrainingOptions, label_number
 
-if TYPE_CHECKING:
-    pass
+TEST: Any = option(None, "Annotated documents to score; else those that folds or sizes leave.", metavar="TESTSET")
+JOBS: Any = option(1, "Trainings at a time, each in a process of its own.", metavar="N")
 
 
-def _crossval(
-    corpus: Corpus,
-    folds: Folds = 10,
-    preset: Preset = "default",
-    features: Features = "racd",
-    dictionaries: Dictionaries = "none",
-    scheme: Scheme = "BIO",
-    window: Annotated[
-        int | None, typer.Option(metavar="K", help="Train only on tokens within K tokens of a span.")
-    ] = None,
-    o_sampling: Annotated[
-        float | None, typer.Option(metavar="P", help="Keep each token outside spans with probability P.")
-    ] = None,
-    algorithm: Algorithm = "sgd",
-    c1: C1 = 0.0,
-    c2: C2 = 0.3,
-    all_pairs: AllPairs = True,
-    rate: Rate = 0.1,
-    iterations: Iterations = None,
-    min_documents: MinDocuments = 3,
-    bias: Annotated[float, typer.Option(help="Recall dial: subtracted from the score of O when tagging.")] = 0.0,
-    group_field: GroupField = None,
-    group_pattern: GroupPattern = None,
-    seed: Seed = 0,
-    resamples: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Bootstrap resamples of the pooled figures' intervals.")
-    ] = 1000,
-    jobs: Jobs = 1,
-    json_file: Json = None,
-    html: Html = None,
-    mistakes: Annotated[
-        Path | None,
-        typer.Option(
-            "--mistakes", metavar="F", help="Write a page that shows every mistake in its context (holds PHI)."
-        ),
-    ] = None,
-    encoding: Encoding = "utf-8",
-    any_label: AnyLabel = False,
-    summary_json: SummaryJson = None,
+@dataclass(frozen=True)
+class HideFeatures(FeatureOptions):
+    """Features of the dissertation."""
+
+    preset: str = again(FeatureOptions, "preset", "hide")
+
+
+@dataclass(frozen=True)
+class GroupFeatures(HideFeatures):
+    """Features of which all groups can be left out."""
+
+    dictionaries: str = again(FeatureOptions, "dictionaries", "en")
+
+
+@dataclass(frozen=True)
+class FewFolds(FoldOptions):
+    """Folds of experiments that train often."""
+
+    folds: int = again(FoldOptions, "folds", 5)
+
+
+@dataclass(frozen=True)
+class PlainTraining(TrainingOptions):
+    """How taggers are trained whose sampling is what is measured."""
+
+    window: int | None = None
+    o_sampling: float | None = None
+    acceptance: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class AnyTraining(TrainingOptions):
+    """How taggers are trained whose learner is what is measured."""
+
+    algorithm: str = "sgd"
+
+
+@dataclass(frozen=True)
+class SlowTraining(TrainingOptions):
+    """How taggers are trained of which none is to be used."""
+
+    rate: float = again(TrainingOptions, "rate", 0.05)
+
+
+@command
+def crossval(
+    *,
+    corpus: CorpusOptions,
+    folds: FoldOptions,
+    places: OutcomeOptions,
+    features: FeatureOptions,
+    options: TrainingOptions,
+    bias: float = option(0.0, "Recall dial: subtracted from the score of O when tagging.", panel="Training"),
+    resamples: int = option(
+        1000, "Bootstrap resamples of the pooled figures' intervals.", metavar="N", minimum=0, panel="Folds"
+    ),
+    mistakes: Path | None = option(
+        None, "Write a page that shows every mistake in its context (holds PHI).", metavar="F"
+    ),
+    said: SummaryOptions,
 ) -> None:
     """Cross-validate a tagger: each document is tagged by a tagger trained without its fold.
 
     Example: deid crossval corpus/train --folds 10 --preset hide --jobs 2 --json scores.json
     """
-    from deid.evaluation.page import write_page as write_mistakes
+    from deid.evaluation.page import write_page
     from deid.experiments.crossval import cross_validate
-    from deid.experiments.folds import group_documents
-    from deid.experiments.page import crossval_sections, write_page
-    from deid.labeling.training import TrainingOptions
+    from deid.experiments.outcome import Outcome
+    from deid.experiments.page import crossval_sections
 
-    options = TrainingOptions(
-        scheme=scheme,
-        algorithm=algorithm,
-        c1=c1,
-        c2=c2,
-        all_pairs=all_pairs,
-        rate=rate,
-        iterations=iterations,
-        window=window,
-        o_sampling=o_sampling,
-        min_documents=min_documents,
-        seed=seed,
-    )
-    check_outputs(json_file, html, mistakes)
-    feature_set = choose_features(preset, features, dictionaries)
+    places.check(mistakes, said.json)
     summary = Summary("crossval")
-    documents = read_corpus(corpus, encoding, any_label, summary)
+    documents = corpus.read(summary)
     result = cross_validate(
-        documents,
-        feature_set,
-        options,
-        folds=folds,
-        seed=seed,
-        groups=group_documents(documents, field=group_field, pattern=group_pattern),
-        bias=bias,
-        resamples=resamples,
-        jobs=jobs,
-        report=Trainings(),
+        documents, features.chosen(), options, bias=bias, resamples=resamples, **folds.of(documents, options.seed)
     )
-    sections = crossval_sections(result)
-    print_sections(sections)
-    if json_file is not None:
-        write_json(json_file, result.as_dict())
-    if html is not None:
-        write_page(html, "Cross-validation", sections)
+    frame = result.to_frame().reset_index()
+    places.show(Outcome("Cross-validation", crossval_sections(result), frame, result.as_dict()), summary)
     if mistakes is not None:
-        write_mistakes(result.pooled, mistakes)
+        write_page(result.pooled, mistakes)
         summary.notes.append(f"{mistakes} shows texts of notes: it contains PHI (mode 0600)")
-    summary.extra = {"mean": result.summary()["mean"].to_dict(), "sd": result.summary()["sd"].to_dict()}
-    summary.finish(summary_json)
+    summary.finish(said)
 
 
-def _experiment_features(
-    corpus: Corpus,
-    folds: Folds = 10,
-    preset: Preset = "hide",
-    features: Features = "racd",
-    dictionaries: Dictionaries = "en",
-    measure: Annotated[str, typer.Option(help="F1 of: strict, token, token_category or word.")] = "strict",
-    scheme: Scheme = "BIO",
-    algorithm: Algorithm = "sgd",
-    c1: C1 = 0.0,
-    c2: C2 = 0.3,
-    all_pairs: AllPairs = True,
-    rate: Rate = 0.1,
-    iterations: Iterations = None,
-    min_documents: MinDocuments = 3,
-    group_field: GroupField = None,
-    group_pattern: GroupPattern = None,
-    seed: Seed = 0,
-    jobs: Jobs = 1,
-    json_file: Json = None,
-    html: Html = None,
-    plot: Plot = None,
-    encoding: Encoding = "utf-8",
-    any_label: AnyLabel = False,
-    summary_json: SummaryJson = None,
+@command
+def features(
+    *,
+    corpus: CorpusOptions,
+    folds: FoldOptions,
+    places: OutcomeOptions,
+    measure: str = option("strict", "F1 of: strict, token, token_category or word."),
+    features: GroupFeatures,
+    options: TrainingOptions,
+    said: SummaryOptions,
 ) -> None:
     """Cross-validate every subset of the feature groups on the same folds, and test each against all groups.
 
-    Example: deid experiment features corpus/train --folds 10 --jobs 2 --html features.html
+    Example: deid experiment features corpus/train --folds 10 --jobs 2 --report features.html
     """
-    from deid.experiments.folds import group_documents
+    from deid.experiments.outcome import Outcome
     from deid.experiments.page import subsets_section
     from deid.experiments.plots import plot_subsets
     from deid.experiments.subsets import compare_subsets
-    from deid.labeling.training import TrainingOptions
 
-    check_outputs(json_file, html, plot=plot)
-    options = TrainingOptions(
-        scheme=scheme,
-        algorithm=algorithm,
-        c1=c1,
-        c2=c2,
-        all_pairs=all_pairs,
-        rate=rate,
-        iterations=iterations,
-        min_documents=min_documents,
-        seed=seed,
-    )
-    feature_set = choose_features(preset, features, dictionaries)
+    places.check(said.json)
     summary = Summary("experiment features")
-    documents = read_corpus(corpus, encoding, any_label, summary)
-    frame = compare_subsets(
-        documents,
-        feature_set,
-        options,
-        folds=folds,
-        measure=measure,
-        seed=seed,
-        groups=group_documents(documents, field=group_field, pattern=group_pattern),
-        jobs=jobs,
-        report=Trainings(),
-    )
-    settings = {"features": feature_set.spec(), "options": asdict(options), "folds": folds, "seed": seed}
-    if json_file is not None:
-        write_rows(json_file, frame, {**settings, "measure": measure})
-    show("Feature groups", frame, subsets_section(frame, measure), plot_subsets, html, plot)
-    summary.finish(summary_json)
+    documents, chosen = corpus.read(summary), features.chosen()
+    frame = compare_subsets(documents, chosen, options, measure=measure, **folds.of(documents, options.seed))
+    settings = settings_of(chosen, options, folds=folds.folds, seed=options.seed, measure=measure)
+    section = subsets_section(frame, measure)
+    places.show(Outcome.of_frame("Feature groups", frame, section, settings, plot_subsets), summary)
+    summary.finish(said)
 
 
-def _experiment_sampling(
-    corpus: Corpus,
-    test: Annotated[
-        Path | None, typer.Option("--test", metavar="TESTSET", help="Annotated documents to score; else folds.")
-    ] = None,
-    folds: Folds = 5,
-    windows: Annotated[str, typer.Option(metavar="K,...", help="Windows, in tokens.")] = "4,16,64",
-    shares: Annotated[
-        str, typer.Option("--o-sampling", metavar="P,...", help="Probabilities to keep a token outside spans.")
-    ] = ".1,.5",
-    biases: Annotated[str, typer.Option("--bias", metavar="B,...", help="Positions of the recall dial.")] = ".5,1,2",
-    accept: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LABEL=P",
-            help="Naive Bayes with rejection sampling: acceptance probability of a label (repeatable); O=.1.",
-        ),
-    ] = None,
-    naive_bayes: Annotated[bool, typer.Option(help="Train Naive Bayes too, plain and with rejection sampling.")] = True,
-    preset: Preset = "hide",
-    features: Features = "racd",
-    dictionaries: Dictionaries = "none",
-    scheme: Scheme = "BIO",
-    algorithm: Algorithm = "sgd",
-    c1: C1 = 0.0,
-    c2: C2 = 0.3,
-    all_pairs: AllPairs = True,
-    rate: Rate = 0.1,
-    iterations: Iterations = None,
-    min_documents: MinDocuments = 3,
-    group_field: GroupField = None,
-    group_pattern: GroupPattern = None,
-    seed: Seed = 0,
-    jobs: Jobs = 1,
-    json_file: Json = None,
-    html: Html = None,
-    plot: Plot = None,
-    encoding: Encoding = "utf-8",
-    any_label: AnyLabel = False,
-    summary_json: SummaryJson = None,
+@command
+def sampling(
+    *,
+    corpus: CorpusOptions,
+    test: Path | None = TEST,
+    folds: FewFolds,
+    places: OutcomeOptions,
+    windows: Sequence[int] = option(
+        (4, 16, 64),
+        "Windows, in tokens.",
+        metavar="K,...",
+        read=number_list(int, "--windows"),
+        shown="4,16,64",
+        panel="Curves",
+    ),
+    shares: Sequence[float] = option(
+        (0.1, 0.5),
+        "Probabilities to keep a token outside spans.",
+        "--o-sampling",
+        metavar="P,...",
+        read=number_list(float, "--o-sampling"),
+        shown=".1,.5",
+        panel="Curves",
+    ),
+    biases: Sequence[float] = option(
+        (0.5, 1.0, 2.0),
+        "Positions of the recall dial.",
+        "--bias",
+        metavar="B,...",
+        read=number_list(float, "--bias"),
+        shown=".5,1,2",
+        panel="Curves",
+    ),
+    accept: tuple[tuple[str, float], ...] = option(
+        (("O", 0.1),),
+        "Rejection sampling: acceptance probability of a label (repeatable).",
+        metavar="LABEL=P",
+        read=label_number("--accept", "B-DATE=0.5"),
+        shown="O=.1",
+        panel="Curves",
+    ),
+    naive_bayes: bool = option(True, "Train Naive Bayes too, plain and with rejection sampling.", panel="Curves"),
+    features: HideFeatures,
+    options: PlainTraining,
+    said: SummaryOptions,
 ) -> None:
     """Measure window and random O-sampling beside the recall dial of a tagger trained on all tokens.
 
-    Example: deid experiment sampling corpus/train --test corpus/dev --windows 4,16,64 --html sampling.html
+    Example: deid experiment sampling corpus/train --test corpus/dev --windows 4,16,64 --report sampling.html
     """
-    from deid.experiments.folds import group_documents
+    from dataclasses import asdict
+
+    from deid.experiments.outcome import Outcome
     from deid.experiments.page import sampling_section
     from deid.experiments.plots import plot_sampling
     from deid.experiments.sampling import Points, sampling_curves
-    from deid.labeling.training import TrainingOptions
 
-    check_outputs(json_file, html, plot=plot)
-    points = Points(
-        numbers(windows, int, "--windows"),
-        numbers(shares, float, "--o-sampling"),
-        numbers(biases, float, "--bias"),
-        tuple(map(label_number, accept)) if accept else Points().acceptance,
-        naive_bayes,
-    )
-    options = TrainingOptions(
-        scheme=scheme,
-        algorithm=algorithm,
-        c1=c1,
-        c2=c2,
-        all_pairs=all_pairs,
-        rate=rate,
-        iterations=iterations,
-        min_documents=min_documents,
-        seed=seed,
-    )
-    feature_set = choose_features(preset, features, dictionaries)
+    places.check(said.json)
+    points = Points(tuple(windows), tuple(shares), tuple(biases), accept, naive_bayes)
     summary = Summary("experiment sampling")
-    documents = read_corpus(corpus, encoding, any_label, summary)
-    frame = sampling_curves(
-        documents,
-        feature_set,
-        options,
-        test=None if test is None else read_corpus(test, encoding, any_label, summary),
-        folds=folds,
-        points=points,
-        seed=seed,
-        groups=group_documents(documents, field=group_field, pattern=group_pattern),
-        jobs=jobs,
+    documents, chosen = corpus.read(summary), features.chosen()
+    scored = None if test is None else corpus.read(summary, test)
+    frame = sampling_curves(documents, chosen, options, test=scored, points=points, **folds.of(documents, options.seed))
+    used = folds.folds if test is None else None
+    settings = settings_of(chosen, options, points=asdict(points), folds=used, seed=options.seed)
+    outcome = Outcome.of_frame("Sampling and the recall dial", frame, sampling_section(frame), settings, plot_sampling)
+    places.show(outcome, summary)
+    summary.finish(said)
+
+
+@command
+def learning_curve(
+    *,
+    corpus: CorpusOptions,
+    test: Path | None = TEST,
+    jobs: int = JOBS,
+    places: OutcomeOptions,
+    sizes: Sequence[int] = option(
+        (10, 20, 50, 100, 200, 500),
+        "Numbers of documents.",
+        metavar="N,...",
+        read=number_list(int, "--sizes"),
+        shown="10,20,50,100,200,500",
+        panel="Curves",
+    ),
+    start_from: str | None = option(
+        None,
+        "Train each size from this model too (folder or shipped), and score it.",
+        metavar="MODEL",
+        panel="Curves",
+    ),
+    repeats: int = option(1, "Random draws of documents.", metavar="N", minimum=1, panel="Curves"),
+    features: FeatureOptions,
+    options: TrainingOptions,
+    said: SummaryOptions,
+) -> None:
+    """Train on more and more documents, from scratch and from a model, and score each tagger on the same documents.
+
+    Example: deid experiment learning-curve corpus/train --test corpus/dev --sizes 10,50,200 --start-from models/mine
+    """
+    from deid.experiments.learning import learning_curve
+    from deid.experiments.outcome import Outcome
+    from deid.experiments.page import learning_section
+    from deid.experiments.plots import plot_learning
+
+    places.check(said.json)
+    summary = Summary("experiment learning-curve")
+    documents, chosen = corpus.read(summary), features.chosen()
+    frame = learning_curve(
+        documents, chosen, options, test=None if test is None else corpus.read(summary, test), sizes=sizes,
+        start=start_from, repeats=repeats, seed=options.seed, jobs=jobs, report=Trainings(),
+    )  # fmt: skip
+    settings = settings_of(chosen, options, seed=options.seed)
+    places.show(Outcome.of_frame("Learning curve", frame, learning_section(frame), settings, plot_learning), summary)
+    summary.finish(said)
+
+
+@command
+def learners(
+    *,
+    corpus: CorpusOptions,
+    test: Path = option(..., "Annotated documents to score.", metavar="TESTSET"),
+    jobs: int = JOBS,
+    places: OutcomeOptions,
+    algorithms: str = option(
+        "sgd,lbfgs,memm,maxent,svm,tree,naive-bayes",
+        "Learners, as deid train --algorithm names them.",
+        metavar="NAME,...",
+    ),
+    features: FeatureOptions,
+    options: AnyTraining,
+    said: SummaryOptions,
+) -> None:
+    """Train the learners of the literature on the same documents and features, and score them on the same others.
+
+    Example: deid experiment learners corpus/train --test corpus/dev --algorithms sgd,memm,maxent,naive-bayes
+    """
+    from deid.experiments.learners import compare_learners
+    from deid.experiments.outcome import Outcome
+    from deid.experiments.page import learners_section
+
+    places.check(said.json)
+    summary = Summary("experiment learners")
+    documents, chosen = corpus.read(summary), features.chosen()
+    frame = compare_learners(
+        documents, corpus.read(summary, test), chosen, options, algorithms=algorithms.split(","), jobs=jobs,
         report=Trainings(),
+    )  # fmt: skip
+    places.show(Outcome.of_frame("Learners", frame, learners_section(frame), settings_of(chosen, options)), summary)
+    summary.finish(said)
+
+
+@command
+def hips(
+    *,
+    corpus: CorpusOptions,
+    test: Path | None = TEST,
+    model: str | None = option(
+        None,
+        "Release what this model and its rules leave, not what the trained tagger leaves.",
+        metavar="NAME|DIR",
+        panel="The release",
+    ),
+    policy: str | None = option(None, "What replaces identifiers.", metavar="NAME|FILE", panel="The release"),
+    key_file: Path | None = option(None, "Key in hex, for surrogates that differ.", metavar="F", panel="The release"),
+    folds: FewFolds,
+    places: OutcomeOptions,
+    features: FeatureOptions,
+    options: SlowTraining,
+    said: SummaryOptions,
+) -> None:
+    """Hiding in plain sight: train on surrogates and originals, test on both; then look for what was missed.
+
+    --folds counts the parrots; each trains on all of the release but a part. Without --key-file surrogates come from a
+    fixed key, so that figures can be repeated.
+
+    Example: deid experiment hips corpus/train --test corpus/dev --report hips.html
+    """
+    from deid.base.keys import load_key
+    from deid.detection.recognizers import build_recognizer
+    from deid.experiments.hips import hips
+    from deid.experiments.outcome import Outcome
+    from deid.experiments.page import hips_sections
+    from deid.experiments.plots import plot_hips
+    from deid.replacement.policy import DEFAULT_POLICY
+
+    places.check(said.json)
+    summary = Summary("experiment hips")
+    documents, chosen = corpus.read(summary), features.chosen()
+    result = hips(
+        documents, chosen, options,
+        test=None if test is None else corpus.read(summary, test),
+        recognizer=None if model is None else build_recognizer(model),
+        policy=policy or DEFAULT_POLICY,
+        key=None if key_file is None else load_key(key_file, create=False)[0],
+        **folds.of(documents, options.seed),
+    )  # fmt: skip
+    settings = settings_of(chosen, options, folds=folds.folds, seed=options.seed)
+    values = {"settings": settings, **result.as_dict()}
+    sections = hips_sections(result)
+    places.show(
+        Outcome("Hiding in plain sight", sections, result.table(), values, lambda: plot_hips(result.curve)), summary
     )
-    settings = {"features": feature_set.spec(), "options": asdict(options), "points": asdict(points)}
-    if json_file is not None:
-        write_rows(json_file, frame, {**settings, "folds": folds if test is None else None, "seed": seed})
-    show("Sampling and the recall dial", frame, sampling_section(frame), plot_sampling, html, plot)
-    summary.finish(summary_json)
+    if not result.leaks:
+        summary.notes.append("the tagger missed nothing in the test set, so there was nothing to find")
+    summary.finish(said)

@@ -32,9 +32,9 @@ from deid.cli.source_options import (
 from deid.cli.tables import print_sections, write_json
 
 if TYPE_CHECKING:
+    from deid.base.reports import Section
     from deid.detection.explanation import Explained, Explanation, Reason
     from deid.document import Document
-    from deid.evaluation.sections import Section
     from deid.replacement.policy import Policy
 
 
@@ -147,8 +147,8 @@ def _sections(
     explanation: Explanation, document: Document, policy: Policy | None, *, show: bool, asked: bool
 ) -> list[Section]:
     """Return the tables; ``show`` adds the words themselves."""
+    from deid.base.reports import Section
     from deid.detection.explanation import FATES
-    from deid.evaluation.sections import Section
 
     def shown(start: int, end: int) -> tuple[str, ...]:
         return (_printable(document.text[start:end]),) if show else ()

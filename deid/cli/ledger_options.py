@@ -1,95 +1,204 @@
-"""Options of all commands that spend from a budget."""
+"""What all commands share that spend from a budget: what pays, whom it protects, and a release that is paid for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import functools
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+from deid.base.options import option
+from deid.cli.common import Summary
+from deid.cli.option_groups import SummaryOptions
+from deid.cli.run_manifest import begin, finish_paid
+from deid.cli.table_options import TableOptions
+from deid.cli.tables import print_sections
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from deid.base.reports import Section
     from deid.dp.budget import Ledger
+    from deid.dp.noise import Noise
+    from deid.dp.unit import PrivacyUnit
 
 __all__ = [
     "VARIABLE",
-    "AssertBound",
-    "BudgetName",
-    "LedgerPlace",
-    "Level",
-    "PersonColumn",
-    "ReportShare",
-    "RequestId",
-    "TestNoiseSeed",
-    "checked_place",
-    "open_ledger",
-    "warn_of_rows_without_person",
+    "PaidReleaseOptions",
+    "PayingOptions",
+    "ToldUnitOptions",
+    "UnitOptions",
+    "ledger_place",
+    "release_paid",
+    "told_payment",
 ]
 
 VARIABLE = "DEID_LEDGER"
-
-LedgerPlace = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LEDGER",
-        envvar=VARIABLE,
-        show_envvar=False,
-        help=f"What pays (deid budget init); else the variable {VARIABLE}.",
-    ),
-]
-BudgetName = Annotated[str, typer.Option("--budget", metavar="NAME", help="Budget, where a database holds several.")]
-PersonColumn = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Whose row it is; rows beyond the budget's bound are left out.")
-]
-AssertBound = Annotated[
-    bool,
-    typer.Option(
-        "--assert-bound",
-        help="Instead of --person: vouch that no unit has more rows than the budget says. The release tells so.",
-    ),
-]
-ReportShare = Annotated[
-    float | None,
-    typer.Option(metavar="P", help="Share of epsilon for telling what was left out (.02)."),
-]
-Level = Annotated[float, typer.Option(metavar="P", help="Level of the intervals.")]
-RequestId = Annotated[
-    str | None, typer.Option(metavar="ID", help="Id of the request: the same one is never charged twice.")
-]
-TestNoiseSeed = Annotated[
-    int | None, typer.Option(metavar="N", help="Use repeatable test noise. PROTECTS NOBODY; what comes out says so.")
-]
+_PAYING, _PROTECTED, _DRAFT = "What pays", "Whom it protects", "Before spending"
 
 
-def checked_place(context: typer.Context, parameter: str, place: str) -> str:
-    """Return a ledger's place; a password in it must come from the environment, not from the command line."""
+def ledger_place(place: str | None) -> str | None:
+    """Return where a ledger is: as said, else by the variable; the command line must not hold a password.
+
+    Raises
+    ------
+    ConfigError
+        When it does: other users can read it there.
+    """
     from deid.base.errors import ConfigError
     from deid.base.store import has_password
 
-    source = context.get_parameter_source(parameter)
-    if has_password(place) and (source is None or source.name != "ENVIRONMENT"):
+    if place is not None and has_password(place):
         raise ConfigError(
             "the URL holds a password, which other users can read on the command line",
             f"leave it out and use PGPASSWORD or ~/.pgpass, or give the whole URL in the variable {VARIABLE}",
         )
-    return place
+    return place or os.environ.get(VARIABLE) or None
 
 
-def open_ledger(context: typer.Context, parameter: str, place: str, budget: str) -> Ledger:
-    """Open the ledger that an option or argument names."""
-    from deid.dp.budget import Ledger
+@dataclass(frozen=True)
+class PayingOptions:
+    """What a release or an answer costs, and what pays."""
 
-    return Ledger.open(checked_place(context, parameter, place), budget=budget)
+    epsilon: float = option(..., "Cost of the release or answer.", metavar="E")
+    ledger: str | None = option(None, f"What pays (deid budget init); else the variable {VARIABLE}.", metavar="LEDGER")
+    budget: str = option("main", "Budget, where a ledger holds several.", metavar="NAME", panel=_PAYING)
+    request: str | None = option(
+        None, "Id of the request: the same one is never charged twice.", metavar="ID", panel=_PAYING
+    )
+    not_private_seed: int | None = option(
+        None, "Use repeatable test noise. PROTECTS NOBODY; what comes out says so.", metavar="N", panel=_PAYING
+    )
+
+    def open(self) -> Ledger | None:
+        """Open the ledger, if there is one."""
+        from deid.dp.budget import Ledger
+
+        place = ledger_place(self.ledger)
+        return Ledger.open(place, budget=self.budget) if place else None
+
+    @property
+    def noise(self) -> Noise:
+        """What draws the noise."""
+        from deid.dp.noise import OpenDPNoise, SeededNoise
+
+        return OpenDPNoise() if self.not_private_seed is None else SeededNoise(self.not_private_seed)
 
 
-def warn_of_rows_without_person(frame: pd.DataFrame, person: str | None) -> None:
-    """Say on standard error, and nowhere else, how many rows do not say whose they are: the number is exact."""
-    from deid.dp.unit import rows_without_person
+@dataclass(frozen=True)
+class UnitOptions:
+    """Whose rows are protected, and what is told beside the numbers; fields are arguments of plans and sessions."""
 
-    missing = rows_without_person(frame, person) if person is not None else 0
-    if missing:
-        typer.echo(
-            f"{missing} rows have no {person} and are left out: nothing says whose they are. This number is exact, so "
-            "keep it in the house",
-            err=True,
-        )
+    person: str | None = option(
+        None, "Whose row it is; rows beyond the budget's bound are left out.", metavar="COLUMN", panel=_PROTECTED
+    )
+    assert_bound: bool = option(
+        False,
+        "Instead of --person: vouch that no unit has more rows than the budget says. The release tells so.",
+        panel=_PROTECTED,
+    )
+    level: float = option(0.95, "Level of the intervals.", metavar="P", panel=_PROTECTED)
+
+    def read(self, source: TableOptions) -> pd.DataFrame:
+        """Read the table, and say on standard error, nowhere else, how many rows do not say whose they are."""
+        from deid.dp.unit import rows_without_person
+
+        frame = source.read()
+        missing = rows_without_person(frame, self.person) if self.person is not None else 0
+        if missing:
+            typer.echo(
+                f"{missing} rows have no {self.person} and are left out: nothing says whose they are. This number is "
+                "exact, so keep it in the house",
+                err=True,
+            )
+        return frame
+
+
+@dataclass(frozen=True)
+class ToldUnitOptions(UnitOptions):
+    """Whose rows are protected, where what is left out is told with noise."""
+
+    report_share: float | None = option(
+        None, "Share of epsilon for telling what was left out (.02).", metavar="P", panel=_PROTECTED
+    )
+
+
+@dataclass(frozen=True)
+class PaidReleaseOptions:
+    """Where a release goes, or that it is only tried."""
+
+    output: Path | None = option(None, "Release: .parquet, .csv or .json.", "--output", "-o", metavar="F")
+    dry_run: bool = option(False, "Forecast error and noise without reading the table or charging.", panel=_DRAFT)
+
+
+def told_payment(summary: Summary, paying: PayingOptions, ledger: Ledger | None, word: str = "cost") -> None:
+    """Say what was paid, and that test noise protects nobody."""
+    if ledger is not None:
+        summary.notes.append(f"{word} epsilon {paying.epsilon:g}; {ledger.account().left()}")
+    elif not paying.noise.private:
+        summary.notes.append("no ledger: nothing was charged, because nothing is protected")
+    if not paying.noise.private:
+        summary.notes.append(paying.noise.label)
+
+
+def release_paid(
+    context: typer.Context,
+    name: str,
+    source: TableOptions,
+    paying: PayingOptions,
+    whom: ToldUnitOptions,
+    place: PaidReleaseOptions,
+    plan_of: Callable[..., Any],
+    forecast: Callable[[Any], tuple[list[Section], dict[str, Any]]],
+    release: Callable[..., Any],
+    write: Callable[[Any, Path], None],
+    said: SummaryOptions,
+) -> None:
+    """Plan a release, and forecast it or pay for it and write it; nothing is charged for what cannot be written.
+
+    Parameters
+    ----------
+    context : typer.Context
+    name : str
+        Of the command.
+    source, paying, whom, place, said
+        What the user said.
+    plan_of : callable
+        Gets what reads the table, unit and epsilon, and the fields of ``whom``; returns the plan.
+    forecast, release, write : callable
+        Of the library: of a plan its tables; of table and plan the release; of a release its file.
+    """
+    from deid.dp.left_out import say_left_out
+    from deid.dp.payment import check_target, request_id, write_paid
+    from deid.dp.unit import PrivacyUnit
+
+    ledger = paying.open()
+    target = None if place.dry_run else check_target(place.output)
+    own = "" if target is None else request_id(paying.request, target, ledger)
+    read = functools.cache(lambda: whom.read(source))
+    unit: PrivacyUnit = ledger.account().unit if ledger else PrivacyUnit()
+    plan = plan_of(read, paying.epsilon, unit, **asdict(whom))
+    summary = Summary(name, extra={"method": plan.method})
+    if target is None:
+        sections, told = forecast(plan)
+        summary.extra |= told
+        print_sections(sections)
+        summary.finish(said)
+        return
+    run = begin(context, target)
+    noise = paying.noise
+    released = write_paid(
+        lambda: release(read(), plan, ledger=ledger, request=own, noise=noise), write, target, own, ledger
+    )
+    summary.extra |= {"epsilon": plan.epsilon, "private": noise.private, "request": own}
+    if released is None:
+        summary.notes.append("this request was answered before; the release is there, and nothing was charged")
+    else:
+        told_payment(summary, paying, ledger, "charged")
+        summary.notes += [*released.metadata["notes"], *say_left_out(released.metadata["left_out"])]
+        finish_paid(run, summary, target, released.metadata["notes"])
+    summary.finish(said)

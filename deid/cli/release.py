@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from deid.cli.common import Summary, SummaryJson, progress
+from deid.base.options import argument, option
+from deid.cli.common import Summary, progress
+from deid.cli.option_groups import SummaryOptions, command
 from deid.cli.run_manifest import begin, finish, inputs_of, policy_facts
-from deid.cli.source_options import Jobs, KeyFile, job_count
-from deid.cli.table_options import print_rows, shown
+from deid.cli.source_options import job_count
+from deid.cli.tables import print_rows
 
 
-def _release(
+@command
+def release(
+    *,
     context: typer.Context,
-    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="TOML file: tables, notes, and what must hold.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="New folder.")],
-    key_file: KeyFile = None,
-    jobs: Jobs = 1,
-    summary_json: SummaryJson = None,
+    plan: Path = argument("TOML file: tables, notes, and what must hold.", metavar="PLAN"),
+    target: Path = argument("New folder.", metavar="OUT"),
+    key_file: Path | None = option(
+        None, "Key in hex; else the variable DEID_KEY, else ~/.config/deid/key.", metavar="F"
+    ),
+    jobs: int = option(1, "Processes; 0 for one a core.", metavar="N"),
+    said: SummaryOptions,
 ) -> None:
     """Release several tables and the notes of the same patients together.
 
@@ -39,33 +44,13 @@ def _release(
     key, created = load_key(key_file)
     run = begin(context, target, key)
     report = release_jointly(
-        read,
-        target,
-        key,
-        version=__version__,
-        jobs=job_count(jobs),
-        watch=lambda items: progress(items, "scrubbing"),
+        read, target, key, version=__version__, jobs=job_count(jobs), watch=lambda items: progress(items, "scrubbing")
     )
-    rows = [("patients", str(report.persons)), *((f"rows of {n}", f"{count:,}") for n, count in report.rows.items())]
-    for finding in report.findings:
-        if finding.asked is not None:
-            name = finding.model + (f" of {finding.column}" if finding.column else "")
-            rows.append((f"joined: {name}", f"{shown(finding.verdict.level)} (asked: {shown(finding.asked)})"))
-    if report.release is not None:
-        rows.append(("loss: NCP, classes", f"{report.release.loss.ncp:.4f}, {report.release.loss.classes:,}"))
-    print_rows(("release", "value"), rows)
-    summary = Summary("release", failures=report.failures)
-    summary.notes = list(report.remarks)
+    print_rows(("release", "value"), report.lines())
+    summary = Summary("release", failures=report.failures, notes=report.sentences())
     summary.places += [created] if created else []
-    for name, columns in report.left_out.items():
-        summary.notes.append(f"table {name}: left out: {', '.join(columns)}")
-    if report.residual:
-        summary.notes.append(f"{report.residual} replaced texts still stand elsewhere in their note or cell")
-    if report.failures:
-        summary.notes.append("nothing was written, because something failed")
     if report.notes is not None:
-        summary.documents = report.notes.documents
-        summary.categories = report.notes.categories
+        summary.documents, summary.categories = report.notes.documents, report.notes.categories
     summary.extra = {
         "persons": report.persons,
         "rows": report.rows,
@@ -73,16 +58,20 @@ def _release(
         "joined": [finding.as_dict() for finding in report.findings],
         "residual": report.residual,
     }
-    inputs = [("plan", plan), *((f"table {name}", table.path) for name, table in read.tables.items())]
-    policy = load_policy(read.policy)
+    policy, notes = load_policy(read.policy), read.notes
     finish(
         run,
         summary,
         target,
-        inputs=[*inputs, *(inputs_of(scan(read.notes.path, read.notes.format)) if read.notes is not None else ())],
-        root=read.notes.path if read.notes is not None else None,
+        inputs=[
+            ("plan", plan),
+            *((f"table {name}", table.path) for name, table in read.tables.items()),
+            *(inputs_of(scan(notes.path, notes.format)) if notes is not None else ()),
+        ],
+        root=notes.path if notes is not None else None,
         policy=policy_facts(policy),
         notes=[note for note in summary.notes if note not in policy.notes()],
+        columns={f"{name}.{c}": fate for name, own in report.columns.items() for c, fate in own.items()},
         results=report.as_dict(read),
     )
-    summary.finish(summary_json)
+    summary.finish(said)

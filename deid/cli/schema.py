@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from deid.cli.common import Summary, SummaryJson
-from deid.cli.table_options import Separator, SqlTable, Table
+from deid.base.options import option
+from deid.cli.common import Summary
+from deid.cli.option_groups import SummaryOptions, command
+from deid.cli.run_manifest import begin, finish
+from deid.cli.table_options import TableOptions
 
 
-def _schema(
-    place: Table,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it to a new file.")
-    ] = None,
-    separator: Separator = None,
-    table: SqlTable = None,
-    summary_json: SummaryJson = None,
+@command
+def schema(
+    *,
+    context: typer.Context,
+    source: TableOptions,
+    output: Path | None = option(None, "Write it to a new file.", "--output", "-o", metavar="F"),
+    said: SummaryOptions,
 ) -> None:
     """Propose which columns of a table identify, and which are sensitive.
 
@@ -31,21 +32,15 @@ def _schema(
 
     from deid.base.files import check_new_file, write_bytes
     from deid.disclosure.proposal import propose_schema
-    from deid.disclosure.schema import format_schema
-    from deid.table.microdata import Microdata
-    from deid.table.table_files import numbers_kept_as_text, read_table
+    from deid.disclosure.schema import format_schema, read_microdata
 
     if output is not None:
         check_new_file(output)
-    frame = read_table(place, separator=separator, table=table, exact=True)
-    found = propose_schema(Microdata(frame, {}, kinds=numbers_kept_as_text(frame)))
+    run = begin(context, output) if output is not None else None
+    found = propose_schema(read_microdata(source.table, separator=source.sep, table=source.sql))
     text = format_schema(found)
-    if output is None:
-        typer.echo(text, nl=False)
-    else:
-        write_bytes(output, text.encode(), private=False)
+    roles = Counter(str(column.role) for column in found.columns.values())
     summary = Summary("schema")
-    roles = Counter(column.role for column in found.columns.values())
     summary.notes = [f"proposed: {', '.join(f'{count} {role}' for role, count in roles.items())}; check every line"]
     summary.extra = {
         "person": found.person,
@@ -54,4 +49,10 @@ def _schema(
             for name, column in found.columns.items()
         },
     }
-    summary.finish(summary_json)
+    if output is None or run is None:
+        typer.echo(text, nl=False)
+    else:
+        write_bytes(output, text.encode(), private=False)
+        told = {name: f"proposed: {column.role}" for name, column in found.columns.items()}
+        finish(run, summary, output, inputs=source.files(), columns=told)
+    summary.finish(said)

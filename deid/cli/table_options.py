@@ -1,162 +1,194 @@
-"""Options that commands on tables share: where the table is, and what its columns are."""
+"""Options that commands on tables share: where the table is, what its columns are, and what is written of it."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import typer
+from deid.base.options import argument, option
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from deid.disclosure.schema import Schema
     from deid.table.microdata import Microdata
 
 __all__ = [
-    "Hierarchies",
-    "IgnoreSuppressed",
-    "Person",
-    "PersonsAsGiven",
-    "QuasiIdentifiers",
-    "SchemaFile",
-    "Sensitive",
-    "Separator",
-    "SqlTable",
-    "Table",
-    "gather_schema",
-    "names_of",
-    "open_beside",
-    "open_microdata",
-    "print_rows",
-    "shown",
+    "PersonsOptions",
+    "RoleOptions",
+    "SchemaOptions",
+    "TableOptions",
+    "VerifierOptions",
+    "number_list",
+    "table_of_files",
 ]
 
-Table = Annotated[
-    str, typer.Argument(metavar="TABLE", help="CSV or Parquet file, SQLite file, or postgresql://user@host/database.")
-]
-QuasiIdentifiers = Annotated[
-    list[str] | None,
-    typer.Option("--qi", metavar="A,B", help="Columns that identify together (commas, repeatable)."),
-]
-Sensitive = Annotated[
-    list[str] | None,
-    typer.Option("--sensitive", metavar="A,B", help="Columns that must not become known of a person."),
-]
-Hierarchies = Annotated[
-    list[str] | None,
-    typer.Option("--hierarchy", metavar="COLUMN=FILE", help="Hierarchy of a column, a CSV of ARX's form (repeatable)."),
-]
-Person = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="Column that tells whose row it is; needed when rows are notes or visits."),
-]
-PersonsAsGiven = Annotated[
-    bool, typer.Option("--persons-as-given", help="Persons who look alike are different ones; levels count them so.")
-]
-SchemaFile = Annotated[
-    Path | None, typer.Option("--schema", metavar="FILE", help="Roles and hierarchies as deid schema writes them.")
-]
-Separator = Annotated[
-    str | None, typer.Option(metavar="C", help="Separator of CSV; told by the first lines if not given.")
-]
-SqlTable = Annotated[str | None, typer.Option("--sql-table", metavar="NAME", help="Table of a database.")]
-IgnoreSuppressed = Annotated[
-    bool, typer.Option("--ignore-suppressed", help="Leave out rows with nothing but *; they are a class otherwise.")
-]
+N = TypeVar("N", int, float)
+
+_ROLES, _READING, _PERSONS = "Columns", "Reading TABLE", "Persons"
 
 
-def names_of(given: list[str] | None) -> list[str]:
-    """Split the values of a repeatable option at commas."""
-    return [name.strip() for part in given or () for name in part.split(",") if name.strip()]
+def number_list(kind: Callable[[str], N], option: str) -> Callable[[str], tuple[N, ...]]:
+    """Return what reads a list of numbers with commas between, for an option."""
+
+    def read(text: str) -> tuple[N, ...]:
+        from deid.base.errors import ConfigError
+
+        try:
+            return tuple(kind(part) for part in text.split(",") if part.strip())
+        except ValueError:
+            raise ConfigError(f"{option} is no list of numbers", "put commas between, for example: 2,5,10") from None
+
+    return read
 
 
-def gather_schema(
-    schema: Path | None,
-    quasi_identifiers: list[str] | None,
-    sensitive: list[str] | None = None,
-    person: str | None = None,
-    hierarchies: list[str] | None = None,
-    *,
-    drop: list[str] | None = None,
-    publish: list[str] | None = None,
-    each_row_a_person: bool = False,
-    persons_as_given: bool = False,
-) -> Schema:
-    """Read the schema file, if any, and put what the command line says over it."""
-    from dataclasses import replace
+def table_of_files(*places: str | Path | None) -> list[tuple[str, Path]]:
+    """Return the tables that are files by what they are called; of a database nothing can be compared later."""
+    found = [(Path(place).name, Path(place)) for place in places if place is not None]
+    return [(name, path) for name, path in found if path.is_file()]
 
-    from deid.base.errors import ConfigError
-    from deid.disclosure.schema import Column, Schema, read_schema
 
-    said = read_schema(schema) if schema is not None else Schema()
-    columns = dict(said.columns)
-    asked = Schema.of_roles(
-        quasi_identifier=names_of(quasi_identifiers),
-        sensitive=names_of(sensitive),
-        dropped=names_of(drop),
-        other=names_of(publish),
+@dataclass(frozen=True)
+class TableOptions:
+    """The table that a command reads."""
+
+    table: str = argument("CSV or Parquet file, SQLite file, or postgresql://user@host/database.", metavar="TABLE")
+    sep: str | None = option(
+        None, "Separator of CSV; told by the first lines if not given.", metavar="C", panel=_READING
     )
-    for name, column in asked.columns.items():
-        columns[name] = replace(columns.get(name, column), role=column.role)
-    for pair in hierarchies or ():
-        name, equals, file = pair.partition("=")
-        if not equals or not name or not file:
-            raise ConfigError("--hierarchy is not of the form COLUMN=FILE", "for example: --hierarchy zip=zip.csv")
-        columns[name] = replace(columns.get(name, Column(None)), hierarchy=Path(file))
-    return Schema(
-        columns,
-        person or said.person,
-        said.each_row_a_person or each_row_a_person,
-        said.persons_as_given or persons_as_given,
+    sql: str | None = option(None, "Table of a database.", metavar="NAME", panel=_READING)
+
+    def read(self) -> pd.DataFrame:
+        """Read it, all cells as texts."""
+        from deid.table.table_files import read_table
+
+        return read_table(self.table, separator=self.sep, table=self.sql, text=True)
+
+    def files(self, *others: str | Path | None) -> list[tuple[str, Path]]:
+        """Return it, and further tables, by name where they are files, for a manifest."""
+        return table_of_files(self.table, *others)
+
+
+@dataclass(frozen=True)
+class SchemaOptions:
+    """Which columns identify together, and how they are generalized."""
+
+    qi: tuple[str, ...] = option(
+        (), "Columns that identify together, as age,zip or '\"a, b\",c' (repeatable).", metavar="A,B"
+    )
+    schema: Path | None = option(
+        None, "Roles and hierarchies as deid schema writes them.", metavar="FILE", panel=_ROLES
+    )
+    hierarchy: tuple[str, ...] = option(
+        (), "Hierarchy of a column, a CSV of ARX's form (repeatable).", metavar="COLUMN=FILE", panel=_ROLES
     )
 
+    def stated(self) -> Schema:
+        """Return what the options say over what the schema file says."""
+        from deid.base.errors import ConfigError
+        from deid.disclosure.schema import Column, Schema, read_schema
 
-def open_microdata(
-    place: str, schema: Schema, separator: str | None, table: str | None, *, published: bool = False
-) -> Microdata:
-    """Read a table, an original or a published one, and give it its roles."""
-    from dataclasses import replace
+        columns = {}
+        for pair in self.hierarchy:
+            name, equals, file = pair.partition("=")
+            if not equals or not name or not file:
+                raise ConfigError("--hierarchy is not of the form COLUMN=FILE", "for example: --hierarchy zip=zip.csv")
+            columns[name] = Column(None, hierarchy=Path(file))
+        roles = Schema.of_roles(**self._roles()).over(Schema(columns))
+        return roles.over(read_schema(self.schema) if self.schema is not None else Schema())
 
-    from deid.disclosure.schema import Column, apply_schema
-    from deid.table.table_files import numbers_kept_as_text, read_table
+    def _roles(self) -> dict[str, Any]:
+        return {"quasi_identifier": _names(self.qi)}
 
-    frame = read_table(place, separator=separator, table=table, exact=True)
-    columns = dict(schema.columns)
-    for name, kind in numbers_kept_as_text(frame).items():
-        said = columns.get(name, Column(None))
-        columns[name] = replace(said, kind=said.kind or kind)
-    return apply_schema(frame, replace(schema, columns=columns), published=published)
+    def open(self, place: str, table: TableOptions, *, published: bool = False) -> Microdata:
+        """Read a table, an original or a published one, with its roles."""
+        from deid.disclosure.schema import read_microdata
 
+        sql = table.sql if place == table.table else None
+        return read_microdata(place, self.stated(), separator=table.sep, table=sql, published=published)
 
-def open_beside(place: str | None, release: Microdata, schema: Schema, separator: str | None) -> Microdata | None:
-    """Read a population or an original table: the release's quasi-identifiers, as the schema describes them."""
-    from deid.disclosure.schema import Schema as Said
+    def open_beside(self, place: str | None, release: Microdata, table: TableOptions) -> Microdata | None:
+        """Read a population or an original: the quasi-identifiers of the release, as the schema describes them."""
+        from deid.disclosure.schema import read_microdata
 
-    if place is None:
-        return None
-    columns = {name: schema.columns[name] for name in release.quasi_identifiers}
-    return open_microdata(place, Said(columns), separator, None)
-
-
-def shown(level: float | tuple[float, ...]) -> str:
-    """Write a level for a person to read."""
-    if isinstance(level, tuple):
-        return ", ".join(map(shown, level))
-    return f"{level:,.0f}" if float(level).is_integer() else f"{level:.4g}"
+        if place is None:
+            return None
+        said = self.stated().of_quasi_identifiers(release.quasi_identifiers)
+        return read_microdata(place, said, separator=table.sep)
 
 
-def print_rows(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    """Print a small table on standard output."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
+@dataclass(frozen=True)
+class PersonsOptions(SchemaOptions):
+    """Roles of columns where rows are counted as persons."""
 
-    console = Console(width=None if sys.stdout.isatty() else 200)
-    table = RichTable(box=SIMPLE_HEAD if console.is_terminal else None, pad_edge=False)
-    for column in columns:
-        table.add_column(Text(column))
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console.print(table)
+    sensitive: tuple[str, ...] = option((), "Columns that must not become known of a person.", metavar="A,B")
+    person: str | None = option(
+        None, "Column that tells whose row it is; needed when rows are notes or visits.", metavar="COLUMN",
+        panel=_PERSONS,
+    )  # fmt: skip
+    persons_as_given: bool = option(
+        False, "Persons who look alike are different ones; levels count them so.", panel=_PERSONS
+    )
+
+    def _roles(self) -> dict[str, Any]:
+        return {**super()._roles(), "sensitive": _names(self.sensitive), "person": self.person}
+
+    def stated(self) -> Schema:
+        """Return what the options say over what the schema file says."""
+        from dataclasses import replace
+
+        said = super().stated()
+        return replace(said, persons_as_given=said.persons_as_given or self.persons_as_given)
+
+
+@dataclass(frozen=True)
+class VerifierOptions(PersonsOptions):
+    """Roles of the columns of a published table, and how suppressed rows count."""
+
+    ignore_suppressed: bool = option(
+        False, "Leave out rows with nothing but *; they are a class otherwise.", panel=_PERSONS
+    )
+
+    @property
+    def suppressed(self) -> str:
+        """How rows with nothing but ``*`` count."""
+        return "ignore" if self.ignore_suppressed else "class"
+
+
+@dataclass(frozen=True)
+class RoleOptions(PersonsOptions):
+    """Roles of all columns of a table that is to be released."""
+
+    drop: tuple[str, ...] = option((), "Columns that are left out, such as identifiers.", metavar="A,B")
+    publish: tuple[str, ...] = option(
+        (), "Columns that are published as they are, without protection.", metavar="A,B", panel=_ROLES
+    )
+    drop_rest: bool = option(False, "Leave out all columns of which nothing is said.", panel=_ROLES)
+    each_row_a_person: bool = option(
+        False, "Rows that share an identifier are different persons all the same.", panel=_PERSONS
+    )
+
+    def _roles(self) -> dict[str, Any]:
+        return {**super()._roles(), "dropped": _names(self.drop), "other": _names(self.publish)}
+
+    def stated(self) -> Schema:
+        """Return what the options say over what the schema file says."""
+        from dataclasses import replace
+
+        said = super().stated()
+        return replace(said, each_row_a_person=said.each_row_a_person or self.each_row_a_person)
+
+    def open(self, place: str, table: TableOptions, *, published: bool = False) -> Microdata:
+        """Read a table with its roles; with ``drop_rest`` all other columns are to be left out."""
+        from deid.disclosure.guards import drop_unnamed
+
+        data = super().open(place, table, published=published)
+        return drop_unnamed(data) if self.drop_rest else data
+
+
+def _names(texts: tuple[str, ...]) -> list[str]:
+    from deid.table.microdata import column_names
+
+    return column_names(*texts)

@@ -1,17 +1,19 @@
-"""Tables on standard output and numbers as JSON, for commands that measure."""
+"""Tables on standard output, for commands that measure."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deid.evaluation.sections import Section
+    import pandas as pd
 
-__all__ = ["print_sections", "write_json"]
+    from deid.base.reports import Section
+
+__all__ = ["print_csv", "print_rows", "print_sections", "write_json"]
 
 
 def print_sections(sections: Iterable[Section]) -> None:
@@ -25,14 +27,28 @@ def print_sections(sections: Iterable[Section]) -> None:
     for section in sections:
         table = Table(box=SIMPLE_HEAD if console.is_terminal else None, pad_edge=False)
         for i, column in enumerate(section.columns):
-            table.add_column(Text(column), justify="left" if i == 0 else "right", no_wrap=i > 0)
+            table.add_column(Text(column), justify="left" if i == 0 or not section.title else "right", no_wrap=i > 0)
         for row in section.rows:
             table.add_row(*map(Text, row))
-        console.print(Text(section.title, style="bold"))
+        if section.title:
+            console.print(Text(section.title, style="bold"))
         console.print(table)
         if section.note:
             console.print(Text(section.note, style="dim"), soft_wrap=not console.is_terminal)
-        console.print()
+        if section.title:
+            console.print()
+
+
+def print_rows(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    """Print a small table of texts without a title on standard output."""
+    from deid.base.reports import Section
+
+    print_sections([Section("", columns, rows)])
+
+
+def print_csv(frame: pd.DataFrame, style: str) -> None:
+    """Print figures as CSV on standard output; ``style`` formats numbers that are not whole."""
+    sys.stdout.write(frame.to_csv(index=False, float_format=style, lineterminator="\n"))
 
 
 def write_json(path: Path, values: Any) -> None:

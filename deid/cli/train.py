@@ -2,138 +2,59 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from deid.cli.common import Summary, SummaryJson, label_number
+from deid.base.options import option
+from deid.cli.common import Summary, SummaryJson
+from deid.cli.option_groups import SummaryOptions, command
 from deid.cli.run_manifest import begin, finish, inputs_of
-from deid.cli.training_options import (
-    C1,
-    C2,
-    Algorithm,
-    AllPairs,
-    AnyLabel,
-    Corpus,
-    Dictionaries,
-    Drop,
-    Encoding,
-    Features,
-    Iterations,
-    MinDocuments,
-    Preset,
-    Rate,
-    Scheme,
-    Seed,
-    choose_features,
-    read_corpus,
-)
+from deid.cli.training_options import CorpusOptions, FeatureOptions
+from deid.labeling.training import TrainingOptions
 
 
-def _train(
+@command
+def train(
+    *,
     context: typer.Context,
-    corpus: Corpus,
-    model: Annotated[Path, typer.Option("--model", metavar="DIR", help="New folder for the model.")],
-    start_from: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Start from this model (folder or shipped) and stay near it: for few notes of your own. Features, "
-            "word lists and label scheme are those of that model.",
-        ),
-    ] = None,
-    pull: Annotated[float, typer.Option(help="--start-from: how strongly weights are held near the old ones.")] = 1.0,
-    preset: Preset = "default",
-    features: Features = "racd",
-    dictionaries: Dictionaries = "none",
-    scheme: Scheme = "BIO",
-    window: Annotated[
-        int | None, typer.Option(metavar="K", help="Train only on tokens within K tokens of a span.")
-    ] = None,
-    o_sampling: Annotated[
-        float | None, typer.Option(metavar="P", help="Keep each token outside spans with probability P.")
-    ] = None,
-    split_at_gaps: Annotated[
-        bool, typer.Option("--split-at-gaps", help="Cut sequences where sampling dropped tokens.")
-    ] = False,
-    algorithm: Algorithm = "sgd",
-    accept: Annotated[
-        list[str] | None,
-        typer.Option(metavar="LABEL=P", help="Naive Bayes: acceptance probability of a label (repeatable)."),
-    ] = None,
-    accepted: Annotated[
-        int | None, typer.Option(metavar="N", help="Naive Bayes: tokens to accept in rejection sampling.")
-    ] = None,
-    c1: C1 = 0.0,
-    c2: C2 = 0.3,
-    all_pairs: AllPairs = True,
-    rate: Rate = 0.1,
-    drop: Drop = 0.5,
-    label_weight: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CATEGORY=W",
-            help="sgd: labels of a category (PHI for all) must win by W where they are right (repeatable). PHI=4 "
-            "misses less and flags more.",
-        ),
-    ] = None,
-    prune: Annotated[float, typer.Option(help="sgd: weights smaller than this are left out of the model.")] = 0.05,
-    iterations: Iterations = None,
-    min_documents: MinDocuments = 3,
-    rules: Annotated[
-        str | None,
-        typer.Option(
-            help="Languages whose rules shall work beside the model, commas between; or none. By default none, or "
-            "those of the model to start from."
-        ),
-    ] = None,
-    seed: Seed = 0,
-    encoding: Encoding = "utf-8",
-    any_label: AnyLabel = False,
-    summary_json: SummaryJson = None,
+    corpus: CorpusOptions,
+    model: Path = option(..., "New folder for the model.", "--output", "-o", metavar="DIR"),
+    start_from: str | None = option(
+        None,
+        "Start from this model (folder or shipped) and stay near it: for few notes of your own. Features, word lists "
+        "and label scheme are those of that model.",
+        metavar="MODEL",
+    ),
+    rules: str | None = option(
+        None,
+        "Languages whose rules shall work beside the model, commas between; or none. By default none, or those of the "
+        "model to start from.",
+    ),
+    features: FeatureOptions,
+    options: TrainingOptions,
+    said: SummaryOptions,
 ) -> None:
     """Train a tagger on annotated documents.
 
-    Example: deid train corpus/train --model models/mine --preset default --seed 1
+    Example: deid train corpus/train -o models/mine --preset default --seed 1
     """
     from deid.base.errors import ConfigError
     from deid.io import scan
     from deid.labeling.tagger import load_model, train
-    from deid.labeling.training import TrainingOptions
 
     start = None if start_from is None else load_model(start_from)
-    if start is None:
-        feature_set = choose_features(preset, features, dictionaries)
-    else:
-        feature_set, scheme = start.decoder.features, str(start.description["options"]["scheme"])
-    options = TrainingOptions(
-        scheme=scheme,
-        algorithm=algorithm,
-        c1=c1,
-        c2=c2,
-        all_pairs=all_pairs,
-        rate=rate,
-        drop=drop,
-        margins=tuple(label_number(w, "--label-weight", "PHI=4") for w in label_weight or ()),
-        prune=prune,
-        pull=pull,
-        iterations=iterations,
-        window=window,
-        o_sampling=o_sampling,
-        split_at_gaps=split_at_gaps,
-        acceptance=tuple(map(label_number, accept or ())),
-        accepted=accepted,
-        min_documents=min_documents,
-        seed=seed,
-    )
+    feature_set = features.chosen() if start is None else start.decoder.features
+    if start is not None:
+        options = replace(options, scheme=str(start.description["options"]["scheme"]))
     if model.exists() and (not model.is_dir() or any(model.iterdir())):
         raise ConfigError("the model folder exists and is not empty", "name a new folder", str(model))
     run = begin(context, model)
     summary = Summary("train")
-    documents = read_corpus(corpus, encoding, any_label, summary)
     tagger = train(
-        documents,
+        corpus.read(summary),
         feature_set,
         options,
         name=model.name,
@@ -147,9 +68,9 @@ def _train(
     summary.notes.append(f"{off} of {spans} gold spans ({100 * off / spans:.2f} %) do not lie on token borders")
     summary.places.append(f"model written to {model}")
     summary.extra["corpus"] = found
-    source = scan(corpus, None)
+    source = scan(corpus.corpus, None)
     finish(run, summary, model, inputs=inputs_of(source), root=source.root, results=found)
-    summary.finish(summary_json)
+    summary.finish(said)
 
 
 class _Report:

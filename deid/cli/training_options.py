@@ -1,111 +1,152 @@
-"""Options of the commands that train, and what they make of them."""
+"""What commands share that train: the corpus, its features, and how an experiment's outcome is shown."""
 
 from __future__ import annotations
 
+import dataclasses
+import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from deid.base.options import argument, option
 from deid.cli.common import Summary, progress
+from deid.cli.tables import print_sections
+from deid.labeling.training import TrainingOptions
 
 if TYPE_CHECKING:
     from deid.document import Document
+    from deid.experiments.outcome import Outcome
     from deid.features import FeatureSet
 
-__all__ = [
-    "C1",
-    "C2",
-    "Algorithm",
-    "AllPairs",
-    "AnyLabel",
-    "Corpus",
-    "Dictionaries",
-    "Drop",
-    "Encoding",
-    "Features",
-    "Folds",
-    "GroupField",
-    "GroupPattern",
-    "Html",
-    "Iterations",
-    "Jobs",
-    "Json",
-    "MinDocuments",
-    "Plot",
-    "Preset",
-    "Rate",
-    "Scheme",
-    "Seed",
-    "choose_features",
-    "read_corpus",
-]
+__all__ = ["CorpusOptions", "FeatureOptions", "FoldOptions", "OutcomeOptions", "Trainings", "again", "settings_of"]
 
-Corpus = Annotated[Path, typer.Argument(help="Annotated file or folder of any readable format.")]
-Folds = Annotated[int, typer.Option(metavar="K", help="Folds of the cross-validation.")]
-Preset = Annotated[str, typer.Option(help="Features: hide (the dissertation's) or default.")]
-Features = Annotated[
-    str, typer.Option(help="Feature groups: r regular expressions, a affixes, c context, d dictionaries.")
-]
-Dictionaries = Annotated[
-    str, typer.Option(help="Word lists for group d: a language (en), names with commas between, or none.")
-]
-Scheme = Annotated[str, typer.Option(help="Label scheme: BIO or BIOES.")]
-C1 = Annotated[float, typer.Option(help="L1 penalty.")]
-C2 = Annotated[float, typer.Option(help="L2 penalty.")]
-Algorithm = Annotated[
-    str,
-    typer.Option(
-        help="sgd (CRF by stochastic gradient), lbfgs (CRF by CRFsuite), memm, maxent, svm, tree or naive-bayes."
-    ),
-]
-AllPairs = Annotated[bool, typer.Option(help="lbfgs: weights for attribute and label pairs that do not occur, too.")]
-Rate = Annotated[float, typer.Option(help="Learning rate of sgd.")]
-Drop = Annotated[float, typer.Option(help="sgd: share of the attributes that a step does not see (dropout).")]
-Iterations = Annotated[
-    int | None, typer.Option(help="Iterations of L-BFGS (100) or epochs of sgd (15) in each training.")
-]
-MinDocuments = Annotated[
-    int, typer.Option(metavar="N", help="Drop words seen in fewer than N training documents, as deid train does.")
-]
-Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the folds and of all sampling.")]
-Jobs = Annotated[int, typer.Option(metavar="N", help="Trainings at a time, each in a process of its own.")]
-GroupField = Annotated[
-    str | None,
-    typer.Option(metavar="FIELD", help="Metadata field that names the patient: one patient is never on both sides."),
-]
-GroupPattern = Annotated[
-    str | None,
-    typer.Option(metavar="REGEX", help=r"The same from the document's id: first group or whole match, such as '^\d+'."),
-]
-Json = Annotated[Path | None, typer.Option("--json", metavar="F", help="Write all numbers as JSON to F.")]
-Html = Annotated[Path | None, typer.Option("--html", metavar="F", help="Write tables and plot as a page to F.")]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="F", help="Write the plot to F (.svg or .png).")]
-Encoding = Annotated[str, typer.Option(help="Encoding of the corpus.")]
-AnyLabel = Annotated[bool, typer.Option("--any-label", help="Accept labels outside the format's label set.")]
+_FEATURES, _FOLDS = "Features", "Folds"
 
 
-def choose_features(preset: str, features: str, dictionaries: str) -> FeatureSet:
-    """Return the feature set that the options name."""
-    from deid.features import FeatureSet
-    from deid.reading.dictionaries import available
-
-    if dictionaries == "none":
-        return FeatureSet(preset, features)
-    return FeatureSet(preset, features, available(dictionaries) if len(dictionaries) == 2 else dictionaries.split(","))
+def again(kind: type, name: str, default: Any) -> Any:
+    """Return a field of a value with another default, for a command that wants it so."""
+    field = next(field for field in dataclasses.fields(kind) if field.name == name)
+    return dataclasses.field(default=default, metadata=field.metadata)
 
 
-def read_corpus(path: Path, encoding: str, any_label: bool, summary: Summary) -> list[Document]:
-    """Read a corpus; what cannot be read goes to the summary."""
-    from deid import io
-    from deid.document import Failure
+@dataclass(frozen=True)
+class CorpusOptions:
+    """Annotated documents."""
 
-    documents = []
-    for item in progress(io.read(path, encoding=encoding, any_label=any_label), "reading"):
-        if isinstance(item, Failure):
-            summary.failures.append(item)
-        else:
-            documents.append(item)
-            summary.categories.update(span.category for span in item.spans)
-    summary.documents += len(documents)
-    return documents
+    corpus: Path = argument("Annotated file or folder of any readable format.", metavar="CORPUS")
+    encoding: str = option("utf-8", "Encoding of the corpus.", panel="Reading the corpus")
+    any_label: bool = option(False, "Accept labels outside the format's label set.", panel="Reading the corpus")
+
+    def read(self, summary: Summary, path: Path | None = None) -> list[Document]:
+        """Read the corpus, or another one as it is; what cannot be read goes to the summary."""
+        from deid import io
+        from deid.document import Failure
+
+        documents = []
+        for item in progress(io.read(path or self.corpus, encoding=self.encoding, any_label=self.any_label), "reading"):
+            if isinstance(item, Failure):
+                summary.failures.append(item)
+            else:
+                documents.append(item)
+                summary.categories.update(span.category for span in item.spans)
+        summary.documents += len(documents)
+        return documents
+
+
+@dataclass(frozen=True)
+class FeatureOptions:
+    """The features of a tagger."""
+
+    preset: str = option("default", "Features: hide (the dissertation's) or default.", panel=_FEATURES)
+    features: str = option(
+        "racd", "Groups: r regular expressions, a affixes, c context, d dictionaries.", panel=_FEATURES
+    )
+    dictionaries: str = option(
+        "none", "Word lists for group d: a language (en), names with commas between, or none.", panel=_FEATURES
+    )
+
+    def chosen(self) -> FeatureSet:
+        """Return the feature set that the options name."""
+        from deid.features import FeatureSet
+        from deid.reading.dictionaries import available
+
+        if self.dictionaries == "none":
+            return FeatureSet(self.preset, self.features)
+        lists = available(self.dictionaries) if len(self.dictionaries) == 2 else self.dictionaries.split(",")
+        return FeatureSet(self.preset, self.features, lists)
+
+
+@dataclass(frozen=True)
+class FoldOptions:
+    """Whose documents are never on both sides, and how many trainings run at a time."""
+
+    folds: int = option(10, "Folds of the cross-validation.", metavar="K")
+    jobs: int = option(1, "Trainings at a time, each in a process of its own.", metavar="N")
+    group_field: str | None = option(
+        None, "Metadata field that names the patient: one patient is never on both sides.", metavar="FIELD",
+        panel=_FOLDS,
+    )  # fmt: skip
+    group_pattern: str | None = option(
+        None, r"The same from the document's id: first group or whole match, such as '^\d+'.", metavar="REGEX",
+        panel=_FOLDS,
+    )  # fmt: skip
+
+    def of(self, documents: list[Document], seed: int) -> dict[str, Any]:
+        """Return what experiments take: folds, seed, the patient of each document, processes, and who looks on."""
+        from deid.experiments.folds import group_documents
+
+        groups = group_documents(documents, field=self.group_field, pattern=self.group_pattern)
+        return {"folds": self.folds, "seed": seed, "groups": groups, "jobs": self.jobs, "report": Trainings()}
+
+
+@dataclass(frozen=True)
+class OutcomeOptions:
+    """Where the outcome of an experiment goes beside standard output and ``--json``."""
+
+    output: Path | None = option(None, "Write the rows as CSV.", "--output", "-o", metavar="F")
+    report: Path | None = option(None, "Write tables and plot as a web page.", metavar="F")
+    plot: Path | None = option(None, "Write the plot (.svg or .png).", metavar="F")
+
+    def check(self, *others: Path | None) -> None:
+        """Refuse a file that cannot be written before hours of training rather than after them."""
+        from deid.base.errors import OutputError
+        from deid.base.plots import check_image
+
+        if self.plot is not None:
+            check_image(self.plot)
+        for file in (self.output, self.report, self.plot, *others):
+            if file is not None and not file.parent.is_dir():
+                raise OutputError("there is no folder for this file", "make the folder first", str(file))
+
+    def show(self, outcome: Outcome, summary: Summary) -> None:
+        """Print an outcome, and write what is asked for; the summary gets its figures."""
+        from deid.base.files import write_bytes
+        from deid.base.plots import check_image, image
+        from deid.base.reports import write_page
+
+        print_sections(outcome.sections)
+        if self.output is not None:
+            write_bytes(self.output, outcome.rows.to_csv(index=False).encode(), private=False, replace=True)
+        if self.report is not None:
+            write_page(self.report, outcome.title, outcome.sections, [outcome.draw()] if outcome.draw else [])
+        if self.plot is not None and outcome.draw is not None:
+            write_bytes(self.plot, image(outcome.draw(), check_image(self.plot)), private=False, replace=True)
+        summary.extra |= outcome.values
+
+
+class Trainings:
+    """Shows the number of trainings done in one line on a terminal."""
+
+    def __init__(self) -> None:
+        self._stream = sys.stderr if sys.stderr.isatty() else None
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show that ``done`` of ``total`` trainings are done."""
+        if self._stream:
+            self._stream.write(f"\rtraining: {done} of {total} done{chr(10) if done == total else ''}")
+            self._stream.flush()
+
+
+def settings_of(features: FeatureSet, options: TrainingOptions, **others: Any) -> dict[str, Any]:
+    """Return how taggers were trained, as JSON values."""
+    return {"features": features.spec(), "options": asdict(options), **others}

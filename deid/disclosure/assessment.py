@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from deid.base.errors import ConfigError
+from deid.base.options import option
 from deid.disclosure.classes import Verdict
 from deid.disclosure.closeness import t_closeness
 from deid.disclosure.consistency import delta_presence, k_map, kk_anonymity
@@ -22,57 +24,80 @@ from deid.disclosure.privacy import (
 )
 from deid.table.microdata import NA_CODE, Microdata, check_columns
 
-__all__ = ["Finding", "Requirements", "assess"]
+__all__ = ["Finding", "Guard", "Requirements", "assess", "read_guard", "read_pair"]
+
+
+def read_pair(text: str) -> tuple[float, float]:
+    """Read two numbers with a comma between."""
+    try:
+        first, second = (float(part) for part in text.split(","))
+    except ValueError:
+        raise ConfigError(f"{text!r} is not two numbers", "put a comma between, for example: 10,2") from None
+    return first, second
+
+
+class Guard(NamedTuple):
+    """Personalised privacy: the column of guarding nodes, and the greatest chance of a breach."""
+
+    column: str
+    breach: float
+
+
+def read_guard(text: str) -> Guard:
+    """Read a column and a probability, ``COLUMN=P``."""
+    name, _, breach = text.rpartition("=")
+    try:
+        return Guard(name, float(breach))
+    except ValueError:
+        raise ConfigError("--guard is not of the form COLUMN=P", "for example: --guard guarding=0.5") from None
+
+
+_MODELS = "What must hold"
 
 
 @dataclass(frozen=True)
 class Requirements:
     """Levels that a release must reach; None where nothing is asked.
 
-    Parameters
-    ----------
-    k, l : int
-        k-anonymity, and distinct l-diversity of every sensitive column.
-    entropy_l : float
-        Entropy l-diversity.
-    c : float
-        Recursive (c, l)-diversity, with ``l`` (2 if not given).
-    alpha : float
-        Greatest share of a value in a class.
-    t : float
-        t-closeness, with ``distance``.
-    beta : float
-        Basic beta-likeness.
-    epsilon, m : float
-        (epsilon, m)-anonymity of numeric sensitive columns; both or none.
-    width, window_alpha : float
-        Range diversity of numeric sensitive columns; both or none.
-    k_map, kk : int
-        k-map against a population, (k,k)-anonymity against the originals.
-    presence : (float, float)
-        Bounds of delta-presence against a population.
-    guard, breach : str, float
-        Personalised privacy: the column that holds every row's guarding node, empty for none, and the greatest chance
-        of a breach; both or none.
+    Of a sensitive column, that is: of every one. ``c`` goes with ``l`` (2 if not given), ``t`` with ``distance``.
+    Methods do not search for ``k_map`` (persons of a population that every row matches), ``kk`` ((k,k)-anonymity
+    against the originals), ``presence`` (bounds of delta-presence in a population) and ``guard`` (personalised
+    privacy: the column that holds every row's guarding node, empty for none, and the greatest chance of a breach);
+    verifiers tell them.
     """
 
-    k: int | None = None
-    l: int | None = None  # noqa: E741
-    entropy_l: float | None = None
-    c: float | None = None
-    alpha: float | None = None
-    t: float | None = None
-    distance: str = "equal"
-    beta: float | None = None
-    epsilon: float | None = None
-    m: float | None = None
-    width: float | None = None
-    window_alpha: float | None = None
+    k: int | None = option(None, "Persons that every class must hold.")
+    l: int | None = option(None, "Distinct sensitive values in every class.")  # noqa: E741
+    entropy_l: float | None = option(None, "Entropy l-diversity of every class.", panel=_MODELS)
+    c: float | None = option(None, "Recursive (c,l)-diversity; l from --l, 2 by default.", panel=_MODELS)
+    alpha: float | None = option(None, "Greatest share of a sensitive value in a class.", panel=_MODELS)
+    t: float | None = option(None, "t-closeness: greatest distance of a class from the table.", panel=_MODELS)
+    distance: str = option("equal", "For --t: equal, ordered, or hierarchical.", panel=_MODELS)
+    beta: float | None = option(None, "Beta-likeness: greatest relative gain of a sensitive value.", panel=_MODELS)
+    epsilon_m: Sequence[float] | None = option(
+        None, "(E,M)-anonymity of numeric sensitive columns.", metavar="E,M", panel=_MODELS, read=read_pair
+    )
+    range_diversity: Sequence[float] | None = option(
+        None, "At most a share A of a class in a window of a share W of the range.", metavar="W,A", panel=_MODELS,
+        read=read_pair,
+    )  # fmt: skip
     k_map: int | None = None
     kk: int | None = None
-    presence: tuple[float, float] | None = None
-    guard: str | None = None
-    breach: float | None = None
+    presence: Sequence[float] | None = None
+    guard: Guard | None = None
+
+    @property
+    def about_values(self) -> bool:
+        """Tell whether anything is asked that needs a sensitive column."""
+        levels = (self.l, self.entropy_l, self.c, self.alpha, self.t, self.beta)
+        models = (self.epsilon_m, self.range_diversity, self.guard)
+        return any(asked is not None for asked in (*levels, *models))
+
+
+def _level_text(level: float | Sequence[float]) -> str:
+    if isinstance(level, Sequence):
+        return ", ".join(map(_level_text, level))
+    return f"{level:,.0f}" if float(level).is_integer() else f"{level:.4g}"
 
 
 @dataclass(frozen=True)
@@ -93,8 +118,28 @@ class Finding:
 
     model: str
     column: str
-    asked: float | tuple[float, ...] | None
+    asked: float | Sequence[float] | None
     verdict: Verdict
+
+    @property
+    def name(self) -> str:
+        """The model, and the column that it is about."""
+        return f"{self.model} of {self.column}" if self.column else self.model
+
+    @property
+    def wanted(self) -> str:
+        """The level asked for, to be read by persons; nothing where none was."""
+        return "" if self.asked is None else _level_text(self.asked)
+
+    @property
+    def reached(self) -> str:
+        """The level, to be read by persons."""
+        return _level_text(self.verdict.level)
+
+    @property
+    def met(self) -> str:
+        """Whether the level asked for is reached, ``-`` where none was."""
+        return "-" if self.asked is None else "yes" if self.verdict.ok else "NO"
 
     @property
     def failed(self) -> bool:
@@ -146,18 +191,7 @@ def assess(
     """
     k = 1 if asked.k is None else asked.k  # what is not asked for is told all the same
     findings = [Finding("k-anonymity", "", asked.k, k_anonymity(release, k, suppressed=suppressed))]
-    of_values = (
-        asked.l,
-        asked.entropy_l,
-        asked.c,
-        asked.alpha,
-        asked.t,
-        asked.beta,
-        asked.m,
-        asked.window_alpha,
-        asked.breach,
-    )
-    if not release.sensitive and any(level is not None for level in of_values):
+    if asked.about_values and not release.sensitive:
         raise ConfigError("no column is sensitive", "name the ones to protect with --sensitive")
     for column in release.sensitive:
         findings += _of_column(release, column, asked, suppressed)
@@ -179,52 +213,34 @@ def assess(
 
 def _of_column(release: Microdata, column: str, asked: Requirements, suppressed: str) -> list[Finding]:
     k = 1 if asked.k is None else asked.k
-    l = 1 if asked.l is None else asked.l  # noqa: E741
-    entropy = 1.0 if asked.entropy_l is None else asked.entropy_l
     alpha = 1.0 if asked.alpha is None else asked.alpha
-    t = 1.0 if asked.t is None else asked.t
-    beta = 0.0 if asked.beta is None else asked.beta
+
+    def told(model: str, level: Any, verifier: Callable[..., Verdict], *how: Any) -> Finding:
+        return Finding(model, column, level, verifier(release, column, *how, suppressed=suppressed))
+
+    def least(level: float | None, nothing: float) -> float:
+        return nothing if level is None else level
+
     found = [
-        Finding(
-            "distinct l-diversity",
-            column,
-            asked.l,
-            distinct_l_diversity(release, column, l, suppressed=suppressed),
-        ),
-        Finding(
-            "entropy l-diversity",
-            column,
-            asked.entropy_l,
-            entropy_l_diversity(release, column, entropy, suppressed=suppressed),
-        ),
-        Finding(
-            "(alpha,k)-anonymity",
-            column,
-            None if asked.alpha is None else (alpha, float(k)),
-            alpha_k_anonymity(release, column, alpha, k, suppressed=suppressed),
-        ),
-        Finding(
-            f"t-closeness ({asked.distance})",
-            column,
-            asked.t,
-            t_closeness(release, column, t, asked.distance, suppressed=suppressed),
-        ),
-        Finding("beta-likeness", column, asked.beta, beta_likeness(release, column, beta, suppressed=suppressed)),
+        told("distinct l-diversity", asked.l, distinct_l_diversity, 1 if asked.l is None else asked.l),
+        told("entropy l-diversity", asked.entropy_l, entropy_l_diversity, least(asked.entropy_l, 1.0)),
+        told("(alpha,k)-anonymity", None if asked.alpha is None else (alpha, float(k)), alpha_k_anonymity, alpha, k),
+        told(f"t-closeness ({asked.distance})", asked.t, t_closeness, least(asked.t, 1.0), asked.distance),
+        told("beta-likeness", asked.beta, beta_likeness, least(asked.beta, 0.0)),
     ]
     if asked.c is not None:
-        least = 2 if asked.l is None else asked.l
-        verdict = recursive_l_diversity(release, column, asked.c, least, suppressed=suppressed)
-        found.append(Finding(f"recursive (c,{least})-diversity", column, asked.c, verdict))
-    if asked.epsilon is not None and asked.m is not None:
-        verdict = epsilon_m_anonymity(release, column, asked.epsilon, asked.m, suppressed=suppressed)
-        found.append(Finding(f"({asked.epsilon:g},m)-anonymity", column, asked.m, verdict))
-    if asked.guard is not None and asked.breach is not None:
-        check_columns(release.frame, [asked.guard])
-        coded = release.codes(asked.guard)
+        values = 2 if asked.l is None else asked.l
+        found.append(told(f"recursive (c,{values})-diversity", asked.c, recursive_l_diversity, asked.c, values))
+    if asked.epsilon_m is not None:
+        epsilon, m = asked.epsilon_m
+        found.append(told(f"({epsilon:g},m)-anonymity", m, epsilon_m_anonymity, epsilon, m))
+    if asked.guard is not None:
+        name, breach = asked.guard
+        check_columns(release.frame, [name])
+        coded = release.codes(name)
         guards = [None if code == NA_CODE else coded.values[code] for code in coded.codes]
-        verdict = personalised_privacy(release, column, guards, asked.breach, suppressed=suppressed)
-        found.append(Finding("personalised privacy", column, asked.breach, verdict))
-    if asked.width is not None and asked.window_alpha is not None:
-        verdict = range_diversity(release, column, asked.width, asked.window_alpha, suppressed=suppressed)
-        found.append(Finding(f"range diversity ({asked.width:g})", column, asked.window_alpha, verdict))
+        found.append(told("personalised privacy", breach, personalised_privacy, guards, breach))
+    if asked.range_diversity is not None:
+        width, most = asked.range_diversity
+        found.append(told(f"range diversity ({width:g})", most, range_diversity, width, most))
     return found

@@ -49,6 +49,10 @@ class ChosenRelease:
     strategy: str
     point: Point | None
 
+    def __str__(self) -> str:
+        told = "none is good enough" if self.point is None else f"{self.point.method}, k = {self.point.k}"
+        return f"{self.strategy}: {told}"
+
 
 def map_releases(
     data: Microdata,

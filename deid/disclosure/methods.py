@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid.base.errors import ConfigError
+from deid.base.options import option
 from deid.disclosure.clustering import bottom_up, hybrid, top_down
 from deid.disclosure.constraints import Constraint, KAnonymity
 from deid.disclosure.encoding import CodedTable, Ints, boxes, class_ids
@@ -26,25 +27,24 @@ __all__ = ["METHODS", "Method", "MethodOptions", "Recoding", "recode", "recode_b
 Indices = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 Region = tuple[Ints, Ints]
+_HOW = "How it is done"
 
 
 @dataclass(frozen=True)
 class MethodOptions:
     """What methods can be told beside the constraint.
 
-    Parameters
-    ----------
-    suppression : float
-        Share of the records (0 to 1) that full-domain methods may suppress.
-    rounds, seed : int
-        Rounds of local recoding (by default 1 to 5), and the seed that chooses their columns.
-    hierarchical : bool
-        Mondrian cuts columns that have a hierarchy along it, not at the median.
+    ``seed`` chooses the columns of the rounds of local recoding; with ``hierarchical`` Mondrian cuts columns that have
+    a hierarchy along it, not at the median.
     """
 
-    suppression: float = 0.0
-    rounds: int | None = None
-    seed: int = 0
+    suppression: float = option(
+        0.0, "Share of rows that full-domain methods and --scheme may suppress.", metavar="P", panel=_HOW
+    )
+    rounds: int | None = option(
+        None, "Effort of local recoding: more rounds lose less; by default 1 to 5.", metavar="N", panel=_HOW
+    )
+    seed: int = option(0, "Seed of local recoding.", metavar="N", panel=_HOW)
     hierarchical: bool = True
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Release", "anonymize", "constraint_of", "finish"]
 
-_SEARCHED = ("k", "l", "entropy_l", "c", "alpha", "t", "distance", "beta", "epsilon", "m", "width", "window_alpha")
-"""Requirements that methods enforce; others are only verified."""
+_UNSEARCHED = ("k_map", "presence", "guard")
+"""Requirements that no method enforces; they are only verified."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,9 +181,7 @@ def constraint_of(data: Microdata, asked: Requirements) -> Constraint:
     ConfigError
         When nothing is asked, when a model needs a sensitive column and there is none, or when no method enforces it.
     """
-    unsearched = [
-        f.name for f in fields(asked) if f.name not in (*_SEARCHED, "kk") and getattr(asked, f.name) is not None
-    ]
+    unsearched = [name for name in _UNSEARCHED if getattr(asked, name) is not None]
     if unsearched:
         raise ConfigError(
             f"no method enforces {', '.join(unsearched)}", "check it on the release with deid privacy instead"
@@ -202,12 +200,11 @@ def constraint_of(data: Microdata, asked: Requirements) -> Constraint:
             parts.append(TCloseness(asked.t, column, asked.distance))
         if asked.beta is not None:
             parts.append(BetaLikeness(asked.beta, column))
-        if asked.epsilon is not None and asked.m is not None:
-            parts.append(EpsilonM(asked.epsilon, asked.m, column))
-        if asked.width is not None and asked.window_alpha is not None:
-            parts.append(RangeDiversity(asked.width, asked.window_alpha, column))
-    about_values = [asked.l, asked.entropy_l, asked.c, asked.alpha, asked.t, asked.beta, asked.m, asked.window_alpha]
-    if not data.sensitive and any(level is not None for level in about_values):
+        if asked.epsilon_m is not None:
+            parts.append(EpsilonM(asked.epsilon_m[0], asked.epsilon_m[1], column))
+        if asked.range_diversity is not None:
+            parts.append(RangeDiversity(asked.range_diversity[0], asked.range_diversity[1], column))
+    if asked.about_values and not data.sensitive:
         raise ConfigError("no column is sensitive", "name the ones to protect with --sensitive")
     if not parts:
         raise ConfigError("nothing is asked for", "for example k = 5")
@@ -377,7 +374,7 @@ def finish(
     findings = assess(recoded, asked, originals=_like(data, rows) if asked.kk is not None else None)
     failed = [f for f in findings if f.failed]
     if failed:
-        names = ", ".join(f"{f.model}{f' of {f.column}' if f.column else ''}" for f in failed)
+        names = ", ".join(f.name for f in failed)
         raise OutputError(
             f"the verifier rejects what the method {method} found: {names} not reached",
             "this is a fault of the method: please report it; nothing was released",

@@ -1,20 +1,17 @@
-"""The report of a release: what was done, the levels that verifiers found, loss and risk, plots, and the command.
+"""The report of a release: what was done, the levels that verifiers found, loss and risk, plots, and how it was made.
 
 It holds no cell of the table.
 """
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deid.base.plots import COLOURS, image, new_figure
-from deid.base.reports import write_html
+from deid.base.plots import COLOURS, new_figure
+from deid.base.reports import Section, write_page
 from deid.disclosure.classes import equivalence_classes
 from deid.disclosure.guards import fates_of, told_of
 from deid.disclosure.release import Release
@@ -23,18 +20,44 @@ from deid.disclosure.risk import SampleRisk
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["write_report"]
+__all__ = ["VERIFIED", "release_notes", "release_rows", "write_report"]
+
+VERIFIED = (
+    "It was released only because the verifiers below passed it. The report holds counts and levels, no cell of the "
+    "table."
+)
 
 
-@dataclass(frozen=True)
-class _Section:
-    title: str
-    columns: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    note: str = ""
+def release_rows(release: Release) -> list[tuple[str, str]]:
+    """Return what was done and reached in a dozen lines, for a terminal."""
+    before, after = release.risks
+    return [
+        ("method", release.method),
+        ("rows published, suppressed", f"{len(release.rows):,}, {release.suppressed:,}"),
+        *((f"level of {name}", str(level)) for name, level in release.levels.items()),
+        *((f.name, f"{f.reached} (asked: {f.wanted})") for f in release.findings if f.wanted),
+        ("loss: NCP, classes", f"{release.loss.ncp:.4f}, {release.loss.classes:,}"),
+        ("linked rightly, before and after", "{:.2%}, {:.2%}".format(*release.linked_by_all)),
+        ("... by the quasi-identifiers alone", f"{before.marketer:.2%}, {after.marketer:.2%}"),
+    ]
 
 
-def write_report(path: Path, release: Release, command: str) -> None:
+def release_notes(release: Release) -> list[str]:
+    """Return what must be said beside a release: unprotected columns, what is left out, persons who look alike."""
+    data = release.original
+    fates = fates_of(data).items()
+    plain = [name for name, what in fates if what.fate == "unaltered"]
+    gone = [name for name, what in fates if what.fate == "dropped" and what.role != "free-text"]
+    texts = [name for name, what in fates if what.role == "free-text"]
+    return [
+        *([f"published as they are, without protection: {', '.join(plain)}"] if plain else []),
+        *([f"left out: {', '.join(gone)}"] if gone else []),
+        *([told_of(data)] if data.look_alikes and data.look_alikes.pairs else []),
+        *([f"free text is left out, scrub it first: {', '.join(texts)}"] if texts else []),
+    ]
+
+
+def write_report(path: Path, release: Release, made: Section) -> None:
     """Write the report as a self-contained page.
 
     Parameters
@@ -43,26 +66,19 @@ def write_report(path: Path, release: Release, command: str) -> None:
         The HTML file; replaced where it exists.
     release : Release
         What was made.
-    command : str
-        The command line that made it, shown on the page.
+    made : Section
+        How it was made (`deid.manifest.page.made_section`).
 
     Raises
     ------
     OutputError
         When the file cannot be written.
     """
-    plots = [base64.b64encode(image(figure)).decode("ascii") for figure in (_losses(release), _sizes(release))]
-    write_html(
-        path,
-        "release.html",
-        title="Release report",
-        sections=[_done(release), _columns(release), _levels(release), _loss(release), _risk(release)],
-        plots=plots,
-        command=command,
-    )
+    sections = [_done(release), _columns(release), _levels(release), _loss(release), _risk(release), made]
+    write_page(path, "Release report", sections, [_losses(release), _sizes(release)], VERIFIED)
 
 
-def _done(release: Release) -> _Section:
+def _done(release: Release) -> Section:
     data = release.original
     rows = [
         ("method", release.method),
@@ -75,34 +91,25 @@ def _done(release: Release) -> _Section:
         ("persons that look alike", told_of(data)),
     ]
     rows += [(f"level of {name}", str(level)) for name, level in release.levels.items()]
-    return _Section("What was done", ("", ""), rows)
+    return Section("What was done", ("", ""), rows)
 
 
-def _columns(release: Release) -> _Section:
+def _columns(release: Release) -> Section:
     rows = [(name, what.role, what.fate) for name, what in fates_of(release.original).items()]
     note = (
         "Generalized: until the levels asked for hold. Published: a sensitive value, protected by the models that "
         "speak of it. Unaltered: published as it is, without protection. Dropped: not in the released table."
     )
-    return _Section("Every column of the original", ("column", "role", "what was done"), rows, note)
+    return Section("Every column of the original", ("column", "role", "what was done"), rows, note)
 
 
-def _levels(release: Release) -> _Section:
-    rows = []
-    for finding in release.findings:
-        level = finding.verdict.level
-        shown = ", ".join(f"{part:.4g}" for part in (level if isinstance(level, tuple) else (level,)))
-        asked = finding.asked
-        wanted = (
-            "" if asked is None else ", ".join(f"{p:.4g}" for p in (asked if isinstance(asked, tuple) else (asked,)))
-        )
-        name = finding.model + (f" of {finding.column}" if finding.column else "")
-        rows.append((name, wanted, shown, "" if asked is None else "yes"))
+def _levels(release: Release) -> Section:
+    rows = [(f.name, f.wanted, f.reached, f.met if f.wanted else "") for f in release.findings]
     note = "Found by verifiers that know the published table alone. Without a level asked for, the level is only told."
-    return _Section("Protection", ("model", "asked", "reached", "met"), rows, note)
+    return Section("Protection", ("model", "asked", "reached", "met"), rows, note)
 
 
-def _loss(release: Release) -> _Section:
+def _loss(release: Release) -> Section:
     loss = release.loss
     rows = [
         ("certainty penalty (NCP), 0 to 1", f"{loss.ncp:.4f}"),
@@ -112,10 +119,10 @@ def _loss(release: Release) -> _Section:
         ("classes", f"{loss.classes:,}"),
     ]
     rows += [(f"NCP of {name}", f"{value:.4f}") for name, value in loss.columns.items()]
-    return _Section("Loss", ("measure", "value"), rows)
+    return Section("Loss", ("measure", "value"), rows)
 
 
-def _risk(release: Release) -> _Section:
+def _risk(release: Release) -> Section:
     before, after = release.risks
 
     def row(name: str, of: Any, style: str = ".2%") -> tuple[str, str, str]:
@@ -137,7 +144,7 @@ def _risk(release: Release) -> _Section:
         "The prosecutor knows that a person is in the table, and all quasi-identifiers; the marketer links everybody. "
         "The line on all published columns is the bound for attackers who know sensitive and unaltered values, too."
     )
-    return _Section("Risk of re-identification", ("measure", "before", "after"), rows, note)
+    return Section("Risk of re-identification", ("measure", "before", "after"), rows, note)
 
 
 def _losses(release: Release) -> Figure:

@@ -21,7 +21,7 @@ Kinds of hierarchies and their options are those of `deid.table.hierarchy_builde
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,11 +32,12 @@ from deid.base.errors import ConfigError, DeidError, InputError
 from deid.table.hierarchy import Hierarchy, read_hierarchy
 from deid.table.hierarchy_builders import build_hierarchy
 from deid.table.microdata import KINDS, NA_CODE, ROLES, SUPPRESSED, Microdata, check_columns, nearest
+from deid.table.table_files import numbers_kept_as_text, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Column", "Schema", "apply_schema", "format_schema", "read_column", "read_schema"]
+__all__ = ["Column", "Schema", "apply_schema", "format_schema", "read_column", "read_microdata", "read_schema"]
 
 _SETTINGS = ("columns", "person", "each_row_a_person", "persons_as_given")
 
@@ -92,6 +93,24 @@ class Schema:
                     raise ConfigError(f"column {name!r} has two roles", "name it once")
                 said[name] = Column(role.replace("_", "-"))
         return cls(said, person)
+
+    def over(self, said: Schema) -> Schema:
+        """Return the two as one: roles, kinds and hierarchies of this one count where ``said`` has others."""
+        columns = dict(said.columns)
+        for name, own in self.columns.items():
+            given = columns.get(name, own)
+            kind, hierarchy = own.kind or given.kind, own.hierarchy or given.hierarchy
+            columns[name] = replace(given, role=own.role or given.role, kind=kind, hierarchy=hierarchy)
+        return Schema(
+            columns,
+            self.person or said.person,
+            self.each_row_a_person or said.each_row_a_person,
+            self.persons_as_given or said.persons_as_given,
+        )
+
+    def of_quasi_identifiers(self, names: Iterable[str]) -> Schema:
+        """Return what is said of these columns, for another table that has them: a population, the original."""
+        return Schema({name: self.columns[name] for name in names})
 
 
 def read_schema(path: Path) -> Schema:
@@ -235,6 +254,28 @@ def apply_schema(frame: pd.DataFrame, schema: Schema, *, published: bool = False
         elif column.hierarchy is not None and not (published and column.role == "quasi-identifier"):
             trees[name] = _build(plain, name, column.hierarchy)
     return Microdata(frame, roles, trees, schema.person, kinds, schema.each_row_a_person, schema.persons_as_given)
+
+
+def read_microdata(
+    place: str,
+    schema: Schema | None = None,
+    *,
+    separator: str | None = None,
+    table: str | None = None,
+    published: bool = False,
+) -> Microdata:
+    """Read a table, an original or a published one, and give it its roles.
+
+    Parameters
+    ----------
+    place, separator, table
+        See `deid.table.table_files.read_table`; nothing of a cell is lost.
+    schema, published
+        See `apply_schema`. Numbers that are kept as text (2.50) are numeric, if no other kind is said.
+    """
+    frame = read_table(place, separator=separator, table=table, exact=True)
+    told = Schema({name: Column(None, kind) for name, kind in numbers_kept_as_text(frame).items()})
+    return apply_schema(frame, (schema or Schema()).over(told), published=published)
 
 
 def _without_dropped(frame: pd.DataFrame, schema: Schema) -> Schema:

@@ -37,7 +37,7 @@ import itertools
 import math
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,12 +46,24 @@ import numpy as np
 import numpy.typing as npt
 
 from deid.base.errors import ConfigError
+from deid.base.options import option
 from deid.table.cell_text import cell_text, text_column, whole_number
+from deid.table.microdata import check_columns, column_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Dimension", "cell_number", "count_cells", "declare", "parse_flag", "read_domains"]
+__all__ = [
+    "Dimension",
+    "DomainOptions",
+    "cell_number",
+    "count_cells",
+    "declare",
+    "parse_condition",
+    "parse_flag",
+    "parse_slices",
+    "read_domains",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -416,3 +428,71 @@ def count_cells(codes: Sequence[IntArray], shape: Sequence[int]) -> IntArray:
         raise ConfigError(f"{size} cells are too many to hold", "take fewer dimensions, or wider cells")
     flat = np.ravel_multi_index([np.asarray(code) for code in codes], tuple(shape))
     return np.bincount(flat, minlength=size).reshape(tuple(shape)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class DomainOptions:
+    """Declared domains of columns: in a file, and one by one."""
+
+    domains: Path | None = option(None, "Declared domains of the columns (TOML; docs/cube.md).", metavar="F")
+    domain: tuple[str, ...] = option(
+        (), "Domain: A,B,C, LOW..HIGH or LOW..HIGH/WIDTH (repeatable).", metavar="COLUMN=VALUES"
+    )
+
+    def declared(self) -> dict[str, dict[str, Any]]:
+        """Return the declarations by column."""
+        found = dict(read_domains(self.domains)) if self.domains else {}
+        return found | dict(parse_flag(flag) for flag in self.domain)
+
+    def dimensions(self, names: Iterable[str], table: Callable[[], pd.DataFrame]) -> list[Dimension]:
+        """Declare columns; the table is read only for one whose values a public source vouches for.
+
+        Raises
+        ------
+        ConfigError
+            When a column is not declared, or not in the table.
+        """
+        declared = self.declared()
+        found = []
+        for name in names:
+            own = declared.get(name, {})
+            column = None
+            if own.get("from_data") is True and own.get("public_source"):
+                frame = table()
+                check_columns(frame, [name])
+                column = frame[name]
+            found.append(declare(name, own, column))
+        return found
+
+
+def parse_slices(texts: Iterable[str]) -> tuple[list[list[str]], list[float]]:
+    """Parse slices ``A,B:WEIGHT`` into columns and weights, 1 by default.
+
+    Raises
+    ------
+    ConfigError
+        When a weight is no number.
+    """
+    slices, weights = [], []
+    for text in texts:
+        names, _, weight = text.partition(":")
+        try:
+            weights.append(float(weight) if weight else 1.0)
+        except ValueError:
+            raise ConfigError("a --slice has a weight that is no number", "for example: --slice year,death:2") from None
+        slices.append(column_names(names))
+    return slices, weights
+
+
+def parse_condition(text: str) -> tuple[str, str]:
+    """Parse ``COLUMN=CELLS``.
+
+    Raises
+    ------
+    ConfigError
+        When it is of another form.
+    """
+    name, equals, cells = text.partition("=")
+    if not equals or not name.strip():
+        raise ConfigError("a condition is not of the form COLUMN=CELLS", "for example: --where age=60..69")
+    return name.strip(), cells.strip()

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from deid.base.errors import ConfigError
+from deid.base.reports import Section
 from deid.dp.marginals import Axes, query_weights
 from deid.dp.methods import CubePlan
 from deid.dp.models import clamp_bias
 from deid.dp.noise import laplace_variance
 
-__all__ = ["FORECASTS", "Forecast", "epsilon_for", "expected_deviation", "forecast"]
+__all__ = ["FORECASTS", "Forecast", "epsilon_for", "expected_deviation", "forecast", "forecast_sections"]
 
 _LARGEST = 300.0  # beyond, the noise's variance is no longer a number above 0
 
@@ -163,3 +165,34 @@ def epsilon_for(plan: CubePlan, error: float) -> dict[str, float | None]:
                 break
         result[method] = math.ceil(high * 1e4) / 1e4
     return result
+
+
+def forecast_sections(plan: CubePlan, wanted: float | None = None) -> tuple[list[Section], dict[str, Any]]:
+    """Return forecasts as tables and as JSON values.
+
+    Parameters
+    ----------
+    plan : CubePlan
+    wanted : float, optional
+        An error a number, for which the epsilon that it needs is told.
+    """
+    lines = forecast(plan)
+    rows = [
+        (line.slice, line.method, str(line.cells), f"{line.per_cell:.4g}", f"{line.per_slice:.4g}", f"{line.bias:.4g}")
+        for line in lines
+    ]
+    sections = [
+        Section(
+            f"Expected error at epsilon {plan.epsilon:g}, {plan.unit}",
+            ("slice", "method", "numbers", "error a number", "error of the slice (L1)", "bias, at most"),
+            rows,
+            "Nothing was read and nothing was charged. privtree, forest and dpcube depend on the data and have no "
+            "forecast. marginals is forecast before its counts are made non-negative, which lowers it.",
+        )
+    ]
+    told: dict[str, Any] = {"forecast": [asdict(line) | {"per_slice": line.per_slice} for line in lines]}
+    if wanted is not None:
+        told["epsilon_needed"] = needed = epsilon_for(plan, wanted)
+        shown = [(name, "none" if value is None else f"{value:.4g}") for name, value in needed.items()]
+        sections.append(Section(f"Epsilon for an expected error of {wanted:g} a number", ("method", "epsilon"), shown))
+    return sections, told

@@ -4,20 +4,37 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from deid.base.errors import ConfigError, DeidError
+from deid.base.errors import ConfigError, DeidError, OutputError
+from deid.base.files import check_folder
 from deid.dp.budget import Ledger, Part
 from deid.dp.domain import Dimension
 from deid.dp.noise import Noise
+from deid.dp.release_files import check_suffix, release_paths
 from deid.dp.unit import PrivacyUnit
 from deid.table.cell_text import table_hash
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AlreadyReleased", "check_payer", "partition_name", "pay", "row_key", "table_mark"]
+__all__ = [
+    "AlreadyReleased",
+    "check_payer",
+    "check_target",
+    "partition_name",
+    "pay",
+    "request_id",
+    "row_key",
+    "table_mark",
+    "write_paid",
+]
+
+Made = TypeVar("Made")
 
 
 class AlreadyReleased(DeidError):
@@ -111,3 +128,63 @@ def partition_name(dimension: Dimension, mark: str) -> str:
     """
     cells = json.dumps([dimension.labels, dict(dimension.declaration), mark], sort_keys=True)
     return f"{dimension.name}#{hashlib.sha256(cells.encode()).hexdigest()[:16]}"
+
+
+def check_target(output: Path | None) -> Path:
+    """Return where to write a release; refuse what cannot be written to before anything is charged.
+
+    Raises
+    ------
+    ConfigError, OutputError
+        When no file is named, its suffix is none of a release, or its folder is missing.
+    """
+    if output is None:
+        raise ConfigError("a release needs a file to be written to", "for example: -o cube.parquet")
+    check_suffix(output)
+    check_folder(output)
+    return output
+
+
+def request_id(request: str | None, target: Path, ledger: Ledger | None) -> str:
+    """Return the request's id, drawn at random if none is given.
+
+    Raises
+    ------
+    OutputError
+        When a file is there already that this request did not write; nothing was charged.
+    """
+    known = request is not None and ledger is not None and any(line.request == request for line in ledger.history())
+    if any(os.path.lexists(path) for path in release_paths(target)) and not known:
+        raise OutputError("the file to write exists already", "name a new file; nothing was charged")
+    return request or secrets.token_hex(8)
+
+
+def write_paid(
+    make: Callable[[], Made], write: Callable[[Made, Path], None], target: Path, request: str, ledger: Ledger | None
+) -> Made | None:
+    """Make a release, which charges first, write it, and record the answer.
+
+    Returns
+    -------
+    Made, optional
+        The release; None when this request was answered before and its file is there.
+
+    Raises
+    ------
+    OutputError
+        When the request was answered by another file.
+    """
+    try:
+        released = make()
+    except AlreadyReleased as before:
+        digest = json.loads(before.answer)["sha256"]
+        if target.exists() and hashlib.sha256(target.read_bytes()).hexdigest() == digest:
+            return None
+        raise OutputError(
+            "this request was answered before by another file", "use that one, or ask under a new id, which costs again"
+        ) from None
+    write(released, target)
+    if ledger is not None:
+        digest = hashlib.sha256(target.read_bytes()).hexdigest()
+        ledger.answer(request, json.dumps({"release": target.name, "sha256": digest}))
+    return released

@@ -10,14 +10,15 @@ A release answers how many sequences begin with a prefix, and how many rise, sta
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from deid.base.errors import ConfigError
+from deid.base.reports import Section
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
 from deid.dp.epsilon import split_epsilon
@@ -41,7 +42,9 @@ __all__ = [
     "LevelForecast",
     "SequencePlan",
     "forecast_levels",
+    "forecast_sections",
     "measure_sequences",
+    "parse_lengths",
     "plan_sequences",
     "release_sequences",
 ]
@@ -286,6 +289,36 @@ def forecast_levels(plan: SequencePlan) -> list[LevelForecast]:
         )
         for length, epsilon in enumerate(plan.depth_epsilons)
     ]
+
+
+def forecast_sections(plan: SequencePlan) -> tuple[list[Section], dict[str, Any]]:
+    """Return `forecast_levels` as a table and as JSON values."""
+    lines = forecast_levels(plan)
+    section = Section(
+        f"Noise of a tree at epsilon {plan.epsilon:g}, {plan.unit}",
+        ("length", "epsilon", "noise of a count (sd)", "continued from"),
+        [(str(a.length), f"{a.epsilon:.4g}", f"{a.noise:.4g}", f"{a.threshold:.4g}") for a in lines],
+        "Nothing was read and nothing was charged. Making the counts consistent lowers the noise further.",
+    )
+    return [section], {"levels": [asdict(line) for line in lines]}
+
+
+def parse_lengths(texts: Iterable[str]) -> dict[int, float]:
+    """Parse lengths ``N[:WEIGHT]`` into weights by length.
+
+    Raises
+    ------
+    ConfigError
+        When one is of another form.
+    """
+    weights = {}
+    for text in texts:
+        length, _, weight = text.partition(":")
+        try:
+            weights[int(length)] = float(weight) if weight else 1.0
+        except ValueError:
+            raise ConfigError("a --length is not of the form N[:WEIGHT]", "for example: --length 3:2") from None
+    return weights
 
 
 def _codes(frame: pd.DataFrame, plan: SequencePlan, key: bytes) -> tuple[IntArray, IntArray]:

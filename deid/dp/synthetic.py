@@ -10,14 +10,17 @@ itself a question about the data.
 
 from __future__ import annotations
 
+import json
+import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, FormatError
 from deid.dp.boxes import Boxes
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension, count_cells
@@ -26,10 +29,10 @@ from deid.dp.intervals import check_level, discrete_half_width
 from deid.dp.marginals import Axes
 from deid.dp.models import BoxModel, ForestModel, TableModel, WaveletModel
 from deid.dp.noise import Noise, OpenDPNoise, laplace_scale
-from deid.dp.payment import check_payer, pay, row_key
-from deid.dp.release import CubeRelease
+from deid.dp.payment import AlreadyReleased, check_payer, pay, row_key
+from deid.dp.release import CubeRelease, read_release
 from deid.dp.sequence_models import ChainModel, TreeModel
-from deid.dp.sequence_release import END, SequenceRelease
+from deid.dp.sequence_release import END, SequenceRelease, read_sequences
 from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound
 from deid.table.cell_text import text_column
 from deid.table.microdata import check_columns
@@ -37,7 +40,7 @@ from deid.table.microdata import check_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Fidelity", "check_fidelity", "synthesize"]
+__all__ = ["Fidelity", "check_fidelity", "dimensions_of", "measure_fidelity", "read_any_release", "synthesize"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -322,3 +325,57 @@ def _slice_counts(codes: dict[str, IntArray], names: Sequence[str], by_name: dic
     own = np.stack([codes[name] for name in names])
     own = own[:, (own >= 0).all(axis=0)]
     return count_cells(list(own), [len(by_name[name]) for name in names])
+
+
+def measure_fidelity(
+    frame: pd.DataFrame,
+    synthetic: pd.DataFrame,
+    dimensions: Sequence[Dimension],
+    slices: Sequence[Sequence[str]],
+    epsilon: float,
+    *,
+    ledger: Ledger | None,
+    request: str | None = None,
+    noise: Noise | None = None,
+    **whom: Any,
+) -> tuple[str, list[dict[str, Any]]]:
+    """Check fidelity once for each request; arguments as those of `check_fidelity`.
+
+    Returns
+    -------
+    str
+        Id of the request, drawn at random if none is given.
+    list of dict
+        JSON values of each slice; those that the ledger recorded, when this request was answered before.
+    """
+    own = request or secrets.token_hex(8)
+    unit = ledger.account().unit if ledger is not None else PrivacyUnit()
+    try:
+        found = check_fidelity(
+            frame, synthetic, dimensions, slices, epsilon, ledger=ledger, unit=unit, request=own, noise=noise, **whom
+        )
+    except AlreadyReleased as before:
+        return own, json.loads(before.answer)
+    lines = [asdict(line) for line in found]
+    return own, lines if ledger is None else json.loads(ledger.answer(own, json.dumps(lines)))
+
+
+def read_any_release(path: Path) -> CubeRelease | SequenceRelease:
+    """Read a release of a cube or of sequences.
+
+    Raises
+    ------
+    FormatError
+        When the file is neither.
+    """
+    try:
+        return read_release(path)
+    except FormatError:
+        return read_sequences(path)
+
+
+def dimensions_of(release: CubeRelease | SequenceRelease) -> list[Dimension]:
+    """Return the columns of a release; each period of sequences has the domain of their levels."""
+    if isinstance(release, CubeRelease):
+        return list(release.dimensions)
+    return [replace(release.dimension, name=name) for name in release.columns]

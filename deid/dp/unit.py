@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deid.base.errors import ConfigError
+from deid.base.options import option
 from deid.table.cell_text import row_hashes, text_column
 from deid.table.microdata import check_columns
 
@@ -35,22 +36,17 @@ RELATIONS = {
 
 @dataclass(frozen=True, slots=True)
 class PrivacyUnit:
-    """What a guarantee is about.
+    """What a guarantee is about: one unit, by its name in the user's words, and what it may stand behind.
 
-    Parameters
-    ----------
-    name : str
-        What one unit is, in the user's words: ``row``, ``patient``, ``doctor``.
-    relation : str
-        A key of `RELATIONS`.
-    max_rows : int
-        Greatest number of rows that one unit stands behind. It must hold for the table (`check_bound`): because a unit
-        is a row, because `bounded_rows` has enforced it, or because the user vouches for it.
+    ``max_rows`` must hold for the table (`check_bound`): because a unit is a row, because `bounded_rows` has enforced
+    it, or because the user vouches for it.
     """
 
-    name: str = "row"
-    relation: str = "add-remove"
-    max_rows: int = 1
+    name: str = option("row", "Whom it protects: row, patient, doctor, ...", "--unit", metavar="NAME")
+    relation: str = option(
+        "add-remove", "Neighbouring tables differ by a unit that is missing (add-remove) or other (replace)."
+    )
+    max_rows: int = option(1, "Rows that one unit may stand behind; others are left out.", metavar="K", minimum=1)
 
     def __post_init__(self) -> None:
         if self.relation not in RELATIONS:

@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from deid.base.reports import Section
 from deid.evaluation.comparison import LEVEL
 from deid.evaluation.evaluation import Evaluation
 from deid.evaluation.mistakes import KINDS
 from deid.evaluation.scores import Score
 from deid.evaluation.systems import METRICS, Comparison
 
-__all__ = ["Section", "comparison_section", "evaluation_sections"]
+__all__ = ["comparison_section", "evaluation_sections"]
 
 _INTERVAL = f"{LEVEL:.0%} interval"
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A table with a title and, where it needs one, a sentence about it."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
 
 
 def _figures(score: Score) -> tuple[str, str, str]:

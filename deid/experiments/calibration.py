@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from deid.base.errors import ConfigError
+from deid.base.reports import Section
 from deid.detection.recognizers import LazyRecognizer
 from deid.document import Document, Failure
 from deid.evaluation.comparison import LEVEL, intervals, resampled_totals
@@ -28,7 +29,16 @@ from deid.evaluation.proportions import design_effect, effective_words, lower_bo
 from deid.evaluation.scores import touched, word_bounds
 from deid.pipeline.workers import process
 
-__all__ = ["DIALS", "Calibration", "DialPoint", "calibrate", "count_words", "describe", "words_needed"]
+__all__ = [
+    "DIALS",
+    "Calibration",
+    "DialPoint",
+    "calibrate",
+    "calibration_section",
+    "count_words",
+    "describe",
+    "words_needed",
+]
 
 DIALS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 """Dials that are tried when none are named."""
@@ -311,3 +321,21 @@ def describe(calibration: Calibration) -> list[str]:
             f"{half.leaks:.2f} PHI words left per note"
         )
     return said
+
+
+def calibration_section(result: Calibration) -> Section:
+    """Return what was measured at each dial as a table."""
+    rows = [
+        (
+            f"{p.dial:g}{' *' if p is result.chosen else ''}",
+            f"{p.recall:.4f}",
+            f"{p.bound:.4f}",
+            f"{p.leaks:.2f}",
+            f"{p.leaks_interval[0]:.2f} to {p.leaks_interval[1]:.2f}",
+            f"{p.flagged:.2%}",
+            f"{p.precision:.4f}",
+        )
+        for p in result.points
+    ]
+    columns = ("dial", "recall", f"at least ({result.confidence:.0%})", "left per note", "interval", "hidden too much")
+    return Section("Recall of PHI words by dial", (*columns, "precision"), rows, "* chosen")

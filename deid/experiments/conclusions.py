@@ -17,13 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid.base.errors import ConfigError
-from deid.disclosure.queries import Query
-from deid.experiments.cohorts import TablePair
+from deid.base.reports import Section, frame_records, frame_section
+from deid.disclosure.queries import Query, random_queries
+from deid.experiments.cohorts import TablePair, count_cohorts, feasibility, parse_cohort
+from deid.experiments.outcome import Outcome
+from deid.experiments.plots import plot_conclusions
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["EffectEstimate", "compare_conclusions", "interval_overlap", "logistic_regression", "odds_ratio"]
+__all__ = [
+    "EffectEstimate",
+    "compare_conclusions",
+    "conclusions_outcome",
+    "interval_overlap",
+    "logistic_regression",
+    "odds_ratio",
+]
 
 _Z = 1.959963984540054
 _BINS = 4
@@ -295,3 +305,75 @@ def _regressions(
         logistic_regression(np.column_stack(into), study.chances(outcome))
         for study, into in zip(studies, columns, strict=True)
     ]
+
+
+def conclusions_outcome(
+    pair: TablePair,
+    outcome: str,
+    *,
+    group: Sequence[str] = (),
+    cohort: Sequence[str] = (),
+    queries: int = 1000,
+    need: Sequence[int] = (10, 30, 100, 300),
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> Outcome:
+    """Compare what studies conclude from an original and its release, and count cohorts in both.
+
+    Parameters
+    ----------
+    pair : TablePair
+    outcome : str
+        Query for who has the outcome, as ``disease=asthma``.
+    group, cohort : sequence of str
+        Queries for groups whose odds are asked, and for cohorts that are counted.
+    queries, seed : int
+        Random cohorts of two conditions, and what draws them.
+    need : sequence of int
+        How many patients would be enough.
+    alpha : float
+        A p-value below it is a finding.
+
+    Raises
+    ------
+    ConfigError
+        When no column is a quasi-identifier, a query cannot be read, or ``alpha`` is no probability.
+    """
+    if not 0 < alpha < 1:
+        raise ConfigError("--alpha is no probability", "for example: --alpha 0.05")
+    truth = pair.original
+    if not truth.quasi_identifiers:
+        raise ConfigError("no column is a quasi-identifier", "name the anonymized columns with --qi")
+    groups = [(text, parse_cohort(truth, text)) for text in group]
+    findings = compare_conclusions(pair, parse_cohort(truth, outcome), groups, level=alpha)
+    drawn = random_queries(truth, queries, seed=seed)
+    counts = count_cohorts(pair, drawn, [f"random {n}" for n in range(1, len(drawn) + 1)])
+    asked = count_cohorts(pair, [parse_cohort(truth, text) for text in cohort], cohort)
+    feasible = feasibility(counts, need)
+    held = float(((counts["least"] <= counts["original"]) & (counts["original"] <= counts["greatest"])).mean())
+    same, overlap = float(findings["same"].mean()), float(findings["overlap"].mean())
+    error = float(counts["error"].median())
+
+    def section(title: str, frame: pd.DataFrame, note: str = "") -> Section:
+        return frame_section(title, frame.rename(columns=lambda name: name.replace("_original", "")), note, digits=4)
+
+    sections = [
+        *([section("Cohorts", asked)] if len(asked) else []),
+        section(
+            "Are there enough patients?",
+            feasible,
+            f"{len(counts)} random cohorts; median relative error {error:.3f}; the bounds held for {held:.1%}. "
+            "Settled: the bounds decide. Right: the estimate says what the original says.",
+        ),
+        section(
+            f"Conclusions about {outcome}",
+            findings,
+            f"{same:.1%} of {len(findings)} decisions at p < {alpha:g} are the same; intervals overlap by "
+            f"{overlap:.2f} on average.",
+        ),
+    ]
+    facts = {"same": same, "overlap": overlap, "cohorts": len(counts), "median_error": error, "bounds_held": held}
+    frames = {"feasibility": feasible, "conclusions": findings, "asked": asked}
+    values = {**facts, **{name: frame_records(frame) for name, frame in frames.items()}}
+    title = "Conclusions from a release"
+    return Outcome(title, sections, findings, values, lambda: plot_conclusions(findings, counts))

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from deid.base.errors import ConfigError
 from deid.base.plots import COLOURS, new_figure
+from deid.base.reports import frame_records, frame_section
 from deid.dp.cube import plan_cube
 from deid.dp.domain import Dimension
 from deid.dp.dpcube import dpcube
@@ -23,12 +24,21 @@ from deid.dp.methods import METHODS, Rows, measure
 from deid.dp.noise import SeededNoise
 from deid.dp.trend import average_slope, regression_slope
 from deid.dp.unit import PrivacyUnit
+from deid.experiments.outcome import Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["THRESHOLDS", "compare_methods", "plot_methods", "plot_thresholds", "sweep_thresholds"]
+__all__ = [
+    "THRESHOLDS",
+    "compare_methods",
+    "methods_outcome",
+    "plot_methods",
+    "plot_thresholds",
+    "sweep_thresholds",
+    "thresholds_outcome",
+]
 
 THRESHOLDS: dict[str, tuple[float, ...]] = {
     "printed": (0.1, 0.5, 1.0, 2.0),
@@ -228,3 +238,25 @@ def plot_methods(frame: pd.DataFrame) -> Figure:
 def plot_thresholds(frame: pd.DataFrame) -> Figure:
     """Return the plot of `sweep_thresholds`: error over the threshold, a panel a slice."""
     return _draw(frame, "gain", "threshold", "threshold of the gain")
+
+
+_NOTE = "Means over runs with seeded test noise. These figures compare with true counts: they are NOT private."
+
+
+def methods_outcome(
+    rows: Rows, dimensions: Sequence[Dimension], slices: Sequence[Sequence[str]], **how: Any
+) -> Outcome:
+    """Compare methods, and return tables and plot; arguments as those of `compare_methods`."""
+    frame = compare_methods(rows, dimensions, slices, **how)
+    section = frame_section("Error by method and epsilon", frame, _NOTE)
+    return Outcome(section.title, [section], frame, {"methods": frame_records(frame)}, lambda: plot_methods(frame))
+
+
+def thresholds_outcome(
+    rows: Rows, dimensions: Sequence[Dimension], slices: Sequence[Sequence[str]], *, epsilon: float, **how: Any
+) -> Outcome:
+    """Sweep DPCube's thresholds, and return tables and plot; arguments as those of `sweep_thresholds`."""
+    frame = sweep_thresholds(rows, dimensions, slices, epsilon=epsilon, **how)
+    section = frame_section(f"DPCube by gain and threshold, epsilon {epsilon:g}", frame, _NOTE)
+    values = {"thresholds": frame_records(frame)}
+    return Outcome(section.title, [section], frame, values, lambda: plot_thresholds(frame))

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deid.base.plots import image
-from deid.base.reports import write_html
-from deid.evaluation.sections import Section
+from deid.base.reports import Section
 from deid.experiments.crossval import CrossValidation
 from deid.experiments.hips import ATTACKS, Hips
 from deid.experiments.learning import STARTS
@@ -19,7 +14,6 @@ from deid.labeling.learners import LEARNERS
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 __all__ = [
     "crossval_sections",
@@ -28,7 +22,6 @@ __all__ = [
     "learning_section",
     "sampling_section",
     "subsets_section",
-    "write_page",
 ]
 
 _TITLES = {
@@ -210,15 +203,3 @@ def learners_section(frame: pd.DataFrame) -> Section:
         for row in frame.to_dict("records")
     ]
     return Section("Learners", ("--algorithm", "", "CPU s", *(_TITLES[name] for name in shown)), tuple(rows), _NOTE)
-
-
-def write_page(path: Path, title: str, sections: Sequence[Section], figure: Figure | None = None) -> None:
-    """Write a self-contained page with tables and, where there is one, a plot.
-
-    Raises
-    ------
-    OutputError
-        When the file cannot be written.
-    """
-    plot = "" if figure is None else base64.b64encode(image(figure)).decode("ascii")
-    write_html(path, "experiment.html", title=title, sections=sections, plot=plot)

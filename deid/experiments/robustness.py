@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from deid.base.errors import ConfigError
+from deid.base.reports import Section
 from deid.detection.recognizers import LazyRecognizer
 from deid.document import Document, Failure
 from deid.evaluation.comparison import intervals, resampled_totals
 from deid.evaluation.scores import touched, word_bounds
 from deid.pipeline.workers import process
 
-__all__ = ["CONFUSIONS", "PERTURBATIONS", "Robustness", "measure_robustness", "perturb"]
+__all__ = ["CONFUSIONS", "PERTURBATIONS", "Robustness", "measure_robustness", "perturb", "robustness_section"]
 
 _OCR_SHARE, _DISGUISED_SHARE = 0.02, 0.05
 _RESAMPLES = 1000
@@ -210,3 +211,20 @@ def _row(table: np.ndarray, index: int, name: str, seed: int) -> Robustness:
         (low, high),
         precision[0] - precision[1],
     )
+
+
+def robustness_section(result: Result) -> Section:
+    """Return recall and precision by writing as a table."""
+    rows = [
+        (
+            row.name,
+            f"{row.recall:.4f}",
+            f"{row.precision:.4f}",
+            f"{row.recall_fall:+.4f}",
+            f"{row.recall_fall_interval[0]:+.4f} to {row.recall_fall_interval[1]:+.4f}",
+            f"{row.precision_fall:+.4f}",
+        )
+        for row in result.rows
+    ]
+    columns = ("writing", "recall", "precision", "recall falls by", "interval", "precision falls by")
+    return Section("PHI words by writing", columns, rows)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from deid.base.errors import ConfigError
 from deid.base.plots import COLOURS, new_figure
+from deid.base.reports import frame_records, frame_section
 from deid.dp.domain import Dimension
 from deid.dp.noise import Noise, SeededNoise
 from deid.dp.prefix_tree import grow
@@ -22,12 +23,14 @@ from deid.dp.sequence_models import TreeModel
 from deid.dp.sequence_release import CLASSES, SLOPES, slope_classes
 from deid.dp.sequences import METHODS, measure_sequences, plan_sequences
 from deid.dp.unit import PrivacyUnit
+from deid.experiments.outcome import Outcome
+from deid.table.microdata import check_columns
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["COMPARED", "compare_sequences", "compare_trends", "plot_sequences", "unit_cost"]
+__all__ = ["COMPARED", "compare_sequences", "compare_trends", "plot_sequences", "sequences_outcome", "unit_cost"]
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -255,3 +258,75 @@ def plot_sequences(frame: pd.DataFrame) -> Figure:
         axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
     return figure
+
+
+_NOTE = "Means over runs with seeded test noise. These figures compare with true counts: they are NOT private."
+
+
+def sequences_outcome(
+    frame: pd.DataFrame,
+    level: Dimension,
+    periods: Sequence[str],
+    *,
+    methods: Sequence[str],
+    epsilons: Sequence[float],
+    slopes: int | None = None,
+    person: str | None = None,
+    bounds: Sequence[int] = (1,),
+    runs: int = 5,
+    seed: int = 0,
+) -> Outcome:
+    """Compare methods on the complete sequences of a table: lengths, and trends and the cost of persons where asked.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A row a sequence.
+    level : Dimension
+        The declared levels of a period.
+    periods : sequence of str
+        Columns in their order.
+    methods, epsilons, runs, seed
+        See `compare_sequences`.
+    slopes : int, optional
+        Over how many periods trends are counted (`compare_trends`).
+    person : str, optional
+        Whose a row is, for `unit_cost` at each of ``bounds`` and the last epsilon.
+
+    Raises
+    ------
+    ConfigError
+        When a column is missing.
+    """
+    import pandas as pd
+
+    check_columns(frame, [*periods, *([person] if person else [])])
+    codes = np.stack([level.codes(frame[name]) for name in periods], axis=1)
+    complete = np.asarray((codes >= 0).all(axis=1))
+    codes = codes[complete]
+    compared = compare_sequences(codes, level, methods=methods, epsilons=epsilons, runs=runs, seed=seed)
+    title = "Mean error of a prefix query, by length"
+    sections = [frame_section(title, _wide(compared, ["method", "epsilon"], "length"), _NOTE)]
+    values = {"lengths": frame_records(compared)}
+    if slopes is not None:
+        trends = compare_trends(
+            codes, level, methods=methods, epsilons=epsilons, lengths=[slopes], runs=runs, seed=seed
+        )
+        title = f"Error of the counts of falling, steady and rising sequences over {slopes} periods"
+        sections.append(frame_section(title, _wide(trends, ["method", "epsilon", "slope"], "class"), _NOTE))
+        values["slopes"] = frame_records(trends)
+    if person is not None:
+        owners = frame.loc[complete, person]
+        cost = unit_cost(codes, owners, level, bounds=bounds, epsilon=epsilons[-1], runs=runs, seed=seed)
+        title = f"Error of shares in percent points by rows of a person that count, epsilon {epsilons[-1]:g}"
+        row = cost[cost["max_rows"] == bounds[0]].assign(max_rows="row alone", rows=len(codes))
+        both = [_wide(own, ["max_rows", "rows"], "length") for own in (cost, row.assign(error=row["row_error"]))]
+        sections.append(frame_section(title, pd.concat(both), _NOTE))
+        values["unit"] = frame_records(cost)
+    return Outcome("Sequences", sections, compared, values, lambda: plot_sequences(compared))
+
+
+def _wide(frame: pd.DataFrame, by: list[str], across: str) -> pd.DataFrame:
+    """Put the errors of all lengths, or classes, beside one another."""
+    wide = frame.pivot_table(index=by, columns=across, values="error", sort=False)
+    return wide.rename(columns=str).reset_index()

@@ -11,8 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.base.errors import InputError
+from deid.genomes.genotypes import Genotypes
 
-__all__ = ["MembershipTest", "allele_frequencies", "correlation_statistic", "homer_statistic", "membership_test"]
+__all__ = [
+    "MembershipTest",
+    "allele_frequencies",
+    "correlation_statistic",
+    "find_members",
+    "homer_statistic",
+    "membership_test",
+]
 
 _DECISIONS = ("undecided", "in the mixture", "in the reference")
 
@@ -125,3 +133,43 @@ def membership_test(
         low = -high
     decision = _DECISIONS[1] if statistic > high else _DECISIONS[2] if statistic < low else _DECISIONS[0]
     return MembershipTest(statistic, high, decision)
+
+
+def find_members(
+    people: Genotypes,
+    mixture: Genotypes,
+    reference: Genotypes,
+    outside: Genotypes | None = None,
+    *,
+    alpha: float = 0.05,
+) -> list[MembershipTest]:
+    """Tell which persons are in a mixture, from its allele frequencies alone; unknown calls count as one allele.
+
+    Parameters
+    ----------
+    people, mixture, reference : Genotypes
+        The persons in question, those whose frequencies were published, and a reference population.
+    outside : Genotypes, optional
+        Persons known not to be in the mixture, who set the threshold.
+    alpha : float
+        Share of non-members that are taken for members.
+
+    Raises
+    ------
+    InputError
+        When the tables have other sites.
+    """
+    for other in (mixture, reference, *([outside] if outside else [])):
+        if other.sites != people.sites:
+            raise InputError("other sites than the persons'", "give all files the same sites in the same order")
+
+    def dosages(table: Genotypes) -> np.ndarray:
+        return np.nan_to_num(table.dosage(), nan=1.0)
+
+    m, p = allele_frequencies(dosages(mixture)), allele_frequencies(dosages(reference))
+
+    def statistics(table: Genotypes) -> list[float]:
+        return [homer_statistic(row / 2, p, m) for row in dosages(table)]
+
+    known = np.array(statistics(outside)) if outside else None
+    return [membership_test(t, known, alpha=alpha) for t in statistics(people)]

@@ -41,8 +41,8 @@ from deid.table.microdata import nearest
 
 __all__ = ["JointPlan", "JointTable", "NotesPlan", "read_plan"]
 
-_LEVELS = {f.name for f in fields(Requirements)} - {"k_map", "kk", "presence", "guard", "breach"}
-_TOP = {"policy", "language", "model", "method", "seed", "as_of", "notes", "tables"}
+_LEVELS = {f.name for f in fields(Requirements)} - {"k_map", "kk", "presence", "guard"}
+_TOP = {"policy", "language", "model", "method", "seed", "as_of", "persons_as_given", "notes", "tables"}
 _CATEGORIES = frozenset(LABEL_SETS["i2b2-2014"].names())
 
 
@@ -93,6 +93,8 @@ class JointPlan:
     language: str | None = None
     model: str | None = None
     as_of: datetime.date | None = None
+    persons_as_given: bool = False
+    """Patients who look alike are different ones all the same."""
 
 
 def read_plan(path: Path) -> JointPlan:
@@ -137,6 +139,7 @@ def read_plan(path: Path) -> JointPlan:
         _typed(content, "language", str, where, None),
         _typed(content, "model", str, where, None),
         as_of,
+        _typed(content, "persons_as_given", bool, where, False),
     )
 
 
@@ -158,6 +161,8 @@ def _typed(said: Mapping[str, Any], name: str, kind: type, where: str, default: 
 
 def _number(content: Mapping[str, Any], name: str, where: str) -> Any:
     value = content[name]
+    if isinstance(value, list) and name in ("epsilon_m", "range_diversity") and len(value) == 2:
+        return tuple(_number({name: part}, name, where) for part in value)
     wanted = str if name == "distance" else (int, float)
     if isinstance(value, bool) or not isinstance(value, wanted):
         raise ConfigError(f"{name} is no {'text' if wanted is str else 'number'}", "for example: k = 5", where)

@@ -38,6 +38,7 @@ from deid.pipeline.known_people import KnownPeople
 from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.patients import Patients
 from deid.replacement.policy import Policy, Rule, load_policy
+from deid.table.linkage import check_persons, count_look_alikes
 from deid.table.microdata import Microdata
 from deid.table.table_files import write_table
 
@@ -46,6 +47,16 @@ if TYPE_CHECKING:
 
 __all__ = ["JointReport", "release_jointly"]
 
+_LEFT_OUT = "left out"
+_FATES = {
+    "patient": "replaced by a pseudonym",
+    "quasi-identifier": "generalized",
+    "free-text": "scrubbed",
+    "identifier": _LEFT_OUT,
+    "dropped": _LEFT_OUT,
+    "sensitive": "published",
+}
+"""Role of a column -> what becomes of it, where nothing else does."""
 _FIELD = "(patient)"
 """Metadata field that tells the patient of a cell, where notes name theirs in another way."""
 
@@ -56,8 +67,8 @@ class JointReport:
 
     rows: dict[str, int] = field(default_factory=dict)
     """Table -> rows."""
-    left_out: dict[str, list[str]] = field(default_factory=dict)
-    """Table -> columns that are not published: identifiers without a category, and dropped ones."""
+    columns: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Table -> column -> what became of it."""
     persons: int = 0
     release: Release | None = field(default=None, repr=False)
     """The joined view, anonymized; None without quasi-identifiers."""
@@ -72,6 +83,27 @@ class JointReport:
     """Replaced texts that still stand elsewhere in their note or cell."""
     remarks: list[str] = field(default_factory=list)
     """What whoever releases the output must know."""
+
+    @property
+    def left_out(self) -> dict[str, list[str]]:
+        """Table -> columns that are not published: identifiers without a category, and dropped ones."""
+        gone = {name: [c for c, fate in own.items() if fate == _LEFT_OUT] for name, own in self.columns.items()}
+        return {name: columns for name, columns in gone.items() if columns}
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return what was done and reached in a dozen lines, for a terminal."""
+        rows = [("patients", str(self.persons)), *((f"rows of {n}", f"{count:,}") for n, count in self.rows.items())]
+        rows += [(f"joined: {f.name}", f"{f.reached} (asked: {f.wanted})") for f in self.findings if f.wanted]
+        if self.release is not None:
+            rows.append(("loss: NCP, classes", f"{self.release.loss.ncp:.4f}, {self.release.loss.classes:,}"))
+        return rows
+
+    def sentences(self) -> list[str]:
+        """Return what the user must see."""
+        told = [*self.remarks, *(f"table {n}: left out: {', '.join(columns)}" for n, columns in self.left_out.items())]
+        if self.residual:
+            told.append(f"{self.residual} replaced texts still stand elsewhere in their note or cell")
+        return told + (["nothing was written, because something failed"] if self.failures else [])
 
     def as_dict(self, plan: JointPlan) -> dict[str, Any]:
         """Return what was done as JSON values, for the manifest: roles and levels, no cell."""
@@ -121,7 +153,8 @@ def release_jointly(
     Raises
     ------
     ConfigError
-        When a column is not spoken of, or what is asked for cannot be reached.
+        When a column is not spoken of, what is asked for cannot be reached, or too many patients of a table look like
+        others of it and the plan does not say that they are different ones.
     InputError
         When a table cannot be read, or a patient has two values of one quasi-identifier.
     OutputError
@@ -130,6 +163,10 @@ def release_jointly(
     check_new_file(target)
     tables = {name: load_table(name, table) for name, table in plan.tables.items()}
     report = JointReport({n: len(t.frame) for n, t in tables.items()})
+    for table in tables.values():
+        found = count_look_alikes(table.frame, table.plan.patient)
+        check_persons(found, as_given=plan.persons_as_given)
+        report.remarks += [str(found)] if found is not None and found.pairs else []
     report.persons = len({p for t in tables.values() for p in t.patients})
     pipeline = _pipeline(plan, tables, key, report)
     anonymized = anonymize_join(plan, tables)
@@ -228,9 +265,11 @@ def _replaced(
     key = pipeline.key
     pseudonyms = {p: key.pseudonym("patient", p) for p in dict.fromkeys(table.patients)}
     out: dict[str, Any] = {}
+    fates = report.columns.setdefault(name, {})
     for column in table.frame.columns:
         category = table.plan.categories.get(column)
         role = "patient" if column == table.plan.patient else table.plan.columns[column].role
+        fates[column] = _FATES.get(str(role), "unaltered")
         if role == "patient":
             out[column] = [pseudonyms[p] for p in table.patients]
         elif role == "quasi-identifier":
@@ -238,10 +277,9 @@ def _replaced(
         elif role == "free-text":
             out[column] = _scrubbed(name, table, column, pipeline, jobs, report)
         elif category is not None and role != "dropped":
+            fates[column] = f"surrogates ({category})"
             out[column] = _surrogates(name, table, column, category, pipeline, report)
-        elif role in ("identifier", "dropped"):
-            report.left_out.setdefault(name, []).append(column)
-        else:
+        elif role not in ("identifier", "dropped"):
             out[column] = table.frame[column].to_numpy()
     frame = pd.DataFrame(out)
     keys = [table.plan.patient, *(name for name in frame.columns if name != table.plan.patient)]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from deid.base.errors import ConfigError
+from deid.base.options import option
 from deid.document import Document
 from deid.features import FeatureSet
 from deid.labeling.encoding import LabelledSequences, encode_corpus
@@ -18,55 +19,82 @@ from deid.labeling.schemes import misaligned, spans_to_labels
 from deid.labeling.weights import Weights
 from deid.reading.line_ends import unified_document
 
-__all__ = ["TrainingData", "TrainingOptions", "corpus_checksum", "prepare"]
+__all__ = ["TrainingData", "TrainingOptions", "corpus_checksum", "label_number", "prepare"]
 
 
 ALGORITHMS = ("sgd", "lbfgs", "memm", "maxent", "svm", "tree", "naive-bayes")
 """What `deid.labeling.learners.LEARNERS` holds."""
 
 
+def label_number(option: str, example: str) -> Callable[[str], tuple[str, float]]:
+    """Return what reads ``LABEL=NUMBER`` for an option."""
+
+    def read(text: str) -> tuple[str, float]:
+        label, _, value = text.rpartition("=")
+        try:
+            return label, float(value)
+        except ValueError:
+            raise ConfigError(f"{option} is not of the form LABEL=NUMBER", f"for example: {option} {example}") from None
+
+    return read
+
+
+_TRAINING, _SAMPLING, _LBFGS, _BAYES = "Training", "Sampling", "CRF by L-BFGS", "Naive Bayes"
+
+
 @dataclass(frozen=True)
 class TrainingOptions:
-    """How a tagger is trained; saved with the model."""
+    """How a tagger is trained; saved with the model.
 
-    scheme: str = "BIO"
-    algorithm: str = "sgd"
-    """``sgd`` (CRF by stochastic gradient), ``lbfgs`` (CRF by CRFsuite's L-BFGS), ``memm`` (maximum entropy Markov
-    model), ``maxent`` (maximum entropy), ``svm`` (linear support vector machine), ``tree`` or ``naive-bayes``."""
-    c1: float = 0.0
-    """``lbfgs``: L1 penalty, adds c1 * |w|."""
-    c2: float = 0.3
-    """``lbfgs``: L2 penalty, adds c2 * |w|^2 (not halved)."""
-    all_pairs: bool = True
-    """CRF by L-BFGS: weights for every pair of an attribute and a label, and of two labels; else, as CRFsuite does by
-    default, only for pairs that occur. Twice the time for fewer false alarms."""
-    rate: float = 0.1
-    """Learning rate of ``sgd``."""
-    drop: float = 0.5
-    """``sgd``, ``memm`` and ``maxent``: share of the attributes that a step does not see, so that no weight can lean on
-    another (dropout: Srivastava et al., JMLR 15, 2014)."""
-    margins: tuple[tuple[str, float], ...] = ()
-    """``sgd``, ``memm`` and ``maxent``: category, or PHI for all -> by how much its labels must win where they are
-    right (softmax-margin: Gimpel and Smith, NAACL 2010). 2 to 4 for PHI makes a tagger that misses less."""
-    prune: float = 0.05
-    """``sgd``: weights of attributes smaller than this are left out of the model."""
-    iterations: int | None = None
-    """Iterations of ``lbfgs`` (100 when not given), epochs of ``sgd``, ``memm`` and ``maxent`` (15)."""
-    pull: float = 1.0
-    """``sgd`` that starts from another model: how strongly the weights are held near the old ones."""
-    window: int | None = None
-    """Keep only tokens within this many tokens of a span."""
-    o_sampling: float | None = None
-    """Keep each token outside spans with this probability."""
-    split_at_gaps: bool = False
-    """Cut the sequence where sampling dropped tokens; else what is left stays one sequence a document."""
-    acceptance: tuple[tuple[str, float], ...] = ()
-    """Learners that take tokens one by one: label -> probability that a drawn token is accepted."""
-    accepted: int | None = None
-    """Learners that take tokens one by one: how many tokens to accept; as many as the corpus has when not given."""
-    min_documents: int = 3
-    """Lexical attributes seen in fewer documents are dropped, so that the model does not store patients' words."""
-    seed: int = 0
+    ``drop`` is dropout (Srivastava et al., JMLR 15, 2014): no weight can lean on another. ``margins`` are those of
+    softmax-margin (Gimpel and Smith, NAACL 2010): by how much the labels of a category, or PHI for all, must win where
+    they are right; 2 to 4 for PHI makes a tagger that misses less. ``c1`` adds c1 * |w|, ``c2`` adds c2 * |w|^2 (not
+    halved). With ``all_pairs`` there are weights for every pair of an attribute and a label, and of two labels; else,
+    as CRFsuite does by default, only for pairs that occur: twice the time for fewer false alarms.
+    """
+
+    scheme: str = option("BIO", "Label scheme: BIO or BIOES.", panel=_TRAINING)
+    algorithm: str = option(
+        "sgd", "sgd (CRF by stochastic gradient), lbfgs (CRF by CRFsuite), memm, maxent, svm, tree or naive-bayes.",
+        panel=_TRAINING,
+    )  # fmt: skip
+    c1: float = option(0.0, "L1 penalty.", panel=_LBFGS)
+    c2: float = option(0.3, "L2 penalty.", panel=_LBFGS)
+    all_pairs: bool = option(True, "Weights for attribute and label pairs that do not occur, too.", panel=_LBFGS)
+    rate: float = option(0.1, "Learning rate of sgd.", panel=_TRAINING)
+    drop: float = option(
+        0.5, "sgd, memm, maxent: share of the attributes that a step does not see (dropout).", panel=_TRAINING
+    )
+    margins: tuple[tuple[str, float], ...] = option(
+        (),
+        "sgd, memm, maxent: labels of a category (PHI for all) must win by W where they are right (repeatable). PHI=4 "
+        "misses less and flags more.",
+        "--label-weight", metavar="CATEGORY=W", panel=_TRAINING, read=label_number("--label-weight", "PHI=4"),
+    )  # fmt: skip
+    prune: float = option(0.05, "sgd: weights smaller than this are left out of the model.", panel=_TRAINING)
+    iterations: int | None = option(
+        None, "Iterations of lbfgs (100), or epochs of sgd, memm and maxent (15).", panel=_TRAINING
+    )
+    pull: float = option(
+        1.0, "From another model on: how strongly weights are held near the old ones.", panel=_TRAINING
+    )
+    window: int | None = option(None, "Train only on tokens within K tokens of a span.", metavar="K", panel=_SAMPLING)
+    o_sampling: float | None = option(
+        None, "Keep each token outside spans with probability P.", metavar="P", panel=_SAMPLING
+    )
+    split_at_gaps: bool = option(False, "Cut sequences where sampling dropped tokens.", panel=_SAMPLING)
+    acceptance: tuple[tuple[str, float], ...] = option(
+        (), "Acceptance probability of a label (repeatable).", "--accept", metavar="LABEL=P", panel=_BAYES,
+        read=label_number("--accept", "B-DATE=0.5"),
+    )  # fmt: skip
+    accepted: int | None = option(
+        None, "Tokens to accept in rejection sampling; by default as many as there are.", metavar="N", panel=_BAYES
+    )
+    min_documents: int = option(
+        3, "Drop words seen in fewer documents, so that the model does not store patients' words.", metavar="N",
+        panel=_TRAINING,
+    )  # fmt: skip
+    seed: int = option(0, "Seed of the folds and of all sampling.", metavar="N", panel=_TRAINING)
 
     def __post_init__(self) -> None:
         if self.algorithm not in ALGORITHMS:

@@ -26,7 +26,7 @@ NOT_TOLD = frozenset(
     """
     aligned csv dead_letters edits failed html jobs journal json_file key_file ledger manifest manifest_every
     metrics_port new_key_file out output plot poll preview preview_count quiet report request resume save_scheme sheet
-    source summary_json target vault vault_key_file
+    source summary_json json target vault vault_key_file
     """.split()  # noqa: SIM905
 )
 """Options that say where something is put, which key is used, or how the work is done; none changes what comes out."""
@@ -39,7 +39,7 @@ WORDS = frozenset(
 """Options of words that the program checks: a run with another word does not begin."""
 COLUMNS = frozenset(
     """
-    age code codes column dims discharge drop on outcome person protect publish quasi_identifiers sensitive slices
+    age code codes column dims discharge drop on outcome person protect publish qi quasi_identifiers sensitive slices
     unaltered visit
     """.split()  # noqa: SIM905
 )

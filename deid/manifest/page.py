@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from deid.base.reports import write_html
+from deid.base.reports import Section, write_html
 from deid.manifest.checking import Check
 from deid.manifest.content import Manifest
+from deid.manifest.run import Run
 
-__all__ = ["write_manifest_page"]
+__all__ = ["made_section", "write_manifest_page"]
 
 _SHOWN = 60
 """Rows of a table that are shown; the manifest has all."""
-
-
-@dataclass(frozen=True)
-class _Section:
-    title: str
-    columns: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    note: str = ""
 
 
 def write_manifest_page(path: Path, check: Check) -> None:
@@ -47,7 +39,17 @@ def write_manifest_page(path: Path, check: Check) -> None:
     )
 
 
-def _sections(manifest: Manifest) -> list[_Section]:
+def made_section(run: Run) -> Section:
+    """Return how something is being made, for its report: what the run's manifest will say, and nothing else.
+
+    A command line as it was typed holds names of files, and they can be names of patients.
+    """
+    rows = [("command", f"deid {run.command}"), ("version of deid", run.version)]
+    rows += [(f"--{name.replace('_', '-')}", _shown(value)) for name, value in run.options.items()]
+    return Section("How it was made", ("", ""), rows, "Texts of the user are pseudonyms, as in the manifest.")
+
+
+def _sections(manifest: Manifest) -> list[Section]:
     run = manifest.run
     title = f"{manifest.number}. deid {run.get('command', '')}"
     model, policy = run.get("model") or {}, run.get("policy") or {}
@@ -67,26 +69,26 @@ def _sections(manifest: Manifest) -> list[_Section]:
         )
         rows += [("the output needs", need) for need in policy.get("needs", ())]
         rows.append(("not in text", str(policy.get("not_in_text", ""))))
-    found = [_Section(title, ("", ""), rows)]
+    found = [Section(title, ("", ""), rows)]
     if said := list((run.get("results") or {}).get("sentences", ())):
-        found.append(_Section("What may be said", ("",), [(text,) for text in said]))
+        found.append(Section("What may be said", ("",), [(text,) for text in said]))
     if notes := run.get("notes"):
-        found.append(_Section("Notes", ("",), [(str(note),) for note in notes]))
+        found.append(Section("Notes", ("",), [(str(note),) for note in notes]))
     operators = policy.get("categories") or {}
     if categories := run.get("categories") or {}:
         own = [(c, str(operators.get(c, "")), f"{n:,}") for c, n in sorted(categories.items())]
-        found.append(_Section("Found, by category", ("category", "what becomes of it", "spans"), own))
+        found.append(Section("Found, by category", ("category", "what becomes of it", "spans"), own))
     if rest := {c: rule for c, rule in operators.items() if c not in categories}:
-        found.append(_Section("Categories of which none was found", ("category", "policy"), sorted(rest.items())))
+        found.append(Section("Categories of which none was found", ("category", "policy"), sorted(rest.items())))
     if columns := run.get("columns"):
-        found.append(_Section("Columns", ("column", "what became of it"), [(c, str(f)) for c, f in columns.items()]))
+        found.append(Section("Columns", ("column", "what became of it"), [(c, str(f)) for c, f in columns.items()]))
     if results := run.get("results"):
         figures = [(n.replace("_", " "), _shown(v)) for n, v in results.items() if n != "sentences"]
-        found.append(_Section("Results", ("", ""), figures))
+        found.append(Section("Results", ("", ""), figures))
     if failures := run.get("failures"):
         lines = [(f["file"], f["error"], f["what"]) for f in failures[:_SHOWN]]
         note = f"{len(failures)} in all; the manifest has them." if len(failures) > _SHOWN else ""
-        found.append(_Section("Failures", ("file (pseudonym)", "error", "what"), lines, note))
+        found.append(Section("Failures", ("file (pseudonym)", "error", "what"), lines, note))
     return found
 
 

@@ -11,6 +11,7 @@ is no value: its row counts for the size of a class and adds nothing to its dive
 
 from __future__ import annotations
 
+import csv
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +28,7 @@ from deid.table.scalars import date_position, exact_number, plain_number
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["KINDS", "NA_CODE", "ROLES", "SUPPRESSED", "Codes", "Microdata", "check_columns", "nearest"]
+__all__ = ["KINDS", "NA_CODE", "ROLES", "SUPPRESSED", "Codes", "Microdata", "check_columns", "column_names", "nearest"]
 
 ROLES = ("identifier", "quasi-identifier", "sensitive", "free-text", "dropped", "other")
 """What a column can be."""
@@ -70,6 +71,24 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if close:
         return f"did you mean {close[0]!r}?"
     return f"the table has {', '.join(map(repr, names[:12]))}{', ...' if len(names) > 12 else ''}"
+
+
+def column_names(*texts: str | None) -> list[str]:
+    """Split lists of names at commas; a name that holds a comma stands in quotes, as in CSV.
+
+    >>> column_names('"city, state",age', "sex")
+    ['city, state', 'age', 'sex']
+
+    Raises
+    ------
+    ConfigError
+        When a quote is not closed.
+    """
+    try:
+        rows = [row for text in texts if text for row in csv.reader([text], skipinitialspace=True, strict=True)]
+    except csv.Error:
+        raise ConfigError("a list of names has an odd quote", "write a name with a comma as '\"a, b\",c'") from None
+    return [name.strip() for row in rows for name in row if name.strip()]
 
 
 def check_columns(frame: pd.DataFrame, asked: Iterable[str]) -> None:

@@ -1,18 +1,154 @@
-"""Trajectories as the table that may leave."""
+"""Trajectories as the table that may leave, from the table of diagnoses on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from deid.base.errors import OutputError
-from deid.trajectories.clustering import TrajectoryRelease
-from deid.trajectories.measures import check_trajectories
+from deid.base.options import option
+from deid.base.plots import COLOURS, new_figure
+from deid.base.reports import Section, write_page
+from deid.table.cell_text import text_list
+from deid.table.hierarchy import Hierarchy, read_hierarchy
+from deid.table.hierarchy_builders import BUILDERS, build_hierarchy
+from deid.table.microdata import check_columns
+from deid.trajectories.clustering import TrajectoryRelease, anonymize_trajectories
+from deid.trajectories.measures import average_relative_error, check_trajectories, loss_of
+from deid.trajectories.records import age_text, suppress_repeats, trajectories_of_table, values_of_persons
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["publish_trajectories"]
+__all__ = ["Published", "TrajectoryOptions", "publish_trajectories", "release_diagnoses"]
+
+_WIDTHS = (5, 10, 20, 40)
+_COLUMNS, _JOINING = "Columns of TABLE", "How trajectories are joined"
+
+
+@dataclass(frozen=True)
+class TrajectoryOptions:
+    """What a table of diagnoses holds, and how its trajectories are released."""
+
+    k: int = option(5, "How often each published trajectory occurs.", metavar="N")
+    person: str = option("person", "Whose diagnosis it is.", metavar="COLUMN")
+    code: str = option("code", "The diagnosis code.", metavar="COLUMN")
+    age: str = option("age", "The age at the diagnosis.", metavar="COLUMN")
+    attach: str | None = option(
+        None, "Column to release beside each trajectory (DNA, for instance).", metavar="COLUMN", panel=_COLUMNS
+    )
+    sensitive: str | None = option(None, "Sensitive column, one value a person.", metavar="COLUMN", panel=_COLUMNS)
+    l: int = option(  # noqa: E741
+        1, "Distinct sensitive values of equal trajectories, at least.", metavar="N", panel=_COLUMNS
+    )
+    code_hierarchy: str = option(
+        "icd-10-cm", "CSV in ARX's form, icd-10-cm, icd-9-cm or prefixes.", metavar="FILE|NAME", panel=_COLUMNS
+    )
+    age_hierarchy: Path | None = option(
+        None, "CSV in ARX's form; else intervals of 5, 10, 20, 40 years.", metavar="FILE", panel=_COLUMNS
+    )
+    own_leaf: bool = option(False, "Codes outside the hierarchy are leaves of their own.", panel=_COLUMNS)
+    weight: float = option(0.5, "Weight of codes against ages, 0 to 1.", metavar="W", panel=_JOINING)
+    method: str = option("a-gs", "How trajectories are joined.", metavar="a-gs|baseline", panel=_JOINING)
+    cut_repeats: bool = option(
+        False, "First cut numbers of repetitions of a code that fewer than k have.", panel=_JOINING
+    )
+    seed: int = option(0, "Seed of the one random choice.", metavar="N", panel=_JOINING)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A release of trajectories, verified.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The table that may leave.
+    figures : dict
+        Counts, level and losses.
+    sizes : tuple of int
+        Persons of each cluster.
+    fates : mapping of str to str
+        What became of each column of the original.
+    """
+
+    frame: pd.DataFrame
+    figures: dict[str, Any]
+    sizes: tuple[int, ...]
+    fates: Mapping[str, str]
+
+    def __str__(self) -> str:
+        f = self.figures
+        return (
+            f"{f['persons']} persons in {f['clusters']} clusters; every trajectory occurs at least {f['level']} times; "
+            f"loss of codes {f['ilm']:.3f}, of ages {f['alm']:.3f}; {f['suppressed']} of {f['pairs']} pairs "
+            f"suppressed; relative error of {f['queries']} counts {f['average_relative_error']:.3f}"
+        )
+
+    def write_report(self, path: Path, made: Section) -> None:
+        """Write figures and sizes of clusters as a page; ``made`` says how they were made."""
+        figure = new_figure(6, 3)
+        axes = figure.subplots()
+        axes.hist(self.sizes, bins=range(min(self.sizes), max(self.sizes) + 2), color=COLOURS[1])
+        axes.set_xlabel("persons of a cluster")
+        axes.set_ylabel("clusters")
+        rows = [(n.replace("_", " "), f"{v:.4f}" if isinstance(v, float) else str(v)) for n, v in self.figures.items()]
+        write_page(path, "Release of trajectories", [Section("Release", ("", "figure"), rows), made], [figure])
+
+
+def release_diagnoses(frame: pd.DataFrame, asked: TrajectoryOptions) -> Published:
+    """Release the trajectories of a table of diagnoses.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        One row a diagnosis, all cells texts.
+    asked : TrajectoryOptions
+
+    Raises
+    ------
+    ConfigError, InputError
+        When a column or hierarchy is missing, or too few persons are there.
+    OutputError
+        When the verifier rejects the release.
+    """
+    beside = [name for name in (asked.attach, asked.sensitive) if name]
+    check_columns(frame, [asked.person, asked.code, asked.age, *beside])
+    data = trajectories_of_table(
+        frame, *_hierarchies(frame, asked), person=asked.person, code=asked.code, age=asked.age,
+        sensitive=asked.sensitive, own_leaf=asked.own_leaf,
+    )  # fmt: skip
+    cut = 0
+    if asked.cut_repeats:
+        data, cut = suppress_repeats(data, asked.k)
+    release = anonymize_trajectories(
+        data, asked.k, weight=asked.weight, method=asked.method, diversity=asked.l, seed=asked.seed
+    )
+    attached = (asked.attach, values_of_persons(frame, asked.person, asked.attach)) if asked.attach else None
+    published, level = publish_trajectories(release, asked.l, code=asked.code, age=asked.age, attached=attached)
+    loss = loss_of(release)
+    error, queries = average_relative_error(release)
+    figures = {"persons": len(data), "level": level, "clusters": len(release.clusters), **asdict(loss)}
+    figures |= {"suppressed": loss.suppressed + cut, "pairs": loss.pairs + cut}
+    figures |= {"average_relative_error": error, "queries": queries}
+    fates = dict.fromkeys(frame.columns, "left out") | {asked.code: "generalized", asked.age: "generalized"}
+    fates |= {asked.attach: "published"} if asked.attach else {}
+    return Published(published, figures, tuple(len(c.members) for c in release.clusters), fates)
+
+
+def _hierarchies(frame: pd.DataFrame, asked: TrajectoryOptions) -> tuple[Hierarchy, Hierarchy]:
+    """Return the hierarchies of codes and ages."""
+    codes = sorted({cell for cell in text_list(frame[asked.code]) if cell})
+    years = sorted({age_text(cell) for cell in text_list(frame[asked.age]) if cell})
+    if asked.code_hierarchy in BUILDERS:
+        tree = build_hierarchy(asked.code_hierarchy, codes)
+    else:
+        tree = read_hierarchy(Path(asked.code_hierarchy))
+    if asked.age_hierarchy:
+        return tree, read_hierarchy(asked.age_hierarchy)
+    return tree, build_hierarchy("intervals", years, widths=_WIDTHS)
 
 
 def publish_trajectories(
@@ -29,7 +165,7 @@ def publish_trajectories(
 
     Parameters
     ----------
-    release : TrajectoryRelease
+    release : Release
     diversity : int
         Least number of distinct sensitive values of equal trajectories.
     code, age : str

@@ -16,14 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid.base.errors import ConfigError
-from deid.transactions.reading import CodedRecords
+from deid.base.options import option
+from deid.table.microdata import column_names
+from deid.table.table_files import read_table
+from deid.transactions.reading import CodeColumns, CodedRecords, parse_published
 from deid.transactions.relational import column_cells
 from deid.transactions.transactions import Transactions
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Attack", "attack_codes", "candidates", "distinguishability", "two_step"]
+__all__ = ["Attack", "AttackOptions", "attack_codes", "attack_tables", "candidates", "distinguishability", "two_step"]
+
+
+_ATTACKS = "The attacks"
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,83 @@ class Attack:
     def as_dict(self) -> dict[str, str | int | float]:
         """Return JSON values."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class AttackOptions(CodeColumns):
+    """What attackers on codes know, and the tables that they have; places are as `read_table` takes them.
+
+    Raises
+    ------
+    ConfigError
+        When a two-step linkage lacks a table or columns.
+    """
+
+    released: str | None = option(None, "The release of these persons, with the same column of codes.", metavar="R")
+    population: str | None = option(None, "A population, with the same column: who else fits.", metavar="P")
+    m: int = option(2, "Codes that the attacker knows (p of coherence).")
+    draws: int = option(20, "Random parts of each person's codes.", metavar="N", panel=_ATTACKS)
+    most: int = option(5, "Up to so many candidates count as few.", metavar="N", panel=_ATTACKS)
+    seed: int = option(0, "Seed of the random parts.", metavar="N", panel=_ATTACKS)
+    register: str | None = option(None, "Two-step: identified persons, such as voters.", metavar="V", panel=_ATTACKS)
+    discharge: str | None = option(
+        None, "Two-step: discharge records with demographics and codes.", metavar="D", panel=_ATTACKS
+    )
+    on: tuple[str, ...] = option((), "Two-step: demographic columns of both.", metavar="A,B", panel=_ATTACKS)
+
+    def __post_init__(self) -> None:
+        steps = (self.register, self.discharge, self.on)
+        if any(steps) and not all(steps):
+            raise ConfigError("two-step linkage needs --register, --discharge and --on", "give all three")
+
+
+def attack_tables(
+    frame: pd.DataFrame, asked: AttackOptions, *, separator: str | None = None
+) -> dict[str, list[Attack]]:
+    """Attack the codes of persons in their own table, a population and a release.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The persons, all cells texts.
+    asked : AttackOptions
+    separator : str, optional
+        Of CSV files.
+
+    Returns
+    -------
+    dict of str to list of Attack
+        Where the persons were looked for -> outcomes.
+
+    Raises
+    ------
+    ConfigError
+        When the release is one by disassociation.
+    """
+
+    def read(place: str) -> pd.DataFrame:
+        return read_table(place, separator=separator, text=True)
+
+    data = asked.read(frame)
+    targets = {"the table": data.transactions}
+    if asked.population is not None:
+        targets["the population"] = asked.read_plain(read(asked.population)).transactions
+    if asked.released is not None:
+        release = read(asked.released)
+        if {"joint", "cluster", "part"} <= set(release.columns):
+            raise ConfigError(
+                "a release by disassociation has no records to look for", "its chunks were verified when it was made"
+            )
+        shown = asked.read_plain(release).transactions.texts()
+        targets["the release"] = parse_published(shown, asked.tree(data))
+    results = {}
+    for name, found in targets.items():
+        results[name] = attack_codes(data, found, m=asked.m, draws=asked.draws, most=asked.most, seed=asked.seed)
+        if asked.register is not None and asked.discharge is not None:
+            records = read(asked.discharge)
+            coded, on = asked.read_plain(records), column_names(*asked.on)
+            results[name].append(two_step(read(asked.register), records, coded, found, on, most=asked.most))
+    return results
 
 
 class _Index:

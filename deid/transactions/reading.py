@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deid.base.errors import ConfigError, InputError
+from deid.base.options import option
 from deid.table.cell_text import text_column
 from deid.table.hierarchy import Hierarchy, read_hierarchy
 from deid.table.hierarchy_builders import build_hierarchy
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "CodeColumns",
     "CodedRecords",
     "close_code",
     "codes_hierarchy",
@@ -30,6 +32,7 @@ __all__ = [
 ]
 
 SEPARATOR = ";"
+_CODES = "Reading the codes"
 BUILT = ("icd-9-cm", "icd-10-cm")
 """Hierarchies that need no file."""
 
@@ -78,6 +81,35 @@ class CodedRecords:
             tuple(codes for record in records for codes in sorted(visits[record], key=sorted)),
             tuple(place for place, record in enumerate(records) for _ in visits[record]),
         )
+
+
+@dataclass(frozen=True)
+class CodeColumns:
+    """Where the codes of a table are, and their hierarchy."""
+
+    codes: str = option(..., "Column with a code, or a list of codes, a cell.", metavar="COLUMN")
+    code_separator: str = option(SEPARATOR, "Character between the codes of a cell.", metavar="C", panel=_CODES)
+    person: str | None = option(
+        None, "Column that tells whose row it is; needed when rows are visits.", metavar="COLUMN", panel=_CODES
+    )
+    visit: str | None = option(None, "Column that tells the visit: a number or a date.", metavar="COLUMN", panel=_CODES)
+    hierarchy: str | None = option(None, "icd-9-cm, icd-10-cm, or a CSV of ARX's form.", metavar="H")
+    own_leaf: bool = option(False, "Codes that are not in the hierarchy are leaves below its root.", panel=_CODES)
+
+    def read(self, frame: pd.DataFrame, *, persons_as_given: bool = True) -> CodedRecords:
+        """Read the codes of a table; see `read_codes`."""
+        return read_codes(
+            frame, self.codes, separator=self.code_separator, person=self.person, visit=self.visit,
+            persons_as_given=persons_as_given,
+        )  # fmt: skip
+
+    def read_plain(self, frame: pd.DataFrame) -> CodedRecords:
+        """Read the codes of another table, of which every row is a record."""
+        return read_codes(frame, self.codes, separator=self.code_separator)
+
+    def tree(self, data: CodedRecords) -> Hierarchy | None:
+        """Return the hierarchy of codes; see `codes_hierarchy`."""
+        return codes_hierarchy(data, self.hierarchy, own_leaf=self.own_leaf)
 
 
 def split_cell(cell: str, separator: str = SEPARATOR) -> list[str]:

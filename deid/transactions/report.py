@@ -2,35 +2,64 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deid.base.plots import COLOURS, image, new_figure
-from deid.base.reports import write_html
-from deid.transactions.attacks import distinguishability
+from deid.base.plots import COLOURS, new_figure
+from deid.base.reports import Section, write_page
+from deid.transactions.attacks import Attack, distinguishability
 from deid.transactions.release import CodesRelease
 from deid.transactions.transactions import Transactions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["write_codes_report"]
+__all__ = ["attack_rows", "release_rows", "write_codes_report"]
+
+VERIFIED = "It was released only because the verifiers below passed it. The report holds counts and levels, no record."
 
 
-@dataclass(frozen=True)
-class _Section:
-    title: str
-    columns: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    note: str = ""
+def release_rows(release: CodesRelease) -> list[tuple[str, str]]:
+    """Return what was done and reached in a dozen lines, for a terminal."""
+    loss = release.loss
+    rows = [
+        ("method", release.method),
+        ("stops an attacker who", release.attacker),
+        ("records", f"{len(release.original.transactions):,}"),
+        *((name.replace("_", " "), f"{count:,}") for name, count in release.told.items()),
+        *((f.model, f"{f.verdict.level:.4g} (asked: {f.asked})") for f in release.findings),
+    ]
+    if loss is not None:
+        rows += [
+            ("loss: UL, AvgRE", f"{loss.ul:.4g}, {loss.avg_re:.4f}"),
+            ("loss: NCP, occurrences suppressed", f"{loss.ncp:.4f}, {loss.suppressed:.2%}"),
+        ]
+    return rows + [(f"study of {s.disease}", "supported" if s.supported else "lost") for s in release.studies]
 
 
-def write_codes_report(path: Path, release: CodesRelease, command: str) -> None:
+def attack_rows(results: Mapping[str, Sequence[Attack]]) -> Section:
+    """Return attacks on several tables (name -> attacks), each attacker's outcomes beside one another."""
+    rows = [
+        (
+            attack.attacker,
+            name,
+            f"{attack.targets:,}",
+            f"{attack.unique:.2%}",
+            f"{attack.few:.2%}",
+            f"{attack.median:g}",
+        )
+        for same in zip_longest(*([(name, attack) for attack in attacks] for name, attacks in results.items()))
+        for name, attack in filter(None, same)
+    ]
+    most = next(iter(results.values()))[0].most
+    return Section("", ("attacker knows", "in", "persons", "unique", f"1 to {most} fit", "median"), rows)
+
+
+def write_codes_report(path: Path, release: CodesRelease, made: Section) -> None:
     """Write the report as a self-contained page.
 
     Parameters
@@ -39,8 +68,8 @@ def write_codes_report(path: Path, release: CodesRelease, command: str) -> None:
         The HTML file; replaced where it exists.
     release : CodesRelease
         What was made.
-    command : str
-        The command line that made it, shown on the page.
+    made : Section
+        How it was made (`deid.manifest.page.made_section`).
 
     Raises
     ------
@@ -55,17 +84,10 @@ def write_codes_report(path: Path, release: CodesRelease, command: str) -> None:
         sections.append(_loss(release))
     if release.studies:
         sections.append(_studies(release))
-    write_html(
-        path,
-        "release.html",
-        title="Report of a release of codes",
-        sections=sections,
-        plots=[base64.b64encode(image(figure)).decode("ascii") for figure in figures],
-        command=command,
-    )
+    write_page(path, "Report of a release of codes", [*sections, made], figures, VERIFIED)
 
 
-def _done(release: CodesRelease) -> _Section:
+def _done(release: CodesRelease) -> Section:
     data = release.original.transactions
     rows = [
         ("method", release.method),
@@ -76,12 +98,12 @@ def _done(release: CodesRelease) -> _Section:
         *((name.replace("_", " "), f"{count:,}") for name, count in release.told.items()),
         ("columns published beside the codes", ", ".join(release.columns) or "none"),
     ]
-    return _Section("What was done", ("", ""), rows)
+    return Section("What was done", ("", ""), rows)
 
 
-def _protection(release: CodesRelease) -> _Section:
+def _protection(release: CodesRelease) -> Section:
     rows = [(f.model, f.asked, f"{f.verdict.level:.4g}", "yes") for f in release.findings]
-    return _Section(
+    return Section(
         "Protection",
         ("model", "asked", "reached", "met"),
         rows,
@@ -89,7 +111,7 @@ def _protection(release: CodesRelease) -> _Section:
     )
 
 
-def _attacks(release: CodesRelease) -> _Section:
+def _attacks(release: CodesRelease) -> Section:
     before, after = release.attacks
     rows = []
     for place, attack in enumerate(before):
@@ -107,10 +129,10 @@ def _attacks(release: CodesRelease) -> _Section:
     few = f"1 to {before[0].most}"
     columns = ("attacker knows", "persons", "unique", "after", f"{few} fit", "after")
     note = "Share of persons whom one or few records fit. Codes suppressed everywhere are left out of what is known."
-    return _Section("Attacks", columns, rows, note)
+    return Section("Attacks", columns, rows, note)
 
 
-def _loss(release: CodesRelease) -> _Section:
+def _loss(release: CodesRelease) -> Section:
     loss = release.loss
     assert loss is not None
     rows = [
@@ -121,16 +143,16 @@ def _loss(release: CodesRelease) -> _Section:
         ("occurrences suppressed", f"{loss.suppressed:.2%}"),
         ("codes published as they are", f"{loss.codes_intact:,}"),
     ]
-    return _Section("Loss", ("measure", "value"), rows)
+    return Section("Loss", ("measure", "value"), rows)
 
 
-def _studies(release: CodesRelease) -> _Section:
+def _studies(release: CodesRelease) -> Section:
     rows = [
         (s.disease, f"{s.cases:,}", f"{s.certain:,}", f"{s.possible:,}", "yes" if s.supported else "no")
         for s in release.studies
     ]
     note = "A study is supported when cases and controls are the same records before and after."
-    return _Section("Studies", ("disease", "cases", "certain after", "possible after", "supported"), rows, note)
+    return Section("Studies", ("disease", "cases", "certain after", "possible after", "supported"), rows, note)
 
 
 def _fitting(release: CodesRelease) -> Figure:

@@ -210,7 +210,7 @@ def test_the_map_of_risk_and_utility(table: Path, tmp_path: Path) -> None:
     plot, summary = tmp_path / "map.svg", tmp_path / "summary.json"
     code, stdout, stderr = run(
         *("ru-map", table, "--qi", "age,sex,zip", "--k", "2,10", "--method", "local,mondrian"),
-        *("--max-risk", 0.2, "--min-utility", 0.999, "-o", plot, "--summary-json", summary),
+        *("--max-risk", 0.2, "--min-utility", 0.999, "-o", plot, "--json", summary),
     )
     assert code == 0, stderr
     assert stdout.count("mondrian") == 2

@@ -106,7 +106,7 @@ def test_a_file_that_is_there_is_not_replaced(table: Path) -> None:
 
 def test_attacks_before_and_after(table: Path, tmp_path: Path) -> None:
     call("anonymize", table, "--codes", "code", "--person", "mrn", "--k", 3, "-o", tmp_path / "out.csv")
-    asked = ["--codes", "code", "--person", "mrn", "--visit", "visit", "--m", 1, "--summary-json", tmp_path / "s.json"]
+    asked = ["--codes", "code", "--person", "mrn", "--visit", "visit", "--m", 1, "--json", tmp_path / "s.json"]
     call("risk", table, "--released", tmp_path / "out.csv", *asked)
     found = json.loads((tmp_path / "s.json").read_text())
     assert found["the table"][0]["few"] == 1
@@ -124,7 +124,7 @@ def test_two_step_linkage_needs_all_its_tables(table: Path, tmp_path: Path) -> N
         call("risk", table, "--codes", "code", "--register", voters)
     call(
         "risk", table, "--codes", "code", "--person", "mrn", "--register", voters, "--on", "sex,zip",
-        "--discharge", tmp_path / "discharge.csv", "--summary-json", tmp_path / "s.json",
+        "--discharge", tmp_path / "discharge.csv", "--json", tmp_path / "s.json",
     )  # fmt: skip
     step = json.loads((tmp_path / "s.json").read_text())["the table"][-1]
     assert (step["attacker"], step["targets"], step["median"]) == ("register, then discharge records", 1, 2)

@@ -57,7 +57,7 @@ def test_privacy_tells_levels_and_exits_1_when_one_is_missed(files: Path, run: R
     good = run("privacy", "released.csv", *columns, "--k", "10", "--l", "3", "--t", "0.1")
     assert good.returncode == 0, good.stderr
     assert "k-anonymity" in good.stdout
-    bad = run("privacy", "released.csv", *columns, "--k", "11", "--summary-json", "p.json")
+    bad = run("privacy", "released.csv", *columns, "--k", "11", "--json", "p.json")
     assert bad.returncode == 1
     assert " NO " in bad.stdout
     findings = json.loads((files / "p.json").read_text())["findings"]
@@ -73,7 +73,7 @@ def test_privacy_tells_levels_and_exits_1_when_one_is_missed(files: Path, run: R
 def test_privacy_against_population_and_originals(files: Path, run: Run) -> None:
     done = run(
         "privacy", "released.csv", "--qi", "age,sex", "--population", "original.csv", "--k-map", "10",
-        "--presence", "0", "1", "--original", "original.csv", "--kk", "10", "--summary-json", "-",
+        "--presence", "0,1", "--original", "original.csv", "--kk", "10", "--json", "-",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     levels = {f["model"]: f["level"] for f in json.loads(done.stdout[done.stdout.index("{") :])["findings"]}
@@ -97,10 +97,10 @@ def test_hierarchies_and_guards_of_sensitive_values(files: Path, run: Run) -> No
         "hierarchical",
         "--t",
         "1",
-        "--summary-json",
+        "--json",
         "-",
     )
-    done = run(*arguments, "--guard", "guard", "0.5")
+    done = run(*arguments, "--guard", "guard=0.5")
     assert done.returncode == 1, done.stderr
     findings = {f["model"]: f for f in json.loads(done.stdout[done.stdout.index("{") :])["findings"]}
     assert findings["t-closeness (hierarchical)"]["ok"] is True
@@ -112,7 +112,7 @@ def test_hierarchies_and_guards_of_sensitive_values(files: Path, run: Run) -> No
 def test_risk_with_population_and_an_earlier_release(files: Path, run: Run) -> None:
     done = run(
         "risk", "released.csv", "--qi", "age,sex", "--sensitive", "disease", "--population", "original.csv",
-        "--population-size", "4000", "--with", "original.csv", "--known", "original.csv", "--summary-json", "r.json",
+        "--population-size", "4000", "--with", "original.csv", "--known", "original.csv", "--json", "r.json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = json.loads((files / "r.json").read_text())

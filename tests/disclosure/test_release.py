@@ -68,7 +68,7 @@ def test_every_method_keeps_every_model(method: str, asked: Requirements) -> Non
 
 @pytest.mark.parametrize("method", ["local", "mondrian", "relaxed", "bottom-up", "top-down", "hybrid", "optimal"])
 @pytest.mark.parametrize(
-    "asked", [Requirements(k=2, epsilon=5.0, m=1.5), Requirements(k=3, width=0.2, window_alpha=0.7)], ids=str
+    "asked", [Requirements(k=2, epsilon_m=(5.0, 1.5)), Requirements(k=3, range_diversity=(0.2, 0.7))], ids=str
 )
 def test_numeric_sensitive_values_are_kept_apart(method: str, asked: Requirements) -> None:
     rng = np.random.default_rng(4)

@@ -41,7 +41,7 @@ PAID = (*CUBE, "--person", "patient", "--ledger", "l.db")
 
 def test_budget_release_and_slices(work: Path) -> None:
     assert "patient (up to 10 rows), add-remove" in deid("budget", "show", "l.db")
-    deid(*PAID, "--epsilon", "0.5", "-o", "cube.parquet", "--summary-json", "s.json")
+    deid(*PAID, "--epsilon", "0.5", "-o", "cube.parquet", "--json", "s.json")
     assert json.loads(Path("s.json").read_text())["method"] == "cells"
     shown = pd.read_csv(io.StringIO(deid("slice", "cube.parquet", "--dims", "sex", "--where", "age=2..5")))
     assert shown.columns.tolist() == ["sex", "count", "lower", "upper"]

@@ -87,7 +87,7 @@ def _sqlite(folder: Path, rows: list[Any]) -> list[str]:
         connection.execute("CREATE TABLE t (dx TEXT, next TEXT, who TEXT)")
         connection.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
     connection.close()
-    return [str(folder / "t.db"), "--sql-table", "t"]
+    return [str(folder / "t.db"), "--sql", "t"]
 
 
 HEADER = ("dx", "next", "who")
@@ -349,7 +349,7 @@ def test_a_unit_that_nothing_bounds_is_refused_and_an_assertion_is_told(
     places = {"MADE": "made.csv", "RELEASE": "release.json", "OUT": "out.json"}
     name, *options = COMMANDS[command]
     asked = (name, "t.csv", *(places.get(own, own) for own in options), "--epsilon", 1, "--ledger", "l.db",
-             "--summary-json", "s.json")  # fmt: skip
+             "--json", "s.json")  # fmt: skip
     with pytest.raises(ConfigError, match="no column says whose a row is"):
         deid(*asked)
     assert deid("budget", "history", "l.db").stdout == ""
@@ -412,7 +412,7 @@ def test_rows_outside_the_domain_are_told_by_default(tmp_path: Path, monkeypatch
     monkeypatch.setattr(dp_noise, "SeededNoise", Exact)
     _csv(tmp_path, [("250", "1", "a"), ("V58.11", "1", "b"), ("250.00", "x", "c"), (None, None, "d")])
     told = deid("query", tmp_path / "t.csv", "SELECT COUNT(*) WHERE dx = '250'", "--domain", "dx=250,401",
-                "--epsilon", 1, "--not-private-seed", 1, "--summary-json", tmp_path / "s.json")  # fmt: skip
+                "--epsilon", 1, "--not-private-seed", 1, "--json", tmp_path / "s.json")  # fmt: skip
     assert "outside the declared domains, with noise: 3" in told.stderr
     assert json.loads((tmp_path / "s.json").read_text())["left_out"]["epsilon"] == pytest.approx(0.02)
     for ends in ([], ["--ends"]):

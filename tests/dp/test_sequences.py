@@ -156,7 +156,7 @@ def test_the_commands(frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(DeidError, match="of the budget is left"):
         deid(*asked, "--epsilon", "1.5", "-o", "u.parquet", "--person", "doctor")
     assert not Path("u.parquet").exists()
-    slopes = pd.read_csv(io.StringIO(deid("prefixes", "t.parquet", "--slopes", "3", "--summary-json", "s.json")))
+    slopes = pd.read_csv(io.StringIO(deid("prefixes", "t.parquet", "--slopes", "3", "--json", "s.json")))
     assert slopes["slope"].tolist() == ["negative", "zero", "positive"]
     assert json.loads(Path("s.json").read_text())["private"] is True
     assert len(pd.read_csv(io.StringIO(deid("prefixes", "t.parquet", "--length", "2")))) == 9

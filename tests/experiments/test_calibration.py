@@ -166,7 +166,7 @@ def test_the_command_and_the_file_that_it_writes(tmp_path: Path) -> None:
     gold_file = tmp_path / "gold.jsonl"
     gold_file.write_text("".join(SYNTHETIC.read_text(encoding="utf-8").splitlines(keepends=True)[:8]), encoding="utf-8")
     dial = tmp_path / "dial.json"
-    said = run("calibrate", gold_file, "--recall", ".5", "--dials", "0,2", "--no-rules", "--out", dial)
+    said = run("calibrate", gold_file, "--recall", ".5", "--dials", "0,2", "--no-rules", "-o", dial)
     assert "with 95% confidence" in said
     assert "PHI words left per note" in said
     assert "chosen on one half" in said
@@ -177,7 +177,7 @@ def test_the_command_and_the_file_that_it_writes(tmp_path: Path) -> None:
     found = build_recognizer("en", rules=False, bias=str(dial)).find(first)
     assert found == build_recognizer("en", rules=False, bias=0.0).find(first)
     said = run(
-        "calibrate", gold_file, "--recall", ".999", "--dials", "0", "--no-rules", "--out", tmp_path / "no", status=1
+        "calibrate", gold_file, "--recall", ".999", "--dials", "0", "--no-rules", "-o", tmp_path / "no", status=1
     )
     assert "no dial is certain" in said
     assert "too small" in said

@@ -152,7 +152,7 @@ def test_the_command_writes_tables_page_and_plot_and_refuses_what_it_cannot(tmp_
     anonymize(original, Requirements(k=5), "mondrian").table().to_csv(tmp_path / "r.csv", index=False)
     base = ["experiment", "conclusions", str(tmp_path / "o.csv"), str(tmp_path / "r.csv"), "--qi", "age,sex"]
     good = [*base, "--queries", "50", "--cohort", "age>=60 and sex=F", "--json", str(tmp_path / "c.json")]
-    good += ["--html", str(tmp_path / "c.html"), "--plot", str(tmp_path / "c.svg")]
+    good += ["--report", str(tmp_path / "c.html"), "--plot", str(tmp_path / "c.svg")]
     result = CliRunner().invoke(app, [*good, "--outcome", "disease=asthma"])
     assert result.exit_code == 0, result.output
     found = json.loads((tmp_path / "c.json").read_text())

@@ -35,11 +35,11 @@ def invoke(*arguments: object, status: int = 0) -> Result:
 def test_crossval_prints_tables_and_writes_numbers_and_pages(
     corpus_file: Path, corpus: list[Document], tmp_path: Path
 ) -> None:
-    files = {name: tmp_path / name for name in ("n.json", "page.html", "mistakes.html", "summary.json")}
+    files = {name: tmp_path / name for name in ("n.json", "page.html", "mistakes.html")}
     result = invoke(
         *("crossval", corpus_file, "--folds", 3, "--preset", "hide", "--features", "rc", *QUICK),
-        *("--group-pattern", r"^\d+", "--json", files["n.json"], "--html", files["page.html"]),
-        *("--mistakes", files["mistakes.html"], "--summary-json", files["summary.json"]),
+        *("--group-pattern", r"^\d+", "--json", files["n.json"], "--report", files["page.html"]),
+        *("--mistakes", files["mistakes.html"]),
     )
     assert re.search(r"^mean  ", result.stdout, re.MULTILINE)
     assert re.search(r"^sd  ", result.stdout, re.MULTILINE)
@@ -50,9 +50,7 @@ def test_crossval_prints_tables_and_writes_numbers_and_pages(
     assert numbers["features"]["groups"] == "rc"
     mean = sum(fold["strict_f1"] for fold in numbers["folds"]) / 3
     assert numbers["mean"]["strict_f1"] == pytest.approx(mean)
-    summary = json.loads(files["summary.json"].read_text())
-    assert summary["documents"] == 24
-    assert summary["mean"] == numbers["mean"]
+    assert numbers["documents"] == 24
     page = files["page.html"].read_text()
     assert f"{numbers['mean']['strict_f1']:.4f}" in page
     assert not any(d.text[s.start : s.end] in page for d in corpus for s in d.spans)
@@ -71,7 +69,7 @@ def test_feature_experiment_writes_table_plot_and_page(corpus_file: Path, tmp_pa
     rows_file, page, plot = tmp_path / "f.json", tmp_path / "f.html", tmp_path / "f.svg"
     result = invoke(
         *("experiment", "features", corpus_file, "--folds", 2, "--dictionaries", "calendar/months", *QUICK),
-        *("--measure", "word", "--json", rows_file, "--html", page, "--plot", plot),
+        *("--measure", "word", "--json", rows_file, "--report", page, "--plot", plot),
     )
     written = json.loads(rows_file.read_text())
     assert len(written["rows"]) == 15

@@ -163,9 +163,7 @@ def test_nothing_missed_nothing_to_find(corpus: list[Document], told: TOLD) -> N
 def test_the_command_prints_and_writes(corpus: list[Document], tmp_path: Path) -> None:
     io.write(corpus, tmp_path / "c.jsonl", "jsonl")
     files = [tmp_path / name for name in ("h.csv", "h.json", "h.html", "h.svg")]
-    options = [
-        o for name, f in zip(("--csv", "--json", "--html", "--plot"), files, strict=True) for o in (name, str(f))
-    ]
+    options = [o for name, f in zip(("-o", "--json", "--report", "--plot"), files, strict=True) for o in (name, str(f))]
     arguments = ["experiment", "hips", str(tmp_path / "c.jsonl"), "--preset", "hide", "--iterations", "1"]
     result = CliRunner().invoke(app, [*arguments, "--min-documents", "1", "--group-pattern", r"^\d+", *options])
     assert result.exit_code == 0, result.output

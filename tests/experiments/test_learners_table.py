@@ -45,7 +45,7 @@ def test_the_command_prints_the_table(corpus: list[Document], tmp_path: Path) ->
     result = CliRunner().invoke(
         app,
         [
-            *("experiment", "learners", str(tmp_path / "train.jsonl"), str(tmp_path / "test.jsonl")),
+            *("experiment", "learners", str(tmp_path / "train.jsonl"), "--test", str(tmp_path / "test.jsonl")),
             *("--algorithms", "naive-bayes,memm", "--min-documents", "1", "--json", str(tmp_path / "t.json")),
         ],
     )

@@ -76,10 +76,10 @@ def test_the_command_prints_and_writes_the_curve(corpus: list[Document], model: 
     result = CliRunner().invoke(
         app,
         [
-            *("experiment", "learning-curve", str(tmp_path / "train.jsonl"), str(tmp_path / "test.jsonl")),
+            *("experiment", "learning-curve", str(tmp_path / "train.jsonl"), "--test", str(tmp_path / "test.jsonl")),
             *("--sizes", "2,5", "--repeats", "2", "--iterations", "3", "--min-documents", "1"),
-            *("--start-from", str(model), "--csv", str(tmp_path / "c.csv"), "--plot", str(tmp_path / "c.svg")),
-            *("--html", str(tmp_path / "c.html")),
+            *("--start-from", str(model), "-o", str(tmp_path / "c.csv"), "--plot", str(tmp_path / "c.svg")),
+            *("--report", str(tmp_path / "c.html")),
         ],
     )
     assert result.exit_code == 0, result.output

@@ -19,7 +19,7 @@ def run(*arguments: object) -> tuple[int, str]:
 def test_sequences_are_released_without_names(tmp_path: Path) -> None:
     source = tmp_path / "in.fasta"
     source.write_text(">Mary\nAATTA\n>Bob\nAATGA\n>Sue\nATTCA\n>Jim\nAATGA\n")
-    status, _ = run("genomes", "anonymize", source, tmp_path / "o.fasta", "--summary-json", tmp_path / "s.json")
+    status, _ = run("genomes", "anonymize", source, "-o", tmp_path / "o.fasta", "--json", tmp_path / "s.json")
     assert status == 0
     text = (tmp_path / "o.fasta").read_text()
     assert text.count("AWTYA") == text.count("AATGA") == 2
@@ -33,7 +33,7 @@ def test_genotypes_are_binned(tmp_path: Path) -> None:
     lines += [f"p{i}," + ",".join(rng.choice(["0/0", "0/1", "1/1"], 6)) for i in range(12)]
     (tmp_path / "g.csv").write_text("\n".join(lines) + "\n")
     status, _ = run(
-        *("genomes", "anonymize", tmp_path / "g.csv", tmp_path / "o.csv", "--method", "binning"),
+        *("genomes", "anonymize", tmp_path / "g.csv", "-o", tmp_path / "o.csv", "--method", "binning"),
         *("--within", 2, "--across", 3, "--protect", "rs0,rs3"),
     )
     assert status == 0

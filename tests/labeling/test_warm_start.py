@@ -141,7 +141,7 @@ def test_on_the_command_line_features_and_rules_are_those_of_the_start(corpus: l
 
     train(corpus, FeatureSet("hide", "rc"), OPTIONS, name="old", rules=("en",)).save(tmp_path / "old")
     io.write(LOCAL, tmp_path / "local.jsonl", "jsonl")
-    arguments = ["train", str(tmp_path / "local.jsonl"), "--model", str(tmp_path / "new"), "--min-documents", "1"]
+    arguments = ["train", str(tmp_path / "local.jsonl"), "-o", str(tmp_path / "new"), "--min-documents", "1"]
     result = CliRunner().invoke(app, [*arguments, "--start-from", str(tmp_path / "old")])
     assert result.exit_code == 0, result.output
     new = load_model(tmp_path / "new")

@@ -150,7 +150,7 @@ def test_maps_of_risk_and_utility(tmp_path: Path) -> None:
         told = out.parent / "s.json"
         call(
             *("ru-map", table, *ROLES, "--k", "2", "--method", "local,mondrian"),
-            *("-o", out.parent / "map.svg", "--summary-json", told),
+            *("-o", out.parent / "map.svg", "--json", told),
         )
         found = json.loads(told.read_text())["points"]
         for point in found:
@@ -230,7 +230,8 @@ def test_trajectories(tmp_path: Path, method: str, diversity: int) -> None:
         rows,
         lambda table, out: (
             call(
-                *("trajectories", "anonymize", table, out / "o.csv", "--person", "who", "--k", 3, "--method", method),
+                *("trajectories", "anonymize", table, "-o", out / "o.csv", "--person", "who", "--k", 3),
+                *("--method", method),
                 *("--code-hierarchy", "icd-9-cm", "--attach", "dna", "--sensitive", "sex", "--l", diversity),
             )
             and None
@@ -255,7 +256,7 @@ def test_sequences_of_dna(tmp_path: Path, matching: str, lengths: Sequence[int],
         "",
         fasta(lengths),
         lambda table, out: (
-            call("genomes", "anonymize", table, out / "o.fasta", "--matching", matching, *names) and None
+            call("genomes", "anonymize", table, "-o", out / "o.fasta", "--matching", matching, *names) and None
         ),
         ".fasta",
     )
@@ -274,6 +275,7 @@ def test_genotypes(tmp_path: Path) -> None:
                     "genomes",
                     "anonymize",
                     table,
+                    "-o",
                     out / "o.csv",
                     "--method",
                     "binning",

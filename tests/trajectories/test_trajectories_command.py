@@ -31,9 +31,9 @@ def table(tmp_path: Path) -> Path:
 def test_histories_are_released_without_persons(table: Path, tmp_path: Path) -> None:
     """The whole way: unsorted histories are sorted, ICD-9 chapters are built in, payload stays beside its record."""
     status = run(
-        *("trajectories", "anonymize", table, tmp_path / "out.csv", "--k", 2, "--person", "mrn", "--code", "icd"),
+        *("trajectories", "anonymize", table, "-o", tmp_path / "out.csv", "--k", 2, "--person", "mrn", "--code", "icd"),
         *("--code-hierarchy", "icd-9-cm", "--attach", "dna", "--report", tmp_path / "r.html"),
-        *("--summary-json", tmp_path / "s.json"),
+        *("--json", tmp_path / "s.json"),
     )
     assert status == 0
     out = pd.read_csv(tmp_path / "out.csv", dtype=str)
@@ -51,7 +51,8 @@ def test_histories_are_released_without_persons(table: Path, tmp_path: Path) -> 
 
 
 def test_bad_options_are_told_and_nothing_is_written(table: Path, tmp_path: Path) -> None:
-    base = ("trajectories", "anonymize", table, tmp_path / "out.csv", "--person", "mrn", "--code-hierarchy", "icd-9-cm")
+    place = ("-o", tmp_path / "out.csv")
+    base = ("trajectories", "anonymize", table, *place, "--person", "mrn", "--code-hierarchy", "icd-9-cm")
     for more, word in (
         (("--code", "idc"), "'icd'"),
         (("--code", "icd", "--k", 9), "fewer than k"),

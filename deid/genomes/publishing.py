@@ -1,0 +1,141 @@
+"""Genomic records as the file that may leave: read, released by a method, verified, written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deid.base.errors import ConfigError, OutputError
+from deid.base.options import option
+from deid.base.resources import resource_folder
+from deid.genomes.binning import bin_genotypes, check_bins
+from deid.genomes.dnala import check_release, generalize_sequences
+from deid.genomes.genotypes import Genotypes, read_genotypes, write_genotypes
+from deid.genomes.sequences import Sequences, read_fasta, write_fasta
+from deid.table.hierarchy import read_hierarchy
+from deid.table.microdata import column_names, nearest
+
+__all__ = ["GenomeOptions", "PublishedGenomes", "release_genomes"]
+
+_BINNING = "Binning"
+
+
+@dataclass(frozen=True)
+class GenomeOptions:
+    """How genomic records are released.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such method.
+    """
+
+    method: str = option("dnala", "dnala for sequences, binning for genotypes.", metavar="dnala|binning")
+    matching: str | None = option(
+        None, "dnala: how pairs are found; exact up to 500 sequences.", metavar="exact|greedy"
+    )
+    keep_names: bool = option(False, "Keep the names of the records.")
+    within: int = option(2, "Least number of sites of a value.", metavar="B", panel=_BINNING)
+    across: int = option(2, "Least number of records of a combination.", metavar="B", panel=_BINNING)
+    protect: str | None = option(
+        None, "Sites whose combinations are protected; all by default.", metavar="S1,S2", panel=_BINNING
+    )
+    size: int = option(2, "Largest combination.", metavar="N", panel=_BINNING)
+    hierarchy: Path | None = option(None, "Hierarchy of genotypes, as CSV.", metavar="FILE", panel=_BINNING)
+
+    def __post_init__(self) -> None:
+        if self.method not in ("dnala", "binning"):
+            raise ConfigError(f"there is no method {self.method!r}", "dnala or binning")
+
+    def names(self, given: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names that records leave with: their own, or numbers."""
+        return tuple(n if n and self.keep_names else f"record {i}" for i, n in enumerate(given, 1))
+
+
+@dataclass(frozen=True)
+class PublishedGenomes:
+    """What was released: figures, and a sentence of them."""
+
+    figures: dict[str, Any]
+    said: str
+
+
+def release_genomes(source: Path, target: Path, asked: GenomeOptions) -> PublishedGenomes:
+    """Release the records of a file; what is written is verified before.
+
+    Parameters
+    ----------
+    source, target : Path
+        FASTA, or VCF or CSV of genotypes; and the new file: FASTA, or CSV of genotypes.
+    asked : GenomeOptions
+
+    Raises
+    ------
+    InputError, ConfigError
+        When the records cannot be read, or cannot be released as asked.
+    OutputError
+        When the verifier rejects the release, or it cannot be written.
+    """
+    return _sequences(source, target, asked) if asked.method == "dnala" else _genotypes(source, target, asked)
+
+
+def _held(good: bool, what: str = "", position: str = "") -> None:
+    if not good:
+        raise OutputError(f"the release does not hold{what}", "nothing was written; please report this", "", position)
+
+
+def _sequences(source: Path, target: Path, asked: GenomeOptions) -> PublishedGenomes:
+    originals = read_fasta(source).ordered()
+    result = generalize_sequences(originals, matching=asked.matching)
+    good, level, place = check_release(result.sequences, originals)
+    _held(good, position=f"record {(place or 0) + 1}")
+    released = result.sequences.ordered()
+    write_fasta(Sequences(asked.names(released.names), released.codes), target)
+    figures = {
+        "sequences": len(released),
+        "variable": result.variable,
+        "cost": result.cost,
+        "level": level,
+        "matching": result.matching,
+    }
+    return PublishedGenomes(
+        figures,
+        f"{len(released)} sequences, {result.variable} variable sites, cost {result.cost} ({result.matching} matching)"
+        f", every released one occurs at least {level} times",
+    )
+
+
+def _genotypes(source: Path, target: Path, asked: GenomeOptions) -> PublishedGenomes:
+    shipped = resource_folder("dictionaries") / "hierarchies" / "genotypes" / "hierarchy.csv"
+    tree = read_hierarchy(asked.hierarchy or shipped)
+    table = read_genotypes(source)
+    protected = column_names(asked.protect)
+    for site in protected:
+        if site not in table.sites:
+            raise ConfigError(f"there is no site {site!r}", nearest(site, table.sites))
+    chosen = [table.sites.index(site) for site in protected] or None
+    result = bin_genotypes(
+        table.rows, tree, within=asked.within, across=asked.across, protected=chosen, size=asked.size
+    )
+    good, what = check_bins(
+        result.rows, tree.root, within=asked.within, across=asked.across, protected=chosen, size=asked.size
+    )
+    _held(good, f" ({what})")
+    released = Genotypes(table.records, table.sites, result.rows).ordered()
+    write_genotypes(Genotypes(asked.names(released.records), table.sites, released.rows), target)
+    figures = {
+        "records": len(released.records),
+        "sites": len(table.sites),
+        "within": asked.within,
+        "across": asked.across,
+        "largest_combination": asked.size,
+        "protected": protected or "all",
+        "raised": result.raised,
+        "loss": result.loss,
+    }
+    return PublishedGenomes(
+        figures,
+        f"{len(released.records)} records, {len(table.sites)} sites, {result.raised} cells generalized, loss "
+        f"{result.loss:.3f}",
+    )

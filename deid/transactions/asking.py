@@ -1,0 +1,139 @@
+"""What a user asks of a release of codes: levels, and files of policies, phenotypes and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deid.base.errors import InputError
+from deid.base.options import option
+from deid.table.microdata import column_names
+from deid.transactions.methods import Asked
+from deid.transactions.policies import all_parts, listed_codes, phenotype_policy, read_policy, read_rules
+from deid.transactions.reading import CodeColumns, CodedRecords
+from deid.transactions.relational import column_cells
+from deid.transactions.release import CodesRelease, anonymize_codes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from deid.table.hierarchy import Hierarchy
+
+__all__ = ["CodesAsked", "release_codes"]
+
+_KNOWN, _STUDIES, _HIDDEN = "What attackers know", "What studies need", "Sensitive codes"
+
+
+@dataclass(frozen=True)
+class CodesAsked(CodeColumns):
+    """What is asked of a release of codes, and where they are."""
+
+    method: str = option(
+        "km",
+        "global-suppression, local-suppression, complete, km, km-local, km-vertical, ugaclip, cba, coat, pcta, aclip, "
+        "coherence, rbat, suppress-control, top-down-control, disassociation or relational.",
+    )
+    k: int = option(5, "Records that must fit what the attacker knows.")
+    m: int = option(2, "Codes that the attacker knows (p of coherence).")
+    qi: tuple[str, ...] = option(
+        (), "relational: columns that are published beside the codes.", metavar="A,B", panel=_KNOWN
+    )
+    privacy: Path | None = option(
+        None, "Privacy policy: a line a set of codes; else the sets of the visits.", metavar="F", panel=_KNOWN
+    )
+    parts: bool = option(False, "Protect parts of the privacy policy's sets as well.", panel=_KNOWN)
+    persons_as_given: bool = option(
+        False, "Persons who look alike are different ones; levels count them so.", panel=_KNOWN
+    )
+    utility: Path | None = option(
+        None, "Utility policy: a line a set of codes that may be combined.", metavar="F", panel=_STUDIES
+    )
+    phenotypes: Path | None = option(
+        None, "Diseases to study, lines NAME: CODES; they are the utility policy, if no other is.", metavar="F",
+        panel=_STUDIES,
+    )  # fmt: skip
+    siblings: int = option(
+        0, "Codes near a phenotype's may be combined: up to this level of the hierarchy.", metavar="N", panel=_STUDIES
+    )
+    free: bool = option(False, "Codes in no utility constraint may be combined with each other.", panel=_STUDIES)
+    most_suppressed: float = option(
+        1.0, "ugaclip, cba, coat, pcta, aclip: greatest share of codes suppressed.", metavar="P", panel=_STUDIES
+    )
+    sensitive_codes: tuple[str, ...] = option(
+        (), "Codes that must not be inferred; 042.* for all below.", metavar="A,B", panel=_HIDDEN
+    )
+    rules: Path | None = option(None, "rbat: lines PUBLIC CODES -> SENSITIVE CODES.", metavar="F", panel=_HIDDEN)
+    confidence: float = option(0.5, "Greatest probability of a sensitive code (h, c, rho).", metavar="P", panel=_HIDDEN)
+    known: int | None = option(
+        None, "rho-uncertainty: most codes that the attacker knows; any by default.", metavar="N", panel=_HIDDEN
+    )
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns that are published beside the codes."""
+        return column_names(*self.qi)
+
+    def of(self, data: CodedRecords, tree: Hierarchy | None, studies: dict[str, frozenset[str]]) -> Asked:
+        """Read the files that name codes of the records.
+
+        Raises
+        ------
+        ConfigError
+            When one cannot be read, or names a code that no record has.
+        """
+        labels = data.transactions.labels
+        if self.privacy:
+            sets = list(read_policy(self.privacy, labels, "privacy policy").values())
+        else:
+            sets = sorted(set(data.visits), key=sorted)
+        if self.utility is not None:
+            groups = list(read_policy(self.utility, labels, "utility policy").values())
+        else:
+            groups = phenotype_policy(studies, labels, tree, siblings=self.siblings)
+        return Asked(
+            k=self.k,
+            m=self.m,
+            privacy=all_parts(sets) if self.parts else sets,
+            utility=groups,
+            sensitive=listed_codes(" ".join(self.sensitive_codes), labels, "--sensitive-codes"),
+            rules=read_rules(self.rules, labels) if self.rules else (),
+            confidence=self.confidence,
+            known=self.known,
+            most_suppressed=self.most_suppressed,
+            free=self.free,
+        )
+
+
+def release_codes(frame: pd.DataFrame, asked: CodesAsked) -> CodesRelease:
+    """Make the codes of a table publishable; see `anonymize_codes`.
+
+    Raises
+    ------
+    InputError
+        When the rows of a person differ in a column that is published.
+    """
+    data = asked.read(frame, persons_as_given=asked.persons_as_given)
+    tree = asked.tree(data)
+    studies = read_policy(asked.phenotypes, data.transactions.labels, "phenotypes") if asked.phenotypes else {}
+    return anonymize_codes(
+        data, asked.of(data, tree, studies), asked.method, hierarchy=tree, columns=asked.columns,
+        cells=_cells(frame, data, asked.columns), phenotypes=studies,
+    )  # fmt: skip
+
+
+def _cells(frame: pd.DataFrame, data: CodedRecords, columns: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the columns of each record; the rows of a person must agree."""
+    if not columns:
+        return []
+    cells = column_cells(frame, columns)
+    for rows in data.rows:
+        for row in rows[1:]:
+            if cells[row] != cells[rows[0]]:
+                raise InputError(
+                    "the rows of a person differ in a column of --qi",
+                    "give every person one value",
+                    position=f"row {row + 1}",
+                )
+    return [cells[rows[0]] for rows in data.rows]
