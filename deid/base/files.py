@@ -184,7 +184,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def write_bytes(path: Path, data: bytes, *, private: bool = True, replace: bool = False) -> None:
-    """Write one small file at once, atomically."""
+    """Write one small file at once; ``private``, ``replace`` and errors as those of `atomic_files`."""
     with atomic_files([path], private=private, replace=replace) as (stream,):
         stream.write(data)
 

@@ -35,7 +35,7 @@ def check_image(path: Path) -> str:
 
 
 def image(figure: Figure, kind: str = "svg") -> bytes:
-    """Return a figure drawn as ``svg`` or ``png``; equal figures give equal bytes."""
+    """Return a figure drawn as ``kind``, ``svg`` or ``png``; equal figures give equal bytes."""
     import matplotlib
 
     stream = io.BytesIO()

@@ -11,7 +11,7 @@ __all__ = ["TEXT", "read", "write"]
 
 
 def read(parts: Parts, options: Options) -> Document:
-    """Return the document of a text file, its id empty."""
+    """Return the document of a text file, its id empty; errors as those of `deid.io.encoding.decode`."""
     return Document("", decode(parts[".txt"], options.encoding))
 
 

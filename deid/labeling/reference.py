@@ -60,7 +60,7 @@ def _forward(emissions: np.ndarray, transition: np.ndarray) -> np.ndarray:
 
 
 def log_partition(emissions: np.ndarray, transition: np.ndarray) -> float:
-    """Return log Z of one sequence, in log space; arguments as those of `viterbi`."""
+    """Return log Z of one sequence, in log space; arguments as those of `viterbi`, at least one item."""
     return float(_log_sum(_forward(emissions, transition)[-1], 0))
 
 

@@ -186,12 +186,18 @@ def _domain(choices: Choices, domain: str) -> str:
 
 
 def replace_username(choices: Choices, text: str, step: int = 1) -> str:
-    """Return the surrogate of a login: what is built from names follows the surrogate names, digits change."""
+    """Return the surrogate of a login: what is built from names follows the surrogate names, digits change.
+
+    Arguments as those of `replace_phone`.
+    """
     return choices.names.username(text, step)
 
 
 def replace_email(choices: Choices, text: str, step: int = 1) -> str:
-    """Return the surrogate of an e-mail address: the local part like a login, the domain reserved by RFC 2606."""
+    """Return the surrogate of an e-mail address: the local part like a login, the domain reserved by RFC 2606.
+
+    Arguments as those of `replace_phone`; empty when nothing could be replaced.
+    """
     local, at, domain = text.rpartition("@")
     if not at or not local:
         return replace_url(choices, text, step) if "." in text else replace_username(choices, text, step)
@@ -207,7 +213,7 @@ def replace_email(choices: Choices, text: str, step: int = 1) -> str:
 def replace_url(choices: Choices, text: str, step: int = 1) -> str:
     """Return the surrogate of a web address: a reserved host, and a path and query of the same layout.
 
-    Empty when the host cannot be replaced.
+    Arguments as those of `replace_phone`; empty when the host cannot be replaced.
     """
     match = _URL.fullmatch(text.strip())
     if match is None:
@@ -227,7 +233,7 @@ def replace_url(choices: Choices, text: str, step: int = 1) -> str:
 def replace_ip(choices: Choices, text: str, step: int = 1) -> str:
     """Return a network address from the ranges for documentation; hardware addresses change their digits.
 
-    Empty when nothing could be replaced.
+    Arguments as those of `replace_phone`; empty when nothing could be replaced.
     """
     if _V4.search(text):
 

@@ -82,14 +82,23 @@ class Knowledge:
 
 
 def violations(terms: Iterable[str], knowledge: Knowledge, k: int) -> list[str]:
-    """Return the protected entities that ``terms`` point at, sorted: fewer than ``k`` others share their
-    terms."""
+    """Return the protected entities that a text points at, sorted: fewer than ``k`` others share its terms.
+
+    Parameters
+    ----------
+    terms : iterable of str
+        The terms of the text.
+    knowledge : Knowledge
+        Entities with their terms.
+    k : int
+        Other entities that must share the terms of each protected one.
+    """
     kept = frozenset(terms)
     return sorted(entity for entity in knowledge.protected if knowledge.companions(entity, kept) < k)
 
 
 def is_k_safe(terms: Iterable[str], knowledge: Knowledge, k: int) -> bool:
-    """Tell whether ``terms`` are K-safe."""
+    """Tell whether terms have no `violations`."""
     kept = frozenset(terms)
     return all(knowledge.companions(entity, kept) >= k for entity in knowledge.protected)
 

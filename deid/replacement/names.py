@@ -292,7 +292,15 @@ class NameMap:
     # whole names
 
     def spelled(self, key: str, original: str, family: str = "") -> str:
-        """Return the surrogate of a word as it is written instead of ``original``, beside a family name if given."""
+        """Return the surrogate of a word as it is written instead of ``original``, beside a family name if given.
+
+        Parameters
+        ----------
+        key, family : str
+            Name words in the form of `deid.reading.identity.name_key`.
+        original : str
+            As the word stands in the text; its letter case is followed.
+        """
         accents = self._spanish or not original.isascii()
         new = (self._given and self._given.get((key, family))) or self._words.get(key) or self.word(key)
         if "-" in new:

@@ -205,6 +205,15 @@ class OpenedRow(NamedTuple):
 def entries(connection: sql.Connection, sealer: Sealer, where: sql.ColumnElement[bool]) -> Iterator[OpenedRow]:
     """Yield the rows that fulfil ``where``, opened, by ascending number.
 
+    Parameters
+    ----------
+    connection : sqlalchemy.Connection
+        An open transaction.
+    sealer : Sealer
+        The vault's keys.
+    where : sqlalchemy condition
+        Over the columns of `ENTRIES`.
+
     Raises
     ------
     StoreError
@@ -285,7 +294,7 @@ def _login() -> str:
 
 
 def trail(connection: sql.Connection, sealer: Sealer, state: VaultState) -> Iterator[AuditLine]:
-    """Yield the audit lines in order, and check their chain.
+    """Yield the audit lines in order, and check their chain against ``state``.
 
     Raises
     ------

@@ -55,7 +55,7 @@ class Context:
 
 
 def holds_word(words: tuple[str, ...], text: str, start: int, end: int) -> bool:
-    """Tell whether one of the words stands between two offsets of a text."""
+    """Tell whether one of the words stands in a text between two offsets, ``start`` and ``end``."""
     held = _holder(words)(text, start, end)
     return _stands(words, text, start, end) if held is None else held
 

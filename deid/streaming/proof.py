@@ -74,7 +74,15 @@ class Proof:
             self.begin_at()
 
     def finish(self, source: Path | None, target: Path | None, *, complete: bool) -> None:
-        """Write the last manifest; ``complete`` says whether the input was read to its end."""
+        """Write the last manifest.
+
+        Parameters
+        ----------
+        source, target : Path or None
+            Files that were read and written; None for streams.
+        complete : bool
+            Whether the feed came to its end.
+        """
         self.begin_at()
         self._end({"complete": complete}, source, target)
 

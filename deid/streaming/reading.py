@@ -43,7 +43,17 @@ class Stretch:
     """Whether it is one record, cut out because a worker did not survive its neighbourhood."""
 
     def request(self, number: int, content: str, place: FilePlace | None) -> Request:
-        """Return what a worker is asked."""
+        """Return what a worker is asked.
+
+        Parameters
+        ----------
+        number : int
+            Number of the stretch.
+        content : str
+            What the records hold, as `Shape` says.
+        place : FilePlace or None
+            The file that the worker reads by itself; None where the bytes are sent.
+        """
         return Request(number, self.offset, self.length, self.data, content, place)
 
     def fill(self, reply: Reply) -> None:
@@ -57,7 +67,17 @@ class Stretch:
 
 
 def singles(stretch: Stretch, data: bytes, shape: Shape) -> list[Stretch]:
-    """Return a stretch for each record of a stretch with these bytes."""
+    """Return a stretch for each record of a stretch.
+
+    Parameters
+    ----------
+    stretch : Stretch
+        Several whole records.
+    data : bytes
+        Their bytes.
+    shape : Shape
+        Tells where a record ends.
+    """
     pieces = []
     begun = 0
     for _, _, after in shape.framing.split(data):
