@@ -61,12 +61,14 @@ def option(
     minimum: float | None = None,
     repr: bool = True,
 ) -> Any:
-    """Return a field, or the default of a command's parameter, that a user can say; see `Option`.
+    """Return a field, or the default of a command's parameter, that a user can say.
 
     Parameters
     ----------
     default
         ``...`` for a value that must be given.
+    help, flags, metavar, panel, read, shown, minimum
+        See `Option`.
     repr : bool
         Whether the value shows in the `repr` of its dataclass: not where it can hold PHI.
     """

@@ -28,7 +28,13 @@ __all__ = ["Finding", "Guard", "Requirements", "assess", "read_guard", "read_pai
 
 
 def read_pair(text: str) -> tuple[float, float]:
-    """Read two numbers with a comma between."""
+    """Return two numbers that are written with a comma between: ``10,2``.
+
+    Raises
+    ------
+    ConfigError
+        When they are none.
+    """
     try:
         first, second = (float(part) for part in text.split(","))
     except ValueError:
@@ -44,7 +50,13 @@ class Guard(NamedTuple):
 
 
 def read_guard(text: str) -> Guard:
-    """Read a column and a probability, ``COLUMN=P``."""
+    """Return a column and a probability that are written ``COLUMN=P``.
+
+    Raises
+    ------
+    ConfigError
+        When they are not.
+    """
     name, _, breach = text.rpartition("=")
     try:
         return Guard(name, float(breach))

@@ -162,6 +162,11 @@ def measure_risk(
     threshold, suppressed
         See `MeasuredRisk`.
 
+    Returns
+    -------
+    MeasuredRisk
+        By the table alone, against the population and with the other release, as far as these are given.
+
     Raises
     ------
     ConfigError

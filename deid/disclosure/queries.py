@@ -24,6 +24,8 @@ def random_queries(table: Microdata, count: int = 1000, *, columns: int = 2, see
 
     Parameters
     ----------
+    table : Microdata
+        The original table.
     count : int
         Queries.
     columns : int

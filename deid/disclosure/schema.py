@@ -264,7 +264,7 @@ def read_microdata(
     table: str | None = None,
     published: bool = False,
 ) -> Microdata:
-    """Read a table, an original or a published one, and give it its roles.
+    """Return a table, an original or a published one, with its roles.
 
     Parameters
     ----------
@@ -272,6 +272,11 @@ def read_microdata(
         See `deid.table.table_files.read_table`; nothing of a cell is lost.
     schema, published
         See `apply_schema`. Numbers that are kept as text (2.50) are numeric, if no other kind is said.
+
+    Raises
+    ------
+    InputError, ConfigError
+        When the table cannot be read, or the schema does not fit it.
     """
     frame = read_table(place, separator=separator, table=table, exact=True)
     told = Schema({name: Column(None, kind) for name, kind in numbers_kept_as_text(frame).items()})

@@ -445,7 +445,14 @@ class DomainOptions:
         return found | dict(parse_flag(flag) for flag in self.domain)
 
     def dimensions(self, names: Iterable[str], table: Callable[[], pd.DataFrame]) -> list[Dimension]:
-        """Declare columns; the table is read only for one whose values a public source vouches for.
+        """Return the declared columns as dimensions.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The columns, in the order wanted.
+        table : callable
+            Reads the table; called only for a column whose values a public source vouches for.
 
         Raises
         ------
@@ -466,7 +473,14 @@ class DomainOptions:
 
 
 def parse_slices(texts: Iterable[str]) -> tuple[list[list[str]], list[float]]:
-    """Parse slices ``A,B:WEIGHT`` into columns and weights, 1 by default.
+    """Parse slices ``A,B:WEIGHT``.
+
+    Returns
+    -------
+    slices : list of list of str
+        Columns of each slice.
+    weights : list of float
+        One a slice, 1 by default.
 
     Raises
     ------
@@ -485,7 +499,7 @@ def parse_slices(texts: Iterable[str]) -> tuple[list[list[str]], list[float]]:
 
 
 def parse_condition(text: str) -> tuple[str, str]:
-    """Parse ``COLUMN=CELLS``.
+    """Return column and cells of ``COLUMN=CELLS``.
 
     Raises
     ------

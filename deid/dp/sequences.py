@@ -304,7 +304,7 @@ def forecast_sections(plan: SequencePlan) -> tuple[list[Section], dict[str, Any]
 
 
 def parse_lengths(texts: Iterable[str]) -> dict[int, float]:
-    """Parse lengths ``N[:WEIGHT]`` into weights by length.
+    """Return weights by length, of texts ``N[:WEIGHT]``; 1 by default.
 
     Raises
     ------

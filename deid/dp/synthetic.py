@@ -361,7 +361,7 @@ def measure_fidelity(
 
 
 def read_any_release(path: Path) -> CubeRelease | SequenceRelease:
-    """Read a release of a cube or of sequences.
+    """Return the release of a file, of a cube or of sequences.
 
     Raises
     ------

@@ -334,6 +334,11 @@ def conclusions_outcome(
     alpha : float
         A p-value below it is a finding.
 
+    Returns
+    -------
+    Outcome
+        Tables of findings and of counts, with their plot.
+
     Raises
     ------
     ConfigError

@@ -292,6 +292,13 @@ def sequences_outcome(
         Over how many periods trends are counted (`compare_trends`).
     person : str, optional
         Whose a row is, for `unit_cost` at each of ``bounds`` and the last epsilon.
+    bounds : sequence of int
+        Rows of a person that count, for `unit_cost`.
+
+    Returns
+    -------
+    Outcome
+        Tables and a plot.
 
     Raises
     ------

@@ -70,6 +70,11 @@ def release_genomes(source: Path, target: Path, asked: GenomeOptions) -> Publish
         FASTA, or VCF or CSV of genotypes; and the new file: FASTA, or CSV of genotypes.
     asked : GenomeOptions
 
+    Returns
+    -------
+    PublishedGenomes
+        Figures of what was written, and a sentence of them.
+
     Raises
     ------
     InputError, ConfigError

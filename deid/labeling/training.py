@@ -27,7 +27,7 @@ ALGORITHMS = ("sgd", "lbfgs", "memm", "maxent", "svm", "tree", "naive-bayes")
 
 
 def label_number(option: str, example: str) -> Callable[[str], tuple[str, float]]:
-    """Return what reads ``LABEL=NUMBER`` for an option."""
+    """Return what reads ``LABEL=NUMBER`` for an option, and raises `ConfigError` with ``example`` for other texts."""
 
     def read(text: str) -> tuple[str, float]:
         label, _, value = text.rpartition("=")

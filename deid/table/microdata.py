@@ -74,7 +74,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def column_names(*texts: str | None) -> list[str]:
-    """Split lists of names at commas; a name that holds a comma stands in quotes, as in CSV.
+    """Return the names in lists with commas between; a name that holds a comma stands in quotes, as in CSV.
 
     >>> column_names('"city, state",age', "sex")
     ['city, state', 'age', 'sex']

@@ -76,7 +76,16 @@ class CodesAsked(CodeColumns):
         return column_names(*self.qi)
 
     def of(self, data: CodedRecords, tree: Hierarchy | None, studies: dict[str, frozenset[str]]) -> Asked:
-        """Read the files that name codes of the records.
+        """Return what is asked of the records, with the codes that the named files hold.
+
+        Parameters
+        ----------
+        data : CodedRecords
+            The records.
+        tree : Hierarchy or None
+            Hierarchy of their codes.
+        studies : dict of str to frozenset of str
+            Codes of each phenotype.
 
         Raises
         ------
@@ -107,7 +116,7 @@ class CodesAsked(CodeColumns):
 
 
 def release_codes(frame: pd.DataFrame, asked: CodesAsked) -> CodesRelease:
-    """Make the codes of a table publishable; see `anonymize_codes`.
+    """Return a release of the codes of a table; see `anonymize_codes` for further errors.
 
     Raises
     ------

@@ -97,14 +97,14 @@ class CodeColumns:
     own_leaf: bool = option(False, "Codes that are not in the hierarchy are leaves below its root.", panel=_CODES)
 
     def read(self, frame: pd.DataFrame, *, persons_as_given: bool = True) -> CodedRecords:
-        """Read the codes of a table; see `read_codes`."""
+        """Return the codes of a table; see `read_codes`."""
         return read_codes(
             frame, self.codes, separator=self.code_separator, person=self.person, visit=self.visit,
             persons_as_given=persons_as_given,
         )  # fmt: skip
 
     def read_plain(self, frame: pd.DataFrame) -> CodedRecords:
-        """Read the codes of another table, of which every row is a record."""
+        """Return the codes of another table, of which every row is a record."""
         return read_codes(frame, self.codes, separator=self.code_separator)
 
     def tree(self, data: CodedRecords) -> Hierarchy | None:
