@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +26,7 @@ from deid.rules.person_words import clear
 from deid.rules.scene import Scene
 from deid.rules.word_classes import EPONYM_HEAD, STREET_SUFFIX, STRONG_HOSPITAL_HEAD, cues_of
 
-__all__ = ["find_again", "settle_categories", "voice"]
+__all__ = ["Gathered", "Seeds", "find_again", "gather", "name_words", "seeds_of", "settle_categories", "tell", "voice"]
 
 native = native_for("consistency")
 
@@ -50,16 +50,30 @@ _REMEMBERED = 1000
 
 _Seed = tuple[int, tuple[str, ...], Span]
 """A number in order of adding, a sequence of words to look for, and where it comes from."""
+Gathered = dict[tuple[str, ...], tuple[Any, Span]]
+"""Sequence of words -> how early it is sown, and where it comes from."""
 
 
 @dataclass(slots=True)
-class _Seeds:
+class Seeds:
     """What to look for: first word -> second word, empty where there is none -> seeds."""
 
     words: dict[str, dict[str, list[_Seed]]] = field(default_factory=dict)
     _known: set[tuple[str, ...]] = field(default_factory=set)
+    _sounding: dict[str, list[tuple[str, Span]]] | None = None
+
+    def sounding(self) -> dict[str, list[tuple[str, Span]]]:
+        """Return the single words of names that may be misspelt elsewhere, by how they sound."""
+        if self._sounding is None:
+            self._sounding = {}
+            for word, held in self.words.items():
+                for _, _, span in held.get("", ()):
+                    if len(word) >= _LEAST_FUZZY and group(span.category) == "NAME" and word.isalpha():
+                        self._sounding.setdefault(soundex(word), []).append((word, span))
+        return self._sounding
 
     def add(self, sequence: tuple[str, ...], span: Span) -> None:
+        """Add a sequence of words, the first time that it comes."""
         if sequence not in self._known:
             second = sequence[1] if len(sequence) > 1 else ""
             seed = (len(self._known), sequence, span)
@@ -67,7 +81,7 @@ class _Seeds:
             self.words.setdefault(sequence[0], {}).setdefault(second, []).append(seed)
 
 
-def find_again(scene: Scene, spans: Iterable[Span], certain: float) -> list[Span]:
+def find_again(scene: Scene, spans: Iterable[Span], certain: float, seeds: Seeds | None = None) -> list[Span]:
     """Find further occurrences of what was found with certainty.
 
     Parameters
@@ -77,6 +91,8 @@ def find_again(scene: Scene, spans: Iterable[Span], certain: float) -> list[Span
         What was found.
     certain : float
         Least score of a span that is looked for elsewhere.
+    seeds : Seeds, optional
+        What to look for where the scene is a passage of a text (`seeds_of`); by default what the spans say.
 
     Returns
     -------
@@ -86,13 +102,14 @@ def find_again(scene: Scene, spans: Iterable[Span], certain: float) -> list[Span
     view = scene.view
     taken = bytearray(len(view.text))
     sure = _sure(spans, certain, taken)
-    if not sure:
+    if not (sure or seeds):
         return []
-    seeds = _Seeds()
     odd = _odd_words(scene, taken)
-    recurring, letters = _recurring(scene, sure, taken, {view.folded[i] for i in odd})
-    for span, words in sorted(recurring, key=lambda r: _by_certainty(r[0])):
-        _sow(scene, span, words, letters, seeds)
+    if seeds is None:
+        seeds = Seeds()
+        recurring, letters = _recurring(scene, sure, taken, {view.folded[i] for i in odd})
+        for span, words in sorted(recurring, key=lambda r: _by_certainty(r[0])):
+            _sow(scene, span, words, letters, seeds)
     found = list(_misspelt(scene, seeds, odd))
     for index, (_, sequence, span) in _repeated(view, taken, seeds) if seeds.words else ():
         end = index + len(sequence)
@@ -103,7 +120,28 @@ def find_again(scene: Scene, spans: Iterable[Span], certain: float) -> list[Span
     return found
 
 
-def _repeated(view: View, taken: bytearray, seeds: _Seeds) -> list[tuple[int, _Seed]]:
+def gather(scene: Scene, spans: Iterable[Span], certain: float, at: int, gathered: Gathered) -> None:
+    """Add what is to be looked for in a whole text because of what was found in one passage, which begins at ``at``."""
+    seeds = Seeds()
+    for span in sorted(_sure(spans, certain, bytearray(len(scene.view.text))), key=_by_certainty):
+        _sow(scene, span, _words_in(scene.view, span.start, span.end), None, seeds)
+    for held in seeds.words.values():
+        for number, sequence, span in itertools.chain.from_iterable(held.values()):
+            moved = span.moved(span.start + at, span.end + at)
+            early = _by_certainty(moved), number
+            if sequence not in gathered or early < gathered[sequence][0]:
+                gathered[sequence] = early, moved
+
+
+def seeds_of(gathered: Gathered) -> Seeds:
+    """Return what was gathered, in the order in which the spans of a whole text are sown."""
+    seeds = Seeds()
+    for sequence, (_, span) in sorted(gathered.items(), key=lambda item: item[1][0]):
+        seeds.add(sequence, span)
+    return seeds
+
+
+def _repeated(view: View, taken: bytearray, seeds: Seeds) -> list[tuple[int, _Seed]]:
     """Return where the words of seeds stand, not all of it taken, with at most one line end between two of them.
 
     By the first word, and in the order of adding: a frequent initial begins many.
@@ -216,16 +254,12 @@ def _odd_words(scene: Scene, taken: bytearray) -> list[int]:
     ]
 
 
-def _misspelt(scene: Scene, seeds: _Seeds, odd: list[int]) -> Iterator[Span]:
+def _misspelt(scene: Scene, seeds: Seeds, odd: list[int]) -> Iterator[Span]:
     """Find odd words that differ by one letter from a name that was found, and sound like it."""
     view = scene.view
     if not odd:
         return
-    names: dict[str, list[tuple[str, Span]]] = {}
-    for word, held in seeds.words.items():
-        for seed in held.get("", ()):
-            if len(word) >= _LEAST_FUZZY and group(seed[2].category) == "NAME" and word.isalpha():
-                names.setdefault(soundex(word), []).append((word, seed[2]))
+    names = seeds.sounding()
     for index in odd:
         word = view.folded[index]
         if word in seeds.words:
@@ -237,8 +271,8 @@ def _misspelt(scene: Scene, seeds: _Seeds, odd: list[int]) -> Iterator[Span]:
                 break
 
 
-def _sow(scene: Scene, span: Span, words: range, letters: set[str], seeds: _Seeds) -> None:
-    """Add the sequences of a span that are worth looking for."""
+def _sow(scene: Scene, span: Span, words: range, letters: Collection[str] | None, seeds: Seeds) -> None:
+    """Add the sequences of a span that are worth looking for; ``letters`` are the initials that stand in the text."""
     view = scene.view
     if not words:
         return
@@ -264,7 +298,7 @@ def _sow(scene: Scene, span: Span, words: range, letters: set[str], seeds: _Seed
                 seeds.add((view.folded[i],), span)
 
 
-def _sow_variants(whole: tuple[str, ...], span: Span, single: set[str], seeds: _Seeds) -> None:
+def _sow_variants(whole: tuple[str, ...], span: Span, single: Collection[str] | None, seeds: Seeds) -> None:
     """Add the ways to write a full name with an initial: *Smith, J*, *J. Smith*, *J Smith*."""
     if "," in whole[1:3]:
         comma = whole.index(",")
@@ -275,17 +309,27 @@ def _sow_variants(whole: tuple[str, ...], span: Span, single: set[str], seeds: _
     if len(last) != 1 or not first or len(last[0]) < 3 or not first[0].isalpha() or len(first[0]) < 2:
         return
     initial = first[0][0]
-    if initial not in single:
+    if single is not None and initial not in single:
         return  # none of them stands in the text
     for variant in ((last[0], ",", initial), (initial, ".", last[0]), (initial, last[0]), (last[0], initial)):
         seeds.add(variant, span)
 
 
-def settle_categories(scene: Scene, spans: list[Span]) -> list[Span]:
+def settle_categories(
+    spans: list[Span], words_of: Callable[[Span], Collection[str]], known: Mapping[str, Span] | None = None
+) -> list[Span]:
     """Return spans in which names of unknown people have the category of the same name found with a title or label.
 
     *Seen by Priscilla Vann* may be anybody; *PCP: Priscilla Vann, DO* further up says that she is a clinician. Of names
     found at one place only the surest is looked at: the others decide nothing.
+
+    Parameters
+    ----------
+    spans : list of Span
+    words_of : callable
+        Returns the words of a name (`name_words`).
+    known : mapping, optional
+        Word -> the span that tells whose it is (`tell`), where the spans are those of a part of a text.
     """
     people = [span for span in spans if span.category in _PEOPLE]
     tops: dict[tuple[int, int], Span] = {}
@@ -293,16 +337,14 @@ def settle_categories(scene: Scene, spans: list[Span]) -> list[Span]:
         held = tops.setdefault((span.start, span.end), span)
         if held is not span and score_of(span) > score_of(held):
             tops[span.start, span.end] = span
-    words = {id(span): _name_words(scene, span) for span in tops.values() if not _tells(span.source)}
+    words = {id(span): words_of(span) for span in tops.values() if not _tells(span.source)}
     wanted = frozenset().union(*words.values())
     if not wanted:
         return spans
-    known: dict[str, Span] = {}
-    for span in people:
-        if _tells(span.source):
-            for word in wanted.intersection(_name_words(scene, span)):
-                if word not in known or (span.score or 0.0) > (known[word].score or 0.0):
-                    known[word] = span
+    if known is None:
+        told: dict[str, Span] = {}
+        tell(people, words_of, told, wanted)
+        known = told
     settled: dict[int, Span] = {}
     for span in tops.values():
         if id(span) in words:
@@ -310,6 +352,21 @@ def settle_categories(scene: Scene, spans: list[Span]) -> list[Span]:
             if len(found) == 1:
                 settled[id(span)] = span.named(found.pop())
     return [settled.get(id(span), span) for span in spans] if settled else spans
+
+
+def tell(
+    spans: Iterable[Span],
+    words_of: Callable[[Span], Collection[str]],
+    known: dict[str, Span],
+    wanted: frozenset[str] | None = None,
+) -> None:
+    """Note the words of names by the surest span that tells whose they are; ``wanted`` words alone where given."""
+    for span in spans:
+        if span.category in _PEOPLE and _tells(span.source):
+            words = words_of(span)
+            for word in words if wanted is None else wanted.intersection(words):
+                if word not in known or (span.score or 0.0) > (known[word].score or 0.0):
+                    known[word] = span
 
 
 _PEOPLE = frozenset(("PATIENT", "DOCTOR"))
@@ -328,9 +385,10 @@ def _tells(source: str) -> bool:
     return not source.startswith("rule:name.") or source.removeprefix("rule:").startswith(_TELLING)
 
 
-def _name_words(scene: Scene, span: Span) -> list[str]:
-    words = _words_in(scene.view, span.start, span.end)
-    pairs = zip(scene.folded[words.start : words.stop], scene.kinds[words.start : words.stop], strict=True)
+def name_words(view: View, span: Span) -> list[str]:
+    """Return the words of a name by which the same person is known elsewhere."""
+    words = _words_in(view, span.start, span.end)
+    pairs = zip(view.folded[words.start : words.stop], view.kinds[words.start : words.stop], strict=True)
     return [word for word, kind in pairs if kind > NUMBER and len(word) > 2]
 
 

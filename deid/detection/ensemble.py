@@ -19,21 +19,37 @@ In this order:
    loser covers beyond the winner stays covered. So every character that was accepted is covered.
 6. Adjacent pieces of one name, date or address are joined.
 7. Each span is told what else it was taken for (`Span.also`): a policy that leaves it readable must allow all of it.
+
+A long text (above `deid.reading.passages.WINDOW` characters) is read in windows that overlap. What was found with
+certainty is looked for, and gives its category to the same name, in all of them; only what a recognizer would have seen
+further away than a window reaches may differ from reading all at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
 import regex
 
 from deid.base.compiled import quick
-from deid.detection.consistency import find_again, settle_categories, voice
+from deid.detection.consistency import (
+    Gathered,
+    Seeds,
+    find_again,
+    gather,
+    name_words,
+    seeds_of,
+    settle_categories,
+    tell,
+    voice,
+)
 from deid.detection.numbers import read
 from deid.detection.overlaps import decide, distinct, score_of, weigh
+from deid.detection.packed import Packed, together
 from deid.detection.recognizer import Recognizer
 from deid.document import Document, Span
 from deid.phi import canonical, group
@@ -41,7 +57,7 @@ from deid.reading.casing import recase
 from deid.reading.lexicon import Lexicon, classes_of, load_lexicon
 from deid.reading.misreading import decipher
 from deid.reading.normalize import Normalized, normalize
-from deid.reading.passages import passages
+from deid.reading.passages import Passage, passages, windows
 from deid.reading.view import view_of
 from deid.rules.fields import Scan
 from deid.rules.layouts import beside, segment_names
@@ -57,6 +73,7 @@ _EVIDENCE = 0.2
 """Least certainty of a rule's candidate that may be raised by another recognizer."""
 _DECIDES = 0.85
 """Certainty from which a labelled value decides the category."""
+_LONGEST_WORD = 64
 _OPENERS = frozenset("(#+'\u2018\u2019@*[")
 """Signs that a span may begin with."""
 _START = attrgetter("start")
@@ -184,8 +201,57 @@ class Ensemble:
         spans, scene = self._find(document.with_text(normal.text), posts)
         return Trace(normal, scene, tuple(posts), tuple(spans))
 
-    def _find(self, document: Document, posts: list[Post] | None = None) -> tuple[list[Span], Scene]:
+    def _find(self, document: Document, posts: list[Post] | None = None) -> tuple[list[Span], Scene | None]:
         """Find PHI in a normalized document; what was posted is added to the posts, where they are wanted."""
+        parts = windows(document.text)
+        if len(parts) > 1:
+            return self._find_in(document, parts, posts), self._scene(document.text) if posts is not None else None
+        scene, accepted, labelled = self._accept(document, posts)
+        again = self._again(scene, accepted, None, posts)
+        passed, sure = self._passed(again)
+        spans = self._settle(document.text, [*accepted, *passed], [*labelled, *sure], partial(name_words, scene.view))
+        return self._told(spans, posts), scene
+
+    def _find_in(self, document: Document, parts: Sequence[Passage], posts: list[Post] | None) -> list[Span]:
+        """Find PHI in a long document window by window."""
+        text = document.text
+        accepted, labelled, again, sure = Packed(), Packed(), Packed(), Packed()
+        marks = [0]
+        gathered: Gathered = {}
+        for part in parts:
+            here: list[Post] | None = None if posts is None else []
+            scene, found, decisive = self._accept(document.with_text(part.of(text)), here)
+            found = [span for span in found if part.back(span) is not None]
+            gather(scene, found, self.strong, part.start - len(part.head), gathered)
+            accepted.extend(filter(None, map(part.back, found)))
+            labelled.extend(filter(None, map(part.back, decisive)))
+            marks.append(len(accepted))
+            if posts is not None:
+                posts += (replace(p, span=back) for p in here or () if (back := part.back(p.span)) is not None)
+        if self.consistency:
+            seeds = seeds_of(gathered)
+            for part, first, stop in zip(parts, marks, marks[1:], strict=False):
+                scene, by = self._scene(part.of(text)), len(part.head) - part.start
+                found = [span.moved(span.start + by, span.end + by) for span in accepted.some(range(first, stop))]
+                here = None if posts is None else []
+                passed, decisive = self._passed(self._again(scene, found, seeds, here))
+                again.extend(filter(None, map(part.back, passed)))
+                sure.extend(filter(None, map(part.back, decisive)))
+                if posts is not None:
+                    posts += (replace(p, span=back) for p in here or () if (back := part.back(p.span)) is not None)
+        words_of = partial(_words_around, text)
+        known: dict[str, Span] = {}
+        for held in (accepted, again):
+            tell(held, words_of, known)
+        accepted.extend(again)
+        labelled.extend(sure)
+        spans: list[Span] = []
+        for near, decisive in together(text, accepted, labelled):
+            spans += self._settle(text, near, decisive, words_of, known)
+        return self._told(spans, posts)
+
+    def _accept(self, document: Document, posts: list[Post] | None) -> tuple[Scene, list[Span], list[Span]]:
+        """Return what is known of the words, what recognizers found that passes, and what of it was labelled."""
         left_out: list[tuple[int, Span, str]] | None = None if posts is None else []
         found, scene = self._post(document, left_out)
         posted, scores = weigh(found)
@@ -199,35 +265,64 @@ class Ensemble:
                 fate = self._fate(scene, posted[number][1], score) if score >= least else ""
                 fates[number] = fate
                 passed[number] = fate != "accepted"
-        accepted = distinct(posted, scores, passed, voice)
-        again = list(find_again(scene, accepted, self.strong)) if self.consistency else []
-        again = [part for span in again for part in self._parts(scene, span)]
-        accepted += (span for span in again if score_of(span) >= self.threshold)
-        labelled = [
-            span
-            for span in (*(s for (_, s), out in zip(posted, passed, strict=True) if not out), *again)
-            if span.source in self._deciding and score_of(span) >= _DECIDES
-        ]
-        settled = settle_categories(scene, accepted)
-        if labelled:
-            settled = [*settled, *_first_of_all(labelled, accepted)]
-        spans = _told_apart(_join(scene, [_in_its_place(s) for s in decide(settled)]), accepted)
-        if self.to_canonical:
-            spans = [s.named(canonical(s.category)) for s in spans]
         if posts is not None:
             for number, (rank, span) in enumerate(posted):
                 score = scores[number]
                 certainty = 1.0 if score is None else score
                 posts.append(Post(rank, self.recognizers[rank].name, span, certainty, fates.get(number, "accepted")))
+            for rank, span, fate in left_out or ():
+                posts.append(Post(rank, self.recognizers[rank].name, span, score_of(span), fate))
+        labelled = self._labelled(s for (_, s), out in zip(posted, passed, strict=True) if not out)
+        return scene, distinct(posted, scores, passed, voice), labelled
+
+    def _labelled(self, spans: Iterable[Span]) -> list[Span]:
+        return [span for span in spans if span.source in self._deciding and score_of(span) >= _DECIDES]
+
+    def _again(
+        self, scene: Scene, accepted: Sequence[Span], seeds: Seeds | None, posts: list[Post] | None
+    ) -> list[Span]:
+        """Return what was accepted, and stands elsewhere too."""
+        again = find_again(scene, accepted, self.strong, seeds) if self.consistency else []
+        again = [part for span in again for part in self._parts(scene, span)]
+        if posts is not None:
             for span in again:
                 fate = "accepted" if score_of(span) >= self.threshold else "weak"
                 posts.append(Post(len(self.recognizers), "consistency", span, score_of(span), fate))
-            for rank, span, fate in left_out or ():
-                posts.append(Post(rank, self.recognizers[rank].name, span, score_of(span), fate))
-            for number, post in enumerate(posts):
-                if post.fate == "accepted" and not any(post.span.overlaps(span) for span in spans):
-                    posts[number] = replace(post, fate="dropped")
-        return spans, scene
+        return again
+
+    def _passed(self, again: Sequence[Span]) -> tuple[list[Span], list[Span]]:
+        """Return which of the spans that were found again count, and which decide the category."""
+        return [span for span in again if score_of(span) >= self.threshold], self._labelled(again)
+
+    def _settle(
+        self,
+        text: str,
+        accepted: list[Span],
+        labelled: Sequence[Span],
+        words_of: Callable[[Span], Collection[str]],
+        known: Mapping[str, Span] | None = None,
+    ) -> list[Span]:
+        """Decide between the accepted spans of a text, or of a part of it that no span crosses."""
+        settled = settle_categories(accepted, words_of, known)
+        if labelled:
+            settled = [*settled, *_first_of_all(labelled, accepted)]
+        spans = _told_apart(_join(text, [_in_its_place(s) for s in decide(settled)]), accepted)
+        return [s.named(canonical(s.category)) for s in spans] if self.to_canonical else spans
+
+    def _told(self, spans: list[Span], posts: list[Post] | None) -> list[Span]:
+        """Note in the posts which passed, and are in none of the spans."""
+        posts = [] if posts is None else posts
+        for number, post in enumerate(posts):
+            if post.fate == "accepted" and not any(post.span.overlaps(span) for span in spans):
+                posts[number] = replace(post, fate="dropped")
+        return spans
+
+    def _scene(self, text: str) -> Scene:
+        """Return what is known of the words of a text, for itself."""
+        for recognizer in self._asked:
+            if isinstance(recognizer, RuleRecognizer):
+                return recognizer.scene(text)
+        return scene_of(view_of(text), load_lexicon(self.language, self.folders), Scan([], [], {}, {}))
 
     def _fate(self, scene: Scene, span: Span, score: float) -> str:
         if score < self.strong and _is_clinical(scene, span):
@@ -254,8 +349,7 @@ class Ensemble:
         segments = [segment for r in self._asked if isinstance(r, RuleRecognizer) for segment in r.catalogue.segments]
         if names := segment_names(document.text, segments):
             posts = [(rank, rest) for rank, span in posts if (rest := beside(names, span)) is not None]
-        if scene is None:
-            scene = scene_of(view_of(document.text), load_lexicon(self.language, self.folders), Scan([], [], {}, {}))
+        scene = scene or self._scene(document.text)
         return self._readable(scene, posts, left_out), scene
 
     def _readable(
@@ -364,9 +458,17 @@ def _clinical(scene: Scene, index: int) -> bool:
     return bool(classes & _CLINICAL) and not classes & PERSON
 
 
-def _join(scene: Scene, spans: Sequence[Span]) -> list[Span]:
+def _words_around(text: str, span: Span) -> list[str]:
+    """Return the words of a name in a text (`name_words`)."""
+    low = max(text.rfind(sign, max(0, span.start - _LONGEST_WORD), span.start) for sign in " \n") + 1
+    high = text.find(" ", span.end, span.end + _LONGEST_WORD)
+    low = low or max(0, span.start - _LONGEST_WORD)
+    view = view_of(text[low : high if high >= 0 else span.end + _LONGEST_WORD])
+    return name_words(view, span.moved(span.start - low, span.end - low))
+
+
+def _join(text: str, spans: Sequence[Span]) -> list[Span]:
     """Trim remainders to their words, and join adjacent pieces of one name, date or address."""
-    text = scene.view.text
     joined: list[Span] = []
     for span in spans:
         start, end = span.start, span.end

@@ -362,4 +362,4 @@ def _block(document: Document) -> Replaced:
 def _residual(original: Document, replaced: Replaced) -> int:
     text = original.text
     texts = {text[edit.start : edit.end].strip().casefold() for edit in replaced.edits}
-    return len(held(replaced.document.text.casefold(), [t for t in texts if len(t) >= _RESIDUAL_LENGTH]))
+    return len(held(replaced.document.text, [t for t in texts if len(t) >= _RESIDUAL_LENGTH]))

@@ -1,4 +1,8 @@
-"""Which passages of a text are read a second time, where its other reading differs in few lines.
+"""Which passages of a text are read by themselves.
+
+A long text is read in windows that overlap, so that what is known of words need not be held for all of it at once
+(`windows`). Where a text is read a second time and the other reading differs in few lines, only what lies around those
+is (`passages`).
 
 A recognizer looks a few lines around: at the label in the line above, the section's head, the columns of a table. So a
 passage is the lines that differ with lines around them, and with the rows above where that is a table. What is found
@@ -8,13 +12,19 @@ near its ends, where something is missing, is left to the reading of the whole t
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from deid.document import Span
 from deid.reading.casing import silent
 
-__all__ = ["Passage", "passages"]
+__all__ = ["Passage", "passages", "rows", "windows"]
+
+WINDOW, MARGIN = 200_000, 4_000
+"""Characters up to which a text is read at once, and that a window reads beyond each of its ends."""
+_HEAD, _WIDEST = 3, 2_000
+"""Rows from the beginning of a table that go before a window that begins inside it, and how long each may be."""
 
 _KEPT, _AROUND = 2, 8
 """Lines around one that differs in which spans count, and that are read."""
@@ -31,11 +41,82 @@ class Passage:
     end: int
     kept: tuple[tuple[int, int], ...]
     """Start and end of each place where spans count; those that touch it do."""
+    head: str = ""
+    """What is read before it: the first rows of the table in which it begins."""
+
+    def of(self, text: str) -> str:
+        """Return what is read; the text itself where that is all of it."""
+        return self.head + text[self.start : self.end]
 
     def back(self, span: Span) -> Span | None:
         """Return a span of the passage as one of the text; None where it does not count."""
-        moved = span.moved(span.start + self.start, span.end + self.start)
+        by = self.start - len(self.head)
+        moved = span.moved(span.start + by, span.end + by)
         return moved if any(moved.start < end and start < moved.end for start, end in self.kept) else None
+
+
+def windows(text: str, size: int | None = None, margin: int | None = None) -> list[Passage]:
+    """Return the windows in which a text is read: one for all of it where it has no more than ``size`` characters.
+
+    Each place counts in one window, and what crosses a border between two in both. Borders are empty lines, ends of
+    lines, or blanks.
+
+    Parameters
+    ----------
+    text : str
+        With plain line ends.
+    size, margin : int, optional
+        Most characters that count in a window, and how many it reads beyond each end; by default `WINDOW`, `MARGIN`.
+    """
+    size, margin = size or WINDOW, MARGIN if margin is None else margin
+    if len(text) <= size:
+        return [Passage(0, len(text), ((0, len(text)),))]
+    borders = [0]
+    while borders[-1] + size < len(text):
+        borders.append(_border(text, borders[-1] + size // 2, borders[-1] + size))
+    starts = [0, *(_border(text, max(0, at - margin), max(0, at - margin // 2)) for at in borders[1:])]
+    borders.append(len(text))
+    return [
+        Passage(start, min(len(text), end + margin), ((first, end),), head)
+        for start, (first, end), head in zip(starts, pairwise(borders), _heads(text, starts), strict=True)
+    ]
+
+
+def _border(text: str, low: int, high: int) -> int:
+    """Return the best place to cut a text between two places: behind the last empty line, line end or blank."""
+    for sign in ("\n\n", "\n", " "):
+        at = text.rfind(sign, low, high)
+        if at >= 0:
+            return at + len(sign)
+    return high
+
+
+def _heads(text: str, places: list[int]) -> Iterator[str]:
+    """Yield the first rows of the table in which each of some places stands, given in order; empty outside of one."""
+    table: list[str] = []
+    lines, last, first = rows(text), -3, -1
+    line = next(lines, None)
+    for place in places:
+        while line is not None and line[0] < place:
+            if line[0] - last > 2:
+                table, first = [], line[0]
+            if len(table) < _HEAD and line[1] < place:
+                table.append(text[line[0] : min(line[1], line[0] + _WIDEST)] + "\n")
+            last, line = line[1], next(lines, None)
+        yield "".join(table) if first >= 0 and place - last <= 2 else ""
+
+
+def rows(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the lines of a text with tabs or bars lie, without their ends."""
+    at, tab, bar = 0, text.find("\t"), text.find("|")
+    while tab >= 0 or bar >= 0:
+        first = min(tab, bar) if tab >= 0 and bar >= 0 else max(tab, bar)
+        start, end = text.rfind("\n", at, first) + 1, text.find("\n", first)
+        at = end = len(text) if end < 0 else end
+        yield start, end
+        # each sign is looked for only when its last place lies behind
+        tab = text.find("\t", at) if 0 <= tab < at else tab
+        bar = text.find("|", at) if 0 <= bar < at else bar
 
 
 def passages(text: str, other: str) -> list[Passage]:

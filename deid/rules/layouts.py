@@ -15,6 +15,7 @@ import regex
 
 from deid.document import Span
 from deid.reading.dictionaries import fold
+from deid.reading.passages import rows
 from deid.rules.fields import Field, PersonField
 from deid.rules.person_words import read_last_first, read_run
 from deid.rules.scene import Scene
@@ -130,7 +131,7 @@ def find_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -> Itera
     columns: list[Field | PersonField | None] = []
     last_end = -2
     text = scene.view.text
-    for start, end in _rows(text):
+    for start, end in rows(text):
         if columns and start - last_end > 2:
             columns = []
         last_end = end
@@ -145,19 +146,6 @@ def find_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -> Itera
             for rule, (at, cell) in zip(columns, cells, strict=False):
                 if rule is not None:
                     yield from _cell(scene, rule, at, cell)
-
-
-def _rows(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the lines with tabs or bars lie, without their ends."""
-    at, tab, bar = 0, text.find("\t"), text.find("|")
-    while tab >= 0 or bar >= 0:
-        first = min(tab, bar) if tab >= 0 and bar >= 0 else max(tab, bar)
-        start, end = text.rfind("\n", at, first) + 1, text.find("\n", first)
-        at = end = len(text) if end < 0 else end
-        yield start, end
-        # each sign is looked for only when its last place lies behind
-        tab = text.find("\t", at) if 0 <= tab < at else tab
-        bar = text.find("|", at) if 0 <= bar < at else bar
 
 
 def _cell(scene: Scene, rule: Field | PersonField, start: int, cell: str) -> Iterator[Span]:

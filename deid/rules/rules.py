@@ -14,7 +14,7 @@ from deid.reading.lexicon import Lexicon, classes_of, load_lexicon
 from deid.reading.line_ends import unified
 from deid.reading.view import LOWER, NUMBER, UPPER, view_of
 from deid.rules.catalogue import Catalogue, load_catalogue
-from deid.rules.fields import LabelFinder
+from deid.rules.fields import LabelFinder, Scan
 from deid.rules.institutions import find_institutions
 from deid.rules.layouts import find_segments, find_tables
 from deid.rules.names import find_names
@@ -151,9 +151,7 @@ class RuleRecognizer:
         What is left out as a part of a longer name, or as the year of an edition, is added to ``absorbed``.
         """
         spans = self.catalogue.search(text, self._ordinary)
-        view = view_of(text)
-        scan = self.labels.find(view)
-        scene = scene_of(view, self.lexicon, scan)
+        scene, scan = self._seen(text)
         spans += scan.spans
         spans += find_segments(text, self.catalogue.segments)
         spans += find_tables(scene, self.labels.by_label)
@@ -164,6 +162,15 @@ class RuleRecognizer:
         spans += _logins(scene, self.lexicon)
         spans += _ages_behind_names(scene, spans)
         return sorted(_standing(scene, spans, self.threshold, absorbed), key=by_position), scene
+
+    def scene(self, text: str) -> Scene:
+        """Return what is known of the words of a text with plain line ends."""
+        return self._seen(text)[0]
+
+    def _seen(self, text: str) -> tuple[Scene, Scan]:
+        view = view_of(text)
+        scan = self.labels.find(view)
+        return scene_of(view, self.lexicon, scan), scan
 
 
 def _edition(scene: Scene, span: Span) -> bool:

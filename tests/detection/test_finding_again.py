@@ -50,7 +50,7 @@ def test_both_routes_find_the_same_again(pieces, taken, sequences):
     for start, end in taken:
         stop = min(end, len(text))
         marked[start:stop] = b"\1" * max(0, stop - start)
-    seeds = consistency._Seeds()
+    seeds = consistency.Seeds()
     for sequence in sequences:
         seeds.add(tuple(sequence), Span(0, 1, "DOCTOR"))
     view = view_of(text)

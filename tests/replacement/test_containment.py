@@ -43,6 +43,16 @@ def test_many_originals_are_found_as_single_ones(text, strings):
     assert held(folded, wanted) == {original for original in wanted if holds(folded, original)}
 
 
+@settings(max_examples=200)
+@given(TEXTS, STRINGS, st.integers(1, 9))
+def test_a_text_folded_piece_by_piece_holds_what_it_holds_as_a_whole(text, strings, piece):
+    wanted = {original.strip().casefold() for original in strings}
+    wanted = {original for original in wanted if any(map(str.isalnum, original))}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(containment, "_PIECE", piece)
+        assert held(text, wanted) == {original for original in wanted if holds(text, original)}
+
+
 @settings(max_examples=300)
 @given(TEXTS, STRINGS)
 def test_places(text, strings):

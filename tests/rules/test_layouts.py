@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid.detection import RuleRecognizer
+from deid.reading.passages import rows
 from deid.rules.institutions import find_institutions
-from deid.rules.layouts import _rows
 from deid.rules.places import find_places
 
 ROW = regex.compile(r"(?m)^(.*[\t|].*)$")
@@ -23,7 +23,7 @@ PIECES = st.sampled_from(
 
 @given(st.text(alphabet="ab\t|\n", max_size=40))
 def test_lines_with_separators_are_those_of_the_expression(text: str) -> None:
-    assert list(_rows(text)) == [found.span(1) for found in ROW.finditer(text)]
+    assert list(rows(text)) == [found.span(1) for found in ROW.finditer(text)]
 
 
 @given(st.lists(PIECES, max_size=14).map("".join), st.sampled_from([0.0, 0.3, 0.5, 0.62, 0.9]))
