@@ -51,7 +51,7 @@ _ZIP = re.compile(r"\d{5}(?:-?\d{4})?|\d{3}\*\*")
 _MOST = 0.9
 """Share of the distinct values that must look alike."""
 _SAMPLE = 2000
-_TEXT = 40  # characters of the mean value from which a column is free text
+_TEXT = 40  # characters of the mean value above which a column is free text
 
 
 def _words(name: str) -> set[str]:

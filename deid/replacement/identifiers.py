@@ -323,16 +323,19 @@ def replace_code(keyed: Keyed, text: str, what: str, step: int = 1) -> str:
 def replace_ssn(keyed: Keyed, text: str, step: int = 1) -> str:
     """Return a US social security number that is never issued: area 900 to 999, group 10 to 49.
 
-    Areas from 900 are not assigned as social security numbers, and groups below 50 not as taxpayer numbers. Parts of
-    a number (the last four digits) and other countries' numbers are replaced as codes.
+    Areas from 900 are not assigned as social security numbers, and groups below 50 not as taxpayer numbers. Words that
+    only say what it is (``SSN``) stay, other letters before it are replaced. Parts of a number (the last four digits)
+    and other countries' numbers are replaced as codes.
     """
     places = [m.start() for m in re.finditer(r"\d", text)]
-    if len(places) != 9 or _LABEL.search(text):
+    if len(places) != 9 or _LABEL.search(text, places[0]):
         return replace_code(keyed, text, "ssn", step)
     number = keyed.number("ssn", "".join(text[i] for i in places), str(step))
     number, area = divmod(number, 100)
     number, group = divmod(number, 40)
-    chars = list(text)
+    start = label_end(text)
+    chars = [*text[:start], *(scramble(keyed, text[start : places[0]], "ssn", step) or text[start : places[0]])]
+    chars += text[places[0] :]
     for i, char in zip(places, f"9{area:02}{group + 10}{number % 9999 + 1:04}", strict=True):
         chars[i] = char
     return "".join(chars)

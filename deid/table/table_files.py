@@ -79,15 +79,19 @@ def read_table(
         When the database's table is not named, or there is none of that name.
     """
     name = str(place)
-    if "://" in name or Path(name).suffix.lower() in _DATABASES:
+    path, suffix = Path(name), Path(name).suffix.lower()
+    if "://" in name or (suffix in _DATABASES and not path.is_file()):
         return _from_database(name, table, text, exact)
-    path = Path(name)
     try:
         with path.open("rb") as stream:
             head = stream.read(_HEAD)
     except OSError as error:
         raise InputError(f"cannot be read ({os_reason(error)})", "check the path and its permissions", name) from None
-    if head.startswith(b"PAR1") or path.suffix.lower() in _PARQUET:
+    if (kind := is_binary(head)) not in ("", "Parquet", "SQLite"):
+        raise FormatError(f"this is no table but {kind}", "save the table as CSV or Parquet", name)
+    if suffix in _DATABASES:
+        return _from_database(name, table, text, exact)
+    if kind == "Parquet" or suffix in _PARQUET:
         return _from_parquet(path, text, exact)
     return _from_csv(path, head, separator, text, exact)
 
@@ -120,8 +124,6 @@ def _from_csv(
 
     if not head.strip():
         raise FormatError("the file is empty", "a table needs a header and rows", str(path))
-    if kind := is_binary(head):
-        raise FormatError(f"this is no table but {kind}", "save the table as CSV or Parquet", str(path))
     if b"\0" in head:
         raise FormatError("the file is not text", "name a CSV, Parquet or SQLite file", str(path))
     separator = separator or (_header_separator(head) if as_text is True else _sniff(head))

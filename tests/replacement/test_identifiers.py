@@ -127,12 +127,16 @@ def test_codes_without_check_digit_are_plain_codes(code: str) -> None:
     assert classes(replace_code(KEYED, code, "id")) == classes(code)
 
 
-@given(st.from_regex(r"[0-9]{3}-[0-9]{2}-[0-9]{4}|[0-9]{9}", fullmatch=True))
-def test_social_security_numbers_are_never_issued_ones(number: str) -> None:
-    """Not issued: areas from 900; not a taxpayer number: groups below 50."""
-    new = replace_ssn(KEYED, number)
+@given(
+    st.sampled_from(["", "SSN ", "SSN: ", "ssn no. ", "#", "Smith "]),
+    st.from_regex(r"[0-9]{3}-[0-9]{2}-[0-9]{4}|[0-9]{9}", fullmatch=True),
+)
+def test_social_security_numbers_are_never_issued_ones(label: str, number: str) -> None:
+    """Not issued: areas from 900; not a taxpayer number: groups below 50. A label stays, no other word does."""
+    new = replace_ssn(KEYED, label + number)
     digits = re.sub(r"\D", "", new)
-    assert re.sub(r"\d", "9", new) == re.sub(r"\d", "9", number)
+    assert re.sub(r"\d", "9", new[len(label) :]) == re.sub(r"\d", "9", number)
+    assert (new[: len(label)] == label) == (label != "Smith ")
     assert digits[0] == "9"
     assert 10 <= int(digits[3:5]) < 50
     assert digits[5:] != "0000"

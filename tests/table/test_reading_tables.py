@@ -113,11 +113,12 @@ def test_damaged_files_are_refused_without_their_content(tmp_path: Path, content
         read_table(_file(tmp_path, "a,b\nZebedee\n", "not.db"), table="t")
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "db", "sqlite"])
 @pytest.mark.parametrize(
     ("member", "kind"), [("xl/workbook.xml", "Excel"), ("word/document.xml", "Word"), ("a", "zip")]
 )
-def test_documents_of_offices_are_called_what_they_are(tmp_path: Path, member: str, kind: str) -> None:
-    place = tmp_path / "table.csv"
+def test_documents_of_offices_are_called_what_they_are(tmp_path: Path, member: str, kind: str, suffix: str) -> None:
+    place = tmp_path / f"table.{suffix}"
     with zipfile.ZipFile(place, "w") as archive:
         archive.writestr(member, "<x/>")
     with pytest.raises(FormatError, match=f"no table but .*{kind}") as raised:
