@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid import Document, Pipeline, build_recognizer, load_policy, read
+from deid.base.compiled import native
 from deid.base.keys import Key
 from deid.detection import Ensemble, RuleRecognizer
 from deid.detection.ensemble import readings
@@ -132,6 +133,7 @@ def test_packed_spans_come_back_in_portions_that_do_not_touch(spans: list[Span],
         assert "a" in text[end:start]
 
 
+@pytest.mark.skipif(native is None, reason="the compiled module is not there")
 def test_what_a_long_note_takes_beside_one_window_is_less_than_thirty_times_its_size(monkeypatch: Patch) -> None:
     pipeline = Pipeline(WHOLE, load_policy("surrogate"), Key(bytes(32)))
     small(monkeypatch, 5_000, 500)
