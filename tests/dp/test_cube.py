@@ -11,15 +11,13 @@ import pandas as pd
 import pytest
 
 from deid.base.errors import ConfigError, FormatError
-from deid.dp.budget import BudgetExceeded, Ledger
-from deid.dp.cube import AlreadyReleased, plan_cube, release_cube
+from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import Dimension
-from deid.dp.epsilon import NANO
 from deid.dp.forecast import epsilon_for, forecast
 from deid.dp.intervals import discrete_half_width, half_width
 from deid.dp.methods import METHODS, Rows, measure
 from deid.dp.models import BoxModel, TableModel, clamp_bias
-from deid.dp.noise import OpenDPNoise, SeededNoise, laplace_variance
+from deid.dp.noise import SeededNoise, laplace_variance
 from deid.dp.release import NOT_PRIVATE, read_release, write_release
 from deid.dp.unit import PrivacyUnit
 
@@ -69,33 +67,6 @@ def test_test_noise_is_marked_wherever_it_goes(small: Small, tmp_path: Path) -> 
         write_release(release, tmp_path / f"cube{suffix}")
         assert b"NOT PRIVATE" in (tmp_path / f"cube{suffix}").read_bytes()
         assert NOT_PRIVATE in read_release(tmp_path / f"cube{suffix}").slice([])
-
-
-def test_private_releases_need_a_ledger_and_are_charged_before(small: Small, tmp_path: Path) -> None:
-    frame, dimensions = small
-    plan = plan_cube(dimensions, 0.4, ROW)
-    with pytest.raises(ConfigError, match="needs a ledger"):
-        release_cube(frame, plan, ledger=None)
-    ledger = Ledger.create(tmp_path / "l.db", 1.0, ROW)
-
-    class Broken(OpenDPNoise):
-        def discrete_laplace(self, *_: object) -> None:  # type: ignore[override]
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        release_cube(frame, plan, ledger=ledger, request="a", noise=Broken())
-    assert ledger.account().spent == 4 * NANO // 10
-    release = release_cube(frame, plan, ledger=ledger, request="b")
-    assert release.private
-    assert release.metadata["noise"].startswith("OpenDP")
-    assert NOT_PRIVATE not in release.slice(["sex"])
-    ledger.answer("b", "written")
-    with pytest.raises(AlreadyReleased) as caught:
-        release_cube(frame, plan, ledger=ledger, request="b")
-    assert caught.value.answer == "written"
-    with pytest.raises(BudgetExceeded):
-        release_cube(frame, plan, ledger=ledger, request="c")
-    assert ledger.account().spent == 8 * NANO // 10
 
 
 def test_rows_of_a_person_are_bounded_and_the_loss_is_told_with_noise(tmp_path: Path) -> None:

@@ -91,49 +91,6 @@ def test_neighbours_differ_by_the_stated_sensitivity_and_the_whole_epsilon_is_no
             break  # what follows may depend on what was released here, which differs
 
 
-class BlindNoise:
-    """Answers without looking: what comes out then cannot depend on the data, unless a path leads around the noise."""
-
-    private = True
-    label = "blind"
-
-    def discrete_laplace(self, values: npt.ArrayLike, sensitivity: int, epsilon: float) -> Any:
-        return (np.arange(np.size(values)).reshape(np.shape(values)) * 7) % 11
-
-    def laplace(self, values: npt.ArrayLike, scale: float) -> Any:
-        return np.where(np.arange(np.size(values)) % 3, -1.0, 1.0) if np.size(values) < 8 else -np.ones(np.size(values))
-
-    def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
-        return np.size(scores) - 1
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_no_true_count_is_reachable(method: str, tmp_path: Any) -> None:
-    """With noise that does not look, two different tables give the same release, byte for byte."""
-    from deid.dp.budget import Ledger
-    from deid.dp.release import write_release
-
-    unit = PrivacyUnit("patient", max_rows=2)
-    written = []
-    for number, size in enumerate((3, 400)):
-        generator = np.random.default_rng(number)
-        frame = pd.DataFrame(
-            {
-                "a": generator.integers(0, 6, size),
-                "b": generator.choice(["x", "y", "z"], size),
-                "c": generator.integers(0, 3, size),
-                "who": generator.integers(0, 9, size),
-            }
-        ).astype("string")
-        plan = replace(plan_for(method), unit=unit, person="who", report_share=0.1)
-        ledger = Ledger.create(tmp_path / f"{number}.db", 1.0, unit)
-        release = release_cube(frame, plan, ledger=ledger, request="r", noise=BlindNoise())
-        write_release(release, tmp_path / f"{number}.json")
-        written.append((tmp_path / f"{number}.json").read_text().replace(ledger.id, "the id of the ledger"))
-        ledger.close()
-    assert written[0] == written[1]
-
-
 def upper_log_ratio(first: Counter[Any], second: Counter[Any], size: int, level: float) -> float:
     """Return a lower confidence bound for the greatest log ratio of two output distributions over their outcomes."""
     outcomes = set(first) | set(second)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 from pathlib import Path
 
 import numpy as np
@@ -17,27 +16,15 @@ from deid.features import FeatureSet
 from deid.labeling import kernels
 from deid.labeling.decoder import Decoder
 from deid.labeling.independent import token_matrix
-from deid.labeling.learners import LEARNERS
 from deid.labeling.memm import MemmDecoder
 from deid.labeling.tagger import load_model, train
-from deid.labeling.training import ALGORITHMS, TrainingOptions, prepare
+from deid.labeling.training import TrainingOptions, prepare
 from deid.labeling.tree import DecisionTree, TreeDecoder
 from deid.labeling.weights import Weights
 
 FEATURES = FeatureSet("default", "rac")
 UNSEEN = Document("x", "Name: Ivo Berg. MRN 12345, seen by Dr. Lee on 3 May 2019. Chest pain for 3 days.\n")
 WANTED = [("Ivo Berg", "PATIENT"), ("12345", "MEDICALRECORD"), ("Lee", "DOCTOR"), ("3 May 2019", "DATE")]
-
-
-def test_the_names_of_options_and_registry_are_the_same() -> None:
-    assert set(LEARNERS) == set(ALGORITHMS)
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_each_learner_finds_most_of_a_new_note(algorithm: str, corpus: list[Document]) -> None:
-    tagger = train(corpus, FEATURES, TrainingOptions(algorithm=algorithm))
-    found = {(UNSEEN.text[s.start : s.end], s.category) for s in tagger.find(UNSEEN)}
-    assert len(found & set(WANTED)) >= 3
 
 
 @pytest.mark.parametrize("algorithm", ["svm", "tree"])
@@ -107,15 +94,6 @@ def test_a_path_of_the_markov_model_is_a_product_of_local_probabilities(seed: in
 def test_the_markov_model_is_decoded_locally_after_loading(corpus: list[Document], tmp_path: Path) -> None:
     train(corpus, FEATURES, TrainingOptions(algorithm="memm", iterations=3)).save(tmp_path / "m")
     assert isinstance(load_model(tmp_path / "m").decoder, MemmDecoder)
-
-
-@pytest.mark.parametrize("algorithm", ["sgd", "memm", "tree"])
-def test_a_tagger_that_has_labelled_can_be_sent_to_a_process(algorithm: str, corpus: list[Document]) -> None:
-    tagger = train(corpus, FEATURES, TrainingOptions(algorithm=algorithm, iterations=3))
-    expected = tagger.find(UNSEEN)
-    sent = pickle.loads(pickle.dumps(tagger))
-    assert type(sent.decoder) is type(tagger.decoder)
-    assert sent.find(UNSEEN) == expected
 
 
 def test_a_tree_that_goes_round_in_a_circle_is_refused() -> None:

@@ -16,7 +16,7 @@ from deid.features import FeatureSet
 from deid.labeling.audit import audit_model, export_model
 from deid.labeling.kernels import marginals
 from deid.labeling.tagger import Tagger, load_model, train
-from deid.labeling.training import ALGORITHMS, TrainingOptions, corpus_checksum, prepare
+from deid.labeling.training import TrainingOptions, corpus_checksum, prepare
 
 
 def found(tagger: Tagger, document: Document) -> list[tuple[str, str]]:
@@ -47,17 +47,6 @@ def test_the_dial_raises_recall(small_tagger: Tagger, corpus: list[Document]) ->
 
     assert covered(-8) < covered(0) < covered(8)
     assert small_tagger.dial(0.0).find(UNSEEN) == small_tagger.find(UNSEEN)
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_a_saved_tagger_finds_the_same(algorithm: str, corpus: list[Document], tmp_path: Path) -> None:
-    options = TrainingOptions(algorithm=algorithm, iterations=30)
-    trained = train(corpus, FeatureSet("default", "rc"), options, name="m")
-    trained.save(tmp_path / "m")
-    loaded = load_model(tmp_path / "m")
-    assert [loaded.find(d) for d in corpus] == [trained.find(d) for d in corpus]
-    assert loaded.categories == {"PATIENT", "DOCTOR", "DATE", "MEDICALRECORD"}
-    assert not list(tmp_path.rglob("*.pkl"))
 
 
 def test_naive_bayes_agrees_with_scikit_learn(corpus: list[Document]) -> None:

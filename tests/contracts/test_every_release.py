@@ -10,21 +10,40 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from products import by_day
 from typer.testing import CliRunner
 
-from deid.base.errors import DeidError
+from deid.base.errors import ConfigError, DeidError
 from deid.cli.main import app
+from deid.disclosure.assessment import Requirements
 from deid.disclosure.cells import cover_table
-from deid.disclosure.methods import METHODS
+from deid.disclosure.classes import equivalence_classes
+from deid.disclosure.methods import METHODS, MethodOptions
+from deid.disclosure.release import anonymize
 from deid.table.hierarchy import read_hierarchy
 from deid.table.table_files import read_table
+from tests.disclosure.tables import random_table
 
 QUASI = ["age", "admitted", "zip", "number"]
 ZIP = "02139;021**;*\n02140;021**;*\n10027;100**;*\n10031;100**;*\n"
 AGE = "".join(
     f"{age};{age // 5 * 5}-{age // 5 * 5 + 4};{age // 10 * 10}-{age // 10 * 10 + 9};*\n" for age in range(20, 60)
 )
+
+
+TAKES_MORE_THAN_K = sorted(set(METHODS) - {"kk", "mdav", "records"})
+ASKED = [
+    Requirements(k=3),
+    Requirements(k=2, l=2),
+    Requirements(k=2, entropy_l=1.7),
+    Requirements(k=2, c=2.0, l=2),
+    Requirements(k=2, alpha=0.7),
+    Requirements(k=2, t=0.4),
+    Requirements(k=2, t=0.4, distance="ordered"),
+    Requirements(k=2, beta=1.5),
+]
 
 
 def random_frame(seed: int, rows: int) -> pd.DataFrame:
@@ -58,6 +77,40 @@ def run(*arguments: object) -> tuple[int, str]:
 
 def texts(frame: pd.DataFrame, name: str) -> list[str]:
     return ["" if pd.isna(value) else str(value) for value in frame[name]]
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+@given(st.integers(0, 10_000), st.sampled_from([2, 3, 5, 10]))
+@settings(max_examples=6)
+def test_published_values_cover_the_originals_and_rows_are_counted(method: str, seed: int, k: int) -> None:
+    table = random_table(50, seed, missing=0.06)
+    try:
+        release = anonymize(table, Requirements(k=k), method, MethodOptions(suppression=0.5))
+    except ConfigError:
+        assert method in ("records", "optimal", "greedy")
+        return
+    assert len(release.rows) + release.suppressed == 50
+    stars = (release.recoded.frame[["age", "sex", "place"]] == "*").all(axis=1).sum()
+    assert release.loss.suppressed == release.suppressed + stars
+    assert release.suppressed <= 25
+    for name in table.quasi_identifiers:
+        cells, values = release.recoded.codes(name), table.codes(name)
+        covers = cover_table(cells.values, values.values, table.hierarchies.get(name))
+        assert covers[cells.codes, values.codes[release.rows]].all()
+    assert release.recoded.frame["disease"].tolist() == table.frame["disease"].iloc[release.rows].tolist()
+    if method != "kk":
+        assert equivalence_classes(release.recoded).sizes.min() >= k
+    again = anonymize(table, Requirements(k=k), method, MethodOptions(suppression=0.5))
+    pd.testing.assert_frame_equal(release.table(), again.table())
+
+
+@pytest.mark.parametrize(("method", "asked"), by_day(TAKES_MORE_THAN_K, ASKED), ids=str)
+def test_every_method_keeps_every_model(method: str, asked: Requirements) -> None:
+    for seed, persons in ((1, 0), (2, 0), (3, 60)):
+        table = random_table(90, seed, persons=persons)
+        release = anonymize(table, asked, method, MethodOptions(suppression=0.6))
+        assert not any(finding.failed for finding in release.findings)
+        assert any(finding.asked is not None for finding in release.findings)
 
 
 @pytest.mark.parametrize(("method", "form"), by_day(["auto", *sorted(METHODS)], ["csv", "parquet"]))
