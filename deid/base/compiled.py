@@ -31,8 +31,8 @@ __all__ = ["BACKEND", "ROUTES", "compiled_grammar", "native", "native_for", "qui
 _Class = TypeVar("_Class", bound=type)
 
 ROUTES = (
-    *("alignment", "casing", "catalogue", "consistency", "containment", "fields", "grammar", "identifiers", "labeller"),
-    *("lexicon", "misreading", "normalize", "overlaps", "patterns", "permutation", "phrases", "view"),
+    *("alignment", "casing", "catalogue", "containment", "fields", "find_again", "grammar", "labeller"),
+    *("lexicon", "misreading", "normalize", "overlaps", "patterns", "phrases", "view"),
 )
 """What has a compiled route: names of modules, and ``grammar`` for those that mypyc compiles."""
 

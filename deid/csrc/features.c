@@ -5,8 +5,36 @@
  */
 #include "labeller.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- scores in whole numbers -------------------------------------------------------------------------------------- */
+
+/* Round a score to a whole number, `most` at most; this is also what no number becomes. */
+int32_t labeller_whole(const Labeller *self, double score, int32_t most)
+{
+    score *= self->scale;
+    score = score < most ? score : most;
+    score = score > -most ? score : -most;
+    return (int32_t)(score + (score < 0.0 ? -0.5 : 0.5));
+}
+
+WIDE void labeller_round(const Labeller *self, const double *restrict score, int32_t *restrict out)
+{
+    const double scale = self->scale, most = 1 << 29;
+    for (Py_ssize_t j = 0; j < self->stride; j++) {
+        double x = score[j] * scale; /* what is not below the bound comes of weights that are not finite */
+        x = fabs(x) <= most ? x : 0.0;
+        out[j] = (int32_t)(x + (x < 0.0 ? -0.5 : 0.5));
+    }
+}
+
+/* How many rows the types of AT_ONCE items and of all that stands near them may need. */
+Py_ssize_t labeller_rows_at_once(const Labeller *self)
+{
+    return (Py_ssize_t)(2 * AT_ONCE + 2 * self->reach + 1) * self->offsets + 1;
+}
 
 /* ---- types --------------------------------------------------------------------------------------------------- */
 

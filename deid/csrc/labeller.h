@@ -111,7 +111,10 @@ typedef struct {
 
 enum { NOT_BUILT = -1 };
 
-/* features.c */
+/* features.c, which calls none of the others */
+int32_t labeller_whole(const Labeller *self, double score, int32_t most);
+void labeller_round(const Labeller *self, const double *score, int32_t *out);
+Py_ssize_t labeller_rows_at_once(const Labeller *self);
 int32_t labeller_type(Labeller *self, const uint32_t *text, Py_ssize_t size);
 int labeller_build(Labeller *self, int32_t type, const uint32_t *edge_or_text, Py_ssize_t size);
 int put_shape(Bytes *out, const Alphabet *alphabet, const uint32_t *text, Py_ssize_t size, int longest, int brief);
@@ -122,8 +125,6 @@ void labeller_add_weights(const Labeller *self, double *sum, int32_t attribute, 
 /* model.c */
 int labeller_init(PyObject *object, PyObject *args, PyObject *named);
 void labeller_dealloc(PyObject *object);
-int32_t labeller_whole(const Labeller *self, double score, int32_t most);
-void labeller_round(const Labeller *self, const double *score, int32_t *out);
 
 /* frozen.c */
 PyObject *labeller_frozen(PyObject *self, PyObject *unused);
@@ -131,7 +132,6 @@ int labeller_thaw(Labeller *self, PyObject *table);
 void labeller_release(Labeller *self);
 
 /* walk.c */
-Py_ssize_t labeller_rows_at_once(const Labeller *self);
 int labeller_ready(Labeller *self, Py_ssize_t first, Py_ssize_t last);
 int labeller_best(Labeller *self, uint8_t *path, int outside, double bias);
 
@@ -142,11 +142,10 @@ int labeller_add_list(Labeller *self, Py_ssize_t list, PyObject *items, int exce
 void labeller_forget(Labeller *self);
 
 extern PyType_Spec labeller_spec, sieve_spec, viewer_spec, lookup_spec, phrases_spec, reader_spec, words_spec;
-extern PyType_Spec draws_spec, finder_spec, fits_spec;
+extern PyType_Spec finder_spec, fits_spec;
 
 PyObject *quicken(PyObject *self, PyObject *args);
 PyObject *made_with(PyObject *object, PyObject *name, PyObject *value, const char *method);
-PyObject *py_arrangement(PyObject *self, PyObject *text), *py_arranged(PyObject *self, PyObject *args);
 PyObject *py_raised(PyObject *self, PyObject *args), *py_distinct(PyObject *self, PyObject *args);
 PyObject *py_clusters(PyObject *self, PyObject *spans);
 PyObject *py_abbreviating(PyObject *unused, PyObject *args);

@@ -99,25 +99,6 @@ static int measure_scale(Labeller *self, const double *moves)
     return 0;
 }
 
-/* Round a score to a whole number, `most` at most; this is also what no number becomes. */
-int32_t labeller_whole(const Labeller *self, double score, int32_t most)
-{
-    score *= self->scale;
-    score = score < most ? score : most;
-    score = score > -most ? score : -most;
-    return (int32_t)(score + (score < 0.0 ? -0.5 : 0.5));
-}
-
-WIDE void labeller_round(const Labeller *self, const double *restrict score, int32_t *restrict out)
-{
-    const double scale = self->scale, most = 1 << 29;
-    for (Py_ssize_t j = 0; j < self->stride; j++) {
-        double x = score[j] * scale; /* what is not below the bound comes of weights that are not finite */
-        x = fabs(x) <= most ? x : 0.0;
-        out[j] = (int32_t)(x + (x < 0.0 ? -0.5 : 0.5));
-    }
-}
-
 /* lag[x][y] = min over targets z of transition[x][z] - transition[y][z]; what pads never stays. */
 static void measure_lags(const int32_t *transition, int32_t *lag, Py_ssize_t l, Py_ssize_t stride)
 {

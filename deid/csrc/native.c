@@ -454,8 +454,6 @@ static PyMethodDef methods[] = {
      "distinct(posts, scores, passed, voice) -> the spans with their scores, but for those passed over and superfluous ones"},
     {"clusters", py_clusters, METH_O,
      "clusters(spans) -> [(first, stop, best)]: spans that hang together, and which one covers all and wins, or -1"},
-    {"arrangement", py_arrangement, METH_O, "arrangement(code) -> (form, rank, size): which one of its form it is, or None"},
-    {"arranged", py_arranged, METH_VARARGS, "arranged(code, rank) -> the code of the same form that has this rank"},
     {"quicken", quicken, METH_VARARGS, "quicken(class, fields, values): make objects of a data class without its initializer"},
     {NULL, NULL, 0, NULL},
 };
@@ -469,7 +467,6 @@ PyMODINIT_FUNC PyInit__native(void)
         const char *name;
         PyType_Spec *spec;
     } types[] = {
-        {"Draws", &draws_spec},
         {"Finder", &finder_spec},
         {"Fits", &fits_spec},
         {"Labeller", &labeller_spec},

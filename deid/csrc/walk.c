@@ -18,12 +18,6 @@ enum { MOST_KEPT = 1 << 24, AHEAD = 8 };
 
 /* ---- rows ---------------------------------------------------------------------------------------------------- */
 
-/* How many rows the types of AT_ONCE items and of all that stands near them may need. */
-Py_ssize_t labeller_rows_at_once(const Labeller *self)
-{
-    return (Py_ssize_t)(2 * AT_ONCE + 2 * self->reach + 1) * self->offsets + 1;
-}
-
 static int build(Labeller *self, int32_t token)
 {
     const int32_t type = self->type_of[token];

@@ -13,7 +13,7 @@ In this order:
 3. Weak evidence (below ``strong``) for a name, a place or an occupation is vetoed where all its words are clinical
    language.
 4. What stays at ``threshold`` or above is accepted; what was accepted with certainty is found everywhere in the
-   document (`deid.detection.consistency`).
+   document (`deid.detection.find_again`).
 5. Where accepted spans overlap, an explicitly labelled value decides (*MRN: 4711203* is a record number, whatever else
    it looks like), then the higher certainty, then the longer span, then the recognizer that was named first; what the
    loser covers beyond the winner stays covered. So every character that was accepted is covered.
@@ -36,7 +36,7 @@ from pathlib import Path
 import regex
 
 from deid.base.compiled import quick
-from deid.detection.consistency import (
+from deid.detection.find_again import (
     Gathered,
     Seeds,
     find_again,

@@ -25,8 +25,11 @@ from deid.reading.identity import canonical_given, name_key, parse_name
 from deid.reading.lexicon import Lexicon, classes_of, load_lexicon
 from deid.reading.view import LOWER, UPPER, View, view_of
 from deid.reading.vocabulary import Vocabulary, load_vocabulary
+from deid.rules.certainties import certainties
 
 __all__ = ["Known", "KnownRecognizer", "known_from_rows", "read_date", "soundex"]
+
+_W = certainties("known")
 
 _CATEGORIES = frozenset(LABEL_SETS["i2b2-2014"].names())
 _ORDINARY = classes_of("word", "clinical", "function", "eponym", "device", "month", "section")
@@ -170,10 +173,10 @@ class KnownRecognizer:
         if item.category == "DATE":
             date = read_date(item.value)
             if date is not None:
-                return _matches(view.text, _date_expression(date, vocabulary), item.category, 0.97)
+                return _matches(view.text, _date_expression(date, vocabulary), item.category, _W["date"])
         if item.category == "AGE" and item.value.isdecimal():
             expression = rf"(?<![0-9.,/]){item.value}(?=[ -]?{vocabulary.years}\b)"
-            return _matches(view.text, expression, item.category, 0.95)
+            return _matches(view.text, expression, item.category, _W["age"])
         characters = [c for c in item.value if c.isalnum()]
         coarse = group(item.category)
         number = sum(c.isdigit() for c in characters) >= 3 and " " not in item.value.strip("()+ ")
@@ -181,9 +184,9 @@ class KnownRecognizer:
             if len(characters) < 4:
                 return []
             expression = _number_expression(characters, r"\(?" if coarse == "CONTACT" else "")
-            return _matches(view.text, expression, item.category, 0.97)
+            return _matches(view.text, expression, item.category, _W["number"])
         words = regex.escape(item.value, special_only=True).replace(r"\ ", " ").split()
-        return _matches(view.text, r"(?<!\w)" + r"\W{1,3}".join(words) + r"(?!\w)", item.category, 0.93)
+        return _matches(view.text, r"(?<!\w)" + r"\W{1,3}".join(words) + r"(?!\w)", item.category, _W["words"])
 
 
 def _matches(text: str, expression: str, category: str, score: float) -> list[Span]:
@@ -245,7 +248,7 @@ def _names(view: View, item: Known, lexicon: Lexicon) -> list[Span]:
         for beside in (index - 1, index + 1):
             inside = 0 <= beside < len(view) and abs(view.starts[beside] - view.starts[index]) < _BESIDE
             if inside and beside not in hits and name_key(view.strings[beside]) in keys:
-                hits[beside] = 0.85
+                hits[beside] = _W["beside_name"]
     spans = []
     for index in sorted(hits):
         first, end = _with_initials(view, index, initials)
@@ -265,17 +268,17 @@ def _name_score(
     parts = [name_key(p) for p in view.strings[index].split("-")]
     if key in keys or (len(parts) > 1 and all(p in keys for p in parts if p)):
         if not ordinary:
-            return 0.97
+            return _W["name_word"]
         # "Rose" may be the patient; "rose" is the past of "rise"
-        return 0.0 if small else 0.7 if view.starts_sentence(index) else 0.9
+        return 0.0 if small else _W["ordinary_at_sentence_start"] if view.starts_sentence(index) else _W["ordinary"]
     if small:
         return 0.0
     if len(key) > 2 and canonical_given(key, given) in given:
-        return 0.7 if ordinary and view.starts_sentence(index) else 0.85
+        return _W["ordinary_variant_at_sentence_start"] if ordinary and view.starts_sentence(index) else _W["variant"]
     if ordinary:
         return 0.0
     similar = codes.get(soundex(key)) if len(key) >= _LEAST_FUZZY else None
-    return 0.72 if similar is not None and one_apart(key, similar) else 0.0
+    return _W["misspelt"] if similar is not None and one_apart(key, similar) else 0.0
 
 
 @functools.lru_cache(maxsize=4096)

@@ -51,7 +51,7 @@ class TypeFeature:
     """Whether its attributes spell words or four and more letters of one, and so could tell whom the training notes
     are about."""
     form: tuple[int, int, int, int] | None = None
-    """The same for the compiled loops: family (as in ``_labeller.h``) and its arguments; without it, a tagger with this
+    """The same for the compiled loops: family (as in ``labeller.h``) and its arguments; without it, a tagger with this
     family runs on the NumPy route."""
 
 

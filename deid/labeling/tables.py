@@ -102,4 +102,4 @@ def common_words(attributes: Iterable[str], plan: Mapping[str, Any]) -> list[str
 
 
 _TOKEN = 3
-"""The family of features that are the word itself (``_labeller.h``)."""
+"""The family of features that are the word itself (``csrc/labeller.h``)."""

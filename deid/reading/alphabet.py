@@ -49,7 +49,7 @@ def page(number: int) -> bytes:
     Returns
     -------
     bytes
-        Twelve bytes a character: bits as in ``_text.h``, the letter that stands for it in a shape (0: itself), its
+        Twelve bytes a character: bits as in ``csrc/text.h``, the letter that stands for it in a shape (0: itself), its
         lower case, and its form under `deid.reading.dictionaries.fold` (0xFFFFFFFF when that drops it).
     """
     return b"".join(map(_describe, map(chr, range(256 * number, 256 * number + 256))))

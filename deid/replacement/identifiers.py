@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from math import prod
 from operator import mul
 
-from deid.base.compiled import native_for
 from deid.reading.identity import name_key
 from deid.replacement.permutation import LARGEST, Keyed
 from deid.replacement.pools import words
@@ -35,8 +34,6 @@ __all__ = [
     "scheme_of",
     "scramble",
 ]
-
-native = native_for("identifiers")
 
 DIGITS = "0123456789"
 _LOWER = "abcdefghijklmnopqrstuvwxyz"
@@ -141,12 +138,6 @@ def scramble(keyed: Keyed, text: str, what: str = "code", step: int = 1) -> str:
         low = 10 ** (len(text) - 1) if len(text) > 1 else 0
         size = 10 ** len(text) - low
         return f"{keyed.move(f'{what} {size}', int(text) - low, size, step) + low}"
-    arrangement = native.arrangement(text) if native is not None else None
-    if arrangement is not None:
-        form, rank, size = arrangement
-        moved = keyed.move(f"{what}\0{form}\0{0}\0{len(form)}\0{size}", rank, size, step)
-        written: str = native.arranged(text, moved)
-        return written
     places = [m.start() for m in _ALNUM.finditer(text)]
     if not places:
         return ""

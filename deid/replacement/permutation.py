@@ -15,12 +15,9 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from math import isqrt
 
-from deid.base.compiled import native_for
 from deid.base.keys import Key
 
 __all__ = ["LARGEST", "Keyed", "keyed_for"]
-
-native = native_for("permutation")
 
 _SHUFFLED = 32
 """Sets up to this size are shuffled outright; a draw out of 65,536 for one of at most 32 is all but uniform."""
@@ -30,7 +27,6 @@ _DRAWS = struct.Struct(">32H").unpack
 # four rounds of a pseudorandom function make a strong pseudorandom permutation (Luby and Rackoff 1988)
 _ROUNDS = tuple((step, bytes([step])) for step in range(4))
 _ROUNDS_BACK = _ROUNDS[::-1]
-_COMPILED = 1 << 62  # sets that the compiled permutation is for
 _SCOPES = 64
 LARGEST = 1 << 800
 """Size that no set may reach: a round's 512-bit digest would no longer be uniform over half of it."""
@@ -49,7 +45,6 @@ class Keyed:
 
     def __init__(self, key: Key, *scope: str) -> None:
         self._seed = key.mac("surrogate", *scope)
-        self._draws = native.Draws(self._seed) if native is not None else None
 
     @cached_property
     def _base(self) -> hashlib.blake2b:
@@ -57,8 +52,6 @@ class Keyed:
 
     def number(self, *parts: str) -> int:
         """Return a keyed 512-bit number for ``parts``; take it modulo n for a choice among n."""
-        if self._draws is not None:
-            return int.from_bytes(self._draws.number(*parts), "big")
         state = self._base.copy()
         coded = [part.encode("utf-8", "surrogatepass") for part in parts]
         state.update(b"".join([b"%d:%b" % (len(raw), raw) for raw in coded]))  # lengths: no two lists collide
@@ -81,9 +74,6 @@ class Keyed:
         ValueError
             When ``size`` is too large.
         """
-        if self._draws is not None and 0 <= index < size < _COMPILED:
-            place: int = self._draws.permute(what, index, size, inverse)
-            return place
         if size >= LARGEST:
             raise ValueError("the set is too large for one permutation")
         if size <= _SHUFFLED:
@@ -159,9 +149,6 @@ class Keyed:
     def shuffle(self, what: str, items: Sequence[str]) -> list[str]:
         """Return ``items`` (32 at most) in a keyed order."""
         order = list(items)
-        if self._draws is not None:
-            self._draws.shuffle(what, order)
-            return order
         state = self._base.copy()
         state.update(b"shuffle\0" + what.encode("utf-8", "surrogatepass"))
         for last, draw in zip(range(len(order) - 1, 0, -1), _DRAWS(state.digest()), strict=False):

@@ -3,7 +3,8 @@
 expressions, programs, sieve   a compiler of regular expressions, and a filter of where they can match
 patterns, checks, catalogue    the patterns under dictionaries/patterns and the checks of what they match
 fields, layouts                labelled fields, tables and headers of a note
-scene, name_classes            the words of a text and what each may be
+scene, word_classes            the words of a text and what each may be
+certainties                    how sure the grammars are: names of the numbers in the data
 person_words, evidence, names  names of persons
 institutions, places           hospitals, streets, towns
 professions                    occupations

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from deid.reading.view import LOWER, NUMBER, TITLE, UPPER
+from deid.rules.certainties import certainties
 from deid.rules.person_words import Run, clear, credential_follows
 from deid.rules.scene import Scene
 from deid.rules.word_classes import (
@@ -46,11 +47,13 @@ __all__ = [
     "weigh_inverted",
 ]
 
+_W: Final[dict[str, float]] = certainties("evidence")
+
 _CUES: Final = [
-    (cues_of("naming"), 0.75, "name.naming"),
-    (cues_of("greeting"), 0.45, "name.greeting"),
-    (cues_of("doctor"), 0.4, "name.doctor"),
-    (cues_of("contact"), 0.25, "name.contact"),
+    (cues_of("naming"), _W["cue_naming"], "name.naming"),
+    (cues_of("greeting"), _W["cue_greeting"], "name.greeting"),
+    (cues_of("doctor"), _W["cue_doctor"], "name.doctor"),
+    (cues_of("contact"), _W["cue_contact"], "name.contact"),
 ]
 _CLOSING: Final = cues_of("closing")
 _ARTICLE: Final = cues_of("article")
@@ -65,22 +68,23 @@ def _strength(scene: Scene, index: int) -> float:
     short = len(word) < 4
     popular = classes & (POPULAR | MOSTLY_NAME)
     blind = scene.case_uninformative(index)
-    value = 0.15
+    value = _W["unlisted"]
     if classes & GIVEN:
-        value = 0.4
+        value = _W["given"]
         if clear(scene, index):
-            value = (0.85 if popular else 0.55 if not short else 0.4) - 0.2 * blind
+            value = _W["given_popular" if popular else "given_clear" if not short else "given_short"]
+            value -= _W["given_without_case"] * blind
             if classes & PLACE and not classes & MOSTLY_NAME:
-                value = min(value, 0.5)
+                value = min(value, _W["given_place"])
     elif classes & LAST and clear(scene, index):
-        value = 0.55 if popular else 0.52 if not short else 0.35
-        value *= 0.5 if classes & PLACE or blind else 1.0
+        value = _W["last_popular" if popular else "last_clear" if not short else "last_short"]
+        value *= _W["last_place_or_without_case"] if classes & PLACE or blind else 1.0
     if classes & EPONYM:
-        value = min(value, 0.42)
+        value = min(value, _W["eponym"])
     if "-" in word and not classes & GIVEN:
-        value = min(value, 0.4)  # "Lund-Browder", "Semmes-Weinstein" are as likely as "Smith-Jones"
+        value = min(value, _W["hyphenated"])  # "Lund-Browder", "Semmes-Weinstein" are as likely as "Smith-Jones"
     if scene.kinds[index] == UPPER and not blind:
-        value *= 0.5  # an acronym, rather
+        value *= _W["uppercase"]  # an acronym, rather
     return value
 
 
@@ -96,9 +100,9 @@ def weigh(scene: Scene, run: Run) -> tuple[float, str]:
         return 0.0, ""
     start = scene.view.starts_sentence(run.first)
     if not any(scene.classes[i] & PERSON for i in run.names):
-        base = _weigh_words(scene, run, start) if len(run.names) > 1 else 0.1
+        base = _weigh_words(scene, run, start) if len(run.names) > 1 else _W["one_unlisted_word"]
     elif len(run.names) == 1 and not run.initials:
-        base = _strength(scene, run.names[0]) - (0.12 if start else 0.0)
+        base = _strength(scene, run.names[0]) - (_W["sentence_start"] if start else 0.0)
     else:
         base = _weigh_words(scene, run, start)
     cues, source = _cues(scene, run)
@@ -111,27 +115,34 @@ def _weigh_words(scene: Scene, run: Run, start: bool) -> float:
     first, last = run.names[0], run.names[-1]
     blind = scene.case_uninformative(first)
     if len(run.names) == 1:  # with initials
-        return 0.75 if clear(scene, first) else 0.45
+        return _W["initials_and_clear"] if clear(scene, first) else _W["initials_and_doubtful"]
     if scene.classes[first] & GIVEN and clear(scene, first):
         if blind:
-            return 0.8 if clear(scene, last) else 0.4
-        return 0.93 if scene.classes[last] & PERSON else 0.82
+            return _W["given_and_clear_without_case" if clear(scene, last) else "given_and_doubtful_without_case"]
+        return _W["given_and_listed"] if scene.classes[last] & PERSON else _W["given_and_unlisted"]
     if scene.classes[first] & GIVEN:
         if clear(scene, last):
-            return 0.6 if blind else 0.85
-        return 0.3 if blind else (0.4 if start else 0.55)
+            return _W["doubtful_given_and_clear_without_case" if blind else "doubtful_given_and_clear"]
+        return _W[
+            "doubtful_given_without_case"
+            if blind
+            else "doubtful_given_at_sentence_start"
+            if start
+            else "doubtful_given"
+        ]
     if clear(scene, first) and clear(scene, last):
-        return 0.3 if blind else 0.55
+        return _W["clear_words_without_case"] if blind else _W["clear_words"]
     if any(scene.classes[i] & GIVEN and clear(scene, i) for i in run.names):
-        return 0.3 if blind else 0.75
+        return _W["given_inside_without_case"] if blind else _W["given_inside"]
     if run.initials:
-        return 0.5
+        return _W["words_and_initials"]
     if blind or any(scene.kinds[i] == UPPER for i in run.names):
-        return 0.25
+        return _W["words_without_case_or_uppercase"]
     if not any(clear(scene, i) for i in run.names):
-        return 0.25  # ordinary or clinical words in title case ("Left Foot"), though some are surnames as well
+        # ordinary or clinical words in title case ("Left Foot"), though some are surnames as well
+        return _W["ordinary_words"]
     label = scene.word(run.end) in (":", "#", "=")
-    return 0.58 - 0.15 * start - 0.3 * label
+    return _W["unlisted_words"] - _W["words_at_sentence_start"] * start - _W["words_before_colon"] * label
 
 
 def weigh_inverted(scene: Scene, run: Run) -> float:
@@ -143,17 +154,17 @@ def weigh_inverted(scene: Scene, run: Run) -> float:
     base = 0.0
     if first != last and scene.classes[first] & GIVEN:
         if clear(scene, first):
-            base = 0.88 if classes & LAST and clear(scene, last) else 0.6
+            base = _W["inverted_listed" if classes & LAST and clear(scene, last) else "inverted_given"]
         else:
-            base = 0.6 if clear(scene, last) and not classes & GIVEN else 0.35
+            base = _W["inverted_doubtful_given" if clear(scene, last) and not classes & GIVEN else "inverted_doubtful"]
     elif clear(scene, last) and run.initials:
-        base = 0.5
+        base = _W["inverted_initial"]
     if run.initials and first != last:
-        base = 1.0 - (1.0 - base) * 0.6
+        base = 1.0 - (1.0 - base) * _W["inverted_with_initial"]
     if classes & PLACE and not run.initials:
-        base *= 0.7
+        base *= _W["inverted_place"]
     if scene.breaks[run.first]:
-        base = 1.0 - (1.0 - base) * 0.8
+        base = 1.0 - (1.0 - base) * _W["inverted_line_start"]
     cues, _ = _cues(scene, run)
     return 1.0 - (1.0 - base) * (1.0 - cues)
 
@@ -168,35 +179,40 @@ def _cues(scene: Scene, run: Run) -> tuple[float, str]:
     line_end = run.first > 0 and scene.breaks[run.first] == 1
     near = scene.same_line(run.first) or (line_end and not scene.uppercase_line[run.first])
     if credential_follows(scene, run.end):
-        found.append((0.93, "name.credential"))
+        found.append((_W["credential"], "name.credential"))
     if near and scene.has(before, RELATION) and (scene.kinds[before] == LOWER or scene.same_line(run.first)):
         likely = direct or clear(scene, run.names[0]) or bool(scene.classes[run.names[0]] & GIVEN)
-        found.append((0.75 if direct else 0.5 if likely else 0.2, "name.relation"))
+        found.append(
+            (
+                _W["relation_direct" if direct else "relation_likely" if likely else "relation_before"],
+                "name.relation",
+            )
+        )
     if near and scene.has(before, ROLE):
-        found.append((0.6 if direct else 0.4, "name.role"))
+        found.append((_W["role_direct" if direct else "role_before"], "name.role"))
     for cue, value, source in _CUES:
         if near and (scene.cued(run.first, cue) or scene.cued(before + 1, cue)):
             found.append((value, source))
     if _closes(scene, run):
-        found.append((0.75, "name.signature"))
+        found.append((_W["signature"], "name.signature"))
     elif _alone(scene, run) and len(run.names) > 1:
-        found.append((0.4, "name.line"))
+        found.append((_W["line"], "name.line"))
     if _aged_follows(scene, run.end):
-        found.append((0.75, "name.aged"))
+        found.append((_W["aged"], "name.aged"))
     elif person_verb_follows(scene, run.end):
         known = len(run.names) > 1 or scene.classes[run.names[0]] & PERSON
         strong = scene.has(run.end, STRONG_PERSON_VERB) and known
-        found.append((0.55 if strong else 0.35, "name.verb"))
+        found.append((_W["strong_verb" if strong else "verb"], "name.verb"))
     if near and len(run.names) > 1 and scene.has(before, PATIENT_WORD) and direct:
-        found.append((0.5, "name.patient"))
+        found.append((_W["patient_word"], "name.patient"))
     if scene.possessive(run.end) and scene.has(run.end + 2, RELATION):
-        found.append((0.5, "name.relation"))
+        found.append((_W["possessive_relation"], "name.relation"))
     if scene.word(run.first - 1) == "(" and scene.word(run.end) == ")" and clear(scene, run.names[0]):
-        found.append((0.35, "name.brackets"))
+        found.append((_W["brackets"], "name.brackets"))
     if scene.word(run.end) == "(" and scene.has(run.end + 1, RELATION | ROLE):
-        found.append((0.7, "name.relation"))
+        found.append((_W["bracketed_relation"], "name.relation"))
     if scene.word(run.end) == "," and scene.has(run.end + 1, FUNCTION) and scene.has(run.end + 2, RELATION):
-        found.append((0.5, "name.relation"))
+        found.append((_W["apposed_relation"], "name.relation"))
     rest = 1.0
     for value, _ in found:
         rest *= 1.0 - value
@@ -257,7 +273,7 @@ def _against(scene: Scene, run: Run) -> float:
     """Return by how much the surroundings speak against a name: 1 not at all, 0 beyond doubt."""
     factor = 1.0
     if eponym_follows(scene, run):
-        factor *= 0.15
+        factor *= _W["eponym_follows"]
     behind = run.end
     if scene.possessive(behind):
         behind += 2
@@ -268,21 +284,21 @@ def _against(scene: Scene, run: Run) -> float:
         and not scene.case_uninformative(behind)
     ):
         if _head_at(scene, behind):
-            factor *= 0.15
+            factor *= _W["head_follows"]
         elif scene.kinds[behind] == TITLE and len(run.names) == 1 and scene.classes[behind] & ORDINARY:
-            factor *= 0.6  # a word of a heading or of a title in capitals
+            factor *= _W["ordinary_follows"]  # a word of a heading or of a title in capitals
     if len(run.names) == 1 and scene.cued(run.first, _ARTICLE):
-        factor *= 0.35
+        factor *= _W["article"]
     if _among_eponyms(scene, run):
-        factor *= 0.3
+        factor *= _W["among_eponyms"]
     exact = any(end == run.end and classes & PLACE for end, classes in scene.phrases.get(run.first, ()))
     place = exact or all(scene.classes[i] & PLACE for i in run.names)
     if place and scene.cued(run.first, _LIVES):
-        factor *= 0.2
+        factor *= _W["lives_place"]
     elif exact or (place and scene.cued(run.first, _WHERE)):
-        factor *= 0.5
+        factor *= _W["exact_place_or_where"]
     if place and scene.word(run.end) == "," and scene.has(run.end + 1, STATE | STATE_CODE | COUNTRY):
-        factor *= 0.2
+        factor *= _W["before_state"]
     return factor
 
 

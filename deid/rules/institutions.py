@@ -12,6 +12,7 @@ from typing import Final
 from deid.document import Span
 from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, MIXED, TITLE, UPPER
+from deid.rules.certainties import certainties
 from deid.rules.person_words import credential_follows
 from deid.rules.scene import Scene
 from deid.rules.word_classes import (
@@ -43,6 +44,8 @@ from deid.rules.word_classes import (
 )
 
 __all__ = ["find_institutions", "proper_run"]
+
+_W: Final[dict[str, float]] = certainties("institutions")
 
 _NO_PART: Final = TITLES | CREDENTIAL | SECTION | CALENDAR | FUNCTION
 _NO_PART_LOWERCASE: Final = GENERIC | CLINICAL | PERSON_VERB | RELATION
@@ -107,12 +110,12 @@ def _institution(scene: Scene, first: int, end: int, classes: int) -> Span | Non
         return None
     inside = range(start, end)
     hospital = classes & HOSPITAL_HEAD or any(scene.classes[i] & (HOSPITAL_HEAD | INSTITUTION) for i in inside)
-    score = 0.86 if specific > 1 or behind > end else 0.72
-    score -= 0.15 if scene.case_uninformative(first) else 0.2 * (kind == LOWER)
+    score = _W["several_words" if specific > 1 or behind > end else "one_word"]
+    score -= _W["without_case"] if scene.case_uninformative(first) else _W["lowercase"] * (kind == LOWER)
     if scene.cued(start, _SEEN_AT):
-        score = 1.0 - (1.0 - score) * 0.6
+        score = 1.0 - (1.0 - score) * _W["cued"]
     elif start > 0 and scene.breaks[start] and not scene.case_uninformative(start) and specific == 1:
-        score -= 0.1
+        score -= _W["line_start"]
     return scene.span(start, behind, "HOSPITAL" if hospital else "ORGANIZATION", "place.institution", score)
 
 
@@ -251,12 +254,22 @@ def _known(scene: Scene) -> Iterator[Span]:
                 continue
             if classes & HOSPITAL_NAME:
                 acronym = stop == index + 1 and scene.kinds[index] != UPPER
-                sure = 0.3 if acronym else 0.88
-                yield scene.span(index, stop, "HOSPITAL", "place.hospital", sure - 0.3 * scene.lowercase_text)
+                sure = _W["acronym_in_lower_case" if acronym else "hospital"]
+                yield scene.span(
+                    index,
+                    stop,
+                    "HOSPITAL",
+                    "place.hospital",
+                    sure - _W["hospital_in_lowercase_text"] * scene.lowercase_text,
+                )
             else:
                 ambiguous = stop == index + 1 and scene.classes[index] & AMBIGUOUS_PLACE
-                sure = 0.85 if scene.cued(index, _WORK_AT) else 0.3 if ambiguous else 0.6
-                sure -= 0.1 * scene.case_uninformative(index)
+                sure = (
+                    _W["employer_cued"]
+                    if scene.cued(index, _WORK_AT)
+                    else _W["employer_ambiguous" if ambiguous else "employer"]
+                )
+                sure -= _W["employer_without_case"] * scene.case_uninformative(index)
                 yield scene.span(index, stop, "ORGANIZATION", "place.employer", sure)
 
 
@@ -281,7 +294,7 @@ def _work_places(scene: Scene) -> Iterator[Span]:
         if end > start and not scene.uppercase_line[start]:
             plain = end == start + 1 and scene.classes[start] & GENERIC
             if not plain:
-                yield scene.span(start, end, "ORGANIZATION", "place.work", 0.72)
+                yield scene.span(start, end, "ORGANIZATION", "place.work", _W["work"])
 
 
 def proper_run(scene: Scene, index: int) -> int:
@@ -309,7 +322,7 @@ def _behind_cues(scene: Scene) -> Iterator[Span]:
         named = any(not scene.classes[i] & WORD or scene.classes[i] & PERSON for i in range(start, end))
         unit = end in scene.cues_at["hospital_unit"]
         if end > start and (named or field) and (field or unit or not scene.classes[start] & PERSON):
-            yield scene.span(start, end, "HOSPITAL", "place.cue", 0.72 if field or unit else 0.6)
+            yield scene.span(start, end, "HOSPITAL", "place.cue", _W["cue_field" if field or unit else "cue"])
 
 
 def _saints(scene: Scene) -> Iterator[Span]:
@@ -328,9 +341,11 @@ def _saints(scene: Scene) -> Iterator[Span]:
             owned = scene.possessive(end)
             end += 2 * owned
             if (cued or owned) and not scene.protected[name]:
-                yield scene.span(index, end, "HOSPITAL", "place.saint", 0.75 if cued else 0.55)
+                yield scene.span(index, end, "HOSPITAL", "place.saint", _W["saint_cued" if cued else "saint_owned"])
         elif not scene.has(index, _NO_SAINT):
-            yield scene.span(index, max(proper_run(scene, index), index + 1), "HOSPITAL", "place.modifier", 0.6)
+            yield scene.span(
+                index, max(proper_run(scene, index), index + 1), "HOSPITAL", "place.modifier", _W["modifier"]
+            )
 
 
 def _acronyms(scene: Scene) -> Iterator[Span]:
@@ -346,4 +361,4 @@ def _acronyms(scene: Scene) -> Iterator[Span]:
             continue
         word = words[at]
         if 3 <= len(word) <= 6 and not scene.classes[at] & ~PERSON and word.endswith(endings):
-            yield scene.span(at, at + 1, "HOSPITAL", "place.acronym", 0.65)
+            yield scene.span(at, at + 1, "HOSPITAL", "place.acronym", _W["acronym"])

@@ -16,12 +16,15 @@ import regex
 from deid.document import Span
 from deid.reading.dictionaries import fold
 from deid.reading.passages import rows
+from deid.rules.certainties import certainties
 from deid.rules.fields import Field, PersonField
 from deid.rules.person_words import read_last_first, read_run
 from deid.rules.scene import Scene
 from deid.rules.word_classes import TITLES
 
 __all__ = ["PARTS", "Segment", "beside", "find_segments", "find_tables", "segment_names"]
+
+_W = certainties("layouts")
 
 PARTS: dict[str, tuple[str, ...]] = {
     "address": ("STREET", "STREET", "CITY", "STATE", "ZIP", "COUNTRY", "", "", "LOCATION-OTHER"),
@@ -116,7 +119,7 @@ def _span(start: int, part: str, category: str, source: str) -> Iterator[Span]:
     bare = part.strip()
     if any(c.isalnum() for c in bare):
         at = start + part.index(bare)
-        yield Span(at, at + len(bare), category, source=source, score=0.93)
+        yield Span(at, at + len(bare), category, source=source, score=_W["segment"])
 
 
 def find_tables(scene: Scene, rules: Mapping[str, Field | PersonField]) -> Iterator[Span]:
@@ -164,4 +167,4 @@ def _cell(scene: Scene, rule: Field | PersonField, start: int, cell: str) -> Ite
         return
     run = read_last_first(scene, index, relaxed=True) or read_run(scene, index, relaxed=True)
     if run is not None and scene.ends[run.end - 1] <= at + len(bare):
-        yield scene.span(run.first, run.end, rule.category, f"{rule.name}.column", rule.certainty - 0.1)
+        yield scene.span(run.first, run.end, rule.category, f"{rule.name}.column", rule.certainty - _W["column"])

@@ -14,6 +14,7 @@ from typing import Final
 from deid.document import Span
 from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, NUMBER, SIGN, UPPER
+from deid.rules.certainties import certainties
 from deid.rules.evidence import (
     category_of,
     eponym_follows,
@@ -56,6 +57,8 @@ from deid.rules.word_classes import (
 
 __all__ = ["find_names"]
 
+_W: Final[dict[str, float]] = certainties("names")
+
 _WORDY: Final = WORD | RELATION
 _HEADING: Final = CLINICAL | SECTION
 _VALUE_LEADS: Final = TITLES | PARTICLE
@@ -67,9 +70,9 @@ _LISTING: Final = frozenset((",", ";", "&", "/", "|"))
 _TURNS: Final = 4
 """A label that begins so many lines marks the turns of a dialogue."""
 _MOST_INITIALS: Final = 6  # letters and full stops
-_LEAST: Final = 0.2
+_LEAST: Final = _W["least_posted"]
 """Certainty below which a candidate is not posted."""
-_LEAST_UPPERCASE: Final = 0.8
+_LEAST_UPPERCASE: Final = _W["least_posted_uppercase"]
 """The same of initials in lines of capitals."""
 
 
@@ -140,7 +143,7 @@ def _labelled_initials(scene: Scene, index: int, category: str, label: PersonLab
     """Initials behind a label: *RN: TK*."""
     end, _ = _initials_at(scene, index)
     if end > index and not scene.uppercase_line[index]:
-        yield scene.span(index, end, category, label.field.name, 0.8)
+        yield scene.span(index, end, category, label.field.name, _W["labelled_initials"])
 
 
 def _value_of(scene: Scene, label: PersonLabel) -> int:
@@ -177,11 +180,15 @@ def _labelled_score(scene: Scene, label: PersonLabel, run: Run) -> float:
     ends = ends or scene.word(behind) in (",", ";", "(", "|", "/") or credential_follows(scene, behind)
     ends = ends or (scene.word(behind) == "." and (behind + 1 >= scene.count or bool(scene.breaks[behind + 1])))
     if any(clear(scene, i) for i in known):
-        return score if ends or not scene.is_word(behind) else score - 0.15
+        return score if ends or not scene.is_word(behind) else score - _W["label_goes_on"]
     if not ends:
-        return 0.3 if len(run.names) < 2 else 0.55
+        return _W["label_word_goes_on" if len(run.names) < 2 else "label_words_go_on"]
     several = len(run.names) > 1 or bool(run.initials)
-    return score - (0.1 if several else 0.25) - (0.1 if not known else 0.0)
+    return (
+        score
+        - (_W["label_doubtful_words" if several else "label_doubtful_word"])
+        - (_W["label_unlisted"] if not known else 0.0)
+    )
 
 
 def _next_in_list(scene: Scene, index: int) -> int:
@@ -218,20 +225,20 @@ def _titled(scene: Scene) -> Iterator[Span]:
             run = Run(at, at + 1, [at], [])
         elif scene.kinds[run.names[0]] == LOWER and not scene.lowercase_text and not clear(scene, run.names[0]):
             continue
-        score = 0.97
+        score = _W["title"]
         if classes & _WORDY and len(scene.word(index)) > 3 and not classes & DOCTOR_TITLE and not dot:
             # "Sister Mary", but "Major depression", "miss doses"
             if scene.kinds[index] == LOWER or not any(scene.classes[i] & PERSON for i in run.names):
                 continue
-            score = 0.9 if scene.says(index, "title_word") else 0.6
+            score = _W["title_word"] if scene.says(index, "title_word") else _W["title_doubtful"]
         if eponym_follows(scene, run):
-            score = min(score, 0.75)
+            score = min(score, _W["title_eponym"])
         category = "DOCTOR" if classes & DOCTOR_TITLE or credential_follows(scene, run.end) else "PATIENT"
         yield scene.span(run.first, run.end, category, "name.title", score)
         if scene.says(index, "title_plural"):
             other = read_run(scene, _next_in_list(scene, run.end), relaxed=True)
             if other is not None:
-                yield scene.span(other.first, other.end, category, "name.title", 0.9)
+                yield scene.span(other.first, other.end, category, "name.title", _W["second_of_title"])
 
 
 def _no_title(scene: Scene, index: int) -> bool:
@@ -294,7 +301,7 @@ def _relatives_without_case(scene: Scene) -> Iterator[Span]:
             continue
         behind = at + 1
         if scene.has(behind, PERSON_VERB) or scene.word(behind) in (",", "(") or scene.says(behind, "and"):
-            yield scene.span(at, at + 1, "PATIENT", "name.relation", 0.62)
+            yield scene.span(at, at + 1, "PATIENT", "name.relation", _W["relative_without_case"])
 
 
 def _before_credentials(scene: Scene) -> Iterator[Span]:
@@ -323,7 +330,7 @@ def _before_credentials(scene: Scene) -> Iterator[Span]:
         words = [i for i in range(start, comma) if scene.is_word(i) and len(scene.strings[i]) > 1]
         sure = sum(not scene.classes[i] & ORDINARY for i in words)
         if words and sure and (len(words) > 1 or start < words[0]):
-            yield scene.span(start, comma, "DOCTOR", "name.credential", 0.8)
+            yield scene.span(start, comma, "DOCTOR", "name.credential", _W["before_credential"])
 
 
 def _carets(scene: Scene) -> Iterator[Span]:
@@ -343,7 +350,7 @@ def _carets(scene: Scene) -> Iterator[Span]:
         while len(pieces) > 2 and scene.has(pieces[-1], CREDENTIAL | TITLES):
             pieces.pop()
         numbered = scene.word(index - 2) == "^"  # ID^LAST^FIRST is how messages name clinicians
-        yield scene.span(pieces[0], pieces[-1] + 1, "DOCTOR" if numbered else "PATIENT", "name.hl7", 0.9)
+        yield scene.span(pieces[0], pieces[-1] + 1, "DOCTOR" if numbered else "PATIENT", "name.hl7", _W["hl7"])
 
 
 def _initials(scene: Scene) -> Iterator[Span]:
@@ -383,30 +390,32 @@ def _initials_at(scene: Scene, index: int) -> tuple[int, bool]:
 def _weigh_initials(scene: Scene, index: int, end: int, dotted: bool) -> tuple[float, str]:
     """Weigh initials by what stands around them."""
     if credential_follows(scene, end):
-        return 0.8, "DOCTOR"
+        return _W["initials_credential"], "DOCTOR"
     before = scene.word(index - 1)
     near = scene.same_line(index)
     if near and scene.has(index - 1, TITLES | RELATION):
-        return 0.75, "PATIENT"
+        return _W["initials_title"], "PATIENT"
     if (
         not scene.known_letters(scene.word(index))
         and scene.has(index - 1, PATIENT_WORD)
         and near
         and (dotted or scene.kinds[index - 1] != UPPER)
     ):
-        return (0.75 if dotted else 0.6), "PATIENT"
+        return (_W["initials_patient_dotted" if dotted else "initials_patient"]), "PATIENT"
     if dotted:
         letters = "".join(scene.word(i) for i in range(index, end) if scene.is_word(i))
         if person_verb_follows(scene, end):
-            return 0.75, "PATIENT"
-        return (0.0, "") if scene.known_letters(letters) else (0.6, "DOCTOR")
+            return _W["initials_verb"], "PATIENT"
+        return (0.0, "") if scene.known_letters(letters) else (_W["initials_dotted"], "DOCTOR")
     if near and scene.has(index - 1, ROLE | CREDENTIAL):
-        return 0.62, "DOCTOR"
+        return _W["initials_role"], "DOCTOR"
     if near and scene.cued(index, _SIGNER):
-        return 0.62, "DOCTOR"
+        return _W["initials_signer"], "DOCTOR"
     last = end >= scene.count or bool(scene.breaks[end])
     signed = before in ("-", "/", "\u2013", "\u2014", "~") and bool(scene.view.gap(index - 1))
     if signed and (last or scene.word(end) == "."):
-        return 0.6, "DOCTOR"
+        return _W["initials_signed"], "DOCTOR"
     closes = before in (".", ")", ";") or (index > 0 and scene.kinds[index - 1] == NUMBER)
-    return (0.56, "DOCTOR") if last and closes and near and len(scene.strings[index]) < 4 else (0.0, "")
+    return (
+        (_W["initials_line_end"], "DOCTOR") if last and closes and near and len(scene.strings[index]) < 4 else (0.0, "")
+    )

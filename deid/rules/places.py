@@ -12,6 +12,7 @@ from typing import Final
 
 from deid.document import Span
 from deid.reading.view import MIXED, NUMBER, SIGN, TITLE, UPPER
+from deid.rules.certainties import certainties
 from deid.rules.institutions import proper_run
 from deid.rules.scene import Scene, rounded
 from deid.rules.word_classes import (
@@ -46,6 +47,8 @@ from deid.rules.word_classes import (
 
 __all__ = ["find_places"]
 
+_W: Final[dict[str, float]] = certainties("places")
+
 _BEHIND_COMMA: Final = STATE | STATE_CODE | COUNTRY | OLD_STATE_CODE
 _LISTED: Final = CITY | STATE | COUNTRY | REGION | COUNTY
 # the kinds of words around a postcode; what stands before it is looked at last, since `re` is quick at finding bytes
@@ -56,7 +59,7 @@ _NO_CITY_WITHOUT_CASE: Final = ORDINARY | EPONYM | FUNCTION | GIVEN | SECTION
 _NO_AMBIGUOUS_CITY: Final = CLINICAL | EPONYM | FUNCTION
 _NAMED_AFTER: Final = STRONG_HEAD | STREET_SUFFIX | EPONYM_HEAD
 _NO_CITY: Final = GENERIC | CLINICAL | STREET_SUFFIX | TITLES
-_UNCUED: Final = 0.2
+_UNCUED: Final = _W["city_uncued"]
 """Certainty of a city that is a name or a word as well and has no cue."""
 _FOLLOWERS: Final = _BEHIND_COMMA | FUNCTION | CALENDAR
 _LIVES: Final = cues_of("lives")
@@ -94,21 +97,27 @@ def _city_and_state(scene: Scene) -> Iterator[Span]:
             continue
         zipped = end < scene.count and scene.kinds[end] == NUMBER and len(scene.strings[end]) == 5
         person = all(scene.classes[i] & PERSON for i in range(start, comma) if scene.is_word(i))
-        if not zipped and sure < 0.9 and not listed:
+        if not zipped and sure < _W["sure_state"] and not listed:
             continue
         if (
             not listed
             and not zipped
-            and (person or scene.case_uninformative(start) or (end - state == 1 and sure < 0.95))
+            and (person or scene.case_uninformative(start) or (end - state == 1 and sure < _W["certain_state"]))
         ):
             continue
-        if sure < 0.9 and not zipped and person and not scene.cued(start, _LIVES):
+        if sure < _W["sure_state"] and not zipped and person and not scene.cued(start, _LIVES):
             continue  # "Tyler, MD"
         if scene.lowercase_text and not zipped and not listed:
             continue
         country = scene.classes[state] & COUNTRY and not scene.classes[state] & (STATE | STATE_CODE)
-        yield scene.span(start, comma, "CITY", "place.city_state", 0.95 if listed or zipped else 0.8)
-        yield scene.span(state, end, "COUNTRY" if country else "STATE", "place.city_state", 0.95)
+        yield scene.span(
+            start,
+            comma,
+            "CITY",
+            "place.city_state",
+            _W["city_before_state" if listed or zipped else "unlisted_before_state"],
+        )
+        yield scene.span(state, end, "COUNTRY" if country else "STATE", "place.city_state", _W["state_behind_comma"])
 
 
 def _city_before(scene: Scene, comma: int) -> tuple[int, bool]:
@@ -147,14 +156,14 @@ def _state_at(scene: Scene, index: int) -> tuple[int, float]:
     """Return the end of a state, or its code, that starts at a word, and how sure it is; (index, 0) when none does."""
     for stop, phrase in scene.phrases.get(index, ()):
         if phrase & (STATE | COUNTRY) and scene.capital(index):
-            return stop, 0.95
+            return stop, _W["state_name"]
     classes = scene.classes[index]
     if classes & (STATE | COUNTRY) and scene.capital(index):
-        return index + 1, 0.95
+        return index + 1, _W["state_name"]
     if classes & STATE_CODE and (scene.kinds[index] == UPPER or scene.lowercase_text):
-        return index + 1, 0.8 if scene.says(index, "state_code_word") else 0.95
+        return index + 1, _W["state_code_word"] if scene.says(index, "state_code_word") else _W["state_code"]
     if classes & OLD_STATE_CODE and scene.kinds[index] == TITLE:
-        return index + 1, 0.85
+        return index + 1, _W["old_state_code"]
     return index, 0.0
 
 
@@ -174,7 +183,7 @@ def _before_codes(scene: Scene) -> Iterator[Span]:
         while start > 0 and index - start < 3 and view.kinds[start - 1] in (TITLE, MIXED) and scene.same_line(start):
             start -= 1
         if start < index and not scene.classes[start] & GENERIC:
-            yield scene.span(start, index, "CITY", "place.postcode", 0.85)
+            yield scene.span(start, index, "CITY", "place.postcode", _W["before_postcode"])
 
 
 def _listed(scene: Scene, least: float) -> Iterator[Span]:
@@ -202,8 +211,8 @@ def _listed(scene: Scene, least: float) -> Iterator[Span]:
             yield scene.span(index, last, category, source, score)
         code = last + (scene.word(last) == ",")
         if category == "CITY" and _is_zip(scene, code):
-            yield scene.span(index, last, "CITY", "place.city", 0.9)
-            yield scene.span(code, code + 1, "ZIP", "place.zip", 0.85)
+            yield scene.span(index, last, "CITY", "place.city", _W["city_before_zip"])
+            yield scene.span(code, code + 1, "ZIP", "place.zip", _W["zip"])
 
 
 def _idle(scene: Scene, index: int) -> bool:
@@ -242,16 +251,31 @@ def _best_listed(scene: Scene, index: int) -> tuple[float, int, str, str] | None
         several = stop > index + 1
         ambiguous = bool(classes & AMBIGUOUS_PLACE) and not several
         if classes & STATE:
-            sure = 0.92 if not ambiguous or lives else 0.75 if where else 0.62
-            options.append((sure - 0.3 * scene.case_uninformative(index) * (not where), stop, "STATE", "place.state"))
+            sure = _W["state_clear" if not ambiguous or lives else "state_where" if where else "state_ambiguous"]
+            options.append(
+                (
+                    sure - _W["state_without_case"] * scene.case_uninformative(index) * (not where),
+                    stop,
+                    "STATE",
+                    "place.state",
+                )
+            )
         elif classes & COUNTRY:
-            sure = 0.9 if not ambiguous else 0.85 if lives else 0.7 if where else 0.3
+            sure = _W[
+                "country_clear"
+                if not ambiguous
+                else "country_lives"
+                if lives
+                else "country_where"
+                if where
+                else "country_ambiguous"
+            ]
             options.append((sure, stop, "COUNTRY", "place.country"))
         if classes & REGION:
-            sure = 0.8 if several or where else 0.62
+            sure = _W["region_clear" if several or where else "region"]
             options.append((sure, stop, "LOCATION-OTHER", "place.region"))
         if classes & COUNTY:
-            options.append((0.85, stop, "LOCATION-OTHER", "place.county"))
+            options.append((_W["county"], stop, "LOCATION-OTHER", "place.county"))
         if classes & CITY:
             options.append((_city_score(scene, index, classes, several, lives, where), stop, "CITY", "place.city"))
     if not options:
@@ -261,36 +285,36 @@ def _best_listed(scene: Scene, index: int) -> tuple[float, int, str, str] | None
         stop < scene.count and scene.same_line(stop) and scene.capital(stop) and not scene.case_uninformative(index)
     )
     if behind and scene.classes[stop] & _NAMED_AFTER:
-        score *= 0.4
+        score *= _W["named_after"]
     elif behind and category == "CITY" and scene.kinds[stop] == TITLE and not scene.classes[stop] & _FOLLOWERS:
-        score *= 0.65  # "Green Bay Packers"
+        score *= _W["title_follows"]  # "Green Bay Packers"
     if scene.protected[index]:
-        score *= 0.3
-    return (score, stop, category, source) if score >= 0.2 else None
+        score *= _W["protected"]
+    return (score, stop, category, source) if score >= _W["least_listed"] else None
 
 
 def _city_score(scene: Scene, index: int, classes: int, several: bool, lives: bool, where: bool) -> float:
     """Weigh a listed city."""
     blind = scene.case_uninformative(index)
     if blind and where and not several and classes & SURE_CITY and not scene.classes[index] & AMBIGUOUS_PLACE & ~PERSON:
-        return 0.62
+        return _W["city_where_without_case"]
     if blind and lives and not several and not scene.classes[index] & _NO_CITY_WITHOUT_CASE:
-        return 0.7
+        return _W["city_lives_without_case"]
     if classes & AMBIGUOUS_CITY and not several:
         if scene.classes[index] & _NO_AMBIGUOUS_CITY and not classes & BIG_CITY:
-            return 0.55 if lives and not blind else 0.1
+            return _W["clinical_city_lives"] if lives and not blind else _W["clinical_city"]
         if lives and not blind:
-            return 0.85 if classes & BIG_CITY else 0.78
-        return 0.5 if where and classes & BIG_CITY else _UNCUED
+            return _W["ambiguous_big_city_lives" if classes & BIG_CITY else "ambiguous_city_lives"]
+        return _W["ambiguous_big_city_where"] if where and classes & BIG_CITY else _UNCUED
     if classes & AMBIGUOUS_CITY:
-        return 0.8 if lives else 0.55 if where else 0.35
-    known = 0.85 if several else 0.62 if classes & BIG_CITY else 0.52
+        return _W["ambiguous_phrase_lives" if lives else "ambiguous_phrase_where" if where else "ambiguous_phrase"]
+    known = _W["city_phrase" if several else "big_city" if classes & BIG_CITY else "city"]
     behind = scene.kinds[index + 1] if index + 1 < scene.count and scene.same_line(index + 1) else SIGN
     if not several and not where and (behind == NUMBER or scene.word(index + 1) in (":", "(", "+", "/")):
-        known -= 0.2  # "Salem 16 Fr", "Nottingham 6/9"
+        known -= _W["number_follows"]  # "Salem 16 Fr", "Nottingham 6/9"
     if lives:
-        return 0.92 if not blind else 0.8
-    return min(0.9, known + 0.12 * where) - 0.35 * blind
+        return _W["city_lives" if not blind else "listed_city_lives_without_case"]
+    return min(_W["city_most"], known + _W["city_where"] * where) - _W["city_without_case"] * blind
 
 
 def _behind_cues(scene: Scene) -> Iterator[Span]:
@@ -312,6 +336,6 @@ def _behind_cues(scene: Scene) -> Iterator[Span]:
         settlement = end - index > 1 and bool(last & SETTLEMENT)
         if cued:
             named = not last & WORD or last & PERSON or settlement
-            yield scene.span(index, end, "CITY", "place.lives", 0.66 if named else 0.4)
+            yield scene.span(index, end, "CITY", "place.lives", _W["unlisted_lives" if named else "word_lives"])
         elif unlisted or settlement:
-            yield scene.span(index, end, "CITY", "place.in", 0.56 if settlement else 0.46)
+            yield scene.span(index, end, "CITY", "place.in", _W["settlement_in" if settlement else "unlisted_in"])

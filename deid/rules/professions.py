@@ -13,6 +13,7 @@ from typing import Final
 from deid.document import Span
 from deid.reading.lexicon import Lexicon, classes_of
 from deid.reading.view import LOWER
+from deid.rules.certainties import certainties
 from deid.rules.scene import Scene
 from deid.rules.word_classes import (
     CALENDAR,
@@ -34,6 +35,8 @@ from deid.rules.word_classes import (
 
 __all__ = ["find_professions"]
 
+_W: Final[dict[str, float]] = certainties("professions")
+
 _STOP: Final = FUNCTION | RELATION | CREDENTIAL | CALENDAR | CLINICAL | PERSON_VERB
 _NO_WORK_PLACE: Final = INSTITUTION | CALENDAR | SECTION | classes_of("title")
 _CUES: Final = cues_of("occupation", "works_in", "retired")
@@ -51,14 +54,14 @@ def find_professions(scene: Scene, lexicon: Lexicon) -> list[Span]:
     works_as, certain, labelled = cues["works_as"], cues["works_in"] | cues["retired"], cues["occupation"]
     for index in sorted(works_as | certain | cues["is_a"] | labelled):
         if index in works_as:
-            spans += _behind(scene, lexicon, index, 0.85, known_only=False)
+            spans += _behind(scene, lexicon, index, _W["works_as"], known_only=False)
         elif index in certain or index in cues["is_a"]:
             # only a listed one counts
             at = bisect_left(starts, index)
             if at < len(starts) and starts[at] < index + _MOST_QUALIFIERS + _MOST_WORDS:
-                spans += _behind(scene, lexicon, index, 0.75 if index in certain else 0.68, known_only=True)
+                spans += _behind(scene, lexicon, index, _W["works_in" if index in certain else "is_a"], known_only=True)
         elif scene.word(index) in (":", "-", "="):
-            spans += _behind(scene, lexicon, index + 1, 0.9, known_only=False)
+            spans += _behind(scene, lexicon, index + 1, _W["labelled"], known_only=False)
     spans += _before_cue(scene)
     spans += _at_work_place(scene, listed)
     spans += _apposed(scene, listed)
@@ -109,7 +112,13 @@ def _behind(scene: Scene, lexicon: Lexicon, index: int, score: float, known_only
             return
         last = scene.word(words[-1])
         likely = any(lexicon.words.get(last[-n:], 0) & OCCUPATION_ENDING for n in range(2, 8))
-        yield scene.span(start, end, "PROFESSION", "profession.unlisted", 0.66 if likely else min(score, 0.45))
+        yield scene.span(
+            start,
+            end,
+            "PROFESSION",
+            "profession.unlisted",
+            _W["unlisted_likely"] if likely else min(score, _W["unlisted"]),
+        )
 
 
 def _before_cue(scene: Scene) -> Iterator[Span]:
@@ -118,7 +127,7 @@ def _before_cue(scene: Scene) -> Iterator[Span]:
         for back in (4, 3, 2, 1):
             start = index - back
             if start >= 0 and _occupation_at(scene, start) == index:
-                yield scene.span(start, index, "PROFESSION", "profession.by_trade", 0.9)
+                yield scene.span(start, index, "PROFESSION", "profession.by_trade", _W["by_trade"])
                 break
 
 
@@ -141,8 +150,8 @@ def _at_work_place(scene: Scene, listed: list[tuple[int, int]]) -> Iterator[Span
         ):
             end += 1
         if end > index + 1 and not scene.has(index + 1, _NO_WORK_PLACE):
-            yield scene.span(start, index, "PROFESSION", "profession.at", 0.68)
-            yield scene.span(index + 1, end, "ORGANIZATION", "place.work", 0.62)
+            yield scene.span(start, index, "PROFESSION", "profession.at", _W["at_work_place"])
+            yield scene.span(index + 1, end, "ORGANIZATION", "place.work", _W["work_place"])
 
 
 def _apposed(scene: Scene, listed: list[tuple[int, int]]) -> Iterator[Span]:
@@ -168,13 +177,15 @@ def _apposition(scene: Scene, index: int, end: int) -> tuple[int, float]:
         person = scene.has(start - 2, RELATION) or (
             scene.capital(start - 2) and not scene.case_uninformative(start - 2)
         )
-        return (start, 0.7) if lead in (",", "(", "\u2013", "-", ";") or person else (index, 0.0)
+        return (start, _W["apposed"]) if lead in (",", "(", "\u2013", "-", ";") or person else (index, 0.0)
     if before == "(" and (scene.word(end) in (")", ",", ";") or scene.says(end, "occupation_at")):
-        return start, 0.64
+        return start, _W["bracketed"]
     if scene.cued(start, _CUES) or (before == ":" and scene.cued(start - 1, _CUES)):
-        return start, 0.66
+        return start, _W["cued"]
     return (
-        (index, 0.48) if end - index > 1 and scene.kinds[index] == LOWER and not scene.lowercase_text else (index, 0.0)
+        (index, _W["phrase_in_sentence"])
+        if end - index > 1 and scene.kinds[index] == LOWER and not scene.lowercase_text
+        else (index, 0.0)
     )
 
 

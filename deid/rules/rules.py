@@ -14,6 +14,7 @@ from deid.reading.lexicon import Lexicon, classes_of, load_lexicon
 from deid.reading.line_ends import unified
 from deid.reading.view import LOWER, NUMBER, UPPER, view_of
 from deid.rules.catalogue import Catalogue, load_catalogue
+from deid.rules.certainties import certainties
 from deid.rules.fields import LabelFinder, Scan
 from deid.rules.institutions import find_institutions
 from deid.rules.layouts import find_segments, find_tables
@@ -23,6 +24,8 @@ from deid.rules.professions import find_professions
 from deid.rules.scene import Scene, scene_of
 
 __all__ = ["RuleRecognizer"]
+
+_W = certainties("rules")
 
 _ORDINARY = classes_of("word", "clinical", "function", "role", "relation")
 _EDITED = classes_of("institution", "eponym")
@@ -34,7 +37,7 @@ _ABSORBED = (
     *("rule:name.full", "rule:name.word", "rule:name.line", "rule:name.contact", "rule:name.verb"),
 )
 _YEAR = "rule:date.year_alone"
-_HOLDS, _SURE_NAME, _OLDEST = 0.6, 0.7, 111
+_HOLDS, _SURE_NAME, _OLDEST = _W["holder"], _W["sure_name"], 111
 _SHORTEST_LOGIN = 6
 _GRAMMAR_CATEGORIES = frozenset(
     ["PATIENT", "DOCTOR", "PROFESSION", "HOSPITAL", "ORGANIZATION", "CITY", "STATE", "COUNTRY", "LOCATION-OTHER"]
@@ -225,7 +228,7 @@ def _logins(scene: Scene, lexicon: Lexicon) -> list[Span]:
         return []
     words, folded = lexicon.words, scene.folded
     return [
-        scene.span(i, i + 1, "USERNAME", "username.name", 0.6)
+        scene.span(i, i + 1, "USERNAME", "username.name", _W["login"])
         for i in scene.unlisted(LOWER)
         if len(word := folded[i]) >= _SHORTEST_LOGIN
         and words.get(word[1:], 0) & _LAST_POPULAR == _LAST_POPULAR
@@ -256,5 +259,9 @@ def _ages_behind_names(scene: Scene, spans: Sequence[Span]) -> list[Span]:
             and age_end.match(view.text, view.ends[number])
             and (listed or at > view.at(span.end) or value > 1)
         ):
-            found.append(scene.span(number, number + 1, "AGE", "age.behind_name", 0.7 if listed else 0.6))
+            found.append(
+                scene.span(
+                    number, number + 1, "AGE", "age.behind_name", _W["age_listed" if listed else "age_behind_name"]
+                )
+            )
     return found

@@ -55,7 +55,7 @@ ROOMS = {
     "detection": Room(
         ("deid/detection", "deid/rules"),
         ("tests/detection", "tests/rules", "tests/reading"),
-        ("again", "fits", "overlaps", "phrases", "programs", "reading", "sieve", "view", "words"),
+        ("fields", "find_again", "overlaps", "patterns", "phrases", "programs", "reading", "sieve", "view"),
         ("tests/detection/test_overlaps.py", "tests/detection/test_finding_again.py",
          "tests/reading/test_view.py", "tests/rules/test_fields.py", "tests/rules/test_sieve.py",
          "tests/detection/test_reader.py", "tests/reading/test_phrases.py"),
@@ -64,8 +64,8 @@ ROOMS = {
     "replacement": Room(
         ("deid/replacement",),
         ("tests/replacement",),
-        ("finding", "keyed"),
-        ("tests/replacement/test_containment.py", "tests/replacement/test_draws.py"),
+        ("containment",),
+        ("tests/replacement/test_containment.py",),
         plain=True,
     ),
     "pipeline": Room(
@@ -79,8 +79,8 @@ ROOMS = {
     "dp": Room(("deid/dp",), ("tests/dp",)),
 }  # fmt: skip
 _COPIED = ("deid", "tests")
-_LINKED = ("corpora", "dictionaries", "models", "scripts", "docs", "pyproject.toml", "README.md", "CHANGELOG.md",
-           "CONTRIBUTING.md", "LICENSE")  # fmt: skip
+_LINKED = ("corpora", "dictionaries", "models", "scripts", "docs", "pyproject.toml", "setup.py", "README.md",
+           "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE")  # fmt: skip
 _PYTEST = ("-p", "no:cacheprovider", "-p", "no:randomly", "-q", "--no-header", "-m", "not slow")
 _LONG = 4.0
 """CPU seconds that a test is said to take that was stopped."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid.base.compiled import native
-from deid.detection import consistency
+from deid.detection import find_again
 from deid.document import Span
 from deid.reading.view import view_of
 
@@ -29,10 +29,10 @@ def test_both_routes_tell_the_same(pieces, taken, places):
         marked[start:stop] = b"\1" * max(0, stop - start)
     places = [(min(p), max(p)) for p in places]
     view = view_of(text)
-    told = consistency._elsewhere(view, marked, places)
+    told = find_again._elsewhere(view, marked, places)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(consistency, "native", None)
-        assert consistency._elsewhere(view, marked, places) == told
+        patch.setattr(find_again, "native", None)
+        assert find_again._elsewhere(view, marked, places) == told
 
 
 WORDS = st.sampled_from(["ann", "lee", ".", "j", "ann lee", "7"])
@@ -50,14 +50,14 @@ def test_both_routes_find_the_same_again(pieces, taken, sequences):
     for start, end in taken:
         stop = min(end, len(text))
         marked[start:stop] = b"\1" * max(0, stop - start)
-    seeds = consistency.Seeds()
+    seeds = find_again.Seeds()
     for sequence in sequences:
         seeds.add(tuple(sequence), Span(0, 1, "DOCTOR"))
     view = view_of(text)
-    told = consistency._repeated(view, marked, seeds)
+    told = find_again._repeated(view, marked, seeds)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(consistency, "native", None)
-        assert consistency._repeated(view, marked, seeds) == told
+        patch.setattr(find_again, "native", None)
+        assert find_again._repeated(view, marked, seeds) == told
 
 
 @needs_native

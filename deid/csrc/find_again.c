@@ -1,4 +1,4 @@
-/* What is found again in a text; the oracle is the Python route of deid.detection.consistency.
+/* What is found again in a text; the oracle is the Python route of deid.detection.find_again.
  *
  * Nearly all words of a text are none of those that are looked for: a table of their hashes says so first.
  */

@@ -22,13 +22,16 @@ from deid.document import Span, by_position
 from deid.phi import group
 from deid.reading.lexicon import classes_of
 from deid.reading.view import LOWER, MIXED, NUMBER, TITLE, UPPER, View
+from deid.rules.certainties import certainties
 from deid.rules.person_words import clear
 from deid.rules.scene import Scene
 from deid.rules.word_classes import EPONYM_HEAD, STREET_SUFFIX, STRONG_HOSPITAL_HEAD, cues_of
 
 __all__ = ["Gathered", "Seeds", "find_again", "gather", "name_words", "seeds_of", "settle_categories", "tell", "voice"]
 
-native = native_for("consistency")
+_W = certainties("find_again")
+
+native = native_for("find_again")
 
 _ORDINARY = classes_of(
     "word", "clinical", "section", "eponym", "device", "month", "weekday", "season", "relation", "role"
@@ -41,7 +44,7 @@ _ABBREVIATED = frozenset(("HOSPITAL", "ORGANIZATION"))
 _NUMBERS = frozenset(("ID", "CONTACT"))
 _LEAST_FUZZY = 5
 """Letters that a name must have for a misspelling of it to count."""
-_LABELLED = 0.7
+_LABELLED = _W["labelled_name"]
 """Certainty from which a name behind a label is looked for everywhere, as the HMS Scrubber does with header fields."""
 _HEADER_FIELDS = ("name.patient_field", "name.provider_field")
 _NOT_AGAIN = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFESSION", "OTHER"))
@@ -267,7 +270,7 @@ def _misspelt(scene: Scene, seeds: Seeds, odd: list[int]) -> Iterator[Span]:
         for name, span in names.get(soundex(word), ()):
             if one_apart(word, name):
                 source = f"consistency:soundex:{span.source}"
-                yield Span(view.starts[index], view.ends[index], span.category, source=source, score=0.7)
+                yield Span(view.starts[index], view.ends[index], span.category, source=source, score=_W["misspelt"])
                 break
 
 
@@ -410,23 +413,23 @@ def _acronyms(scene: Scene, words: Sequence[int]) -> Iterator[str]:
 def _weigh(scene: Scene, index: int, end: int, seed: Span) -> float:
     """Return how sure a further occurrence is; 0 when it does not count."""
     if group(seed.category) in _NUMBERS or seed.category == "USERNAME":
-        return 0.85
+        return _W["number"]
     several = end - index > 1
     blind = scene.case_uninformative(index)
     kind = scene.kinds[index]
     if any(scene.protected[i] for i in range(index, end)) and not several:
         return 0.0
     if several:
-        return 0.85 if kind != LOWER or scene.lowercase_text else 0.6
+        return _W["several" if kind != LOWER or scene.lowercase_text else "several_in_lower_case"]
     classes = scene.classes[index]
     if seed.category in _ABBREVIATED and len(seed) > 2 * len(scene.strings[index]):
-        return 0.75 if kind == UPPER and not blind and not classes & _ORDINARY else 0.0  # an acronym
+        return _W["acronym"] if kind == UPPER and not blind and not classes & _ORDINARY else 0.0  # an acronym
     if clear(scene, index) or not classes:
         if kind in (TITLE, MIXED) or (kind == UPPER and len(scene.strings[index]) > 2):
-            return 0.8
-        return 0.72 if blind or not classes else 0.6
+            return _W["clear"]
+        return _W["clear_or_unlisted_without_case"] if blind or not classes else _W["clear_in_lower_case"]
     if not classes & _ORDINARY:
-        return 0.7 if kind in (TITLE, UPPER, MIXED) else 0.0
+        return _W["listed"] if kind in (TITLE, UPPER, MIXED) else 0.0
     if kind not in (TITLE, MIXED) or blind or scene.view.starts_sentence(index):
         return 0.0
     behind = end
@@ -434,4 +437,4 @@ def _weigh(scene: Scene, index: int, end: int, seed: Span) -> float:
         behind += 2
     if scene.has(behind, _NAMED_AFTER) or scene.cued(index, _ARTICLE):
         return 0.0
-    return 0.62
+    return _W["ordinary"]
