@@ -198,10 +198,9 @@ class CodedColumn:
     def flat(self) -> CodedColumn:
         """Return the column with nothing between a value and suppression."""
         leaves = np.arange(self.size, dtype=np.int32)
-        nodes = np.concatenate([[0], leaves + 1]).astype(np.int32)
         first = np.concatenate([[0], leaves]).astype(np.int32)
         last = np.concatenate([[self.size], leaves + 1]).astype(np.int32)
-        levels = np.stack([nodes[1:], np.zeros(self.size, dtype=np.int32)])
+        levels = np.stack([leaves + 1, np.zeros(self.size, dtype=np.int32)])
         tree = HierarchyTree((SUPPRESSED, *self.values), first, last, levels[::-1].copy(), levels)
         return CodedColumn(self.name, self.values, tree)
 

@@ -9,6 +9,7 @@ columns; `greedy_levels` climbs from below as Datafly does (Sweeney 1998), for t
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -71,10 +72,13 @@ def level_ranges(column: CodedColumn, level: int) -> tuple[Ints, Ints]:
     return first[inverse].astype(np.int32), (first + count - 1)[inverse].astype(np.int32)
 
 
+def _height(column: CodedColumn) -> int:
+    return len(column.tree.levels) if column.tree is not None else len(halves(column))
+
+
 def _column(column: CodedColumn) -> _Column:
-    count = len(column.tree.levels) if column.tree is not None else len(halves(column))
     groups, sizes, loss = [], [], []
-    for level in range(count):
+    for level in range(_height(column)):
         low, high = level_ranges(column, level)
         _, number = np.unique(low.astype(np.int64) * (column.size + 1) + high, return_inverse=True)
         groups.append(number)
@@ -161,10 +165,7 @@ def _inherits(constraint: Constraint, allowed: float) -> bool:
 
 def lattice_size(table: CodedTable) -> int:
     """Return the number of level vectors."""
-    size = 1
-    for column in table.columns:
-        size *= len(column.tree.levels) if column.tree is not None else len(halves(column))
-    return size
+    return math.prod(map(_height, table.columns))
 
 
 def optimal_levels(table: CodedTable, constraint: Constraint, max_suppressed: float = 0.0) -> FullDomain:

@@ -48,7 +48,7 @@ class Room:
     """C files that serve it; their tests are those that compare both routes, first."""
     comparing: tuple[str, ...] = ()
     plain: bool = False
-    """Whether the tests are run by the plain routes, too."""
+    """Whether those are run by the plain routes, too, for what the others do not execute."""
 
 
 ROOMS = {
@@ -131,6 +131,7 @@ class _Route:
 
     def __init__(self, name: str, place: Path, plain: bool, longest: float) -> None:
         self.room, self.place, self.plain = ROOMS[name], place, plain
+        self.files = self.room.comparing if plain else self.room.tests
         self.pipe, its = multiprocessing.Pipe()
         self.process = os.fork()
         if self.process == 0:
@@ -139,7 +140,7 @@ class _Route:
                 self.enter()
                 code = [f"{place}/{folder}/*" for folder in self.room.code]
                 cover = coverage.Coverage(data_file=None, config_file=False, include=code)
-                serve(its, cover, place, [*_PYTEST, *self.room.tests])
+                serve(its, cover, place, [*_PYTEST, *self.files])
             finally:
                 os._exit(1)
         its.close()
@@ -174,7 +175,7 @@ class _Route:
         code = hashlib.sha256(f"{longest} {self.plain} {self.room.code}".encode())
         for path in sorted(p for top in self.room.code for p in (ROOT / top).rglob("*.py")):
             code.update(path.read_bytes())
-        for top in self.room.tests:
+        for top in self.files:
             for path in [ROOT / top] if (ROOT / top).is_file() else sorted((ROOT / top).rglob("test_*.py")):
                 digest = code.copy()
                 digest.update(path.read_bytes())

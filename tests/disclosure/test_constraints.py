@@ -121,3 +121,25 @@ def test_a_model_of_numbers_refuses_words(model: Constraint) -> None:
     ids, index = class_ids(coded.codes, [column.size for column in coded.columns])
     with pytest.raises(ConfigError, match="'disease' is not numeric"):
         model.satisfied(groups_of(coded, ids, len(index)))
+
+
+@pytest.mark.parametrize(("c", "l", "holds"), [(1.0, 2, False), (1.05, 2, True), (3.0, 3, False), (3.05, 3, True)])
+def test_recursive_diversity_compares_the_most_frequent_with_the_rest(c: float, l: int, holds: bool) -> None:  # noqa: E741
+    """Counts 3, 2, 1: 3 < c (2 + 1), and 3 < c 1."""
+    frame = pd.DataFrame({"group": ["x"] * 6, "disease": list("aaabbc")})
+    coded = encode(Microdata(frame, {"group": "quasi-identifier", "disease": "sensitive"}))
+    groups = groups_of(coded, np.zeros(6, np.intp), 1)
+    assert RecursiveL(c, l, "disease").satisfied(groups).tolist() == [holds]
+
+
+@pytest.mark.parametrize("values", [1, 2, 3, 5])
+def test_closeness_in_order_is_what_the_verifier_says_with_few_values(values: int) -> None:
+    rng = np.random.default_rng(values)
+    frame = pd.DataFrame({"group": rng.integers(0, 3, 30), "stage": rng.integers(0, values, 30)})
+    table = Microdata(frame, {"group": "quasi-identifier", "stage": "sensitive"})
+    coded = encode(table)
+    ids, index = class_ids(coded.codes, [column.size for column in coded.columns])
+    groups = groups_of(coded, ids, len(index))
+    level = closeness.t_closeness(table, "stage", 1, "ordered").level
+    assert TCloseness(level + 1e-6, "stage", "ordered").satisfied(groups).all()
+    assert values == 1 or not TCloseness(level - 1e-6, "stage", "ordered").satisfied(groups).all()

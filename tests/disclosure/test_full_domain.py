@@ -10,7 +10,7 @@ from products import by_day
 from deid.base.errors import ConfigError
 from deid.disclosure.constraints import All, Constraint, DistinctL, EntropyL, KAnonymity
 from deid.disclosure.encoding import CodedTable, encode
-from deid.disclosure.full_domain import greedy_levels, incognito, level_ranges, optimal_levels
+from deid.disclosure.full_domain import greedy_levels, incognito, lattice_size, level_ranges, optimal_levels
 from deid.table.hierarchy import hierarchy_from_rows
 from deid.table.microdata import Microdata
 from tests.disclosure.tables import random_table
@@ -118,3 +118,13 @@ def test_adult_loses_no_more_than_arx(shared_data, k: int, loss: float) -> None:
     assert found.loss <= loss  # ARX 3.9.2's global recoding with 5 % suppressed, README of the data
     assert small.weights is not None
     assert small.weights[found.suppressed].sum() <= 0.05 * 30162
+
+
+def test_all_levels_of_a_tall_hierarchy_are_tried() -> None:
+    """Two values that meet at the top alone: four levels, more than halving two values has."""
+    tree = hierarchy_from_rows([("a", "x", "y", "*"), ("b", "z", "w", "*")], "tall")
+    table = Microdata(pd.DataFrame({"q": ["a", "b"]}), {"q": "quasi-identifier"}, {"q": tree})
+    coded = encode(table)
+    assert lattice_size(coded) == 4
+    for found in (optimal_levels(coded, KAnonymity(2)), greedy_levels(coded, KAnonymity(2))):
+        assert found.levels == (3,)

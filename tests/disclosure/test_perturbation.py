@@ -63,6 +63,20 @@ def test_rank_swapping_stays_near_and_missing_values_stay() -> None:
     assert (half[:-1] != column[:-1]).sum() == 500
 
 
+def test_shares_and_windows_are_above_0_and_at_most_1() -> None:
+    column = np.arange(9.0)
+    for bad in (0.0, -0.5, 1.01):
+        with pytest.raises(ConfigError, match="share"):
+            swap_values(column, bad)
+        with pytest.raises(ConfigError, match="window"):
+            swap_values(column, 0.5, window=bad)
+    assert (swap_values(column, 1.0) != column).sum() == 8  # the pairs of nine rows
+    assert sorted(swap_values(column, 1.0, window=1.0)) == sorted(column)
+    assert (swap_values(column, 0.5) != column).sum() == 4
+    neighbours = swap_values(column, 1.0, window=0.01)  # less than a row: the next rank
+    assert np.abs(neighbours - column).max() <= 2  # and one row is left over
+
+
 def test_microaggregation_groups_what_is_near() -> None:
     points = np.array([[0, 0], [0.1, 0], [0, 0.1], [5, 5], [5.1, 5], [5, 5.1], [9, 0], [9.1, 0], [9, 0.1]])
     means, groups = microaggregate(points, 3)

@@ -9,10 +9,11 @@ from deid.disclosure import methods
 from deid.disclosure.anonymizers import Anonymizer
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.methods import METHODS, MethodOptions, Recoding
+from deid.disclosure.queries import PublishedColumn
 from deid.disclosure.release import anonymize
 from deid.disclosure.scheme import Scheme, apply_scheme, read_scheme, scheme_of
 from deid.table.microdata import Microdata
-from tests.disclosure.tables import random_table
+from tests.disclosure.tables import REGIONS, random_table
 
 
 @pytest.mark.parametrize("method", ["local", "mondrian", "relaxed", "bottom-up", "top-down", "hybrid", "optimal"])
@@ -142,6 +143,34 @@ def test_a_scheme_has_every_published_row_missing_cells_too(seed: int) -> None:
     shown = {tuple(None if cell != cell else cell for cell in row) for row in release.recoded.frame.to_numpy()}
     assert set(scheme_of(release).cells) == shown
     assert any(None in row for row in shown)
+
+
+def test_a_scheme_of_levels_recodes_new_rows_along_the_hierarchies_it_was_made_with() -> None:
+    frame = pd.DataFrame({"place": ["Lyon", "Nice", "Bonn", "Kyoto", "Osaka", "Lima"] * 2})
+    roles = {"place": "quasi-identifier"}
+    scheme = Scheme(("place",), levels=(2,))
+    applied = apply_scheme(scheme, Microdata(frame, roles, {"place": REGIONS}), Requirements(k=2))
+    coarse = dict.fromkeys(("Lyon", "Nice", "Bonn"), "Europe") | {"Kyoto": "Asia", "Osaka": "Asia", "Lima": "America"}
+    assert applied.recoded.frame["place"].tolist() == [coarse[frame["place"][row]] for row in applied.rows]
+    with pytest.raises(ConfigError, match="needs the hierarchy of column 'place'"):
+        apply_scheme(scheme, Microdata(frame, roles), Requirements(k=2))
+
+
+def test_new_rows_are_transformed_by_the_fitted_scheme() -> None:
+    anonymizer = Anonymizer(k=2, method="mondrian").fit(random_table(60, 1))
+    new = random_table(60, 2)
+    release = anonymizer.transform(new)
+    by_hand = apply_scheme(anonymizer.scheme_, new, Requirements(k=2), MethodOptions(1.0))
+    pd.testing.assert_frame_equal(release.table(), by_hand.table())
+
+
+def test_all_rows_of_a_published_column_count_where_none_are_chosen() -> None:
+    table = random_table(40, 1)
+    release = anonymize(table, Requirements(k=3), "mondrian")
+    whole = PublishedColumn.of(release.original, release.recoded, "age")
+    some = PublishedColumn.of(release.original, release.recoded, "age", np.array([3, 1]))
+    assert len(whole.certain((18, 60))) == 40
+    assert some.certain((18, 30)).tolist() == whole.certain((18, 30))[[3, 1]].tolist()
 
 
 def test_a_scheme_without_rows_recodes_nothing() -> None:

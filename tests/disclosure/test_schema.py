@@ -68,6 +68,8 @@ def test_schemas_are_written_as_they_are_read(tmp_path: Path) -> None:
         ("[columns.age]\nhierarchy = 'missing.csv'", "cannot be read"),
         ("person = 7", "person is no column's name"),
         ("role = ", "not a TOML file"),
+        ("persons_as_given = 'yes'", "persons_as_given is neither true nor false"),
+        ("each_row_a_person = 1", "each_row_a_person is neither true nor false"),
     ],
 )
 def test_unusable_schemas(tmp_path: Path, text: str, message: str) -> None:
@@ -75,6 +77,13 @@ def test_unusable_schemas(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DeidError) as caught:
         apply_schema(FRAME, read_schema(tmp_path / "s.toml"))
     assert message in str(caught.value)
+
+
+def test_a_column_is_free_text_from_a_mean_of_more_than_40_characters() -> None:
+    for size, role in ((40, "identifier"), (41, "free-text")):
+        frame = pd.DataFrame({"remark": ["x" * (size - 1) + letter for letter in "abc"]})
+        table = Microdata(frame, {"remark": "other"})
+        assert propose_schema(table).columns["remark"].role == role
 
 
 def test_a_column_has_one_role() -> None:
