@@ -55,6 +55,29 @@ def test_all_forms_of_a_name_become_forms_of_one_name(scope: str) -> None:
     assert {login: name_map(scope).username(login) for login in logins} == logins
 
 
+def test_logins_are_taken_apart_into_names_of_the_document_and_initials() -> None:
+    """Two names, a name between initials, a name cut off at its end; words of the document before common names."""
+    for scope in (f"patient:{n}" for n in range(6)):
+        names = name_map(scope, "Johanna Smithson")
+        given, family = names.replace("Johanna Smithson").lower().split(" ")
+        first, last = names.initials("j"), names.initials("s")
+        expected = {
+            "johannasmithson": given + family,
+            "smithsonjohanna": family + given,
+            "smithsonj": family + first,
+            "jsmithson": first + family,
+            "jsmithsonj": first + family + first,
+            "sjsmithson": last + first + family,
+            "smithson": family,
+            "jsmi": first + family[:3],
+            "jsmiths": first + family[:6],
+            "smi": names.initials("smi"),  # three letters alone are initials
+            "johannasmi": given + family[:3],
+            "js": first + last,
+        }
+        assert {login: names.username(login) for login in expected} == expected
+
+
 def test_digits_of_a_login_change() -> None:
     new = name_map().username("jsmith22")
     assert re.fullmatch(r"[a-z]+\d\d", new)
