@@ -1,22 +1,32 @@
 """De-identification of clinical reports: the public face.
 
 Names below are loaded on first use, so that importing `deid` costs nothing.
+
+Examples
+--------
+>>> import deid
+>>> deid.scrub("Seen by Dr. Alice Baker on 3 May 2019.", policy="redact")
+'Seen by Dr. [NAME] on [DATE].'
+>>> [span.category for span in deid.find("Seen by Dr. Alice Baker on 3 May 2019.")]
+['DOCTOR', 'DATE']
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from deid.base.lazy import lazily
 from deid.document import Document, Edit, Failure, Span
 
 if TYPE_CHECKING:
     from deid.base.keys import load_key
+    from deid.detection import RecognizerOptions
     from deid.detection.recognizers import build_recognizer
     from deid.evaluation import evaluate
     from deid.io import read, write
     from deid.labeling.tagger import load_model
-    from deid.pipeline import Pipeline
+    from deid.pipeline import Pipeline, PipelineOptions, build_pipeline
+    from deid.pipeline.at_once import find, scrub
     from deid.replacement.policy import load_policy
 
 __all__ = [
@@ -24,32 +34,39 @@ __all__ = [
     "Edit",
     "Failure",
     "Pipeline",
+    "PipelineOptions",
+    "RecognizerOptions",
     "Span",
     "__version__",
+    "build_pipeline",
     "build_recognizer",
     "evaluate",
+    "find",
     "load_key",
     "load_model",
     "load_policy",
     "read",
+    "scrub",
     "write",
 ]
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "Pipeline": "deid.pipeline",
-    "build_recognizer": "deid.detection.recognizers",
-    "evaluate": "deid.evaluation",
-    "load_key": "deid.base.keys",
-    "load_model": "deid.labeling.tagger",
-    "load_policy": "deid.replacement.policy",
-    "read": "deid.io",
-    "write": "deid.io",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'deid' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+__getattr__ = lazily(
+    __name__,
+    {
+        "Pipeline": "deid.pipeline",
+        "PipelineOptions": "deid.pipeline",
+        "RecognizerOptions": "deid.detection",
+        "build_pipeline": "deid.pipeline",
+        "build_recognizer": "deid.detection.recognizers",
+        "evaluate": "deid.evaluation",
+        "find": "deid.pipeline.at_once",
+        "load_key": "deid.base.keys",
+        "load_model": "deid.labeling.tagger",
+        "load_policy": "deid.replacement.policy",
+        "read": "deid.io",
+        "scrub": "deid.pipeline.at_once",
+        "write": "deid.io",
+    },
+)

@@ -7,11 +7,35 @@ fields. Nothing here needs a library for command lines, so that a value of the l
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import datetime
+import difflib
+import tomllib
+import types
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["Option", "argument", "option", "option_of"]
+from deid.base.errors import ConfigError
+
+__all__ = [
+    "SITE_FILE",
+    "Option",
+    "Said",
+    "argument",
+    "option",
+    "options_of",
+    "read_options",
+    "read_site",
+    "said",
+    "said_over",
+    "size_of",
+]
+
+T = TypeVar("T")
+
+SITE_FILE = "deid.toml"
+"""Name of a site's file of options."""
 
 _KEY = "option"
 
@@ -32,12 +56,12 @@ class Option:
     read : callable, optional
         Makes the value of the text that a user writes, or raises `ConfigError`; for values that are neither text,
         number, path nor switch.
-    shown : str
-        The default as a user would write it, where `read` makes the value.
     positional : bool
         An argument without a flag.
     minimum : float, optional
         The least number that is taken.
+    variable : str
+        Environment variable that says it too.
     """
 
     help: str
@@ -45,9 +69,9 @@ class Option:
     metavar: str = ""
     panel: str = ""
     read: Callable[[str], Any] | None = None
-    shown: str = ""
     positional: bool = False
     minimum: float | None = None
+    variable: str = ""
 
 
 def option(
@@ -72,18 +96,186 @@ def option(
     repr : bool
         Whether the value shows in the `repr` of its dataclass: not where it can hold PHI.
     """
-    said = Option(help, flags, metavar, panel, read, shown, minimum=minimum)
+    said = Option(help, flags, metavar, panel, read, minimum=minimum)
     given = dataclasses.MISSING if default is ... else default
     return dataclasses.field(default=given, repr=repr, metadata={_KEY: said})
 
 
-def argument(help: str, *, metavar: str, default: Any = ...) -> Any:
+def argument(help: str, *, metavar: str, default: Any = ..., variable: str = "") -> Any:
     """Return the default of a command's parameter that is said by its place."""
     given = dataclasses.MISSING if default is ... else default
-    return dataclasses.field(default=given, metadata={_KEY: Option(help, metavar=metavar, positional=True)})
+    how = Option(help, metavar=metavar, positional=True, variable=variable)
+    return dataclasses.field(default=given, metadata={_KEY: how})
 
 
-def option_of(field: Any) -> Option | None:
-    """Return how a field is said, None for what no user says."""
-    found = field.metadata.get(_KEY) if isinstance(field, dataclasses.Field) else None
-    return found if isinstance(found, Option) else None
+@dataclass(frozen=True)
+class Said:
+    """A field that a user can say, with its type."""
+
+    name: str
+    option: Option
+    default: Any
+    """`dataclasses.MISSING` where there is none."""
+    one: Any
+    """Type of what is written, or of one of many: str, int, float, bool or Path."""
+    many: type | None
+    """tuple or frozenset, where an option is repeatable."""
+
+    @property
+    def required(self) -> bool:
+        """Whether it must be given."""
+        return self.default is dataclasses.MISSING
+
+    @property
+    def key(self) -> str:
+        """Return what the option is called in a file: the long flag without its dashes."""
+        flags = [flag for flag in self.option.flags if flag.startswith("--")]
+        return (flags[0] if flags else self.name.replace("_", "-")).removeprefix("--").partition("/")[0]
+
+    def value(self, written: Any) -> Any:
+        """Return the field's value for what is written; the default for nothing."""
+        read = self.option.read or (lambda text: text)
+        if self.many:
+            return self.many(map(read, written)) if written else self.default
+        return self.default if written is None and not self.required else read(written)
+
+    def written(self, value: Any, folder: Path) -> Any:
+        """Return what a user would write on a command line for a value of a file; paths start from its folder.
+
+        Raises
+        ------
+        ConfigError
+            When it is of another type.
+        """
+        if self.many and not isinstance(value, list):
+            value = [value]
+        parts = value if self.many else [value]
+        if self.one is str and not self.many and isinstance(value, int | float | datetime.date):
+            parts = [value if isinstance(value, bool) else str(value)]
+        wanted: Any = (int, float) if self.one is float else str if self.one is Path else self.one
+        for part in parts:
+            if not isinstance(part, wanted) or (isinstance(part, bool) and self.one is not bool):
+                word = {bool: "true or false", int: "a whole number", float: "a number"}.get(self.one, "a text")
+                raise ConfigError(f"{self.key} is not {word}", "write it as in deid COMMAND --help")
+        if self.one is Path or (self.one is str and any((folder / part).is_file() for part in parts)):
+            parts = [folder / part for part in parts] if self.one is Path else [str(folder / part) for part in parts]
+        return parts if self.many else parts[0]
+
+
+def said(name: str, kind: Any, field: Any) -> Said | None:
+    """Return a field, or a parameter's default, as what a user can say; None for what no user says.
+
+    Parameters
+    ----------
+    name : str
+    kind : type
+        What its annotation says: a type, one or None, ``tuple[X, ...]`` or ``frozenset[X]``.
+    field
+        What `option` or `argument` returned.
+    """
+    if not isinstance(field, dataclasses.Field) or _KEY not in field.metadata:
+        return None
+    parts = [part for part in get_args(kind) if part is not type(None)]
+    base = parts[0] if get_origin(kind) in (Union, types.UnionType) else kind
+    many = get_origin(base) if get_origin(base) in (tuple, frozenset) else None
+    how = field.metadata[_KEY]
+    return Said(name, how, field.default, str if how.read else get_args(base)[0] if many else base, many)
+
+
+def options_of(kind: type) -> list[Said]:
+    """Return the fields of a dataclass that a user can say."""
+    hints = get_type_hints(kind)
+    found = (said(field.name, hints[field.name], field) for field in dataclasses.fields(kind))
+    return [one for one in found if one is not None]
+
+
+def read_site(path: Path, kinds: Iterable[type]) -> dict[str, Any]:
+    """Read a site's file of options: TOML, a key for each option, lists for repeatable ones.
+
+    Parameters
+    ----------
+    path : Path
+    kinds : iterable of type
+        Dataclasses of the options that it may name.
+
+    Returns
+    -------
+    dict of str to Any
+        Name of a field -> what a user would write on a command line. Files are named from the folder of this one.
+
+    Raises
+    ------
+    ConfigError
+        When it cannot be read, names an unknown option, or gives a value of another type.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot be read ({error.strerror})", "check the path and its rights", str(path)) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        raise ConfigError("not a TOML file", 'write lines such as policy = "safe-harbor"', str(path)) from None
+    try:
+        return _named(content, kinds, path.parent)
+    except ConfigError as error:
+        raise error.at(str(path)) from None
+
+
+def read_options(kind: type[T], content: Mapping[str, Any], folder: Path = Path()) -> T:
+    """Return the value of a dataclass of options that plain values say, such as those of a file.
+
+    Parameters
+    ----------
+    kind : type
+    content : mapping
+        By names of fields, or as flags are called.
+    folder : Path
+        Where relative paths start.
+
+    Raises
+    ------
+    ConfigError
+        When an option is unknown, of another type, or contradicts another one.
+    """
+    known = {one.name: one for one in options_of(kind)}
+    return kind(**{name: known[name].value(given) for name, given in _named(content, [kind], folder).items()})
+
+
+def _named(content: Mapping[str, Any], kinds: Iterable[type], folder: Path) -> dict[str, Any]:
+    known = {one.key: one for kind in kinds for one in options_of(kind)}
+    found = {}
+    for key, value in content.items():
+        one = known.get(key.replace("_", "-"))
+        if one is None:
+            near = difflib.get_close_matches(key.replace("_", "-"), known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
+            raise ConfigError(f"there is no option {key!r}", hint)
+        found[one.name] = one.written(value, folder)
+    return found
+
+
+def size_of(text: str) -> int:
+    """Read a size: bytes, or a number with K, M or G.
+
+    Raises
+    ------
+    ConfigError
+        When it is none.
+
+    Examples
+    --------
+    >>> size_of("4M")
+    4194304
+    """
+    factor = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(text[-1:].lower(), 0)
+    number = text[:-1] if factor else text
+    if not number.isascii() or not number.isdigit() or not int(number):
+        raise ConfigError(f"{text} is no size", "write bytes, or a number with K, M or G, such as 4M")
+    return int(number) * (factor or 1)
+
+
+def said_over(base: T, said: T) -> T:
+    """Return a value of options with another one's over it, where these are not what they are by default."""
+    found = {one.name: getattr(said, one.name) for one in options_of(type(said))}
+    defaults = {one.name: one.default for one in options_of(type(said))}
+    changed = {name: value for name, value in found.items() if value != defaults[name]}
+    return dataclasses.replace(base, **changed)  # type: ignore[type-var]

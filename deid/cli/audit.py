@@ -2,48 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from deid.cli.common import Summary, SummaryJson
+from deid.base.errors import ConfigError
+from deid.base.options import argument, option
+from deid.cli.common import Summary, SummaryOptions
+from deid.cli.notes import ReadingOptions
+from deid.cli.option_groups import KeyOptions, command
 from deid.cli.run_manifest import begin, finish
-from deid.cli.source_options import Encoding, IdField, InFormat, KeyFile, TextField, existing_key, read_options
 
 
-def _audit(
+@command
+def audit(
+    *,
     context: typer.Context,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Scrubbed notes: file or folder.")],
-    sample: Annotated[int, typer.Option(metavar="N", help="Notes to draw, at least.")] = 300,
-    sheet: Annotated[
-        Path | None, typer.Option("--sheet", metavar="F", help="Write the notes that are drawn to F, a CSV to fill in.")
-    ] = None,
-    marks: Annotated[
-        Path | None, typer.Option("--marks", metavar="F", help="The sheet, filled in: state the bound.")
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option("--by", metavar="FIELD", help="Draw by type of note: a column or field, or folder."),
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Another seed draws other notes.")] = 0,
-    confidence: Annotated[float, typer.Option(metavar="P", help="Confidence of the bound.")] = 0.95,
-    format: InFormat = None,
-    encoding: Encoding = "utf-8",
-    text_field: TextField = None,
-    id_field: IdField = None,
-    key_file: KeyFile = None,
-    summary_json: SummaryJson = None,
+    out: Path = argument("Scrubbed notes: file or folder.", metavar="OUT"),
+    sample: int = option(300, "Notes to draw, at least.", metavar="N"),
+    sheet: Path | None = option(None, "Write the notes that are drawn to F, a CSV to fill in.", metavar="F"),
+    marks: Path | None = option(None, "The sheet, filled in: state the bound.", metavar="F"),
+    strata: str | None = option(None, "Draw by type of note: a column or field, or folder.", metavar="FIELD"),
+    seed: int = option(0, "Another seed draws other notes.", metavar="N"),
+    confidence: float = option(0.95, "Confidence of the bound.", metavar="P"),
+    key: KeyOptions,
+    reading: ReadingOptions,
+    said: SummaryOptions,
 ) -> None:
     """Bound what scrubbing missed: draw notes, read them, say what that shows.
 
     First with --sheet: it holds a row for each note that was drawn. Write into its column leaks how many identifiers
     were missed in the note, 0 for none, and into words how many words they have. Then with --marks and the same
-    --sample, --by and --seed. Both runs leave a manifest, so that no draw is thrown away unseen.
+    --sample, --strata and --seed. Both runs leave a manifest, so that no draw is thrown away unseen.
 
     Example: deid audit scrubbed/ --sample 300 --sheet sheet.csv
     """
-    from deid.base.errors import ConfigError
     from deid.base.reports import Section
     from deid.cli.tables import print_sections
     from deid.io import scan
@@ -52,9 +46,9 @@ def _audit(
 
     if (sheet is None) == (marks is None):
         raise ConfigError("either --sheet or --marks", "write the sheet first, then give it filled in")
-    run = begin(context, out, existing_key(key_file))
-    source = scan(out, format, read_options(encoding, True, text_field, id_field, None))
-    draw = draw_notes(source, sample, by=by, seed=seed)
+    run = begin(context, out, key.existing())
+    source = scan(out, reading.format, replace(reading, any_label=True))
+    draw = draw_notes(source, sample, by=strata, seed=seed)
     summary = Summary("audit", notes=source.remarks())
     if draw.unreadable:
         summary.notes.append(f"{draw.unreadable} notes could not be read, so nothing is said of them")
@@ -76,4 +70,4 @@ def _audit(
         )
         print_sections([Section("Notes with a leak", ("type", "notes", "read", "with a leak", "at most"), rows)])
     finish(run, summary, out, looked=True, results=summary.extra)
-    summary.finish(summary_json)
+    summary.finish(said)

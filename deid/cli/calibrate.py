@@ -3,54 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
+from deid.base.errors import ConfigError
 from deid.base.options import argument, option
 from deid.cli.common import EXIT_FAILED, Summary, progress
-from deid.cli.option_groups import SummaryOptions, command
+from deid.cli.notes import ReadingOptions
+from deid.cli.option_groups import SummaryOptions, command, job_count
 from deid.cli.run_manifest import begin, finish, inputs_of, model_facts
-from deid.cli.source_options import job_count
 from deid.cli.table_options import number_list
 from deid.cli.tables import print_sections
+from deid.detection.options import RecognizerOptions
 
 if TYPE_CHECKING:
     from deid.detection.recognizers import LazyRecognizer
     from deid.io import Source
 
-_GOLD, _FINDING = "Reading GOLD", "What finds spans"
+_FINDING = "Detection"
 
 
-@dataclass(frozen=True)
-class GoldOptions:
+@dataclass(frozen=True, kw_only=True)
+class GoldOptions(RecognizerOptions, ReadingOptions):
     """Annotated documents, and what finds spans in them."""
 
-    gold: Path = argument("Annotated file or folder of any readable format.", metavar="GOLD")
-    model: str | None = option(None, "Model to use; none for rules alone.", metavar="NAME|DIR")
+    source: Path = argument("Annotated file or folder of any readable format.", metavar="GOLD")
     jobs: int = option(1, "Processes; 0 for one a core.", metavar="N")
-    rules: bool | None = option(None, "Use rules beside the model; by default as it says.", panel=_FINDING)
-    language: str | None = option(None, "Language of rules; by default the model's.", panel=_FINDING)
-    seed: int = option(0, "Seed of halves, noise and bootstrap.", metavar="N", panel=_FINDING)
-    format: str | None = option(
-        None, "Format of GOLD; told by its content if not given.", "--from", metavar="F", panel=_GOLD
-    )
-    encoding: str = option("utf-8", "Encoding of GOLD.", panel=_GOLD)
-    any_label: bool = option(False, "Accept labels outside the format's label set.", panel=_GOLD)
+    seed: int = option(0, "Seed of halves, noise and bootstrap.", metavar="N")
 
     def scan(self) -> Source:
         """Find the documents."""
-        from deid.io import Options, scan
+        from deid.io import scan
 
-        return scan(self.gold, self.format, Options(encoding=self.encoding, any_label=self.any_label))
+        return scan(self.source, self.format, self)
 
-    def recognizer(self, **how: Any) -> LazyRecognizer:
+    def recognizer(self) -> LazyRecognizer:
         """Return what finds spans."""
         from deid.detection.recognizers import build_recognizer
+        from deid.pipeline.known_people import read_people
 
-        return build_recognizer(self.model, rules=self.rules, language=self.language, **how)
+        return build_recognizer(self, read_people(self).recognizer(self.language))
 
 
 @command
@@ -70,8 +65,6 @@ def calibrate(
         read=number_list(float, "--dials"),
         panel=_FINDING,
     ),
-    deny: tuple[Path, ...] = option((), "Terms that are always PHI (repeatable).", metavar="FILE", panel=_FINDING),
-    allow: tuple[Path, ...] = option((), "Terms that never are PHI (repeatable).", metavar="FILE", panel=_FINDING),
     said: SummaryOptions,
 ) -> None:
     """Set the recall dial on your own gold, and say what to expect.
@@ -82,13 +75,14 @@ def calibrate(
     Example: deid calibrate gold/ --recall 0.99 -o dial.json
     """
     from deid.detection.dial import Dial, write_dial
-    from deid.detection.site_lists import load_site_lists
     from deid.experiments.calibration import DIALS, calibrate, calibration_section, describe
 
     found = gold.scan()
     run = begin(context, output) if output is not None else None
-    # a dial in the model's folder is no starting point: every dial is set here
-    recognizer = gold.recognizer(bias=0.0, site=load_site_lists(deny, allow))
+    if gold.dial is not None:
+        raise ConfigError("every dial is set here", "leave out --dial; --dials says which are tried")
+    # a dial in the model's folder is no starting point
+    recognizer = replace(gold, dial="0").recognizer()
     result = calibrate(
         progress(found.documents(), "tagging"), recognizer, recall, confidence=confidence, dials=tuple(dials or DIALS),
         seed=gold.seed, jobs=job_count(gold.jobs),
@@ -121,9 +115,6 @@ def robustness(
     *,
     gold: GoldOptions,
     only: tuple[str, ...] = option((), "Measure just this writing, beside clean (repeatable).", metavar="NAME"),
-    bias: str | None = option(
-        None, "Recall dial: 0 as trained, 0.5 to 2 finds more; or a file.", "--dial", panel=_FINDING
-    ),
     said: SummaryOptions,
 ) -> None:
     """Measure recall in capitals, small letters, scanner noise, other line ends, disguised characters.
@@ -133,7 +124,7 @@ def robustness(
     from deid.experiments.robustness import PERTURBATIONS, measure_robustness, robustness_section
 
     result = measure_robustness(
-        progress(gold.scan().documents(), "tagging"), gold.recognizer(bias=bias), names=only or tuple(PERTURBATIONS),
+        progress(gold.scan().documents(), "tagging"), gold.recognizer(), names=only or tuple(PERTURBATIONS),
         seed=gold.seed, jobs=job_count(gold.jobs),
     )  # fmt: skip
     print_sections([robustness_section(result)])

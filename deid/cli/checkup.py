@@ -143,10 +143,11 @@ def _policies() -> Iterator[SetupCheck]:
 
 
 def _rules() -> Iterator[SetupCheck]:
-    from deid.detection.recognizers import RULES_ALONE, build_recognizer
+    from deid.detection.options import RULES_ALONE, RecognizerOptions
+    from deid.detection.recognizers import build_recognizer
     from deid.document import Document
 
-    found = build_recognizer(RULES_ALONE).find(Document("sample", _SAMPLE))
+    found = build_recognizer(RecognizerOptions(model=RULES_ALONE)).find(Document("sample", _SAMPLE))
     state: Literal["ok", "broken"] = "ok" if found else "broken"
     yield SetupCheck(
         "rules", state, f"English rules find {len(found)} spans in a sample", "" if found else "install again"

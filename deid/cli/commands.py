@@ -14,24 +14,24 @@ __all__ = ["COMMANDS", "Commands"]
 
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Notes": {
-        "scrub": ("scrub:_scrub", "Replace the PHI in notes."),
-        "tag": ("scrub:_tag", "Annotate the PHI in notes."),
-        "filter": ("filter:_filter", "Replace the PHI in a stream of records."),
-        "watch": ("filter:_watch", "Replace the PHI in files as they come into a folder."),
-        "explain": ("explain:_explain", "Say why each span of a note was found."),
-        "verify": ("verify:_verify", "Check scrubbed notes against their originals."),
-        "map": ("verify:_map", "Move spans from original to scrubbed offsets, or back."),
-        "audit": ("audit:_audit", "Bound what scrubbing missed by a sample that is read."),
-        "generalize": ("generalize:_generalize", "Replace sensitive terms by more general ones."),
-        "convert": ("convert:_convert", "Convert documents from one format to another."),
+        "scrub": ("scrub:scrub", "Replace the PHI in notes."),
+        "tag": ("scrub:tag", "Annotate the PHI in notes."),
+        "filter": ("filter:filter", "Replace the PHI in a stream of records."),
+        "watch": ("filter:watch", "Replace the PHI in files as they come into a folder."),
+        "explain": ("explain:explain", "Say why each span of a note was found."),
+        "verify": ("verify:verify", "Check scrubbed notes against their originals."),
+        "map": ("verify:map_spans", "Move spans from original to scrubbed offsets, or back."),
+        "audit": ("audit:audit", "Bound what scrubbing missed by a sample that is read."),
+        "generalize": ("generalize:generalize", "Replace sensitive terms by more general ones."),
+        "convert": ("convert:convert", "Convert documents from one format to another."),
     },
     "Train and measure": {
         "train": ("train:train", "Train a tagger on annotated documents."),
         "model": ("", "Audit and export models."),
-        "model audit": ("train:_audit", "List the rare strings that a model stores."),
-        "model export": ("train:_export", "Copy an audited model to be passed on."),
-        "evaluate": ("evaluate:_evaluate", "Score a system's annotations against gold annotations."),
-        "compare": ("evaluate:_compare", "Compare two systems on the same gold documents."),
+        "model audit": ("train:audit", "List the rare strings that a model stores."),
+        "model export": ("train:export", "Copy an audited model to be passed on."),
+        "evaluate": ("evaluate:evaluate", "Score a system's annotations against gold annotations."),
+        "compare": ("evaluate:compare", "Compare two systems on the same gold documents."),
         "calibrate": ("calibrate:calibrate", "Set the recall dial on your own gold."),
         "crossval": ("experiment:crossval", "Cross-validate a tagger."),
         "experiment": ("", "Experiments: many taggers, many releases."),
@@ -46,8 +46,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "experiment conclusions": ("table_experiments:conclusions", "Compare what studies conclude."),
     },
     "Tables": {
-        "extract": ("extract:_extract", "Make a table of persons (or notes) from the PHI of notes."),
-        "write-back": ("extract:_write_back", "Write a published table's values back into the notes."),
+        "extract": ("extract:extract", "Make a table of persons (or notes) from the PHI of notes."),
+        "write-back": ("extract:write_back", "Write a published table's values back into the notes."),
         "schema": ("schema:schema", "Propose which columns identify, and which are sensitive."),
         "anonymize": ("anonymize:anonymize", "Make a table that can be released with a stated protection."),
         "ru-map": ("anonymize:ru_map", "Map risk and utility of many releases of a table."),
@@ -82,19 +82,19 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Administration": {
         "policy": ("", "Policies: which operator replaces which category."),
-        "policy check": ("policy:_check", "Check that a policy holds together."),
-        "policy show": ("policy:_show", "Show what a policy does, or which there are."),
+        "policy check": ("policy:check", "Check that a policy holds together."),
+        "policy show": ("policy:show", "Show what a policy does, or which there are."),
         "vault": ("", "The vault: what was replaced by what, for the entitled."),
-        "vault init": ("vault:_init", "Create a vault."),
-        "vault reidentify": ("vault:_reidentify", "Tell what surrogates stand for."),
-        "vault rotate": ("vault:_rotate", "Encrypt the whole vault under another key."),
-        "vault audit": ("vault:_audit", "Check every entry, and show the audit trail."),
-        "forget": ("forget:_forget", "Remove one person from vaults and views."),
+        "vault init": ("vault:init", "Create a vault."),
+        "vault reidentify": ("vault:reidentify", "Tell what surrogates stand for."),
+        "vault rotate": ("vault:rotate", "Encrypt the whole vault under another key."),
+        "vault audit": ("vault:audit", "Check every entry, and show the audit trail."),
+        "forget": ("forget:forget", "Remove one person from vaults and views."),
         "manifest": ("", "Manifests: what a run did, signed, and how to check it."),
-        "manifest key": ("manifest:_key", "Show the key that signs manifests."),
-        "manifest verify": ("manifest:_verify", "Check an output against its manifests."),
-        "manifest page": ("manifest:_page", "Join all manifests of an output on one page."),
-        "doctor": ("doctor:_doctor", "Check the installation, and say what to do."),
+        "manifest key": ("manifest:key", "Show the key that signs manifests."),
+        "manifest verify": ("manifest:verify", "Check an output against its manifests."),
+        "manifest page": ("manifest:page", "Join all manifests of an output on one page."),
+        "doctor": ("doctor:doctor", "Check the installation, and say what to do."),
     },
 }
 """Panel -> command -> function that runs it, and its line on the help page; without a function it is a group."""
@@ -136,5 +136,6 @@ def load(name: str, target: str, settings: Any = None) -> Any:
     module, _, function = target.partition(":")
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     run = getattr(importlib.import_module(f"deid.cli.{module}"), function)
-    app.command(name, context_settings=settings)(run)
+    told = "\n\n".join(" ".join(part.split()) for part in (run.__doc__ or "").split("\n\n"))
+    app.command(name, help=told, context_settings=settings)(run)
     return typer.main.get_command(app)

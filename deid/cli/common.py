@@ -6,16 +6,29 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
+from deid.base.options import option
 from deid.document import Failure
 
-__all__ = ["EXIT_FAILED", "EXIT_LEFT_OUT", "EXIT_USAGE", "Summary", "SummaryJson", "progress"]
+if TYPE_CHECKING:
+    from deid.pipeline import Report
+
+__all__ = [
+    "EXIT_FAILED",
+    "EXIT_LEFT_OUT",
+    "EXIT_USAGE",
+    "Summary",
+    "SummaryOptions",
+    "growing",
+    "progress",
+]
 
 EXIT_FAILED = 1
 """Some documents failed, or what was checked does not hold."""
@@ -26,10 +39,16 @@ EXIT_LEFT_OUT = 3
 
 T = TypeVar("T")
 
-SummaryJson = Annotated[
-    Path | None,
-    typer.Option("--summary-json", metavar="F", help="Write the summary as JSON to F (- is standard output)."),
-]
+
+
+@dataclass(frozen=True)
+class SummaryOptions:
+    """What a command says of its run; every command has it."""
+
+    json: Path | None = option(
+        None, "Write the summary, with all figures, as JSON to F (- is standard output).", metavar="F", panel="Summary"
+    )
+    quiet: bool = option(False, "Say nothing when all went well.", "--quiet", "-q", panel="Summary")
 
 
 @dataclass
@@ -50,6 +69,10 @@ class Summary:
     """Further JSON values of the command."""
     started: float = field(default_factory=time.perf_counter)
 
+    def take(self, report: Report) -> None:
+        """Take over what a report counts."""
+        self.documents, self.failures, self.categories = report.documents, report.failures, report.categories
+
     def as_dict(self) -> dict[str, Any]:
         """Return the summary as JSON values."""
         return {
@@ -66,11 +89,18 @@ class Summary:
             **self.extra,
         }
 
-    def finish(self, said: Any = None, *, quiet: bool = False) -> None:
-        """Print the summary on standard error, write the JSON, and exit with status 1 when documents failed."""
-        summary_json = said if said is None or isinstance(said, Path) else said.json
-        quiet = quiet or bool(getattr(said, "quiet", False))
-        if not quiet:
+    def finish(self, said: SummaryOptions | Path | None = None, *, unmet: bool = False) -> None:
+        """Print the summary on standard error, write the JSON, and exit with status 1 when documents failed.
+
+        Parameters
+        ----------
+        said : SummaryOptions
+        unmet : bool
+            Something else did not go well, which even --quiet does not hide.
+        """
+        summary_json = said.json if isinstance(said, SummaryOptions) else said
+        quiet = isinstance(said, SummaryOptions) and said.quiet
+        if not quiet or self.failures or self.left_out or unmet:
             write = sys.stderr.write
             for note in (*self.notes, *self.places):
                 write(f"{note}\n")
@@ -103,3 +133,31 @@ def progress(items: Iterable[T], description: str, total: int | None = None) -> 
     from rich.progress import track
 
     yield from track(items, description=description, total=total, console=Console(stderr=True), transient=True)
+
+
+@contextmanager
+def growing(description: str, total: int | None, done: Callable[[], int], *, shown: bool) -> Iterator[None]:
+    """Show on a terminal how far work is that counts by itself, such as bytes that were read."""
+    if not shown or not sys.stderr.isatty():
+        yield
+        return
+    import threading
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    over = threading.Event()
+
+    def show() -> None:
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(description, total=total)
+            while not over.wait(0.5):
+                bar.update(task, completed=done())
+
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -319,6 +319,7 @@ def hips(
     Example: deid experiment hips corpus/train --test corpus/dev --report hips.html
     """
     from deid.base.keys import load_key
+    from deid.detection.options import RecognizerOptions
     from deid.detection.recognizers import build_recognizer
     from deid.experiments.hips import hips
     from deid.experiments.outcome import Outcome
@@ -332,7 +333,7 @@ def hips(
     result = hips(
         documents, chosen, options,
         test=None if test is None else corpus.read(summary, test),
-        recognizer=None if model is None else build_recognizer(model),
+        recognizer=None if model is None else build_recognizer(RecognizerOptions(model=model)),
         policy=policy or DEFAULT_POLICY,
         key=None if key_file is None else load_key(key_file, create=False)[0],
         **folds.of(documents, options.seed),

@@ -3,49 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deid.cli.common import Summary, SummaryJson, progress
-from deid.cli.run_manifest import begin, finish, inputs_of
-from deid.cli.source_options import (
-    Allow,
-    AnyLabel,
-    AsOf,
-    Bias,
-    DateField,
-    Deny,
-    Encoding,
-    Failed,
-    IdField,
-    In,
-    InFormat,
-    Jobs,
-    KnownColumn,
-    KnownTable,
-    Language,
-    MaxDocument,
-    Model,
-    PatientField,
-    PatientPattern,
-    PatientTable,
-    Rules,
-    SpansField,
-    TextField,
-    Timeout,
-    document_total,
-    job_count,
-    read_day,
-    read_options,
-    read_people,
-    site_lists,
-    write_failed,
-)
-
-if TYPE_CHECKING:
-    from deid.detection import Recognizer
-    from deid.detection.known import KnownRecognizer
+from deid.base.errors import OutputError
+from deid.base.options import argument, option
+from deid.cli.common import Summary, SummaryOptions
+from deid.cli.notes import ListOptions, NotesRun, ReadingOptions
+from deid.cli.option_groups import IN, command, job_count
+from deid.cli.run_manifest import begin, finish
+from deid.pipeline.options import NoteOptions
 
 _POLICY = """description = "What the anonymized table publishes; everything else is taken out."
 
@@ -55,45 +22,24 @@ operator = "redact"
 _PUBLISHED = ("DATE", "AGE", "LOCATION", "PROFESSION", "NAME", "ID", "CONTACT")
 
 
-def _extract(
+@command
+def extract(
+    *,
     context: typer.Context,
-    source: In,
-    target: Annotated[Path, typer.Argument(metavar="VIEW", help="New table: .csv, .tsv or .parquet.")],
-    by: Annotated[str, typer.Option(metavar="person|note", help="What a row is.")] = "person",
-    rounds: Annotated[
-        int, typer.Option(metavar="N", help="Most rounds: each looks for what the one before learnt of a person.")
-    ] = 2,
-    join: Annotated[
-        str | None,
-        typer.Option(metavar="TABLE", help="Structured table to join: CSV, Parquet, SQLite file or postgresql:// URL."),
-    ] = None,
-    on: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the view and the joined table.")] = "mrn",
-    join_sql_table: Annotated[str | None, typer.Option(metavar="NAME", help="Table of a database to join.")] = None,
-    gold: Annotated[bool, typer.Option("--gold", help="Use the documents' own annotations; detect nothing.")] = False,
-    model: Model = None,
-    rules: Rules = None,
-    bias: Bias = None,
-    language: Language = None,
-    deny: Deny = None,
-    allow: Allow = None,
-    patients: PatientTable = None,
-    patient_field: PatientField = None,
-    patient_pattern: PatientPattern = None,
-    known: KnownTable = None,
-    known_column: KnownColumn = None,
-    date_field: DateField = None,
-    as_of: AsOf = None,
-    jobs: Jobs = 1,
-    format: InFormat = None,
-    encoding: Encoding = "utf-8",
-    any_label: AnyLabel = False,
-    text_field: TextField = None,
-    id_field: IdField = None,
-    spans_field: SpansField = None,
-    failed: Failed = None,
-    max_document: MaxDocument = "64M",
-    timeout: Timeout = 600.0,
-    summary_json: SummaryJson = None,
+    source: Path = IN,
+    target: Path = argument("New table: .csv, .tsv or .parquet.", metavar="VIEW"),
+    by: str = option("person", "What a row is.", metavar="person|note"),
+    rounds: int = option(2, "Most rounds: each looks for what the one before learnt of a person.", metavar="N"),
+    join: str | None = option(
+        None, "Structured table to join: CSV, Parquet, SQLite file or postgresql:// URL.", metavar="TABLE"
+    ),
+    on: str = option("mrn", "Column of the view and the joined table.", metavar="COLUMN"),
+    join_sql_table: str | None = option(None, "Table of a database to join.", metavar="NAME"),
+    said: NoteOptions,
+    jobs: int = option(1, "Processes; 0 for one a core.", metavar="N"),
+    listed: ListOptions,
+    reading: ReadingOptions,
+    summary: SummaryOptions,
 ) -> None:
     """Make a table of persons (or notes) from the PHI of notes: the identifier view.
 
@@ -104,100 +50,57 @@ def _extract(
 
     Example: deid extract notes/ view.csv --join patients.csv --on mrn
     """
-    from deid.detection.recognizers import build_recognizer
     from deid.extraction.view import join_table, provenance_path
-    from deid.io import scan
     from deid.joint.extracting import extract_files
-    from deid.pipeline.files import require_annotations
     from deid.table.linkage import count_look_alikes
     from deid.table.microdata import check_columns
     from deid.table.table_files import check_new_table, read_table
 
     for path in (target, provenance_path(target)):
         check_new_table(path)
-    run = begin(context, target)
-    found = scan(
-        source,
-        format,
-        read_options(
-            encoding, any_label, text_field, id_field, spans_field, max_document=max_document, timeout=timeout
-        ),
-    )
-    if gold:
-        require_annotations(found, "extract", "detect")
+    run = NotesRun("extract", context, source, reading, listed)
+    run.begin(target)
     table = None
     if join is not None:
         table = read_table(join, table=join_sql_table, text=True)
         check_columns(table, [on])
-    people = read_people(patients, patient_field, patient_pattern, known, known_column)
-    site = site_lists(deny, allow)
-
-    def recognizer(items: KnownRecognizer | None) -> Recognizer | None:
-        if gold:
-            return None
-        return build_recognizer(model, rules=rules, bias=bias, language=language, known=items, site=site)
-
-    result = extract_files(
-        found,
-        recognizer,
-        by=by,
-        rounds=rounds,
-        patients=people.patients,
-        known=people.known,
-        language=language or "en",
-        date_field=date_field,
-        as_of=read_day(as_of),
-        jobs=job_count(jobs),
-        watch=lambda items: progress(items, "extracting", document_total(found)),
-    )
+    result = extract_files(run.found, said, by=by, rounds=rounds, jobs=job_count(jobs), watch=run.watch("extracting"))
     view, unmatched = result.view, 0
     if table is not None:
         view, unmatched = join_table(view, table, on)
     view.write(target)
-    summary = Summary("extract", documents=result.documents, failures=result.failures, notes=found.remarks())
-    persons = int(view.frame["person"].nunique())
-    summary.places.append(f"{len(view.frame)} rows, {persons} persons, {result.rounds} rounds; {target} holds PHI")
-    summary.notes += [
+    told, persons = run.summary, int(view.frame["person"].nunique())
+    told.documents, told.failures = result.documents, result.failures
+    told.places.append(f"{len(view.frame)} rows, {persons} persons, {result.rounds} rounds; {target} holds PHI")
+    told.notes += [
         f"{column}: {count} rows with values that disagree" for column, count in sorted(view.conflicts.items())
     ]
     alike = count_look_alikes(view.frame, "person")
     if alike is not None and alike.pairs:
-        summary.notes.append(f"{alike}; name who is who with --patients, or correct the view, before levels count them")
+        told.notes.append(f"{alike}; name who is who with --patients, or correct the view, before levels count them")
     if join is not None:
-        summary.notes.append(f"{unmatched} rows have no partner in the joined table")
-    filled = {c: int(view.frame[c].notna().sum()) for c in view.frame.columns[2:]}
-    summary.extra = {
+        told.notes.append(f"{unmatched} rows have no partner in the joined table")
+    told.extra = {
         "rows": len(view.frame),
         "persons": persons,
         "rounds": result.rounds,
         "conflicts": dict(sorted(view.conflicts.items())),
-        "filled": filled,
+        "filled": {c: int(view.frame[c].notna().sum()) for c in view.frame.columns[2:]},
         "unmatched": unmatched,
         "look_alikes": None if alike is None else alike.as_dict(),
     }
-    write_failed(summary, failed)
-    finish(
-        run,
-        summary,
-        target,
-        inputs=inputs_of(found),
-        beside={"provenance": provenance_path(target)},
-        private=True,
-        root=found.root,
-        results=summary.extra,
-    )
-    summary.finish(summary_json)
+    run.finish(summary, beside={"provenance": provenance_path(target)}, private=True)
 
 
-def _write_back(
+@command
+def write_back(
+    *,
     context: typer.Context,
-    view: Annotated[Path, typer.Argument(metavar="VIEW", help="Table of deid extract, with its provenance beside it.")],
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="What deid anonymize --aligned wrote.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="New folder for the policy and its values.")],
-    on: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of both that tells rows apart; else their order does.")
-    ] = None,
-    summary_json: SummaryJson = None,
+    view: Path = argument("Table of deid extract, with its provenance beside it.", metavar="VIEW"),
+    release: Path = argument("What deid anonymize --aligned wrote.", metavar="RELEASE"),
+    target: Path = argument("New folder for the policy and its values.", metavar="OUT"),
+    on: str | None = option(None, "Column of both that tells rows apart; else their order does.", metavar="COLUMN"),
+    said: SummaryOptions,
 ) -> None:
     """Make the policy that writes a published table's values back into the notes.
 
@@ -207,7 +110,6 @@ def _write_back(
 
     Example: deid write-back view.csv aligned.csv published/
     """
-    from deid.base.errors import OutputError
     from deid.base.files import check_new_file, write_bytes
     from deid.extraction import published_values, read_view
     from deid.extraction.view import provenance_path
@@ -230,4 +132,4 @@ def _write_back(
     summary.extra = {"places": len(values)}
     inputs = [("view", view), ("provenance", provenance_path(view)), ("release", release)]
     finish(run, summary, target, inputs=inputs, private=True, results=summary.extra)
-    summary.finish(summary_json)
+    summary.finish(said)

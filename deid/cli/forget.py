@@ -4,37 +4,32 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from deid.cli.common import Summary, SummaryJson
-from deid.cli.source_options import KeyFile, PatientTable
+from deid.base.options import argument, option
+from deid.cli.common import Summary, SummaryOptions
+from deid.cli.option_groups import KeyOptions, command
 
 
-def _forget(
-    person: Annotated[
-        str, typer.Argument(metavar="PERSON", help="The patient's id, as it was when scrubbing; - reads it from stdin.")
-    ],
-    vault: Annotated[
-        list[str] | None, typer.Option(metavar="VAULT", help="Vault to remove the person from (repeatable).")
-    ] = None,
-    view: Annotated[
-        list[Path] | None, typer.Option(metavar="VIEW", help="Table of deid extract to remove rows from (repeatable).")
-    ] = None,
-    column: Annotated[str, typer.Option(metavar="NAME", help="Column of the views that holds PERSON.")] = "mrn",
-    release: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="OUT", help="What deid scrub wrote: the person's documents in it are named (repeatable)."),
-    ] = None,
-    patients: PatientTable = None,
-    why: Annotated[str, typer.Option(metavar="TEXT", help="For the audit trail of the vault.")] = "",
-    who: Annotated[str | None, typer.Option(metavar="NAME", help="Who does it; by default your account.")] = None,
-    key_file: KeyFile = None,
-    vault_key_file: Annotated[
-        Path | None, typer.Option(metavar="F", help="Key of the vaults, if it is another one.")
-    ] = None,
-    summary_json: SummaryJson = None,
+@command
+def forget(
+    *,
+    person: str = argument(
+        "The patient's id, as it was when scrubbing; - reads it from standard input.", metavar="PERSON"
+    ),
+    vault: tuple[str, ...] = option((), "Vault to remove the person from (repeatable).", metavar="VAULT"),
+    view: tuple[Path, ...] = option((), "Table of deid extract to remove rows from (repeatable).", metavar="VIEW"),
+    column: str = option("mrn", "Column of the views that holds PERSON.", metavar="NAME"),
+    release: tuple[Path, ...] = option(
+        (), "What deid scrub wrote: the person's documents in it are named (repeatable).", metavar="OUT"
+    ),
+    patients: Path | None = option(None, "CSV file with the columns document and patient.", metavar="F"),
+    why: str = option("", "For the audit trail of the vault.", metavar="TEXT"),
+    who: str | None = option(None, "Who does it; by default your account.", metavar="NAME"),
+    key: KeyOptions,
+    vault_key_file: Path | None = option(None, "Key of the vaults, if it is another one.", metavar="F"),
+    said: SummaryOptions,
 ) -> None:
     """Remove one person from vaults and views, and say which released documents must be deleted.
 
@@ -58,25 +53,25 @@ def _forget(
         raise ConfigError("the person is missing", "give the patient's id")
     if not (vault or view or release):
         raise ConfigError("nothing to forget the person in", "name --vault, --view or --release")
-    if any(map(has_password, vault or ())):
+    if any(map(has_password, vault)):
         raise ConfigError("the URL holds a password, which other users can read", "use PGPASSWORD or ~/.pgpass")
     documents = read_patients(patients) if patients else {}
     summary = Summary("forget")
     summary.extra = {"vault_entries": 0, "view_rows": 0, "documents": 0}
     if vault:
-        vault_key = load_key(vault_key_file or key_file, create=False)[0]
+        vault_key = load_key(vault_key_file or key.key_file, create=False)[0]
         for place in vault:
             with Vault.open(place, vault_key) as opened:
                 gone, compacted = opened.forget(scopes_of(person, documents), who=who or getpass.getuser(), why=why)
             summary.extra["vault_entries"] += gone
             if not compacted:
                 summary.notes.append("the database could not remove old rows from its files: vacuum it as its owner")
-    for path in view or ():
+    for path in view:
         summary.extra["view_rows"] += forget_in_view(path, person, column)
     if release:
-        key = load_key(key_file, create=False)[0]
+        own = load_key(key.key_file, create=False)[0]
         for out in release:
-            for identifier in documents_of(person, out, key, documents):
+            for identifier in documents_of(person, out, own, documents):
                 summary.extra["documents"] += 1
                 typer.echo(json.dumps({"release": str(out), "document": identifier}, ensure_ascii=False))
     counts = summary.extra
@@ -87,4 +82,4 @@ def _forget(
     if vault and not documents:
         summary.notes.append("without --patients only what was scrubbed under the patient's id is found")
     summary.notes.append("yours to delete: original notes, tables of patients, backups and copies of all of these")
-    summary.finish(summary_json)
+    summary.finish(said)

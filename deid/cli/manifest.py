@@ -3,107 +3,82 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from deid.cli.common import EXIT_FAILED, Summary, SummaryJson
-from deid.cli.source_options import KeyFile, existing_key
+from deid.base.options import argument, option
+from deid.cli.common import EXIT_FAILED, Summary, SummaryOptions
+from deid.cli.option_groups import KeyOptions, command
 
 if TYPE_CHECKING:
     from deid.manifest import Check
 
-Out = Annotated[Path, typer.Argument(metavar="OUT", help="File or folder that a run wrote.")]
-PublicKeys = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--public-key", metavar="F", help="Public key of the site (repeatable); by default your own signing key's."
-    ),
-]
-First = Annotated[
-    Path | None, typer.Option("--manifest", metavar="F", help="First manifest; by default OUT.manifest.json.")
-]
-Head = Annotated[
-    str, typer.Option("--last", metavar="SHA256", help="Checksum of the last manifest, as an earlier page tells it.")
-]
+_OUT = argument("File or folder that a run wrote.", metavar="OUT")
 
 
-def _key(
-    public: Annotated[
-        Path | None, typer.Option("--public", metavar="F", help="Write the public key to F (PEM).")
-    ] = None,
-    new: Annotated[
-        bool, typer.Option("--new", help="Replace the key by a new one; the old one stays beside it.")
-    ] = False,
-    summary_json: SummaryJson = None,
+@dataclass(frozen=True)
+class CheckingOptions(KeyOptions):
+    """What manifests are checked against."""
+
+    public_key: tuple[Path, ...] = option(
+        (), "Public key of the site (repeatable); by default your own signing key's.", metavar="F"
+    )
+    first: Path | None = option(None, "First manifest; by default OUT.manifest.json.", metavar="F")
+    last: str = option("", "Checksum of the last manifest, as an earlier page tells it.", metavar="SHA256")
+
+    def check(self, out: Path, inputs: dict[str, Path] | None = None) -> Check:
+        """Check what lies beside an output."""
+        from deid.manifest import check_manifests, read_public_key
+
+        trusted = [read_public_key(path) for path in self.public_key]
+        return check_manifests(
+            out, trusted=trusted, key=self.existing(), first=self.first, head=self.last, inputs=inputs
+        )
+
+
+@command
+def key(
+    *,
+    output: Path | None = option(None, "Write the public key to F (PEM).", "--output", "-o", metavar="F"),
+    new: bool = option(False, "Replace the key by a new one; the old one stays beside it."),
+    said: SummaryOptions,
 ) -> None:
     """Show the key that signs manifests, and make it where there is none.
 
     The public key goes to those who check; compare fingerprints by telephone or on paper. After --new, give them the
     new one too: what was signed before is checked with the old one.
 
-    Example: deid manifest key --public site.pem
+    Example: deid manifest key -o site.pem
     """
     from deid.base.files import write_bytes
     from deid.manifest.signing import fingerprint_of, load_signing_key, public_pem, replace_signing_key
 
     summary = Summary("manifest key")
     if new:
-        key, aside = replace_signing_key()
+        own, aside = replace_signing_key()
         summary.places.append(f"the key before is kept in {aside}")
     else:
-        key, created = load_signing_key()
+        own, created = load_signing_key()
         summary.places += [created] if created else []
-    if public is not None:
-        write_bytes(public, public_pem(key.public), private=False)
-        summary.places.append(f"wrote the public key to {public}")
-    sys.stdout.write(f"fingerprint {fingerprint_of(key.public)}\npublic key  {key.public}\n")
-    summary.extra = {"fingerprint": fingerprint_of(key.public), "public_key": key.public}
-    summary.finish(summary_json)
+    if output is not None:
+        write_bytes(output, public_pem(own.public), private=False)
+        summary.places.append(f"wrote the public key to {output}")
+    sys.stdout.write(f"fingerprint {fingerprint_of(own.public)}\npublic key  {own.public}\n")
+    summary.extra = {"fingerprint": fingerprint_of(own.public), "public_key": own.public}
+    summary.finish(said)
 
 
-def _checked(
-    out: Path,
-    public_key: list[Path] | None,
-    manifest: Path | None,
-    last: str,
-    key_file: Path | None,
-    originals: Path | None = None,
-    format: str | None = None,
-) -> Check:
-    from deid.manifest import check_manifests, read_public_key
-
-    inputs = None
-    if originals is not None:
-        from deid.cli.run_manifest import inputs_of
-        from deid.io import scan
-
-        inputs = dict(inputs_of(scan(originals, format)))
-    return check_manifests(
-        out,
-        trusted=[read_public_key(path) for path in public_key or ()],
-        key=existing_key(key_file),
-        first=manifest,
-        head=last,
-        inputs=inputs,
-    )
-
-
-def _verify(
-    out: Out,
-    public_key: PublicKeys = None,
-    originals: Annotated[
-        Path | None,
-        typer.Option("--input", metavar="IN", help="Check too that these are the originals (needs the key)."),
-    ] = None,
-    format: Annotated[
-        str | None, typer.Option("--format", metavar="F", help="Format of IN, as the run had it.")
-    ] = None,
-    manifest: First = None,
-    last: Head = "",
-    key_file: KeyFile = None,
-    summary_json: SummaryJson = None,
+@command
+def verify(
+    *,
+    out: Path = _OUT,
+    originals: Path | None = option(None, "Check too that these are the originals (needs the key).", metavar="IN"),
+    format: str | None = option(None, "Format of the originals, as the run had it.", "--from", metavar="F"),
+    checking: CheckingOptions,
+    said: SummaryOptions,
 ) -> None:
     """Check an output against its manifests: every file, every signature, and the chain.
 
@@ -112,7 +87,13 @@ def _verify(
 
     Example: deid manifest verify scrubbed/ --public-key site.pem
     """
-    check = _checked(out, public_key, manifest, last, key_file, originals, format)
+    inputs = None
+    if originals is not None:
+        from deid.cli.run_manifest import inputs_of
+        from deid.io import scan
+
+        inputs = dict(inputs_of(scan(originals, format)))
+    check = checking.check(out, inputs)
     summary = Summary("manifest verify")
     commands = ", ".join(str(m.run.get("command")) for m in check.manifests)
     summary.notes.append(f"{len(check.manifests)} manifests ({commands}), {check.files} files compared")
@@ -126,22 +107,19 @@ def _verify(
         "compared": check.manifests[-1].compared() if check.manifests else "",
         "files": check.files,
         "last": check.head,
-        "faults": [{"what": f.what, "where": f.where, "told": f.told} for f in check.faults],
+        "faults": [asdict(fault) for fault in check.faults],
     }
-    summary.finish(summary_json)
+    summary.finish(said, unmet=bool(check.faults))
     raise typer.Exit(EXIT_FAILED if check.faults else 0)
 
 
-def _page(
-    out: Out,
-    page: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="F", help="Page; by default OUT.manifest.html.")
-    ] = None,
-    public_key: PublicKeys = None,
-    manifest: First = None,
-    last: Head = "",
-    key_file: KeyFile = None,
-    summary_json: SummaryJson = None,
+@command
+def page(
+    *,
+    out: Path = _OUT,
+    output: Path | None = option(None, "Page; by default OUT.manifest.html.", "--output", "-o", metavar="F"),
+    checking: CheckingOptions,
+    said: SummaryOptions,
 ) -> None:
     """Join all manifests of an output on one page to print: what was done, what was checked, and whether it holds.
 
@@ -151,12 +129,12 @@ def _page(
     """
     from deid.manifest.page import write_manifest_page
 
-    check = _checked(out, public_key, manifest, last, key_file)
-    place = page or out.with_name(f"{out.name}.manifest.html")
+    check = checking.check(out)
+    place = output or out.with_name(f"{out.name}.manifest.html")
     write_manifest_page(place, check)
     summary = Summary("manifest page")
     summary.notes.append("all holds" if not check.faults else f"{len(check.faults)} things do not hold")
     summary.places.append(f"wrote {place}")
     summary.extra = {"holds": not check.faults}
-    summary.finish(summary_json)
+    summary.finish(said, unmet=bool(check.faults))
     raise typer.Exit(EXIT_FAILED if check.faults else 0)

@@ -19,7 +19,8 @@ How to write a command::
 `deid.base.options.option` makes an option, as a parameter's default or as a dataclass's field: the flag is the name
 with dashes, if no other is given; ``tuple[X, ...]`` and ``frozenset[X]`` are repeatable; ``bool`` is a switch, and
 ``bool | None``, or one that is on by default, has ``--no-...`` too; ``read`` makes other values of a text. The function
-gets the built dataclasses, so what their ``__post_init__`` refuses is refused here.
+gets the built dataclasses, so what their ``__post_init__`` refuses is refused here. A command that takes `KeyOptions`
+or options on people has ``--config`` too: flags win over the site's file.
 
 A command stands in `deid.cli.commands`; its module is imported when it is asked for, and imports the library inside of
 the function. Order on the help page: options without a panel first (the six that matter), then the panels.
@@ -29,31 +30,67 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
 import inspect
-import types
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deid.base.options import argument, option, option_of
+from deid.base.errors import ConfigError
+from deid.base.options import SITE_FILE, Said, argument, option, options_of, read_site, said
+from deid.cli.common import SummaryOptions
+from deid.detection.options import PeopleOptions
 
-__all__ = ["IN", "OUT", "OutputOptions", "SummaryOptions", "command"]
+if TYPE_CHECKING:
+    from deid.base.keys import Key
+
+__all__ = ["IN", "OUT", "KeyOptions", "OutputOptions", "SummaryOptions", "WorkOptions", "command", "job_count"]
 
 
 IN = argument("File or folder of any readable format; - for standard input.", metavar="IN")
 OUT = argument("New file or folder.", metavar="OUT")
 
 
-@dataclasses.dataclass(frozen=True)
-class SummaryOptions:
-    """What a command says of its run; every command has it."""
+_SITE = (
+    ("deid.pipeline.options", "PipelineOptions"),
+    ("deid.cli.option_groups", "WorkOptions"),
+    ("deid.cli.notes", "ReadingOptions"),
+)
+"""Values that a site's file may name, whatever command it is beside."""
+_CONFIG = option(
+    None, f"Options of your site (TOML); by default {SITE_FILE} beside IN, else here.", metavar="F", panel="Summary"
+)
 
-    json: Path | None = option(
-        None, "Write the summary, with all figures, as JSON to F (- is standard output).", metavar="F", panel="Summary"
-    )
-    quiet: bool = option(False, "Say nothing when all went well.", "--quiet", "-q", panel="Summary")
+
+@dataclasses.dataclass(frozen=True)
+class KeyOptions:
+    """The site's key."""
+
+    key_file: Path | None = option(None, "Key in hex; else variable DEID_KEY, else ~/.config/deid/key.", metavar="F")
+
+    def existing(self) -> Key | None:
+        """Load the key if there is one; commands that only look never make one."""
+        from deid.base.keys import KEY_VARIABLE, default_key_path, load_key
+
+        if self.key_file is None and not os.environ.get(KEY_VARIABLE) and not default_key_path().exists():
+            return None
+        return load_key(self.key_file, create=False)[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class WorkOptions(KeyOptions):
+    """The site's key, and how many processes work."""
+
+    jobs: int = option(1, "Processes; 0 for one a core.", metavar="N")
+
+    @property
+    def processes(self) -> int:
+        """Number of processes."""
+        return job_count(self.jobs)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,82 +100,95 @@ class OutputOptions:
     output: Path = option(..., "New file for the result.", "--output", "-o", metavar="F")
 
 
+def job_count(jobs: int) -> int:
+    """Return the number of processes for what the user said."""
+    if jobs < 0:
+        raise ConfigError("the number of jobs must be at least 1", "such as --jobs 2; 0 for one a core")
+    return jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Return what typer takes for a command: one flat list of options, of which the function gets the values.
 
     Raises
     ------
     TypeError
-        When two of its options have the same name.
+        When two of its options have the same name, or a parameter is no option.
     """
-    own = inspect.signature(function, eval_str=True).parameters
     groups: dict[str, tuple[type, list[str]]] = {}
-    builders: dict[str, Callable[[Any], Any]] = {}
-    flat: list[inspect.Parameter] = []
+    flat: dict[str, Said] = {}
     at = ""
-    for name, parameter in own.items():
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         kind = parameter.annotation
         if kind is typer.Context:
             at = name
-        elif dataclasses.is_dataclass(kind) and isinstance(kind, type):
-            hints = get_type_hints(kind)
-            fields = [field for field in dataclasses.fields(kind) if option_of(field)]
-            groups[name] = kind, [field.name for field in fields]
-            flat += [_parameter(field.name, hints[field.name], field, builders) for field in fields]
-        else:
-            flat.append(_parameter(name, kind, parameter.default, builders))
-    if len({parameter.name for parameter in flat}) < len(flat):
-        raise TypeError(f"{function.__module__}.{function.__qualname__} has two options of one name")
+            continue
+        grouped = dataclasses.is_dataclass(kind) and isinstance(kind, type)
+        found = options_of(kind) if grouped else [one for one in [said(name, kind, parameter.default)] if one]
+        if not found or {one.name for one in found} & flat.keys():
+            raise TypeError(f"{function.__qualname__}: {name} is no option, or two options have one name")
+        flat |= {one.name: one for one in found}
+        if grouped:
+            groups[name] = kind, [one.name for one in found]
+    taken = list(flat.values())
+    sites = any(issubclass(kind, PeopleOptions | KeyOptions) for kind, _ in groups.values())
+    config = said("config", Path | None, _CONFIG)
+    taken += [config] if sites and config else []
 
     def run(*, context: typer.Context, **given: Any) -> None:
-        values = {name: builders[name](value) for name, value in given.items()}
-        built = {
-            name: kind(**{field: values.pop(field) for field in fields}) for name, (kind, fields) in groups.items()
-        }
+        if sites:
+            given |= _site_options(context, given.pop("config"), flat)
+        values = {name: flat[name].value(written) for name, written in given.items()}
+        built = {name: kind(**{field: values.pop(field) for field in names}) for name, (kind, names) in groups.items()}
         function(**built, **values, **({at: context} if at else {}))
 
     shown: Any = functools.update_wrapper(run, function)
     shown.__annotations__ = {}
     shown.__signature__ = inspect.Signature(
-        [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context), *flat]
+        [
+            inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
+            *map(_parameter, taken),
+        ]
     )
     return shown
 
 
-def _parameter(name: str, kind: Any, field: Any, builders: dict[str, Callable[[Any], Any]]) -> inspect.Parameter:
-    """Return typer's parameter for a field, and note how its value becomes the field's."""
-    said = option_of(field)
-    if said is None:
-        raise TypeError(f"{name} is no option")
-    required = field.default is dataclasses.MISSING
-    inner = [part for part in get_args(kind) if part is not type(None)]
-    base = inner[0] if get_origin(kind) in (Union, types.UnionType) else kind
-    many = get_origin(base) if get_origin(base) in (tuple, frozenset) else None
-    one = str if said.read else get_args(base)[0] if many else base
-    read = said.read or (lambda value: value)
-    if many:
-        builders[name] = lambda values: many(map(read, values)) if values else field.default
+def _site_options(context: typer.Context, named: Path | None, flat: dict[str, Said]) -> dict[str, Any]:
+    """Return what the site's file says of options that no flag says; the context is told, too."""
+    place = context.params.get("source")
+    beside = [Path(place).absolute().parent] if isinstance(place, Path) and str(place) != "-" else []
+    near = [folder / SITE_FILE for folder in (*beside, Path.cwd())]
+    path = named or next((file for file in near if file.is_file()), None)
+    if path is None:
+        return {}
+    found = {
+        name: written
+        for name, written in read_site(path, [getattr(importlib.import_module(m), name) for m, name in _SITE]).items()
+        if name in flat and getattr(context.get_parameter_source(name), "name", "") == "DEFAULT"
+    }
+    if found:
+        where = "--config" if named else f"{SITE_FILE} beside IN" if path.parent in beside else f"{SITE_FILE} here"
+        sys.stderr.write(f"options of {where}: {', '.join(flat[name].key for name in sorted(found))}\n")
+    context.params.update(found)
+    return found
+
+
+def _parameter(one: Said) -> inspect.Parameter:
+    """Return typer's parameter for a field."""
+    how = one.option
+    kind: Any = list[one.one] if one.many else one.one  # type: ignore[name-defined]
+    default = inspect.Parameter.empty if one.required else None if one.many or how.read else one.default
+    if how.positional:
+        info: Any = typer.Argument(metavar=how.metavar, help=how.help, envvar=how.variable or None, show_envvar=False)
     else:
-        builders[name] = lambda value: field.default if value is None and not required else read(value)
-    default = inspect.Parameter.empty if required else None if many or said.read else field.default
-    shown: Any = said.shown or True
-    if said.positional:
-        info: Any = typer.Argument(metavar=said.metavar, help=said.help, show_default=shown)
-    else:
-        dashed = "--" + name.replace("_", "-")
-        flags = said.flags or (dashed,)
-        if base is bool and not said.flags and (default is not False):
-            flags = (f"{dashed}/--no-{dashed[2:]}",)
+        dashed = "--" + one.name.replace("_", "-")
+        both = one.one is bool and default is not False
         info = typer.Option(
-            *flags,
-            metavar=said.metavar or None,
-            help=said.help,
-            rich_help_panel=said.panel or None,
-            show_default=shown,
-            min=said.minimum,
+            *(how.flags or (f"{dashed}/--no-{dashed[2:]}" if both else dashed,)),
+            metavar=how.metavar or None,
+            help=how.help,
+            rich_help_panel=how.panel or None,
+            min=how.minimum,
         )
-    taken = list[one] if many else one  # type: ignore[valid-type]
-    annotation = taken if required else taken | None if (default is None) else taken
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info]
-    )
+    annotation: Any = Annotated[kind | None, info] if default is None else Annotated[kind, info]
+    return inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

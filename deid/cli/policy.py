@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from deid.cli.common import Summary, SummaryJson
+from deid.base.options import argument, option
+from deid.cli.common import Summary, SummaryOptions
+from deid.cli.option_groups import command
 
-Name = Annotated[str, typer.Argument(metavar="NAME|FILE", help="Shipped policy, or a TOML file.")]
-Accept = Annotated[
-    list[str] | None, typer.Option(metavar="CATEGORY", help="Accept that this stays readable (repeatable).")
-]
+_NAME = "Shipped policy, or a TOML file"
+_ACCEPT = option((), "Accept that this stays readable (repeatable).", metavar="CATEGORY")
 
 
-def _check(policy: Name, accept: Accept = None, summary_json: SummaryJson = None) -> None:
+@command
+def check(
+    *,
+    policy: str = argument(f"{_NAME}.", metavar="NAME|FILE"),
+    accept: tuple[str, ...] = _ACCEPT,
+    said: SummaryOptions,
+) -> None:
     """Check that a policy holds together and can be fulfilled.
 
     Exit status 2, and what to do, when it does not.
@@ -24,20 +28,20 @@ def _check(policy: Name, accept: Accept = None, summary_json: SummaryJson = None
     from deid.replacement.policy import NOT_IN_TEXT, load_policy
     from deid.replacement.replacer import Replacer
 
-    loaded = load_policy(policy, accept or ())
+    loaded = load_policy(policy, accept)
     Replacer(loaded)
     summary = Summary("policy check")
     summary.notes = [f"policy {loaded.name} holds together", *loaded.notes(), NOT_IN_TEXT]
     summary.extra = {"policy": loaded.name, "readable": list(loaded.readable())}
-    summary.finish(summary_json)
+    summary.finish(said)
 
 
-def _show(
-    policy: Annotated[
-        str | None, typer.Argument(metavar="[NAME|FILE]", help="Policy to show; all shipped ones if none is named.")
-    ] = None,
-    accept: Accept = None,
-    summary_json: SummaryJson = None,
+@command
+def show(
+    *,
+    policy: str | None = argument(f"{_NAME}; all shipped ones if none is named.", metavar="[NAME|FILE]", default=None),
+    accept: tuple[str, ...] = _ACCEPT,
+    said: SummaryOptions,
 ) -> None:
     """Show what a policy does with each category, or which policies and operators there are.
 
@@ -58,9 +62,9 @@ def _show(
             only = f" (for {', '.join(sorted(spec.only))})" if spec.only else ""
             typer.echo(f"  {spec.name:<24}{spec.says}{only}")
         summary.extra = {"policies": list(shipped_policies()), "operators": list(OPERATORS)}
-        summary.finish(summary_json)
+        summary.finish(said)
         return
-    loaded = load_policy(policy, accept or ())
+    loaded = load_policy(policy, accept)
     typer.echo(f"{loaded.name}: {loaded.description}")
     for category in CATEGORIES:
         typer.echo(f"  {category:<16}{hipaa(category) or '-':<3}{loaded.base[category]}")
@@ -70,4 +74,4 @@ def _show(
             typer.echo(f"    {category:<14}{hipaa(category) or '-':<3}{rule}")
     summary.notes = loaded.notes()
     summary.extra = {"policy": loaded.name, "rules": {category: str(rule) for category, rule in loaded.base.items()}}
-    summary.finish(summary_json)
+    summary.finish(said)

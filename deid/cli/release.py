@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import typer
 
-from deid.base.options import argument, option
+from deid.base.options import argument, said_over
 from deid.cli.common import Summary, progress
-from deid.cli.option_groups import SummaryOptions, command
+from deid.cli.option_groups import SummaryOptions, WorkOptions, command
 from deid.cli.run_manifest import begin, finish, inputs_of, policy_facts
-from deid.cli.source_options import job_count
 from deid.cli.tables import print_rows
+from deid.pipeline.options import PipelineOptions
 
 
 @command
@@ -20,16 +21,15 @@ def release(
     context: typer.Context,
     plan: Path = argument("TOML file: tables, notes, and what must hold.", metavar="PLAN"),
     target: Path = argument("New folder.", metavar="OUT"),
-    key_file: Path | None = option(
-        None, "Key in hex; else the variable DEID_KEY, else ~/.config/deid/key.", metavar="F"
-    ),
-    jobs: int = option(1, "Processes; 0 for one a core.", metavar="N"),
+    options: PipelineOptions,
+    work: WorkOptions,
     said: SummaryOptions,
 ) -> None:
     """Release several tables and the notes of the same patients together.
 
     A patient has one pseudonym, one set of surrogates and one shift of dates everywhere. Quasi-identifiers of all
-    tables are anonymized on their join, and checked there. OUT is written whole or not at all.
+    tables are anonymized on their join, and checked there. Options go before what PLAN says. OUT is written
+    whole or not at all.
 
     Example: deid release plan.toml released/ --key-file key
     """
@@ -38,13 +38,14 @@ def release(
     from deid.io import scan
     from deid.joint.plan import read_plan
     from deid.joint.release import release_jointly
-    from deid.replacement.policy import load_policy
+    from deid.replacement.policy import DEFAULT_POLICY, load_policy
 
     read = read_plan(plan)
-    key, created = load_key(key_file)
+    read = replace(read, options=said_over(read.options, options))
+    key, created = load_key(work.key_file)
     run = begin(context, target, key)
     report = release_jointly(
-        read, target, key, version=__version__, jobs=job_count(jobs), watch=lambda items: progress(items, "scrubbing")
+        read, target, key, version=__version__, jobs=work.processes, watch=lambda items: progress(items, "scrubbing")
     )
     print_rows(("release", "value"), report.lines())
     summary = Summary("release", failures=report.failures, notes=report.sentences())
@@ -58,7 +59,7 @@ def release(
         "joined": [finding.as_dict() for finding in report.findings],
         "residual": report.residual,
     }
-    policy, notes = load_policy(read.policy), read.notes
+    policy, notes = load_policy(read.options.policy or DEFAULT_POLICY, read.options.accept), read.notes
     finish(
         run,
         summary,

@@ -2,396 +2,215 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from deid.cli.common import Summary, SummaryJson, progress
-from deid.cli.run_manifest import begin, finish, inputs_of, model_facts, policy_facts
-from deid.cli.source_options import (
-    Accept,
-    Allow,
-    AnyLabel,
-    AsOf,
-    Bias,
-    DateField,
-    Deny,
-    Doubt,
-    Encoding,
-    Failed,
-    FilesFrom,
-    IdField,
-    In,
-    InFormat,
-    Jobs,
-    Keep,
-    KeyFile,
-    KnownColumn,
-    KnownField,
-    KnownTable,
-    Language,
-    MaxDocument,
-    Model,
-    OutputEncoding,
-    PatientField,
-    PatientPattern,
-    PatientTable,
-    PolicyName,
-    Resume,
-    Rules,
-    SpansField,
-    TextField,
-    Timeout,
-    Transformer,
-    check_target,
-    document_total,
-    existing_key,
-    fill_summary,
-    job_count,
-    keeps_ids,
-    listed_source,
-    read_day,
-    read_options,
-    read_people,
-    run_note,
-    site_lists,
-    write_failed,
-)
+from deid.base.errors import ConfigError
+from deid.base.options import argument, option
+from deid.cli.common import Summary, SummaryOptions
+from deid.cli.notes import AgainOptions, NotesRun, ReadingOptions
+from deid.cli.option_groups import IN, OUT, WorkOptions, command
+from deid.cli.run_manifest import model_facts, policy_facts
+from deid.detection.options import RecognizerOptions
+from deid.pipeline.options import PipelineOptions
 
 if TYPE_CHECKING:
     from deid.base.keys import Key
+    from deid.pipeline import Pipeline
     from deid.replacement.vault import Vault
 
+_BESIDE = "Beside OUT"
 
-def _scrub(
+
+@command
+def scrub(
+    *,
     context: typer.Context,
-    source: In,
-    target: Annotated[Path | None, typer.Argument(metavar="OUT", help="New file or folder; same format as IN.")] = None,
-    policy: PolicyName = None,
-    model: Model = None,
-    transformer: Transformer = None,
-    rules: Rules = None,
-    bias: Bias = None,
-    doubt: Doubt = 0.0,
-    language: Language = None,
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="policy, or concept-match: block all that no nomenclature knows.")
-    ] = "policy",
-    gold: Annotated[
-        bool, typer.Option("--gold", help="Replace the annotations that IN carries, instead of detecting.")
-    ] = False,
-    key_file: KeyFile = None,
-    patients: PatientTable = None,
-    patient_field: PatientField = None,
-    patient_pattern: PatientPattern = None,
-    known: KnownTable = None,
-    known_column: KnownColumn = None,
-    known_field: KnownField = None,
-    keep: Keep = None,
-    deny: Deny = None,
-    allow: Allow = None,
-    accept: Accept = None,
-    as_of: AsOf = None,
-    date_field: DateField = None,
-    jobs: Jobs = 1,
-    format: InFormat = None,
-    encoding: Encoding = "utf-8",
-    output_encoding: OutputEncoding = "",
-    max_document: MaxDocument = "64M",
-    timeout: Timeout = 600.0,
-    any_label: AnyLabel = False,
-    text_field: TextField = None,
-    id_field: IdField = None,
-    spans_field: SpansField = None,
-    preview: Annotated[
-        bool, typer.Option("--preview", help="Show what would change in a few notes; write nothing.")
-    ] = False,
-    preview_count: Annotated[int, typer.Option(metavar="N", help="Notes to preview.")] = 3,
-    edits: Annotated[
-        Path | None, typer.Option(metavar="F", help="Write the edit log to F: offsets and categories, no text.")
-    ] = None,
-    vault: Annotated[
-        str | None,
-        typer.Option(metavar="VAULT", help="Keep the originals, encrypted, in a vault (deid vault init)."),
-    ] = None,
-    vault_key_file: Annotated[
-        Path | None, typer.Option(metavar="F", help="Key of the vault, if it is another one.")
-    ] = None,
-    risk_report: Annotated[
-        Path | None,
-        typer.Option(metavar="F", help="Check the report of deid risk --expert-report and put it beside OUT."),
-    ] = None,
-    failed: Failed = None,
-    files_from: FilesFrom = None,
-    resume: Resume = False,
-    summary_json: SummaryJson = None,
+    source: Path = IN,
+    target: Path | None = argument("New file or folder; same format as IN.", metavar="OUT", default=None),
+    preview: bool = option(False, "Show what would change in a few notes; write nothing."),
+    said: PipelineOptions,
+    work: WorkOptions,
+    preview_count: int = option(3, "Notes to preview.", metavar="N", panel=_BESIDE),
+    edits: Path | None = option(
+        None, "Write the edit log to F: offsets and categories, no text.", metavar="F", panel=_BESIDE
+    ),
+    vault: str | None = option(
+        None, "Keep the originals, encrypted, in a vault (deid vault init).", metavar="VAULT", panel=_BESIDE
+    ),
+    vault_key_file: Path | None = option(None, "Key of the vault, if another one.", metavar="F", panel=_BESIDE),
+    risk_report: Path | None = option(
+        None, "Check the report of deid risk --expert-report and put it beside OUT.", metavar="F", panel=_BESIDE
+    ),
+    again: AgainOptions,
+    reading: ReadingOptions,
+    summary: SummaryOptions,
 ) -> None:
     """Replace the PHI in notes.
 
-    Writes the same format as IN. Names of files, ids and other fields become keyed pseudonyms unless --keep names
-    them. A document that fails is left out, and the exit status is 1.
+    Writes the same format as IN; names of files, ids and other fields become keyed pseudonyms unless --keep names
+    them. A document that fails is left out, and the exit status is 1. With - a note goes from standard input to output.
 
     Example: deid scrub notes/ scrubbed/ --policy safe-harbor
     """
-    from deid.base.errors import ConfigError
-    from deid.io import scan
-    from deid.pipeline import Settings, build_pipeline, scrub_files
+    from deid.pipeline import build_pipeline, scrub_files
     from deid.pipeline.batch import risk_report_beside
 
     if vault_key_file is not None and vault is None:
         raise ConfigError("--vault-key-file without --vault", "name the vault")
+    if str(source) == "-":
+        if target or preview or edits or vault or risk_report or again != AgainOptions():
+            raise ConfigError("a note of standard input goes to standard output", "name IN to write anything else")
+        key, created = _key(work.key_file, preview=False)
+        _scrub_stdin(build_pipeline(key, said), reading, summary, created)
+        return
     if target is None and not preview:
         raise ConfigError("OUT is missing", "name a new file or folder, or look first with --preview")
-    kept = frozenset(keep or ())
-    options = read_options(
-        encoding, any_label, text_field, id_field, spans_field, output_encoding, max_document, timeout
-    )
-    found = listed_source(scan(source, format, options), files_from)
-    summary, workers = Summary("scrub"), job_count(jobs)
+    run = NotesRun("scrub", context, source, reading, again)
     if target is not None:
-        check_target(summary, found, source, target, found.format, resume=resume)
-    site = site_lists(deny, allow)
-    people = read_people(patients, patient_field, patient_pattern, known, known_column, known_field)
-    settings = Settings(
-        gold=gold,
-        keep_id=keeps_ids(kept, found),
-        keep_fields=kept,
-        patients=people.patients,
-        date_field=date_field,
-        as_of=read_day(as_of),
-        language=language,
-        known=people.known,
-        originals=vault is not None,
-        method=method,
-    )
-    key, created = _key(key_file, preview)
-    pipeline = build_pipeline(
-        key,
-        settings,
-        policy=policy,
-        accept=accept or (),
-        known=people.recognizer(language),
-        site=site,
-        model=model,
-        rules=rules,
-        bias=bias,
-        transformer=transformer,
-        doubt=doubt,
-    )
-    loaded, whole = pipeline.policy, method != "policy"
+        run.into(target)
+    jobs = work.processes
+    key, created = _key(work.key_file, preview)
+    pipeline = build_pipeline(key, said, originals=vault is not None)
     if preview:
         from deid.cli.preview import show
 
-        raise typer.Exit(show(pipeline.of_format(found.format), found, preview_count))
+        raise typer.Exit(show(pipeline.of_format(run.found.format), run.found, preview_count))
     assert target is not None
-    run = begin(context, target, key)
-    summary.notes += found.remarks()
-    summary.places += [created] if created else []
+    run.begin(target, key, created)
     with _vault(vault, vault_key_file, key) as opened:
         report = scrub_files(
-            found,
+            run.found,
             target,
             pipeline,
-            jobs=workers,
-            keep_filename="filename" in kept,
+            jobs=jobs,
             edit_log=edits,
             vault=opened,
-            run=run_note(context, found, target, key.of_map(opened.map_version) if opened else key, resume=resume),
+            run=run.note(key.of_map(opened.map_version) if opened else key),
             risk_report=risk_report,
-            watch=lambda items: progress(items, "scrubbing", document_total(found)),
+            watch=run.watch("scrubbing"),
         )
-    fill_summary(summary, report, site)
-    summary.notes += pipeline.notes
-    if loaded.per_person and not whole and report.without_patient:
-        summary.notes.append(
-            f"{report.without_patient} documents without a patient: their replacements are consistent within each "
-            "document only (--patients, --patient-field, --patient-pattern)"
-        )
-    summary.notes += people.note(report.unlisted)
-    if report.collisions:
-        summary.notes.append(
-            f"{report.collisions} name words have another surrogate in one document than in the person's others, where "
-            "theirs is an original of the document (a table of --known patients prevents it)"
-        )
-    if report.shared_names:
-        summary.notes.append(
-            f"{report.shared_names} surrogate names are also full names in these notes or the vault (a table of "
-            "--known patients prevents it)"
-        )
-    if report.residual:
-        summary.notes.append(
-            f"{report.residual} replaced texts still stand elsewhere in their documents ({report.residual_documents} "
-            "of them); look whether they are PHI: deid scrub --preview"
-        )
-    if report.unlabelled:
-        summary.notes.append(f"{report.unlabelled} annotations were not written: the format has no label for them")
-    summary.extra = {
-        "policy": "" if whole else loaded.name,
-        "method": method,
-        "format": found.format.name,
-        "residual": report.residual,
-        "residual_documents": report.residual_documents,
-        "without_patient": report.without_patient,
-        "unlisted": report.unlisted,
-        "collisions": report.collisions,
-        "shared_names": report.shared_names,
-        "map_version": report.map_version,
-        **({"site_lists": report.effect.as_dict()} if site else {}),
+    told, site = run.summary, getattr(pipeline.recognizer, "site", None)
+    whole = said.method != "policy"
+    told.take(report)
+    told.notes += [*report.remarks(site, per_person=pipeline.policy.per_person and not whole), *pipeline.notes]
+    told.extra = {
+        "policy": "" if whole else pipeline.policy.name,
+        "method": said.method,
+        "format": run.found.format.name,
     }
+    told.extra |= report.counts(site)
     beside = risk_report_beside(target) if risk_report is not None else None
     if beside is not None:
-        summary.places.append(f"{beside} goes with the notes: it says under which assumptions the risk is how great")
-    write_failed(summary, failed, target)
-    finish(
-        run,
+        told.places.append(f"{beside} goes with the notes: it says under which assumptions the risk is how great")
+    run.finish(
         summary,
-        target,
-        inputs=inputs_of(found),
-        root=found.root,
-        beside={"edit log": edits, "risk report": beside},
-        policy=None if whole else policy_facts(loaded),
+        [name for name in told.extra if name != "policy"],
+        {"edit log": edits, "risk report": beside},
+        policy=None if whole else policy_facts(pipeline.policy),
         model=model_facts(pipeline.recognizer),
-        results={name: value for name, value in summary.extra.items() if name != "policy"},
-        notes=[note for note in summary.notes if note not in loaded.notes()],
+        notes=[note for note in told.notes if note not in pipeline.policy.notes()],
     )
-    summary.finish(summary_json)
 
 
-def _tag(
+def _scrub_stdin(pipeline: Pipeline, reading: ReadingOptions, said: SummaryOptions, created: str) -> None:
+    """Scrub the one note of standard input; nothing of it comes out when that fails."""
+    from deid.document import Failure
+    from deid.io import FORMATS, DocumentFormat
+    from deid.io.reading import get_format
+    from deid.pipeline.workers import Timed, process
+
+    format = get_format(reading.format or "text", FORMATS)
+    if not isinstance(format, DocumentFormat) or format.companions:
+        raise ConfigError("standard input holds one note", "of many records: deid filter")
+    suffix = format.suffixes[0]
+    data = sys.stdin.buffer.read(reading.max_document + 1)
+    if len(data) > reading.max_document:
+        raise ConfigError("the note of standard input is too large", "raise --max-document, or name a file")
+    summary = Summary("scrub", places=[created] if created else [])
+    document = format.read({suffix: data}, reading)
+    work = Timed(pipeline.of_format(format), reading.timeout)
+    result = next(process(work, [replace(document, id="text", index=1)]))
+    if isinstance(result, Failure):
+        summary.failures.append(result)
+    else:
+        done = result.document if format.carries_spans else result.document.with_spans(())
+        sys.stdout.buffer.write(format.write(done, reading)[suffix])
+        summary.documents = 1
+        summary.categories.update(edit.category for edit in result.edits)
+        summary.notes += pipeline.notes
+    summary.finish(said)
+
+
+@command
+def tag(
+    *,
     context: typer.Context,
-    source: In,
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="New file or folder.")],
-    model: Model = None,
-    transformer: Transformer = None,
-    rules: Rules = None,
-    bias: Bias = None,
-    doubt: Doubt = 0.0,
-    span_probability: Annotated[
-        float,
-        typer.Option(
-            metavar="P",
-            help="Choose the model's spans by their own probability, each above P, not by the best labels: 0.4 finds "
-            "most spans exactly.",
-        ),
-    ] = 0.0,
-    threshold: Annotated[
-        float | None, typer.Option(metavar="P", help="Leave out what the model is less sure of than P (0 to 1).")
-    ] = None,
-    language: Language = None,
-    deny: Deny = None,
-    allow: Allow = None,
-    patients: PatientTable = None,
-    patient_field: PatientField = None,
-    patient_pattern: PatientPattern = None,
-    known: KnownTable = None,
-    known_column: KnownColumn = None,
-    known_field: KnownField = None,
-    format: Annotated[
-        str | None,
-        typer.Option(metavar="F", help="Format of OUT; by default meddocan for its labels, else i2b2-2014."),
-    ] = None,
-    from_format: Annotated[
-        str | None, typer.Option("--from", metavar="F", help="Format of IN; told by its content if not given.")
-    ] = None,
-    jobs: Jobs = 1,
-    encoding: Encoding = "utf-8",
-    output_encoding: OutputEncoding = "",
-    max_document: MaxDocument = "64M",
-    timeout: Timeout = 600.0,
-    any_label: AnyLabel = False,
-    text_field: TextField = None,
-    id_field: IdField = None,
-    failed: Failed = None,
-    files_from: FilesFrom = None,
-    resume: Resume = False,
-    summary_json: SummaryJson = None,
+    source: Path = IN,
+    target: Path = OUT,
+    to: str | None = option(
+        None, "Format of OUT; by default meddocan for its labels, else i2b2-2014.", "--to", metavar="F"
+    ),
+    said: RecognizerOptions,
+    work: WorkOptions,
+    again: AgainOptions,
+    reading: ReadingOptions,
+    summary: SummaryOptions,
 ) -> None:
     """Annotate the PHI in notes, whatever annotations they carry.
 
     Writes one file a document with the same stem (or one file of records, for formats that hold many). The model's
     own labels are written, without mapping.
 
-    Example: deid tag notes/ tagged/ --model en --format i2b2-2014
+    Example: deid tag notes/ tagged/ --model en --to i2b2-2014
     """
-    from dataclasses import replace
-
     from deid.detection.recognizers import build_recognizer
-    from deid.io import FORMATS, CollectionFormat, scan
+    from deid.io import FORMATS, CollectionFormat
     from deid.io.reading import get_format
     from deid.phi import LABEL_SETS
     from deid.pipeline import tag_files
+    from deid.pipeline.known_people import read_people
 
-    reading = read_options(encoding, any_label, text_field, id_field, None, output_encoding, max_document, timeout)
-    found = listed_source(scan(source, from_format, reading), files_from)
-    site = site_lists(deny, allow)
-    people = read_people(patients, patient_field, patient_pattern, known, known_column, known_field)
-    recognizer = build_recognizer(
-        model,
-        rules=rules,
-        bias=bias,
-        threshold=threshold,
-        language=language,
-        known=people.recognizer(language),
-        site=site,
-        transformer=transformer,
-        doubt=doubt,
-        span_probability=span_probability,
-    )
+    run = NotesRun("tag", context, source, reading, again)
+    people = read_people(said)
+    recognizer = build_recognizer(said, people.recognizer(said.language))
     labels = recognizer.categories
-    if format is None:
-        spanish = LABEL_SETS["meddocan"].labels.keys() - LABEL_SETS["i2b2-2014"].labels.keys()
-        format = "meddocan" if labels & spanish else "i2b2-2014"
-    chosen = get_format(format, FORMATS)
-    summary = Summary("tag")
-    check_target(summary, found, source, target, chosen, resume=resume)
+    spanish = LABEL_SETS["meddocan"].labels.keys() - LABEL_SETS["i2b2-2014"].labels.keys()
+    chosen = get_format(to or ("meddocan" if labels & spanish else "i2b2-2014"), FORMATS)
+    run.into(target, chosen)
     fits = not chosen.label_sets or all(any(c in LABEL_SETS[s] for s in chosen.label_sets) for c in labels)
-    same = found.format.name == chosen.name
-    options = replace(found.layout() if same else found.options, any_label=any_label or not fits)
-    run = begin(context, target)
-    summary.notes += found.remarks()
-    into_folder = found if not isinstance(chosen, CollectionFormat) else replace(found, single=True)
+    options = run.found.layout() if run.found.format.name == chosen.name else run.found.options
+    run.begin(target)
     report = tag_files(
-        found,
+        run.found,
         target,
         recognizer,
         chosen,
-        options=options,
-        patients=people.patients,
-        known=people.known,
-        jobs=job_count(jobs),
-        run=run_note(context, into_folder, target, None, resume=resume),
-        watch=lambda items: progress(items, "tagging", document_total(found)),
+        options=replace(options, any_label=reading.any_label or not fits),
+        people=people,
+        jobs=work.processes,
+        run=run.note(single=run.found.single and not isinstance(chosen, CollectionFormat)),
+        watch=run.watch("tagging"),
     )
-    fill_summary(summary, report, site)
-    summary.notes += people.note(report.unlisted)
-    summary.extra = {
-        "recognizer": recognizer.name,
-        "from": found.format.name,
-        "format": chosen.name,
-        "unlisted": report.unlisted,
-        **({"site_lists": report.effect.as_dict()} if site else {}),
-    }
-    write_failed(summary, failed, target)
-    finish(
-        run,
-        summary,
-        target,
-        inputs=inputs_of(found),
-        private=True,
-        root=found.root,
-        model=model_facts(recognizer),
-        results={name: value for name, value in summary.extra.items() if name != "recognizer"},
-    )
-    summary.finish(summary_json)
+    told = run.summary
+    told.take(report)
+    told.notes += report.remarks(recognizer.site)
+    told.extra = {"recognizer": recognizer.name, "from": run.found.format.name, "to": chosen.name}
+    told.extra |= {"unlisted": report.unlisted}
+    told.extra |= {"site_lists": report.effect.as_dict()} if recognizer.site else {}
+    names = [name for name in told.extra if name != "recognizer"]
+    run.finish(summary, names, private=True, model=model_facts(recognizer))
 
 
 def _vault(place: str | None, key_file: Path | None, key: Key) -> AbstractContextManager[Vault | None]:
     """Open the vault, if one is asked for."""
     if place is None:
         return nullcontext()
-    from deid.base.errors import ConfigError
     from deid.base.keys import load_key
     from deid.base.store import has_password
     from deid.replacement.vault import Vault
@@ -409,8 +228,9 @@ def _key(path: Path | None, preview: bool) -> tuple[Key, str]:
     import secrets
 
     from deid.base.keys import Key, load_key
+    from deid.cli.option_groups import KeyOptions
 
-    missing = existing_key(None) is None if path is None else not path.exists()
+    missing = KeyOptions().existing() is None if path is None else not path.exists()
     if preview and missing:
         return Key(secrets.token_bytes(32)), ""
     return load_key(path)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from deid.base.options import option
-from deid.cli.common import Summary, SummaryJson
-from deid.cli.option_groups import SummaryOptions, command
+from deid.base.options import argument, option
+from deid.cli.common import Summary
+from deid.cli.option_groups import OutputOptions, SummaryOptions, command
 from deid.cli.run_manifest import begin, finish, inputs_of
 from deid.cli.training_options import CorpusOptions, FeatureOptions
 from deid.labeling.training import TrainingOptions
@@ -28,7 +27,7 @@ def train(
         "and label scheme are those of that model.",
         metavar="MODEL",
     ),
-    rules: str | None = option(
+    rule_languages: str | None = option(
         None,
         "Languages whose rules shall work beside the model, commas between; or none. By default none, or those of the "
         "model to start from.",
@@ -51,6 +50,9 @@ def train(
         options = replace(options, scheme=str(start.description["options"]["scheme"]))
     if model.exists() and (not model.is_dir() or any(model.iterdir())):
         raise ConfigError("the model folder exists and is not empty", "name a new folder", str(model))
+    rules = () if rule_languages == "none" else tuple(rule_languages.split(",")) if rule_languages else None
+    if rules is None:
+        rules = start.rules if start else ()
     run = begin(context, model)
     summary = Summary("train")
     tagger = train(
@@ -58,7 +60,7 @@ def train(
         feature_set,
         options,
         name=model.name,
-        rules=(start.rules if start else ()) if rules is None else () if rules == "none" else rules.split(","),
+        rules=rules,
         start=start,
         report=_Report(options.rounds),
     )
@@ -89,13 +91,16 @@ class _Report:
             self._stream.flush()
 
 
-def _audit(
-    model: Annotated[Path, typer.Argument(help="Model folder.")],
-    min_documents: Annotated[int, typer.Option(metavar="N", help="Strings in fewer documents are rare.")] = 3,
-    accept: Annotated[
-        bool, typer.Option("--accept", help="Accept the rare strings: the notes were public or synthetic.")
-    ] = False,
-    summary_json: SummaryJson = None,
+_MODEL = argument("Model folder.", metavar="MODEL")
+
+
+@command
+def audit(
+    *,
+    model: Path = _MODEL,
+    min_documents: int = option(3, "Strings in fewer documents are rare.", metavar="N"),
+    accept_rare: bool = option(False, "Accept the rare strings: the notes were public or synthetic."),
+    said: SummaryOptions,
 ) -> None:
     """List the rare strings that a model stores: words of few training notes, which may be patients' names.
 
@@ -103,7 +108,7 @@ def _audit(
     """
     from deid.labeling.audit import audit_model
 
-    audit = audit_model(model, min_documents, accept=accept)
+    audit = audit_model(model, min_documents, accept=accept_rare)
     for name, documents in audit.rare:
         typer.echo(f"{documents}\t{name}")
     summary = Summary(
@@ -113,20 +118,17 @@ def _audit(
         f"{audit.lexical} strings are stored, {len(audit.rare)} of them from fewer than {audit.min_documents} "
         f"documents; the model {'may' if audit.accepted else 'may not'} be exported"
     )
-    summary.finish(summary_json)
+    summary.finish(said)
 
 
-def _export(
-    model: Annotated[Path, typer.Argument(help="Model folder, audited.")],
-    out: Annotated[Path, typer.Argument(help="New folder for the copy that is passed on.")],
-    summary_json: SummaryJson = None,
-) -> None:
+@command
+def export(*, model: Path = _MODEL, place: OutputOptions, said: SummaryOptions) -> None:
     """Copy an audited model to be passed on; refused without an audit.
 
-    Example: deid model export models/mine shared/mine
+    Example: deid model export models/mine -o shared/mine
     """
     from deid.labeling.audit import export_model
 
-    export_model(model, out)
-    summary = Summary("model export", notes=[f"model written to {out}"])
-    summary.finish(summary_json)
+    export_model(model, place.output)
+    summary = Summary("model export", notes=[f"model written to {place.output}"])
+    summary.finish(said)

@@ -2,36 +2,51 @@
 
 from __future__ import annotations
 
+import getpass
 import json
+import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from deid.cli.common import EXIT_FAILED, Summary, SummaryJson
-from deid.cli.source_options import KeyFile
+from deid.base.errors import ConfigError
+from deid.base.options import argument, option
+from deid.cli.common import EXIT_FAILED, Summary, SummaryOptions
+from deid.cli.option_groups import KeyOptions, command
 
 if TYPE_CHECKING:
     from deid.replacement.vault import Vault
 
 VARIABLE = "DEID_VAULT"
-
-Place = Annotated[
-    str,
-    typer.Argument(
-        metavar="VAULT",
-        envvar=VARIABLE,
-        show_envvar=False,
-        help=f"File, or URL postgresql://user@host/database; else the variable {VARIABLE}.",
-    ),
-]
-Who = Annotated[str | None, typer.Option(metavar="NAME", help="Who does it; by default your account.")]
-Why = Annotated[str, typer.Option(metavar="TEXT", help="For what purpose; kept in the audit trail.")]
+_PLACE = argument(
+    f"File, or URL postgresql://user@host/database; else the variable {VARIABLE}.", metavar="VAULT", variable=VARIABLE
+)
+_WHY = "For what purpose; kept in the audit trail."
 
 
-def _place(context: typer.Context, place: str) -> str:
+@dataclass(frozen=True)
+class VaultOptions(KeyOptions):
+    """Who opens a vault, and with which key."""
+
+    who: str | None = option(None, "Who does it; by default your account.", metavar="NAME")
+
+    @property
+    def account(self) -> str:
+        """Who stands in the audit trail."""
+        return self.who or getpass.getuser()
+
+    def open(self, context: typer.Context, place: str) -> Vault:
+        """Open a vault."""
+        from deid.base.keys import load_key
+        from deid.replacement.vault import Vault
+
+        return Vault.open(checked(context, place), load_key(self.key_file, create=False)[0])
+
+
+def checked(context: typer.Context, place: str) -> str:
     """Return the vault's place; a password in it must come from the environment, not from the command line."""
-    from deid.base.errors import ConfigError
     from deid.base.store import has_password
 
     source = context.get_parameter_source("place")
@@ -43,26 +58,14 @@ def _place(context: typer.Context, place: str) -> str:
     return place
 
 
-def _account(who: str | None) -> str:
-    import getpass
-
-    return who or getpass.getuser()
-
-
-def _open(context: typer.Context, place: str, key_file: Path | None) -> Vault:
-    from deid.base.keys import load_key
-    from deid.replacement.vault import Vault
-
-    return Vault.open(_place(context, place), load_key(key_file, create=False)[0])
-
-
-def _init(
+@command
+def init(
+    *,
     context: typer.Context,
-    place: Place,
-    key_file: KeyFile = None,
-    who: Who = None,
-    why: Why = "a new vault",
-    summary_json: SummaryJson = None,
+    place: str = _PLACE,
+    why: str = option("a new vault", _WHY, metavar="TEXT"),
+    said: VaultOptions,
+    summary: SummaryOptions,
 ) -> None:
     """Create a vault: an encrypted store of what was replaced by what.
 
@@ -73,34 +76,28 @@ def _init(
     from deid.base.keys import load_key
     from deid.replacement.vault import Vault
 
-    place = _place(context, place)
-    key, created = load_key(key_file)
-    Vault.create(place, key, who=_account(who), why=why).close()
-    summary = Summary("vault init", notes=[created] if created else [])
-    summary.notes.append("the vault is ready; keep its key apart from it, and a copy of both")
-    summary.finish(summary_json)
+    place = checked(context, place)
+    key, created = load_key(said.key_file)
+    Vault.create(place, key, who=said.account, why=why).close()
+    told = Summary("vault init", notes=[created] if created else [])
+    told.notes.append("the vault is ready; keep its key apart from it, and a copy of both")
+    told.finish(summary)
 
 
-def _reidentify(
+@command
+def reidentify(
+    *,
     context: typer.Context,
-    place: Place,
-    surrogates: Annotated[list[str] | None, typer.Argument(metavar="[SURROGATE]...", help="What to look up.")] = None,
-    why: Annotated[str, typer.Option(metavar="TEXT", help="For what purpose; kept in the audit trail.")] = "",
-    who: Who = None,
-    from_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="F",
-            help="Look up the lines of F (- is standard input): surrogate, or surrogate TAB scope.",
-        ),
-    ] = None,
-    scope: Annotated[
-        str | None, typer.Option(metavar="ID", help="Only for this patient or document, as in patient:4711.")
-    ] = None,
-    category: Annotated[str | None, typer.Option(metavar="C", help="Only this category, such as PATIENT.")] = None,
-    key_file: KeyFile = None,
-    summary_json: SummaryJson = None,
+    place: str = _PLACE,
+    surrogates: tuple[str, ...] = argument("What to look up.", metavar="[SURROGATE]...", default=()),
+    why: str = option("", _WHY, metavar="TEXT"),
+    lines: Path | None = option(
+        None, "Look up the lines of F (- is standard input): surrogate, or surrogate TAB scope.", metavar="F"
+    ),
+    scope: str | None = option(None, "Only for this patient or document, as in patient:4711.", metavar="ID"),
+    category: str | None = option(None, "Only this category, such as PATIENT.", metavar="C"),
+    said: VaultOptions,
+    summary: SummaryOptions,
 ) -> None:
     """Tell what surrogates stand for. Every look-up leaves a line in the audit trail: who, when and why.
 
@@ -109,53 +106,44 @@ def _reidentify(
 
     Example: deid vault reidentify vault.db "Jane Ahmad" --why "recall of device 7, ethics vote 12/26"
     """
-    import sys
-
-    from deid.base.errors import ConfigError
-
-    wanted = [(surrogate, scope) for surrogate in surrogates or ()]
-    if from_file is not None:
+    wanted = [(surrogate, scope) for surrogate in surrogates]
+    if lines is not None:
         try:
-            text = sys.stdin.read() if str(from_file) == "-" else from_file.read_text(encoding="utf-8-sig")
+            text = sys.stdin.read() if str(lines) == "-" else lines.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError):
-            raise ConfigError("the file of --from cannot be read", "give a text file in UTF-8") from None
-        lines = [line.partition("\t") for line in text.splitlines() if line.strip()]
-        wanted += [(surrogate, own or scope) for surrogate, _, own in lines]
+            raise ConfigError("the file of --lines cannot be read", "give a text file in UTF-8") from None
+        parts = [line.partition("\t") for line in text.splitlines() if line.strip()]
+        wanted += [(surrogate, own or scope) for surrogate, _, own in parts]
     if not wanted:
-        raise ConfigError("nothing to look up", "give surrogates, or a file with --from")
-    summary = Summary("vault reidentify")
+        raise ConfigError("nothing to look up", "give surrogates, or a file with --lines")
+    told = Summary("vault reidentify")
     missing = 0
-    with _open(context, place, key_file) as vault:
+    with said.open(context, place) as vault:
         for surrogate, within in wanted:
-            found = vault.lookup(surrogate, who=_account(who), why=why, scope_id=within, category=category)
+            found = vault.lookup(surrogate, who=said.account, why=why, scope_id=within, category=category)
             missing += not found
             for entry in found:
-                summary.categories[entry.category] += 1
-                values = {
-                    "surrogate": entry.surrogate,
-                    "original": entry.original,
-                    "category": entry.category,
-                    "scope": entry.scope_id,
-                }
+                told.categories[entry.category] += 1
+                names = ("surrogate", "original", "category")
+                values = {**{name: getattr(entry, name) for name in names}, "scope": entry.scope_id}
                 typer.echo(json.dumps(values, ensure_ascii=False))
-    summary.extra = {"asked": len(wanted), "not_found": missing}
+    told.extra = {"asked": len(wanted), "not_found": missing}
     if missing:
-        summary.notes.append(f"{missing} of {len(wanted)} were not found")
-    summary.finish(summary_json)
+        told.notes.append(f"{missing} of {len(wanted)} were not found")
+    told.finish(summary)
     if missing:
         raise typer.Exit(EXIT_FAILED)
 
 
-def _rotate(
+@command
+def rotate(
+    *,
     context: typer.Context,
-    place: Place,
-    new_key_file: Annotated[
-        Path, typer.Option("--new-key-file", metavar="F", help="The new key in hex; a missing file is created.")
-    ],
-    key_file: KeyFile = None,
-    who: Who = None,
-    why: Why = "a new key",
-    summary_json: SummaryJson = None,
+    place: str = _PLACE,
+    new_key_file: Path = option(..., "The new key in hex; a missing file is created.", metavar="F"),
+    why: str = option("a new key", _WHY, metavar="TEXT"),
+    said: VaultOptions,
+    summary: SummaryOptions,
 ) -> None:
     """Encrypt the whole vault under another key, in one step, after checking it.
 
@@ -166,24 +154,20 @@ def _rotate(
     """
     from deid.base.keys import load_key
 
-    with _open(context, place, key_file) as vault:
+    with said.open(context, place) as vault:
         new_key, created = load_key(new_key_file)
-        compacted = vault.rotate(new_key, who=_account(who), why=why)
+        compacted = vault.rotate(new_key, who=said.account, why=why)
         state = vault.verify()
-    summary = Summary("vault rotate", notes=[created] if created else [])
-    summary.notes.append(f"{state.entries} entries have the new key; the old one is no longer valid")
+    told = Summary("vault rotate", notes=[created] if created else [])
+    told.notes.append(f"{state.entries} entries have the new key; the old one is no longer valid")
     if not compacted:
-        summary.notes.append("the database could not remove the old rows from its files: vacuum it as its owner")
-    summary.extra = {"entries": state.entries, "compacted": compacted}
-    summary.finish(summary_json)
+        told.notes.append("the database could not remove the old rows from its files: vacuum it as its owner")
+    told.extra = {"entries": state.entries, "compacted": compacted}
+    told.finish(summary)
 
 
-def _audit(
-    context: typer.Context,
-    place: Place,
-    key_file: KeyFile = None,
-    summary_json: SummaryJson = None,
-) -> None:
+@command
+def audit(*, context: typer.Context, place: str = _PLACE, said: VaultOptions, summary: SummaryOptions) -> None:
     """Check every entry and every line, and show the audit trail.
 
     Prints one JSON object a line. The exit status is 2 when something was altered, removed or added. Keep the end of
@@ -191,22 +175,20 @@ def _audit(
 
     Example: deid vault audit vault.db --key-file vault.key
     """
-    from dataclasses import asdict
-
-    with _open(context, place, key_file) as vault:
+    with said.open(context, place) as vault:
         state = vault.verify()
         lines = vault.audit()
     for line in lines:
         typer.echo(json.dumps(asdict(line), ensure_ascii=False))
-    summary = Summary("vault audit")
-    summary.notes = [
+    told = Summary("vault audit")
+    told.notes = [
         f"{state.entries} entries and {state.audit_lines} lines are intact",
         f"end of the chain: {state.audit_end.hex()}",
     ]
-    summary.extra = {
+    told.extra = {
         "entries": state.entries,
         "audit_lines": state.audit_lines,
         "audit_end": state.audit_end.hex(),
         "intact": True,
     }
-    summary.finish(summary_json)
+    told.finish(summary)

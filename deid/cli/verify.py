@@ -2,60 +2,40 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from deid.cli.common import Summary, SummaryJson, progress
-from deid.cli.run_manifest import begin, finish, inputs_of, model_facts, policy_facts
-from deid.cli.source_options import (
-    Encoding,
-    IdField,
-    In,
-    KeyFile,
-    MaxDocument,
-    Model,
-    OutputEncoding,
-    SpansField,
-    TextField,
-    existing_key,
-    read_options,
-    write_failed,
-)
+from deid.base.errors import ConfigError, InputError, OutputError
+from deid.base.options import argument, option
+from deid.cli.common import Summary, SummaryOptions
+from deid.cli.notes import ListOptions, NotesRun, ReadingOptions
+from deid.cli.option_groups import IN, KeyOptions, command
+from deid.cli.run_manifest import model_facts, policy_facts
+from deid.detection.options import RecognizerOptions
 
-EditLog = Annotated[Path | None, typer.Option("--edits", metavar="F", help="Edit log of deid scrub.")]
+_EDITS = "Edit log of deid scrub."
 
 
-def _verify(
+@command
+def verify(
+    *,
     context: typer.Context,
-    source: In,
-    scrubbed: Annotated[Path, typer.Argument(metavar="OUT", help="What deid scrub wrote.")],
-    key_file: KeyFile = None,
-    edits: EditLog = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|FILE", help="Policy of the run: what it keeps or generalizes may stay (surrogate)."),
-    ] = None,
-    model: Model = None,
-    detect: Annotated[
-        bool,
-        typer.Option("--detect/--no-detect", help="Look for PHI that is still there, where no edits are known."),
-    ] = True,
-    format: Annotated[
-        str | None, typer.Option(metavar="F", help="Format of both; told by content if not given.")
-    ] = None,
-    encoding: Encoding = "utf-8",
-    output_encoding: OutputEncoding = "",
-    text_field: TextField = None,
-    id_field: IdField = None,
-    spans_field: SpansField = None,
-    failed: Annotated[
-        Path | None, typer.Option("--failed", metavar="F", help="Write the real paths of what failed to F.")
-    ] = None,
-    max_document: MaxDocument = "64M",
-    summary_json: SummaryJson = None,
+    source: Path = IN,
+    scrubbed: Path = argument("What deid scrub wrote.", metavar="OUT"),
+    edits: Path | None = option(None, _EDITS, metavar="F"),
+    policy: str | None = option(
+        None, "Policy of the run: what it keeps or generalizes may stay (surrogate).", metavar="NAME|F"
+    ),
+    detect: bool = option(True, "Look for PHI that is still there, where no edits are known."),
+    said: RecognizerOptions,
+    key: KeyOptions,
+    listed: ListOptions,
+    reading: ReadingOptions,
+    summary: SummaryOptions,
 ) -> None:
     """Check scrubbed notes against their originals.
 
@@ -64,93 +44,78 @@ def _verify(
 
     Example: deid verify notes/ scrubbed/ --edits edits.jsonl
     """
-    from deid.base.errors import OutputError
     from deid.detection.recognizers import build_recognizer
     from deid.io import scan
     from deid.pipeline import verify_files
+    from deid.pipeline.known_people import read_people
     from deid.replacement.policy import DEFAULT_POLICY, load_policy
 
-    options = read_options(encoding, True, text_field, id_field, spans_field, max_document=max_document)
-    written = replace(options, encoding=output_encoding or encoding)
-    ours, theirs = scan(source, format, options), scan(scrubbed, format, written)
-    key = existing_key(key_file)
-    run = begin(context, scrubbed, key)
-    summary = Summary("verify", notes=ours.remarks())
+    reading = replace(reading, any_label=True)
+    run = NotesRun("verify", context, source, reading, listed)
+    theirs = scan(scrubbed, reading.format, replace(reading, encoding=reading.output_encoding or reading.encoding))
+    own = key.existing()
+    run.begin(scrubbed, own)
     checked = load_policy(policy or DEFAULT_POLICY)
-    recognizer = build_recognizer(model) if detect and edits is None else None
+    recognizer = None
+    if detect and edits is None:
+        recognizer = build_recognizer(said, read_people(said).recognizer(said.language))
     result = verify_files(
-        ours,
+        run.found,
         theirs,
-        key=key,
+        key=own,
         edit_log=edits,
         policy=checked,
         recognizer=recognizer,
-        watch=lambda items: progress(items, "verifying"),
+        watch=run.watch("verifying"),
     )
-    summary.documents, summary.failures, summary.categories = result.documents, result.failures, result.stretches
+    told = run.summary
+    told.documents, told.failures, told.categories = result.documents, result.failures, result.stretches
     if how := ", ".join(f"{count} by {name}" for name, count in sorted(result.aligned.items())):
-        summary.notes.append(f"replaced stretches were told: {how}")
-    summary.extra = {"aligned": dict(sorted(result.aligned.items()))}
-    write_failed(summary, failed)
+        told.notes.append(f"replaced stretches were told: {how}")
+    told.extra = {"aligned": dict(sorted(result.aligned.items()))}
     try:
-        finish(
-            run,
-            summary,
-            scrubbed,
-            inputs=inputs_of(ours),
-            looked=True,
-            root=ours.root,
-            policy=policy_facts(checked),
-            model=model_facts(recognizer),
-            results=summary.extra,
-        )
+        run.finish(summary, looked=True, policy=policy_facts(checked), model=model_facts(recognizer))
     except OutputError as error:  # what was found is told all the same
-        summary.places.append(f"no manifest: {error}")
-    summary.finish(summary_json)
+        told.places.append(f"no manifest: {error}")
+        told.finish(summary)
 
 
-def _map(
-    spans: Annotated[
-        Path, typer.Argument(metavar="SPANS", help='JSONL, a span a line: {"document", "start", "end", "label"}.')
-    ],
-    edits: Annotated[Path, typer.Option("--edits", metavar="F", help="Edit log of deid scrub.")],
-    to: Annotated[str, typer.Option("--to", help="scrubbed or original: whose offsets are wanted.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="F", help="Where to write; by default standard output.")
-    ] = None,
-    key_file: KeyFile = None,
-    summary_json: SummaryJson = None,
+@command
+def map_spans(
+    *,
+    spans: Path = argument('JSONL, a span a line: {"document", "start", "end", "label"}.', metavar="SPANS"),
+    edits: Path = option(..., _EDITS, metavar="F"),
+    offsets: str = option(..., "scrubbed or original: whose offsets are wanted.", metavar="WHOSE"),
+    output: Path | None = option(None, "Where to write; by default standard output.", "--output", "-o", metavar="F"),
+    key: KeyOptions,
+    summary: SummaryOptions,
 ) -> None:
     """Move spans from original to scrubbed offsets, or back.
 
     Documents may be named as the scrubbed ones are or, with the key at hand, by their original ids.
 
-    Example: deid map gold.jsonl --edits edits.jsonl --to scrubbed --out moved.jsonl
+    Example: deid map gold.jsonl --edits edits.jsonl --offsets scrubbed -o moved.jsonl
     """
-    import sys
-    from contextlib import ExitStack
-
-    from deid.base.errors import ConfigError, InputError
     from deid.base.files import atomic_files
     from deid.document import Failure
     from deid.pipeline.edit_log import move_spans
 
-    if to not in ("scrubbed", "original"):
-        raise ConfigError("--to says neither scrubbed nor original", "say whose offsets are wanted")
-    summary = Summary("map")
+    if offsets not in ("scrubbed", "original"):
+        raise ConfigError("--offsets says neither scrubbed nor original", "say whose offsets are wanted")
+    told = Summary("map")
     moved = 0
     with ExitStack() as stack:
         try:
             lines = stack.enter_context(spans.open("rb"))
         except OSError:
             raise InputError("the file of spans cannot be read", "check path and rights", str(spans)) from None
-        stream = stack.enter_context(atomic_files([out]))[0] if out else sys.stdout.buffer
-        for item in move_spans(lines, edits, back=to == "original", key=existing_key(key_file)):
+        stream = stack.enter_context(atomic_files([output]))[0] if output else sys.stdout.buffer
+        for item in move_spans(lines, edits, back=offsets == "original", key=key.existing()):
             if isinstance(item, Failure):
-                summary.failures.append(item)
+                told.failures.append(item)
             else:
                 stream.write(item)
                 moved += 1
-    summary.notes.append(f"{moved} spans moved to {to} offsets, {len(summary.failures)} could not be moved")
-    summary.extra = {"spans": moved}
-    summary.finish(summary_json)
+    told.notes.append(f"{moved} spans moved to {offsets} offsets, {len(told.failures)} could not be moved")
+    told.extra = {"spans": moved}
+    told.finish(summary)

@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
-from deid.detection.ensemble import Ensemble
-from deid.detection.recognizer import Recognizer
-from deid.rules.rules import RuleRecognizer
+from typing import TYPE_CHECKING
 
-__all__ = ["Ensemble", "Recognizer", "RuleRecognizer"]
+from deid.base.lazy import lazily
+
+if TYPE_CHECKING:
+    from deid.detection.ensemble import Ensemble
+    from deid.detection.options import PeopleOptions, RecognizerOptions
+    from deid.detection.recognizer import Recognizer
+    from deid.rules.rules import RuleRecognizer
+
+__all__ = ["Ensemble", "PeopleOptions", "Recognizer", "RecognizerOptions", "RuleRecognizer"]
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "Ensemble": "deid.detection.ensemble",
+        "PeopleOptions": "deid.detection.options",
+        "Recognizer": "deid.detection.recognizer",
+        "RecognizerOptions": "deid.detection.options",
+        "RuleRecognizer": "deid.rules.rules",
+    },
+)

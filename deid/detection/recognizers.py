@@ -10,7 +10,6 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from deid.base.errors import ConfigError
@@ -18,7 +17,8 @@ from deid.detection import Ensemble, Recognizer, RuleRecognizer
 from deid.detection.dial import Dial, dial_of_folder, fingerprint, parse_dial
 from deid.detection.explanation import Explanation, explain
 from deid.detection.known import KnownRecognizer
-from deid.detection.site_lists import NO_EFFECT, Effect, SiteLists
+from deid.detection.options import RULES_ALONE, RecognizerOptions
+from deid.detection.site_lists import NO_EFFECT, Effect, SiteLists, load_site_lists
 from deid.detection.transformer import TransformerRecognizer
 from deid.document import Document, Span, resolve_overlaps
 from deid.labeling.tagger import DEFAULT_MODEL, Tagger, load_model
@@ -30,153 +30,97 @@ from deid.reading.vocabulary import languages, load_vocabulary
 
 __all__ = [
     "DEFAULT_LANGUAGE",
-    "RULES_ALONE",
     "LazyRecognizer",
     "build_recognizer",
     "find_with_effect",
     "language_of_labels",
 ]
 
-RULES_ALONE = "none"
-"""In place of a model's name: rules, and no model."""
 _RULE_LABELS = "i2b2-2014"
 DEFAULT_LANGUAGE = "en"
 """Where nothing says the language."""
 
 
-def build_recognizer(
-    model: str | None = None,
-    *,
-    rules: bool | None = None,
-    bias: Dial | float | str | None = None,
-    threshold: float | None = None,
-    language: str | None = None,
-    known: KnownRecognizer | None = None,
-    site: SiteLists | None = None,
-    transformer: Path | None = None,
-    doubt: float = 0.0,
-    span_probability: float = 0.0,
-) -> LazyRecognizer:
+def build_recognizer(options: RecognizerOptions | None = None, known: KnownRecognizer | None = None) -> LazyRecognizer:
     """Return the recognizer for what a user asks for.
 
     Parameters
     ----------
-    model : str, optional
-        Name of a shipped model, or a folder; by default the default model; ``none`` for rules alone.
-    rules : bool, optional
-        Whether rules work beside the model; by default as the model's folder says.
-    bias : Dial, float or str, optional
-        Recall dial of the model: taken off the score of "no PHI" at every token; a text is a number or names a file
-        of settings. By default that of the model's folder, if there is one.
-    threshold : float, optional
-        Leave out spans of the model whose probability is below; 0 to 1.
-    language : str, optional
-        Language of the rules, and of surrogates; by default as the model's folder says, else English.
+    options : RecognizerOptions, optional
+        Those on people say nothing here; `deid.pipeline.known_people.read_people` makes ``known`` of them.
     known : KnownRecognizer, optional
         Finds the identifiers that are known of a document's person, beside model and rules.
-    site : SiteLists, optional
-        Terms that are always PHI, and terms that never are.
-    transformer : Path, optional
-        Folder of a token-classification model (`deid.detection.transformer`) that works beside the others.
-    doubt : float
-        Flag a word too where the model's probability that it is no PHI is at most this (`Tagger.doubt`); 0 to 1.
-    span_probability : float
-        Choose the model's spans by their own probability, above this (`Tagger.span_probability`); 0 to below 1, 0 takes
-        the best path of labels.
 
     Raises
     ------
     ConfigError
-        When the options contradict each other, or there is no such language; a model that cannot be loaded is an error
+        When there is no such language, or a list or a dial cannot be read; a model that cannot be loaded is an error
         when it is first used.
     """
-    if not 0 <= doubt <= 1:
-        raise ConfigError("the doubt must be 0 to 1", "it is a probability")
-    if not 0 <= span_probability < 1:
-        raise ConfigError("the probability of a span must be 0 to below 1", "0.4 finds most spans exactly")
-    if doubt and span_probability:
-        raise ConfigError("doubt and the probability of spans exclude each other", "give one of them")
-    dials = (rules is False, bias is not None, threshold is not None, doubt, span_probability)
-    if model == RULES_ALONE and any(dials):
-        raise ConfigError("without a model there are no dials, and rules are needed", "name a model")
-    if threshold is not None and not 0 <= threshold <= 1:
-        raise ConfigError("the threshold must be 0 to 1", "it is a probability")
+    options = options or RecognizerOptions()
+    language = options.language
     if language is not None and language not in languages():
         raise ConfigError(f"there are no rules for the language {language!r}", f"languages: {', '.join(languages())}")
-    dial = bias if bias is None or isinstance(bias, Dial) else parse_dial(str(bias))
-    return LazyRecognizer(
-        _Wish(model, rules, dial, threshold, language, known, site or SiteLists(), transformer, doubt, span_probability)
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Wish:
-    """The options of `build_recognizer`."""
-
-    model: str | None
-    rules: bool | None
-    dial: Dial | None
-    threshold: float | None
-    language: str | None
-    known: KnownRecognizer | None
-    site: SiteLists
-    transformer: Path | None
-    doubt: float
-    span_probability: float
-
-    def languages(self, tagger: Tagger | None) -> tuple[str, ...]:
-        """Return the languages of the rules to use."""
-        if self.rules is False:
-            return ()
-        own = tagger.rules if tagger is not None else ()
-        if self.rules is None and tagger is not None and not own:
-            return ()
-        return (self.language,) if self.language else own or (DEFAULT_LANGUAGE,)
+    dial = None if options.dial is None else parse_dial(str(options.dial))
+    return LazyRecognizer(options, dial, known, load_site_lists(options.deny, options.allow))
 
 
 class LazyRecognizer:
     """Loads model and rules on first use; another process gets the options, and loads them itself."""
 
-    def __init__(self, wish: _Wish) -> None:
-        self._wish = wish
+    def __init__(
+        self, options: RecognizerOptions, dial: Dial | None, known: KnownRecognizer | None, site: SiteLists
+    ) -> None:
+        self.options = options
+        self.site = site
+        self._dial = dial
+        self._known = known
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LazyRecognizer, (self._wish,)
+        return LazyRecognizer, (self.options, self._dial, self._known, self.site)
 
     @cached_property
     def _tagger(self) -> Tagger | None:
-        wish = self._wish
+        wish = self.options
         if wish.model == RULES_ALONE:
             return None
         tagger = load_model(wish.model)
-        dial = wish.dial or dial_of_folder(wish.model or DEFAULT_MODEL)
+        dial = self._dial or dial_of_folder(wish.model or DEFAULT_MODEL)
         return dataclasses.replace(
             tagger,
             bias=tagger.bias if dial is None else dial.for_model(tagger),
             scores=tagger.scores or wish.threshold is not None,
-            doubt=wish.doubt,
-            span_probability=wish.span_probability,
+            doubt=wish.doubt or 0.0,
+            span_probability=wish.span_probability or 0.0,
         )
+
+    @property
+    def _rule_languages(self) -> tuple[str, ...]:
+        """Languages of the rules to use."""
+        wish, own = self.options, self._tagger.rules if self._tagger is not None else ()
+        if wish.rules is False or (wish.rules is None and self._tagger is not None and not own):
+            return ()
+        return (wish.language,) if wish.language else own or (DEFAULT_LANGUAGE,)
 
     @cached_property
     def _members(self) -> tuple[Recognizer, ...]:
         """Model, known identifiers, transformer and rules, in order of precedence."""
-        wish, tagger = self._wish, self._tagger
+        wish, tagger = self.options, self._tagger
         members: list[Recognizer] = []
         if tagger is not None:
             members.append(tagger if wish.threshold is None else _Sure(tagger, wish.threshold))
-        if wish.known is not None:
-            members.append(wish.known)
+        if self._known is not None:
+            members.append(self._known)
         if wish.transformer is not None:
             members.append(TransformerRecognizer.load(wish.transformer))
-        return (*members, *map(RuleRecognizer.load, wish.languages(tagger)))
+        return (*members, *map(RuleRecognizer.load, self._rule_languages))
 
     @cached_property
     def _ensemble(self) -> Ensemble | None:
         """All members as one, in the labels of the rules; None where a model works alone."""
         if len(self._members) == 1 and self._tagger is not None:
             return None
-        language = (*self._wish.languages(self._tagger), self._wish.language or DEFAULT_LANGUAGE)[0]
+        language = (*self._rule_languages, self.options.language or DEFAULT_LANGUAGE)[0]
         return Ensemble(self._members, language)
 
     @cached_property
@@ -194,20 +138,20 @@ class LazyRecognizer:
     @property
     def categories(self) -> frozenset[str]:
         """The categories that it can find."""
-        return self._loaded.categories | frozenset(map(self._labels.of, self._wish.site.categories))
+        return self._loaded.categories | frozenset(map(self._labels.of, self.site.categories))
 
     @cached_property
     def _labels(self) -> _Labels:
         tagger = self._tagger
         # rules alone speak the labels of their language: MEDDOCAN's know what i2b2's do not
-        own = load_vocabulary(self._wish.language or DEFAULT_LANGUAGE).labels
+        own = load_vocabulary(self.options.language or DEFAULT_LANGUAGE).labels
         return _Labels(own if tagger is None else _label_set(tagger))
 
     @property
     def language(self) -> str:
         """Language of the notes: the user's word, else that of the model's rules, else that of its label set."""
-        if self._wish.language:
-            return self._wish.language
+        if self.options.language:
+            return self.options.language
         if self._tagger is not None and self._tagger.rules:
             return self._tagger.rules[0]
         return DEFAULT_LANGUAGE if self._tagger is None else language_of_labels(_label_set(self._tagger))
@@ -221,8 +165,8 @@ class LazyRecognizer:
         normal = normalize(document.text)
         seen = document.with_text(normal.text)
         spans, effect = self._loaded.find(seen), NO_EFFECT
-        if self._wish.site:
-            spans, effect, _ = self._wish.site.apply(seen.text, spans, self._labels.of)
+        if self.site:
+            spans, effect, _ = self.site.apply(seen.text, spans, self._labels.of)
         return [normal.back(span) for span in spans] if normal.removed else spans, effect
 
     def dialled(self, value: float) -> LazyRecognizer:
@@ -236,9 +180,9 @@ class LazyRecognizer:
         tagger = self._tagger
         if tagger is None:
             raise ConfigError("without a model there is no dial", "name a model")
-        other = LazyRecognizer(dataclasses.replace(self._wish, dial=Dial(value)))
+        other = LazyRecognizer(self.options, Dial(value), self._known, self.site)
         turned = tagger.dial(value)
-        first: Recognizer = turned if self._wish.threshold is None else _Sure(turned, self._wish.threshold)
+        first: Recognizer = turned if self.options.threshold is None else _Sure(turned, self.options.threshold)
         other.__dict__.update(_tagger=turned, _members=(first, *self._members[1:]))
         return other
 
@@ -252,7 +196,7 @@ class LazyRecognizer:
             document,
             self._tagger,
             self._ensemble or self._loaded,
-            site=self._wish.site,
+            site=self.site,
             label_of=self._labels.of,
             places=places,
         )

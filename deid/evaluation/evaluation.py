@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from deid.base.options import option
 from deid.document import Document, Failure
 from deid.evaluation.cases import Cases, prepare
 from deid.evaluation.comparison import LEVEL, intervals, resampled_totals
@@ -45,19 +46,34 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_SETTINGS", "Evaluation", "ScoringSettings", "evaluate"]
 
 
-@dataclass(frozen=True, slots=True)
+_SCORING = "Scoring"
+
+
+@dataclass(frozen=True)
 class ScoringSettings:
     """How a system is scored."""
 
-    tokenizer: str = "default"
+    tokenizer: str = option(
+        "default", "Tokens of the Begin/Intermediate table: default, hide or spacy.", metavar="NAME", panel=_SCORING
+    )
     """Tokens of the Begin/Intermediate measures, a scheme of `deid.reading.tokenization`."""
-    labels: tuple[str, ...] = ()
+    labels: tuple[str, ...] = option(
+        (), "Score only this category (after --map; repeatable); other spans are left out.", metavar="A", panel=_SCORING
+    )
     """Categories to score, empty for all."""
-    map_to: str | None = None
+    map_to: str | None = option(
+        None,
+        "Map the labels of both sides to i2b2-2014, i2b2-2006, physionet, meddocan, hide or hipaa.",
+        "--map",
+        metavar="SET",
+        panel=_SCORING,
+    )
     """Label set that both sides are mapped to."""
-    resamples: int = 1000
+    resamples: int = option(
+        1000, "Bootstrap resamples of the intervals; 0 for none.", metavar="N", minimum=0, panel=_SCORING
+    )
     """Bootstrap resamples of the confidence intervals, 0 for none."""
-    seed: int = 0
+    seed: int = option(0, "Seed of all draws.", metavar="N", panel=_SCORING)
 
 
 DEFAULT_SETTINGS = ScoringSettings()

@@ -14,7 +14,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,34 +23,21 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from deid.base.errors import ConfigError, ModelError, OutputError
-from deid.detection import Recognizer
-from deid.detection.recognizers import RULES_ALONE, build_recognizer
+from deid.base.options import options_of, read_options
+from deid.detection import PeopleOptions, RecognizerOptions
+from deid.detection.options import RULES_ALONE
+from deid.detection.recognizers import build_recognizer
 from deid.document import Document
 from deid.document import Span as Found
 from deid.labeling.tagger import load_model
 
-__all__ = ["EXPANDED", "DeidComponent", "Options", "create_deid"]
+__all__ = ["EXPANDED", "DeidComponent", "create_deid"]
 
 EXPANDED = "deid_expanded"
 """Key of ``doc.user_data``: how many spans were widened to whole tokens of spaCy."""
 
 _NAME = "name.json"
 _MODEL = "model"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of the component, those of `deid.pipeline.build_recognizer` among them."""
-
-    model: str | None = None
-    rules: bool | None = None
-    bias: float | None = None
-    language: str | None = None
-    spans_key: str = "phi"
-
-    def recognizer(self, model: str | None) -> Recognizer:
-        """Return the recognizer that works with ``model``."""
-        return build_recognizer(model, rules=self.rules, bias=self.bias, language=self.language)
 
 
 class DeidComponent:
@@ -63,18 +50,21 @@ class DeidComponent:
     ----------
     name : str
         Name in the pipeline.
-    options : Options
+    options : RecognizerOptions
+    spans_key : str
+        Where in ``doc.spans`` the spans go.
     """
 
-    def __init__(self, name: str, options: Options) -> None:
+    def __init__(self, name: str, options: RecognizerOptions, spans_key: str = "phi") -> None:
         self.name = name
         self.options = options
-        self._recognizer = options.recognizer(options.model)
+        self.spans_key = spans_key
+        self._recognizer = build_recognizer(options)
         self._labels: tuple[str, ...] = ()
         self._brought: bytes | None = None  # archive of the model, where a saved pipeline brought it
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.name, self.options, self._brought)
+        return _restore, (self.name, self.options, self.spans_key, self._brought)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -105,7 +95,7 @@ class DeidComponent:
             if span is not None:
                 spans.append(span)
                 expanded += span.start_char < found.start or span.end_char > found.end
-        doc.spans[self.options.spans_key] = spans
+        doc.spans[self.spans_key] = spans
         doc.user_data[EXPANDED] = expanded
         return doc
 
@@ -173,15 +163,15 @@ class DeidComponent:
             if (folder / _MODEL).is_dir():
                 # a tagger has the name of its folder, and says it in every span
                 model = str((folder / _MODEL).rename(folder / "named" / model))
-            self._recognizer = self.options.recognizer(model)
+            self._recognizer = build_recognizer(replace(self.options, model=model))
             self.initialize()  # now, while the folder is there
         self._brought = data
         return self
 
 
-def _restore(name: str, options: Options, brought: bytes | None) -> DeidComponent:
+def _restore(name: str, options: RecognizerOptions, spans_key: str, brought: bytes | None) -> DeidComponent:
     """Make a component in another process."""
-    component = DeidComponent(name, options)
+    component = DeidComponent(name, options, spans_key)
     return component if brought is None else component.from_bytes(brought)
 
 
@@ -235,42 +225,34 @@ def _cover(doc: Doc, found: Found, starts: np.ndarray, ends: np.ndarray) -> Span
     return Span(doc, first, last, label=found.category, span_id=found.source)
 
 
-@Language.factory(
-    "deid",
-    assigns=["doc.spans"],
-    default_config={"model": None, "rules": None, "bias": None, "language": None, "spans_key": "phi"},
-)
+_PEOPLE = {one.name for one in options_of(PeopleOptions)}
+_DEFAULTS = {one.name: None for one in options_of(RecognizerOptions) if one.name not in _PEOPLE}
+
+
+@Language.factory("deid", assigns=["doc.spans"], default_config={**_DEFAULTS, "spans_key": "phi"})
 def create_deid(
     nlp: Language,
     name: str,
-    model: str | None,
-    rules: bool | None,
-    bias: float | None,
-    language: str | None,
     spans_key: str,
+    model: str | None,
+    deny: list[str] | None,
+    allow: list[str] | None,
+    dial: float | str | None,
+    doubt: float | None,
+    span_probability: float | None,
+    threshold: float | None,
+    rules: bool | None,
+    transformer: str | None,
+    language: str | None,
 ) -> DeidComponent:
-    """Make the component from a pipeline's configuration.
-
-    Parameters
-    ----------
-    nlp : Language
-    name : str
-    model : str, optional
-        Name of a shipped model or a model folder; ``none`` for rules alone.
-    rules : bool, optional
-        Whether rules work beside the model; by default as the model's folder says.
-    bias : float, optional
-        The recall dial: 0 as trained, .5 to 2 for more recall.
-    language : str, optional
-        Language of the rules.
-    spans_key : str
-        Where in ``doc.spans`` the spans go.
+    """Make the component from a pipeline's configuration: the options of `RecognizerOptions` but those on people.
 
     Raises
     ------
     ConfigError
-        When ``spans_key`` is empty.
+        When ``spans_key`` is empty, or the options contradict each other.
     """
     if not spans_key:
         raise ConfigError("spans_key is empty", "for example: phi")
-    return DeidComponent(name, Options(model, rules, bias, language, spans_key))
+    given = {option: value for option, value in locals().items() if option in _DEFAULTS and value is not None}
+    return DeidComponent(name, read_options(RecognizerOptions, given), spans_key)

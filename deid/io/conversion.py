@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def convert(
     map_to: str | None = None,
     map_from: str | None = None,
     drop_unmapped: bool = False,
-    watch: Callable[[Items], Items] = iter,
+    watch: Callable[[Items], Iterable[Document | Failure]] = iter,
 ) -> Conversion:
     """Read documents in one format and write them in another, in UTF-8.
 

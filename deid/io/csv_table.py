@@ -75,7 +75,7 @@ def _rows(stream: BinaryIO, options: Options) -> Iterator[tuple[str, list[str] |
     if not head.strip():
         raise FormatError("the file is empty", "a table needs at least a header")
     if kind := is_binary(head):
-        raise FormatError(f"this is no CSV but {kind}", "name the right format with --format (or --from)")
+        raise FormatError(f"this is no CSV but {kind}", "name the right format with --from")
     encoding = settle(stream, options.encoding)
     csv.field_size_limit(sys.maxsize)  # a note may be longer than the 128 KiB that the module allows
     # undecodable bytes become lone surrogates, which no encoding yields otherwise: so the row that has them is known

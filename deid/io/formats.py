@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
-from deid.base.errors import DeidError
+from deid.base.errors import ConfigError, DeidError
+from deid.base.options import option, size_of
 from deid.document import Document
 
 __all__ = ["CollectionFormat", "DocumentFormat", "Format", "Options", "Parts", "Sink", "Streams"]
@@ -22,31 +23,64 @@ Streams = Mapping[str, BinaryIO]
 """The open files of one collection: suffix -> binary stream (seekable when read)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a user can say about how files are read and written."""
+_INPUT = "Reading and writing"
 
-    encoding: str = "utf-8"
+
+@dataclass(frozen=True)
+class Options:
+    """What a user can say about how files are read and written.
+
+    Raises
+    ------
+    ConfigError
+        When a limit is none.
+    """
+
+    encoding: str = option(
+        "utf-8",
+        "Encoding of text files; utf-8,cp1252: each file in the first that it fits.",
+        metavar="NAMES",
+        panel=_INPUT,
+    )
     """Encoding of text files, or several with commas between, tried in this order for each file; XML files follow their
     own declaration unless this differs from UTF-8."""
-    any_label: bool = False
+    any_label: bool = option(False, "Accept labels outside the format's label sets.", panel=_INPUT)
     """Accept labels outside the label sets of a closed format."""
-    text_field: str | None = field(default=None, repr=False)
+    text_field: str | None = option(None, "Column or field of the text.", metavar="NAME", panel=_INPUT, repr=False)
     """Column or JSON field of the text; None: found by name when reading, ``text`` when writing."""
-    id_field: str | None = field(default=None, repr=False)
+    id_field: str | None = option(
+        None, "Column or field of the id; empty: number the rows.", metavar="NAME", panel=_INPUT, repr=False
+    )
     """Column or JSON field of the id; None: found by name when reading, ``id`` when writing; empty: there is none."""
-    spans_field: str | None = field(default=None, repr=False)
+    spans_field: str | None = option(
+        None, "Column or field of the annotations; empty: none.", metavar="NAME", panel=_INPUT, repr=False
+    )
     """Column or JSON field of the annotations; None: ``spans``; empty: there is none."""
     delimiter: str | None = None
     """Separator of a CSV file; None: the one that its header has, a comma when writing."""
     columns: tuple[str, ...] = field(default=(), repr=False)
     """Order of all columns or fields when writing; those that a document lacks are left out."""
-    output_encoding: str = ""
+    output_encoding: str = option(
+        "", "Encoding of OUT; by default (the first of) --encoding.", metavar="NAME", panel=_INPUT
+    )
     """Encoding when writing; empty: the first that is named for reading."""
-    max_document: int = 64 << 20
+    max_document: int = option(
+        64 << 20,
+        "Leave out larger documents: bytes, or with K, M, G (64M).",
+        metavar="SIZE",
+        panel=_INPUT,
+        read=size_of,
+    )
     """Bytes that the files of a document may have, characters that a record's text may have; larger ones fail."""
-    timeout: float = 600.0
+    timeout: float = option(
+        600.0, "Leave out documents that take longer than S seconds; 0 for any time.", metavar="S", panel=_INPUT
+    )
     """Seconds that the work on a document may take; one that takes longer fails. 0: any."""
+
+    def __post_init__(self) -> None:
+        """Refuse a limit that is none."""
+        if not self.timeout >= 0:
+            raise ConfigError("--timeout must not be below 0", "it is in seconds; 0 for any time")
 
 
 class Sink(Protocol):

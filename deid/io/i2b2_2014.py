@@ -124,7 +124,7 @@ def read(parts: Parts, options: Options) -> Document:
         feed(parser, text)
     feed(parser, "", final=True)
     if "TEXT" not in reader.seen:
-        raise FormatError("the file has no TEXT", "name the right format with --format (or --from)")
+        raise FormatError("the file has no TEXT", "name the right format with --from")
     whole = "".join(reader.pieces)
     return Document("", whole, reader.spans(whole))
 

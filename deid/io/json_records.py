@@ -33,7 +33,7 @@ def records(stream: BinaryIO, encoding: str) -> Iterator[tuple[str, dict[str, An
     if not head.strip():
         raise FormatError("the file is empty", "a JSON Lines file holds one object a line")
     if kind := is_binary(head):
-        raise FormatError(f"this is no JSON but {kind}", "name the right format with --format (or --from)")
+        raise FormatError(f"this is no JSON but {kind}", "name the right format with --from")
     encoding = settle(stream, encoding)
     beginning = strip_mark(head.decode(encoding, errors="ignore")).lstrip(_SPACE)
     if beginning.startswith("["):

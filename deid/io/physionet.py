@@ -71,7 +71,7 @@ def _texts(stream: BinaryIO, encoding: str) -> Iterator[tuple[Key, str | DeidErr
     head = stream.read(16)
     stream.seek(0)
     if kind := is_binary(head):
-        raise FormatError(f"this is no text but {kind}", "name the right format with --format (or --from)")
+        raise FormatError(f"this is no text but {kind}", "name the right format with --from")
     key: Key | tuple[()] = ()
     problem: DeidError | None = None
     pieces: list[str] = []

@@ -108,14 +108,14 @@ def sniff_names(root: Path, names: Sequence[str], formats: Mapping[str, Format])
         there = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         raise FormatError(
             f"no file here has a format that can be told (files: {there})",
-            f"name one with --format (or --from): {', '.join(formats)}; PDF, Word and Excel files "
+            f"name one with --from: {', '.join(formats)}; PDF, Word and Excel files "
             "must be saved as text or CSV first",
         )
     ranked = sorted(votes.items(), key=lambda item: -item[1])
     if len(ranked) > 1 and ranked[0][1] == ranked[1][1]:
         raise FormatError(
             f"the folder holds as many {ranked[0][0]} as {ranked[1][0]} files",
-            "name the one to read with --format (or --from)",
+            "name the one to read with --from",
         )
     return formats[ranked[0][0]]
 

@@ -74,7 +74,7 @@ def chunks(stream: BinaryIO, encoding: str) -> Iterator[str]:
     if not data.strip():
         raise FormatError("the file is empty", "an XML file needs at least a root element")
     if kind := is_binary(data):
-        raise FormatError(f"this is no XML but {kind}", "name the right format with --format (or --from)")
+        raise FormatError(f"this is no XML but {kind}", "name the right format with --from")
     if "," in encoding and not data.startswith(_MARKS) and not _DECLARED.match(data):
         stream.seek(0)
         encoding = settle(stream, encoding)

@@ -7,18 +7,20 @@ as known identifiers, until the view stays the same or the rounds are used up.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from deid.base.errors import ConfigError
 from deid.detection import Recognizer
 from deid.detection.known import Known, KnownRecognizer
+from deid.detection.recognizers import DEFAULT_LANGUAGE, build_recognizer
 from deid.document import Document, Failure
 from deid.extraction import IdentifierView, build_view, note_facts
 from deid.extraction.view import NoteFacts
 from deid.io import Source
-from deid.pipeline.files import Watch, results
-from deid.pipeline.known_people import KnownPeople
+from deid.pipeline.files import Watch, require_annotations, results
+from deid.pipeline.known_people import read_people
+from deid.pipeline.options import NoteOptions
 from deid.pipeline.patients import Patients
 
 __all__ = ["Extraction", "extract_files"]
@@ -82,15 +84,10 @@ class _Reading:
 
 def extract_files(
     source: Source,
-    recognizer_with: Callable[[KnownRecognizer | None], Recognizer | None],
+    options: NoteOptions | None = None,
     *,
     by: str = "person",
     rounds: int = 2,
-    patients: Patients | None = None,
-    known: KnownPeople | None = None,
-    language: str = "en",
-    date_field: str | None = None,
-    as_of: datetime.date | None = None,
     jobs: int = 1,
     watch: Watch = iter,
 ) -> Extraction:
@@ -99,23 +96,12 @@ def extract_files(
     Parameters
     ----------
     source : Source
-    recognizer_with : callable
-        Returns the recognizer that looks for these known identifiers too; None where the documents' own annotations are
-        to be used (then one round is all).
+    options : NoteOptions, optional
+        What finds PHI; with the documents' own annotations one round is all.
     by : str
         ``person`` or ``note``: what a row is.
     rounds : int
         Most rounds; 1 does without what the view knows.
-    patients : Patients, optional
-        Whom documents are about.
-    known : KnownPeople, optional
-        Table of known patients, by the ids of ``patients``.
-    language : str
-        Language of the notes.
-    date_field : str, optional
-        Metadata field with the date of the note.
-    as_of : datetime.date, optional
-        Reference day for years of two digits.
     jobs, watch
         See `deid.pipeline.scrub_files`.
 
@@ -131,14 +117,17 @@ def extract_files(
     """
     if rounds < 1:
         raise ConfigError("the number of rounds must be at least 1", "such as --rounds 2")
-    patients = patients or Patients()
-    table = known.identifiers if known else {}
-    recognizer = recognizer_with(KnownRecognizer(table, patients.of, {}, language) if table else None)
+    said = options or NoteOptions()
+    if said.gold:
+        require_annotations(source, "extract", "detect")
+    people, language = read_people(said), said.language or DEFAULT_LANGUAGE
+    patients, table = people.patients, people.known.identifiers if people.known else {}
+    recognizer = None if said.gold else build_recognizer(said, people.recognizer(language))
     notes: list[NoteFacts] = []
     for done in range(1, rounds + 1):
         before = [n.facts for n in notes]
         notes, failures = [], []
-        work = _Reading(recognizer, patients, language, date_field, as_of)
+        work = _Reading(recognizer, patients, language, said.date_field, said.as_of)
         for _, result in watch(results(source, work, jobs)):
             if isinstance(result, Failure):
                 failures.append(result)
@@ -147,7 +136,8 @@ def extract_files(
         if recognizer is None or done == rounds or [n.facts for n in notes] == before:
             break
         identifiers, of = _learnt(notes, table)
-        recognizer = recognizer_with(KnownRecognizer(identifiers, Patients(table=of).of, {}, language))
+        learnt = KnownRecognizer(identifiers, Patients(table=of).of, people.fields, language)
+        recognizer = build_recognizer(said, learnt)
     return Extraction(build_view(notes, by=by), len(notes), done, failures)
 
 

@@ -23,7 +23,6 @@ Relative paths begin at the plan's folder.
 
 from __future__ import annotations
 
-import datetime
 import re
 import tomllib
 from collections.abc import Mapping
@@ -32,17 +31,22 @@ from pathlib import Path
 from typing import Any
 
 from deid.base.errors import ConfigError
+from deid.base.options import options_of, read_options
+from deid.detection.options import PeopleOptions
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.schema import Column, read_column
 from deid.phi import LABEL_SETS
-from deid.pipeline.patients import Patients, read_patients
-from deid.replacement.policy import DEFAULT_POLICY
+from deid.pipeline.known_people import read_people
+from deid.pipeline.options import PipelineOptions
+from deid.pipeline.patients import Patients
 from deid.table.microdata import nearest
 
 __all__ = ["JointPlan", "JointTable", "NotesPlan", "read_plan"]
 
 _LEVELS = {f.name for f in fields(Requirements)} - {"k_map", "kk", "presence", "guard"}
-_TOP = {"policy", "language", "model", "method", "seed", "as_of", "persons_as_given", "notes", "tables"}
+_OPTIONS = {one.name for one in options_of(PipelineOptions)} - {one.name for one in options_of(PeopleOptions)}
+_OPTIONS -= {"gold", "keep", "method"}
+_TOP = _OPTIONS | {"method", "seed", "persons_as_given", "notes", "tables"}
 _CATEGORIES = frozenset(LABEL_SETS["i2b2-2014"].names())
 
 
@@ -87,14 +91,22 @@ class JointPlan:
     tables: Mapping[str, JointTable]
     notes: NotesPlan | None = None
     asked: Requirements = field(default_factory=Requirements)
-    policy: str | Path = DEFAULT_POLICY
+    options: PipelineOptions = field(default_factory=PipelineOptions)
+    """What finds PHI in notes and texts, and what becomes of it."""
     method: str = "auto"
     seed: int = 0
-    language: str | None = None
-    model: str | None = None
-    as_of: datetime.date | None = None
     persons_as_given: bool = False
     """Patients who look alike are different ones all the same."""
+
+    def __post_init__(self) -> None:
+        """Refuse options that a plan says otherwise, or that would leave texts as they are."""
+        said = self.options
+        elsewhere = any(getattr(said, one.name) for one in options_of(PeopleOptions))
+        if said.gold or said.keep or said.method != "policy" or elsewhere:
+            raise ConfigError(
+                "--gold, --keep, --method and whom notes are about are no options of a joint release",
+                "tables and [notes] of the plan say whom everything is about",
+            )
 
 
 def read_plan(path: Path) -> JointPlan:
@@ -119,26 +131,22 @@ def read_plan(path: Path) -> JointPlan:
     for name in tables:
         if not re.fullmatch(r"[\w-]+", name) or name in ("notes", "manifest"):
             raise ConfigError(f"a table cannot be called {name!r}", "use letters, digits, - and _", where)
-    policy = _typed(content, "policy", str, where, DEFAULT_POLICY)
-    file = path.parent / policy
     try:
         asked = Requirements(**{name: _number(content, name, where) for name in sorted(_LEVELS & content.keys())})
     except ValueError:
         raise ConfigError("a level is no number", "for example: k = 5", where) from None
-    as_of = content.get("as_of")
-    if as_of is not None and (not isinstance(as_of, datetime.date) or isinstance(as_of, datetime.datetime)):
-        raise ConfigError("as_of is no date", "write it without quotes: as_of = 2020-01-31", where)
+    try:
+        options = read_options(PipelineOptions, {n: v for n, v in content.items() if n in _OPTIONS}, path.parent)
+    except ConfigError as error:
+        raise error.at(where) from None
     notes = content.get("notes")
     return JointPlan(
         {name: _table(said, path.parent, where, name) for name, said in tables.items()},
         _notes(notes, path.parent, where) if notes is not None else None,
         asked,
-        file if file.suffix == ".toml" else policy,
+        options,
         _typed(content, "method", str, where, "auto"),
         _typed(content, "seed", int, where, 0),
-        _typed(content, "language", str, where, None),
-        _typed(content, "model", str, where, None),
-        as_of,
         _typed(content, "persons_as_given", bool, where, False),
     )
 
@@ -205,17 +213,11 @@ def _notes(said: object, folder: Path, where: str) -> NotesPlan:
     assert isinstance(said, dict)
     if not isinstance(said.get("path"), str):
         raise ConfigError("path is missing", 'write path = "notes"', where, "notes")
-    listed = _typed(said, "patients", str, where, None, "notes")
-    pattern = _typed(said, "patient_pattern", str, where, None, "notes")
+    people = {name: said[name] for name in said if name not in ("path", "format")}
     try:
-        compiled = re.compile(pattern) if pattern is not None else None
-    except re.error:
-        raise ConfigError("patient_pattern is no regular expression", "see docs/scrubbing.md", where, "notes") from None
-    patients = Patients(
-        read_patients(folder / listed) if listed else {},
-        _typed(said, "patient_field", str, where, None, "notes"),
-        compiled,
-    )
+        patients = read_people(read_options(PeopleOptions, people, folder)).patients
+    except ConfigError as error:
+        raise ConfigError(error.what, error.hint, error.where or where, "notes") from None
     if not patients.named:
         raise ConfigError(
             "nothing says whom a note is about", "add patients, patient_field or patient_pattern", where, "notes"

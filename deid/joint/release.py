@@ -37,7 +37,7 @@ from deid.pipeline.files import Watch
 from deid.pipeline.known_people import KnownPeople
 from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.patients import Patients
-from deid.replacement.policy import Policy, Rule, load_policy
+from deid.replacement.policy import DEFAULT_POLICY, Policy, Rule, load_policy
 from deid.table.linkage import check_persons, count_look_alikes
 from deid.table.microdata import Microdata
 from deid.table.table_files import write_table
@@ -226,11 +226,16 @@ def _pipeline(plan: JointPlan, tables: Mapping[str, LoadedTable], key: Key, repo
     people = KnownPeople({patient: tuple(items) for patient, items in known.items()})
     patients = plan.notes.patients if plan.notes is not None else Patients()
     patients = dataclasses.replace(patients, field_name=patients.field_name or _FIELD)
-    recognizer = build_recognizer(
-        plan.model, language=plan.language, known=people.recognizer(patients, {}, plan.language)
+    said = plan.options
+    recognizer = build_recognizer(said, people.recognizer(patients, {}, said.language))
+    policy = _withholding(load_policy(said.policy or DEFAULT_POLICY, said.accept), told)
+    settings = Settings(
+        patients=patients,
+        date_field=said.date_field,
+        as_of=said.as_of,
+        language=said.language,
+        known=people,
     )
-    policy = _withholding(load_policy(plan.policy), told)
-    settings = Settings(patients=patients, as_of=plan.as_of, language=plan.language, known=people)
     pipeline = Pipeline(recognizer, policy, key, settings)
     report.remarks += pipeline.notes
     texts = plan.notes is not None or any(t.having("free-text") for t in tables.values())

@@ -24,16 +24,16 @@ __all__ = ["COLUMNS", "NOT_TOLD", "WORDS", "OptionRecord", "told_options"]
 
 NOT_TOLD = frozenset(
     """
-    aligned csv dead_letters edits failed html jobs journal json_file key_file ledger manifest manifest_every
-    metrics_port new_key_file out output plot poll preview preview_count quiet report request resume save_scheme sheet
-    source summary_json json target vault vault_key_file
+    aligned config csv dead_letters edits failed jobs journal json key_file ledger manifest manifest_every metrics_port
+    new_key_file out output plot poll preview preview_count quiet report request resume save_scheme sheet source target
+    vault vault_key_file
     """.split()  # noqa: SIM905
 )
 """Options that say where something is put, which key is used, or how the work is done; none changes what comes out."""
 WORDS = frozenset(
     """
     accept algorithm by category distance encoding features format from_format language map_from map_to matching method
-    objective ontology output_encoding preset scheme search tokenizer unit
+    map objective ontology output_encoding preset rule_languages scheme search to tokenizer unit
     """.split()  # noqa: SIM905
 )
 """Options of words that the program checks: a run with another word does not begin."""

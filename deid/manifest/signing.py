@@ -174,10 +174,10 @@ def read_public_key(path: Path) -> str:
             key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(content.decode("ascii")))
     except (OSError, ValueError, UnsupportedAlgorithm):
         raise ConfigError(
-            "the file of the public key cannot be read, or holds none", "name what deid manifest key --public wrote"
+            "the file of the public key cannot be read, or holds none", "name what deid manifest key -o wrote"
         ) from None
     if not isinstance(key, Ed25519PublicKey):
-        raise ConfigError("this is no Ed25519 public key", "name what deid manifest key --public wrote")
+        raise ConfigError("this is no Ed25519 public key", "name what deid manifest key -o wrote")
     return key.public_bytes_raw().hex()
 
 

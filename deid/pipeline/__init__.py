@@ -8,16 +8,19 @@ Names below are loaded on first use: whoever scrubs one record needs no reader o
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from deid.base.lazy import lazily
 
 if TYPE_CHECKING:
     from deid.pipeline.batch import Report, scrub_files, tag_files
     from deid.pipeline.core import Pipeline, Scrubbed, Settings, build_pipeline
+    from deid.pipeline.options import PipelineOptions
     from deid.pipeline.verification import Verification, verify_files
 
 __all__ = [
     "Pipeline",
+    "PipelineOptions",
     "Report",
     "Scrubbed",
     "Settings",
@@ -28,20 +31,18 @@ __all__ = [
     "verify_files",
 ]
 
-_HOMES = {
-    "Pipeline": "core",
-    "Report": "batch",
-    "Scrubbed": "core",
-    "Settings": "core",
-    "Verification": "verification",
-    "build_pipeline": "core",
-    "scrub_files": "batch",
-    "tag_files": "batch",
-    "verify_files": "verification",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'deid.pipeline' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"deid.pipeline.{_HOMES[name]}"), name)
+__getattr__ = lazily(
+    __name__,
+    {
+        "Pipeline": "deid.pipeline.core",
+        "PipelineOptions": "deid.pipeline.options",
+        "Report": "deid.pipeline.batch",
+        "Scrubbed": "deid.pipeline.core",
+        "Settings": "deid.pipeline.core",
+        "Verification": "deid.pipeline.verification",
+        "build_pipeline": "deid.pipeline.core",
+        "scrub_files": "deid.pipeline.batch",
+        "tag_files": "deid.pipeline.batch",
+        "verify_files": "deid.pipeline.verification",
+    },
+)

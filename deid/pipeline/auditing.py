@@ -156,7 +156,7 @@ def draw_notes(source: Source, sample: int, *, by: str | None = None, seed: int 
     if not types:
         raise ConfigError("there is no note that could be read", "name the output of deid scrub")
     if by not in (None, FOLDER) and not told:
-        raise ConfigError("no note has the field of --by", "name a field that the output has, or folder")
+        raise ConfigError("no note has the field of --strata", "name a field that the output has, or folder")
     common = {kind for kind, _ in sorted(Counter(types.values()).items(), key=lambda p: (-p[1], p[0]))[:_TYPES]}
     types = {key: kind if kind in common else _OTHERS for key, kind in types.items()}
     sizes = Counter(types.values())
@@ -267,7 +267,7 @@ def bound_leaks(source: Source, draw: Draw, marks: Mapping[str, Mark], confidenc
         missing, other = len(draw.notes.keys() - marks.keys()), len(marks.keys() - draw.notes.keys())
         raise ConfigError(
             f"the marks are not of this draw: {missing} of its notes are not marked, {other} others are",
-            "give --sample, --by and --seed as for the sheet, and mark every row",
+            "give --sample, --strata and --seed as for the sheet, and mark every row",
         )
     lengths = {
         key: int((~tokenize(item.text).spaces).sum())

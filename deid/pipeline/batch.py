@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deid.base.errors import ConfigError, DeidError, OutputError, StoreError
 from deid.base.files import atomic_files, write_bytes
@@ -22,12 +22,13 @@ from deid.pipeline.collisions import Collisions
 from deid.pipeline.core import Pipeline, Scrubbed
 from deid.pipeline.edit_log import log_line
 from deid.pipeline.files import Output, Watch, require_annotations, require_names, results
-from deid.pipeline.known_people import KnownPeople
+from deid.pipeline.known_people import KnownPeople, People
 from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.patients import Listed, Patients
 from deid.pipeline.resuming import RunNote, make_skip
 
 if TYPE_CHECKING:
+    from deid.detection.site_lists import SiteLists
     from deid.replacement.vault import Vault
 
 __all__ = ["Report", "risk_report_beside", "scrub_files", "tag_files"]
@@ -66,6 +67,61 @@ class Report:
     unmatched: int = 0
     """Documents of the table of patients that the source does not have."""
 
+    def remarks(self, site: SiteLists | None = None, *, per_person: bool = False) -> list[str]:
+        """Return what whoever ran it must know.
+
+        Parameters
+        ----------
+        site : SiteLists, optional
+            The site's lists, to say what they did.
+        per_person : bool
+            Whether replacements are to be consistent within a person.
+        """
+        told = [
+            (self.there, "documents were there from the interrupted run"),
+            (self.leftovers, "hidden part files that a killed run had left were removed"),
+            (self.unmatched, "documents of the table of patients are not in IN"),
+        ]
+        if site and site.deny:
+            what = f"{self.effect.denied} spans added, {self.effect.recategorized} recategorized"
+            told.append((1, f"deny list of {len(site.deny)} terms: {what}"))
+        if site and site.allow:
+            kept = f"{self.effect.refused} kept (structured or known identifiers, denied terms)"
+            told.append((1, f"allow list of {len(site.allow)} terms: {self.effect.allowed} spans taken out, {kept}"))
+        if site:
+            told.append((site.both, "terms stand in both lists; they count as denied"))
+        told += [
+            (
+                self.without_patient if per_person else 0,
+                "documents without a patient: their replacements are consistent within each document only "
+                "(--patients, --patient-field, --patient-pattern)",
+            ),
+            (self.unlisted, "documents of patients that the table of known patients does not have, or of none"),
+            (
+                self.collisions,
+                "name words have another surrogate in one document than in the person's others, where theirs is an "
+                "original of the document (a table of --known patients prevents it)",
+            ),
+            (
+                self.shared_names,
+                "surrogate names are also full names in these notes or the vault (a table of --known patients prevents "
+                "it)",
+            ),
+            (
+                self.residual,
+                f"replaced texts still stand elsewhere in their documents ({self.residual_documents} of them); look "
+                "whether they are PHI: deid scrub --preview",
+            ),
+            (self.unlabelled, "annotations were not written: the format has no label for them"),
+        ]
+        return [text if " list of " in text else f"{count} {text}" for count, text in told if count]
+
+    def counts(self, site: SiteLists | None = None) -> dict[str, Any]:
+        """Return the counts of scrubbing as JSON values."""
+        names = ("residual", "residual_documents", "without_patient", "unlisted", "collisions", "shared_names")
+        found = {name: getattr(self, name) for name in (*names, "map_version")}
+        return found | ({"site_lists": self.effect.as_dict()} if site else {})
+
 
 def scrub_files(
     source: Source,
@@ -73,7 +129,6 @@ def scrub_files(
     pipeline: Pipeline,
     *,
     jobs: int = 1,
-    keep_filename: bool = False,
     edit_log: Path | None = None,
     vault: Vault | None = None,
     run: RunNote | None = None,
@@ -89,11 +144,10 @@ def scrub_files(
     target : Path
         Where to write (checked with `deid.io.check_output`).
     pipeline : Pipeline
-        Where it does not say the language, annotations that it replaces have that of the source's format.
+        Where it does not say the language, annotations that it replaces have that of the source's format; collections
+        in a folder keep their names if it keeps the field ``filename``, else these are pseudonyms.
     jobs : int
         Number of processes.
-    keep_filename : bool
-        Collections in a folder keep their names; otherwise these are pseudonyms.
     edit_log : Path, optional
         Where to write the edits; mode 0600.
     vault : Vault, optional
@@ -139,7 +193,7 @@ def scrub_files(
     collisions = Collisions(pipeline, vault)
 
     def rename(name: str) -> str:
-        return name if keep_filename else pseudonym_of_id(pipeline.key, name)
+        return name if "filename" in settings.keep_fields else pseudonym_of_id(pipeline.key, name)
 
     output = Output(source, target, source.format, rename)
     skip = _begin(run, report, source, source.format, rename, pipeline.naming.id)
@@ -269,8 +323,7 @@ def tag_files(
     output_format: Format,
     *,
     options: Options | None = None,
-    patients: Patients | None = None,
-    known: KnownPeople | None = None,
+    people: People | None = None,
     jobs: int = 1,
     run: RunNote | None = None,
     watch: Watch = iter,
@@ -285,8 +338,8 @@ def tag_files(
     output_format : Format
     options : Options, optional
         How to write; by default as the source was read.
-    patients, known
-        Whom documents are about, and the table of known patients, for the report; the recognizer has its own.
+    people : People, optional
+        Whom documents are about, for the report; the recognizer knows of them by itself.
     jobs, run, watch
         See `scrub_files`.
 
@@ -296,13 +349,13 @@ def tag_files(
         Documents, categories and failures; no text.
     """
     report = Report()
-    people = patients or Patients()
-    require_names(source, _named_fields(people), people.table)
+    patients, known = (people.patients, people.known) if people is not None else (Patients(), None)
+    require_names(source, _named_fields(patients), patients.table)
     output = Output(source, target, output_format, str, options)
     skip = _begin(run, report, source, output_format, str, str)
-    listed_people = Listed(people)
+    listed_people = Listed(patients)
     with output:
-        for origin, result in watch(results(source, Tagging(recognizer, people, known), jobs, skip=skip)):
+        for origin, result in watch(results(source, Tagging(recognizer, patients, known), jobs, skip=skip)):
             listed_people.met(origin.id)
             if isinstance(result, Failure):
                 report.failures.append(result)

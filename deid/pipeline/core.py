@@ -12,13 +12,13 @@ from deid.base.compiled import quick
 from deid.base.errors import ConfigError
 from deid.base.keys import Key
 from deid.detection import Recognizer
-from deid.detection.known import KnownRecognizer
 from deid.detection.recognizers import DEFAULT_LANGUAGE, build_recognizer, find_with_effect, language_of_labels
-from deid.detection.site_lists import NO_EFFECT, Effect, SiteLists
+from deid.detection.site_lists import NO_EFFECT, Effect
 from deid.document import Document, Edit, Failure, Span, apply_edits
-from deid.io.formats import Format
-from deid.pipeline.known_people import KnownPeople
+from deid.io.formats import CollectionFormat, Format
+from deid.pipeline.known_people import KnownPeople, read_people
 from deid.pipeline.naming import Naming
+from deid.pipeline.options import METHODS, PipelineOptions
 from deid.pipeline.patients import Patients
 from deid.pipeline.workers import process
 from deid.replacement.containment import held
@@ -26,10 +26,7 @@ from deid.replacement.policy import DEFAULT_POLICY, Policy, load_policy
 from deid.replacement.replacer import Replaced, Replacer
 from deid.replacement.scope import Scope
 
-__all__ = ["METHODS", "Pipeline", "Scrubbed", "Settings", "build_pipeline"]
-
-METHODS = ("policy", "concept-match")
-"""How a note can be scrubbed."""
+__all__ = ["Pipeline", "Scrubbed", "Settings", "build_pipeline"]
 
 _RESIDUAL_LENGTH = 5
 _NO_POLICY = "the method {} uses no annotations, policy, model or lists"
@@ -129,7 +126,7 @@ class Pipeline:
     Examples
     --------
     >>> pipeline = Pipeline(build_recognizer(), load_policy("redact"), key)                  # doctest: +SKIP
-    >>> pipeline(Document("note-1", "Seen by Dr. Smith.")).document.text                     # doctest: +SKIP
+    >>> pipeline("Seen by Dr. Smith.").document.text                                         # doctest: +SKIP
     'Seen by Dr. [NAME].'
     """
 
@@ -160,11 +157,18 @@ class Pipeline:
         return self if key.map == self.key.map else Pipeline(self.recognizer, self._given, key, self.settings)
 
     def of_format(self, format: Format) -> Pipeline:
-        """Return the pipeline for documents of a format: one with labels of its own can say their language."""
-        if self.settings.language is not None or self.recognizer is not None:
+        """Return the pipeline for documents of a format: one with labels of its own can say their language, and where
+        each document is a file, its name is its id.
+        """
+        said = self.settings
+        changes: dict[str, Any] = {}
+        if said.language is None and self.recognizer is None:
+            changes["language"] = language_of_labels(format.name)
+        if "filename" in said.keep_fields and not said.keep_id and not isinstance(format, CollectionFormat):
+            changes["keep_id"] = True
+        if not changes:
             return self
-        language = language_of_labels(format.name)
-        return Pipeline(None, self._given, self.key, replace(self.settings, language=language))
+        return Pipeline(self.recognizer, self._given, self.key, replace(said, **changes))
 
     @cached_property
     def language(self) -> str:
@@ -182,14 +186,16 @@ class Pipeline:
         if self.recognizer is not None:
             self.recognizer.find(Document("", ""))
 
-    def __call__(self, document: Document) -> Scrubbed:
-        """Scrub one document.
+    def __call__(self, document: Document | str) -> Scrubbed:
+        """Scrub one document, or a text that belongs to none.
 
         Raises
         ------
         DeidError
             When it cannot be processed; nothing of it is returned then.
         """
+        if isinstance(document, str):
+            document = Document("text", document)
         if self.settings.method == "concept-match":
             return self.replace(document, ())
         spans, effect = self._spans(document)
@@ -294,48 +300,39 @@ class Pipeline:
             ) from None
 
 
-def build_pipeline(
-    key: Key,
-    settings: Settings,
-    *,
-    policy: str | None = None,
-    accept: Iterable[str] = (),
-    known: KnownRecognizer | None = None,
-    site: SiteLists | None = None,
-    **detection: Any,
-) -> Pipeline:
-    """Return the pipeline for what a user asks for: the one place where options that contradict each other are refused.
+def build_pipeline(key: Key, options: PipelineOptions | None = None, *, originals: bool = False) -> Pipeline:
+    """Return the pipeline for what a user asks for.
 
     Parameters
     ----------
     key : Key
-    settings : Settings
-    policy : str, optional
-        Name of a shipped policy, or a file; by default `deid.replacement.policy.DEFAULT_POLICY`.
-    accept : iterable of str
-        What the user accepts of the policy by name (`deid.replacement.policy.load_policy`).
-    known, site, detection
-        Of `build_recognizer`: ``model``, ``rules``, ``bias``, ``transformer``, ``doubt``. What is known of people is of
-        no account where annotations are replaced: they say what is looked for.
+    options : PipelineOptions, optional
+    originals : bool
+        Whether results carry the replaced texts, for a vault.
 
     Raises
     ------
     ConfigError
-        When options contradict each other, or the policy cannot be fulfilled.
+        When a file that the options name cannot be read, or the policy cannot be fulfilled.
     """
-    whole = settings.method != "policy"
-    wished = [name for name, value in detection.items() if value is not None and (value or name == "rules")]
-    if whole and (settings.known is not None or policy is not None or tuple(accept) or wished or site):
-        raise ConfigError(_NO_POLICY.format(settings.method), "leave out their options")
-    if settings.gold and site:
-        raise ConfigError("--gold replaces just the annotations", "leave out --deny and --allow")
-    if settings.gold and wished:
-        raise ConfigError("--gold replaces just the annotations", f"leave out --{wished[0]}")
-    recognizer = None
-    if not whole and not settings.gold:
-        recognizer = build_recognizer(language=settings.language, known=known, site=site, **detection)
-    loaded = None if whole else load_policy(policy or DEFAULT_POLICY, accept)
-    return Pipeline(recognizer, loaded, key, settings)
+    said = options or PipelineOptions()
+    people = read_people(said)
+    settings = Settings(
+        gold=said.gold,
+        keep_id="id" in said.keep,
+        keep_fields=said.keep,
+        patients=people.patients,
+        date_field=said.date_field,
+        as_of=said.as_of,
+        language=said.language,
+        known=people.known,
+        originals=originals,
+        method=said.method,
+    )
+    if said.method != "policy":
+        return Pipeline(None, None, key, settings)
+    recognizer = None if said.gold else build_recognizer(said, people.recognizer(said.language))
+    return Pipeline(recognizer, load_policy(said.policy or DEFAULT_POLICY, said.accept), key, settings)
 
 
 def _check(recognizer: Recognizer | None, policy: Policy | None, settings: Settings) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from deid.base.errors import DeidError
+from deid.base.keys import Key
 from deid.detection import Recognizer
 from deid.document import Document, Failure
-from deid.io import Source
+from deid.io import CollectionFormat, Source
 from deid.pipeline.files import Output, Watch, require_annotations, require_names, results
-from deid.pipeline.known_people import KnownPeople
+from deid.pipeline.known_people import KnownPeople, People
 from deid.pipeline.naming import Naming
 from deid.pipeline.patients import Patients
 from deid.replacement.ontology import find_terms
@@ -65,6 +67,40 @@ class GeneralizingReport:
         """Notes with sensitive words that stay below t even when all are as general as can be."""
         return [note for note in self.notes if note.words and not note.reached]
 
+    def remarks(self, t: int) -> list[str]:
+        """Return what whoever ran it for ``t`` plausible texts must know."""
+        told = []
+        if self.unlisted:
+            told.append(
+                f"{self.unlisted} documents of patients that the table of known patients does not have, or of none"
+            )
+        if self.unscrubbed:
+            told.append(
+                f"{self.unscrubbed} notes have no ids of deid scrub: if they were not scrubbed, their names, dates and "
+                "numbers are in OUT as they were (scrub first)"
+            )
+        if self.without_words:
+            told.append(f"notes without a sensitive word, unchanged: {self.without_words}")
+        if self.short:
+            names = ", ".join(note.document for note in self.short[:10]) + (", ..." if len(self.short) > 10 else "")
+            what = f"notes below {t} plausible texts, with all words as general as can be"
+            told.append(f"{what}: {len(self.short)} ({names})")
+        counts = sorted(note.plausible for note in self.notes if note.words)
+        if counts:
+            middle = counts[len(counts) // 2]
+            told.append(f"plausible texts a note: at least {counts[0]}, median {middle}, at most {counts[-1]}")
+        return told
+
+    def counts(self) -> dict[str, Any]:
+        """Return the counts as JSON values."""
+        return {
+            "without_words": self.without_words,
+            "below_t": len(self.short),
+            "unlisted": self.unlisted,
+            "unscrubbed": self.unscrubbed,
+            "plausible": [asdict(note) for note in self.notes],
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Generalizing:
@@ -100,13 +136,11 @@ def generalize_files(
     source: Source,
     target: Path,
     generalizer: Generalizer,
-    naming: Naming,
+    key: Key,
     *,
+    keep: frozenset[str] = frozenset(),
     gold: bool = False,
-    recognizer: Recognizer | None = None,
-    patients: Patients | None = None,
-    known: KnownPeople | None = None,
-    keep_filename: bool = False,
+    people: People | None = None,
     jobs: int = 1,
     watch: Watch = iter,
 ) -> GeneralizingReport:
@@ -119,16 +153,14 @@ def generalize_files(
     target : Path
         Where to write (checked with `deid.io.check_output`).
     generalizer : Generalizer
-    naming : Naming
-        What becomes of ids and other fields. Ids that `deid scrub` made stay.
+    key : Key
+        Makes pseudonyms of ids and other fields. Ids that `deid scrub` made stay.
+    keep : frozenset of str
+        ``id``, ``filename`` and fields that are kept as they are.
     gold : bool
         The annotations of the documents are the sensitive words; otherwise the ontologies' phrases are searched for.
-    recognizer : Recognizer, optional
-        Finds more of them, such as what is known of the document's patient.
-    patients, known
-        Whom documents are about, and the table of known patients, for the report.
-    keep_filename : bool
-        Collections in a folder keep their names.
+    people : People, optional
+        Whom documents are about; what is known of a document's patient is sensitive, too.
     jobs, watch
         See `deid.pipeline.batch.scrub_files`.
 
@@ -146,19 +178,24 @@ def generalize_files(
     """
     if gold:
         require_annotations(source, "generalize", "search")
-    people = patients or Patients()
+    patients = people.patients if people is not None else Patients()
+    recognizer = people.recognizer(None) if people is not None else None
+    files = not isinstance(source.format, CollectionFormat)
+    naming = Naming(key, "id" in keep or (files and "filename" in keep), keep, patients.field_name)
     fields = dict.fromkeys(naming.keep_fields - {"filename", "id"}, "--keep")
-    if people.field_name is not None:
-        fields[people.field_name] = "--patient-field"
-    require_names(source, fields, people.table)
+    if patients.field_name is not None:
+        fields[patients.field_name] = "--patient-field"
+    require_names(source, fields, patients.table)
     report = GeneralizingReport()
 
     def rename(name: str) -> str:
-        return name if keep_filename or _PSEUDONYM.fullmatch(name) else naming.id(name)
+        return name if "filename" in keep or _PSEUDONYM.fullmatch(name) else naming.id(name)
 
     output = Output(source, target, source.format, rename)
     with output:
-        work = Generalizing(generalizer, naming, gold, recognizer, people, known)
+        work = Generalizing(
+            generalizer, naming, gold, recognizer, patients, people.known if people is not None else None
+        )
         for origin, found in watch(results(source, work, jobs)):
             if isinstance(found, Failure):
                 report.failures.append(found)

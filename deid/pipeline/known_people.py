@@ -20,12 +20,13 @@ from typing import Any
 from deid.base.errors import ConfigError, DeidError
 from deid.base.safe_names import safe_name
 from deid.detection.known import Known, KnownRecognizer, known_from_rows, read_date
+from deid.detection.options import PeopleOptions
 from deid.phi import LABEL_SETS, group
-from deid.pipeline.patients import Patients
+from deid.pipeline.patients import Patients, read_patients
 from deid.reading.identity import parse_name
 from deid.replacement.names import full_name_key
 
-__all__ = ["COLUMNS", "KnownPeople", "column_meaning", "read_known_people"]
+__all__ = ["COLUMNS", "KnownPeople", "People", "column_meaning", "read_known_people", "read_people"]
 
 ID, LEFT_OUT = "id", "none"
 _NAME_PARTS = ("given", "middle", "family")
@@ -271,3 +272,44 @@ class _Rows:
                     yield from batch.to_pylist()
         except pyarrow.ArrowInvalid:
             raise ConfigError("this is no Parquet file", _HINT) from None
+
+
+@dataclass(frozen=True)
+class People:
+    """What the user said about whom the documents are about, and what is known of these people."""
+
+    patients: Patients
+    known: KnownPeople | None
+    fields: dict[str, str]
+    """Metadata field -> category."""
+
+    def recognizer(self, language: str | None) -> KnownRecognizer | None:
+        """Return what finds known identifiers, if there are any."""
+        if self.known is None and not self.fields:
+            return None
+        return (self.known or KnownPeople()).recognizer(self.patients, self.fields, language)
+
+
+def read_people(options: PeopleOptions) -> People:
+    """Read the table of patients and that of their identifiers.
+
+    Raises
+    ------
+    ConfigError
+        When one of them cannot be used, or nothing says what a field holds.
+    """
+    table = read_patients(options.patients) if options.patients else {}
+    pattern = None if options.patient_pattern is None else re.compile(options.patient_pattern)
+    meanings = {name: meaning for name, _, meaning in (text.rpartition("=") for text in options.known_column)}
+    searched = {}
+    for text in options.known_field:
+        name, equals, said = text.rpartition("=")
+        meaning = said if equals else column_meaning(text) or ""
+        meaning = "PATIENT" if meaning in _NAME_PARTS else meaning
+        if meaning not in _CATEGORIES:
+            raise ConfigError(
+                f"--known-field {text}: what the field holds is not known", "write NAME=CATEGORY, as in doc=DOCTOR"
+            )
+        searched[name if equals else text] = meaning
+    known = read_known_people(options.known, meanings) if options.known else None
+    return People(Patients(table, options.patient_field, pattern), known, searched)

@@ -59,6 +59,6 @@ def begins_as_json(head: bytes, *, final: bool) -> bool | None:
     if _OPEN.match(line):
         raise InputError(
             "the input begins as JSON over many lines does",
-            "write each record as an object on one line (jq -c); for text, name its --format",
+            "write each record as an object on one line (jq -c); for text, name its format with --from",
         )
     return False

@@ -118,7 +118,7 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
         if settled is None:
             return False
         if settled is shape.if_json and totals.note is not None:
-            totals.note(f"{feed.name} is taken for NDJSON, as it begins so; for text, name its --format")
+            totals.note(f"{feed.name} is taken for NDJSON, as it begins so; for text, name its format with --from")
         reader.shape = settled
         run = _Run(crew, settled, key, totals, stop, feed.proof)
         if feed.journal is None:
@@ -156,7 +156,7 @@ def _go_on(feed: Feed, run: _Run, reader: Reader, status: os.stat_result, stack:
     if (reader.place is None or not is_file(feed.target)) and run.shape.content != "json":
         raise ConfigError(
             "a journal for a pipe needs records with ids, by which those that came twice can be told",
-            "use --format ndjson, or name files with --input and --output",
+            "use --from ndjson, or name IN and --output",
         )
     journal = stack.enter_context(_journal(feed, run.shape, run.key, reader.descriptor, status))
     run.resume(journal)

@@ -55,7 +55,7 @@ Scrub = Callable[[bytes, int, Pipeline, Fields], tuple[bytes, Scrubbed]]
 def _scrub_text(content: bytes, offset: int, pipeline: Pipeline, fields: Fields) -> tuple[bytes, Scrubbed]:
     if is_object(content):
         # its ids would go out as they are, and a span may end inside an escape
-        raise FormatError("the record is a JSON object, and this is a feed of plain text", "use --format ndjson")
+        raise FormatError("the record is a JSON object, and this is a feed of plain text", "use --from ndjson")
     scrubbed = pipeline(Document(_name(content, pipeline), decode(content, fields.encoding)))
     return encode(scrubbed.document.text, fields.output_encoding or fields.encoding.partition(",")[0]), scrubbed
 

@@ -11,21 +11,19 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from deid.base.errors import ConfigError, InputError
 from deid.base.keys import Key
+from deid.pipeline.options import PipelineOptions
 from deid.streaming.framing import Framing
 from deid.streaming.letters import DeadLetter, RecordTooLong, record_mac
 
 if TYPE_CHECKING:
-    from deid.detection.known import KnownRecognizer
-    from deid.detection.site_lists import SiteLists
     from deid.pipeline import Pipeline
-    from deid.pipeline.known_people import KnownPeople
-    from deid.pipeline.patients import Patients
     from deid.streaming.records import Fields
 
 __all__ = ["FilePlace", "PipelineRecipe", "Recipe", "Reply", "Request", "Shape", "Work", "changed"]
@@ -109,13 +107,13 @@ class Shape:
             if any(name.lower().replace("-", "") not in ("utf8", "") for name in (self.encoding, self.output_encoding)):
                 raise InputError(
                     "the input is JSON, which is UTF-8",
-                    "leave out --encoding and --output-encoding; for text, name its --format",
+                    "leave out --encoding and --output-encoding; for text, name its format with --from",
                 )
             return self.if_json
         if self.text_field or self.id_field or self.named_fields:
             raise InputError(
                 "options name fields, and the input does not begin as a JSON object does",
-                "leave the fields out, or use --format ndjson",
+                "leave the fields out, or use --from ndjson",
             )
         return replace(self, if_json=None)
 
@@ -169,28 +167,15 @@ class Recipe(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PipelineRecipe:
-    """The options of ``deid filter`` as the user gave them (see `deid.pipeline.build_recognizer` and `Settings`)."""
+    """The pipeline of a key and of what a user says of scrubbing; the files that are named are read in each worker."""
 
     key: Key
-    policy: str | None = None
-    accept: tuple[str, ...] = ()
-    model: str | None = None
-    rules: bool | None = None
-    bias: str | None = None
-    language: str | None = None
-    patients: Patients | None = field(default=None, repr=False)
-    """Whom records are about; None when just a field says it, so that who asks needs not load what reads tables."""
-    patient_field: str | None = None
-    known: KnownPeople | None = field(default=None, repr=False)
-    known_recognizer: KnownRecognizer | None = field(default=None, repr=False)
-    site: SiteLists | None = field(default=None, repr=False)
-    tables: tuple[Path, ...] = field(default=(), repr=False)
-    """Files that patients, known people and site lists were read from, and ..."""
-    columns: tuple[str, ...] = field(default=(), repr=False)
-    """... how their columns were read: for the fingerprint alone."""
-    keep: frozenset[str] = frozenset()
-    date_field: str | None = None
-    as_of: datetime.date | None = None
+    options: PipelineOptions = field(default_factory=PipelineOptions)
+
+    def __post_init__(self) -> None:
+        """Refuse to replace annotations: records carry none, and would come out as they are."""
+        if self.options.gold:
+            raise ConfigError("records carry no annotations that --gold could replace", "leave it out")
 
     def pipeline(self) -> Pipeline:
         """Return the pipeline, with model, rules and policy loaded.
@@ -200,59 +185,37 @@ class PipelineRecipe:
         DeidError
             When they cannot be loaded, or the policy cannot be fulfilled.
         """
-        from deid.pipeline import Settings, build_pipeline
-        from deid.pipeline.patients import Patients
+        from deid.pipeline import build_pipeline
 
-        settings = Settings(
-            keep_id="id" in self.keep,
-            keep_fields=self.keep,
-            patients=self.patients or Patients(field_name=self.patient_field),
-            date_field=self.date_field,
-            as_of=self.as_of,
-            language=self.language,
-            known=self.known,
-        )
-        return build_pipeline(
-            self.key,
-            settings,
-            policy=self.policy,
-            accept=self.accept,
-            known=self.known_recognizer,
-            site=self.site,
-            model=self.model,
-            rules=self.rules,
-            bias=self.bias,
-        )
+        return build_pipeline(self.key, self.options)
 
     def fingerprint(self) -> dict[str, object]:
         """Return the values that decide what the output is, the contents of the files that they name included."""
         from deid import __version__
 
+        said = {one.name: getattr(self.options, one.name) for one in fields(self.options)}
         return {
             "version": __version__,
             "key": self.key.pseudonym("journal", "key"),
             "map_version": self.key.map,
-            "policy": self.policy and _content(self.key, Path(self.policy)),
-            "accept": sorted(self.accept),
-            "model": self.model and _content(self.key, Path(self.model) / "tagger.json", self.model),
-            "rules": self.rules,
-            "bias": self.bias and _content(self.key, Path(self.bias)),
-            "language": self.language,
-            "tables": [_content(self.key, path) for path in self.tables],
-            "columns": self.columns,
-            "patient_field": self.patient_field,
-            "keep": sorted(self.keep),
-            "date_field": self.date_field,
-            "as_of": self.as_of and self.as_of.isoformat(),
+            **{name: _told(self.key, value) for name, value in said.items() if value not in (None, (), frozenset())},
         }
 
 
-def _content(key: Key, path: Path, name: str | None = None) -> str:
-    """Return what stands for a file's content; for what is no file, its name."""
+def _told(key: Key, value: object) -> object:
+    """Return an option as a JSON value; a file stands for its content, a model for its description."""
+    if isinstance(value, tuple | frozenset):
+        return sorted((_told(key, one) for one in value), key=str)
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if not isinstance(value, str | Path):
+        return value
+    path = Path(value)
     try:
-        return key.mac(path.read_text(encoding="utf-8", errors="surrogateescape")).hex()
-    except OSError:
-        return name or str(path)
+        files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        return key.mac("".join(sha256(file.read_bytes()).hexdigest() for file in files)).hex()
+    except (OSError, ValueError):
+        return str(value)
 
 
 class Work:

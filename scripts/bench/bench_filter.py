@@ -53,7 +53,7 @@ def start(folder: Path, options: list[str]) -> None:
     commands = {
         "python -c pass": ([sys.executable, "-c", "pass"], b""),
         "deid --version": ([*DEID, "--version"], b""),
-        "deid filter, one record": ([*DEID, "filter", "--format", "ndjson", *options], note),
+        "deid filter, one record": ([*DEID, "filter", "--from", "ndjson", *options], note),
         "deid scrub, one note": ([*DEID, "scrub", str(plain), str(scrubbed), *options[:4]], b""),
     }
     base = 0.0
@@ -177,7 +177,7 @@ def once(folder: Path, way: str, workers: int, size: int, options: list[str]) ->
     source, out = folder / "feed", folder / "out"
     out.mkdir()
     target = out / "scrubbed"
-    command = [*DEID, "filter", "--format", "ndjson", "--jobs", str(workers), "-q", *options]
+    command = [*DEID, "filter", "--from", "ndjson", "--jobs", str(workers), "-q", *options]
     if way == "pipe":
         with target.open("wb") as stream:
             reading = subprocess.Popen(["cat", str(source)], stdout=subprocess.PIPE)
@@ -187,7 +187,7 @@ def once(folder: Path, way: str, workers: int, size: int, options: list[str]) ->
             run = sampled(process, out, size)
             reading.wait()
     else:
-        files = ["--input", str(source), "--output", str(target)]
+        files = [str(source), "--output", str(target)]
         run = sampled(subprocess.Popen([*command, *files], stderr=subprocess.DEVNULL), out, size)
     numbers = records(target, "number")
     same = all(a == b for a, b in zip(records(source, "number"), numbers, strict=True))

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from deid.base.keys import Key
+from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Span
 from deid.pipeline import Pipeline
@@ -117,7 +118,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=REPEATED, default=list(REPEATED))
     options = parser.parse_args()
     sizes = sorted(1024 * size for size in options.kilobytes)
-    recognizer = build_recognizer(options.model)
+    recognizer = build_recognizer(RecognizerOptions(model=options.model))
     pipelines = [Pipeline(recognizer, load_policy(name), Key(bytes(32))) for name in (DEFAULT_POLICY, "redact")]
     for pipeline in pipelines:
         pipeline(Document("note", "Dr. Smith saw him on 3/4/2019 in Boston, MA."))

@@ -31,6 +31,7 @@ from deid import read
 from deid.base.compiled import BACKEND
 from deid.base.keys import Key
 from deid.detection.ensemble import readings
+from deid.detection.options import RecognizerOptions
 from deid.detection.recognizer import Recognizer
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document
@@ -192,7 +193,8 @@ def main() -> None:
         sys.exit("the compiled module is not there (see deid doctor): a figure without it says nothing")
     documents = [d for d in read(options.texts) if isinstance(d, Document)]
     start = time.process_time()
-    pipeline = Pipeline(build_recognizer(options.model), load_policy(options.policy), Key(b"k" * 32))
+    recognizer = build_recognizer(RecognizerOptions(model=options.model))
+    pipeline = Pipeline(recognizer, load_policy(options.policy), Key(b"k" * 32))
     pipeline.prepare()
     print(f"loaded in {time.process_time() - start:.2f} CPU s, {memory():.0f} MB resident")
     if options.growth:

@@ -19,7 +19,7 @@ def test_convert_writes_documents_and_a_summary(tmp_path: Path) -> None:
     (tmp_path / "in" / "c.xml").write_text("<deIdi2b2><TEXT>cut")
     (tmp_path / "in" / "README.md").write_text("x")
     result = RUN.invoke(
-        app, ["convert", str(tmp_path / "in"), str(tmp_path / "out.jsonl"), "--format", "jsonl", "--summary-json", "-"]
+        app, ["convert", str(tmp_path / "in"), str(tmp_path / "out.jsonl"), "--to", "jsonl", "--json", "-"]
     )
     assert result.exit_code == 1
     summary = json.loads(result.stdout)
@@ -32,7 +32,7 @@ def test_convert_writes_documents_and_a_summary(tmp_path: Path) -> None:
 
 def test_options_of_reading_and_labels(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_bytes("key;body\n7;José\n".encode("cp1252"))
-    arguments = ["--format", "jsonl", "--encoding", "cp1252", "--text-field", "body", "--id-field", "key"]
+    arguments = ["--to", "jsonl", "--encoding", "cp1252", "--text-field", "body", "--id-field", "key"]
     result = RUN.invoke(app, ["convert", str(tmp_path / "in.csv"), str(tmp_path / "out.jsonl"), *arguments])
     assert result.exit_code == 0, result.output
     assert list(read(tmp_path / "out.jsonl")) == [Document("7", "José")]

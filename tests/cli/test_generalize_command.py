@@ -32,7 +32,7 @@ def notes(tmp_path: Path) -> Path:
 
 
 def test_folder_is_generalized_and_each_note_reported(notes: Path, tmp_path: Path) -> None:
-    status, _ = run(notes, tmp_path / "out", "--t", 96, "--keep", "filename", "--summary-json", tmp_path / "s.json")
+    status, _ = run(notes, tmp_path / "out", "--t", 96, "--keep", "filename", "--json", tmp_path / "s.json")
     assert status == 0
     text = (tmp_path / "out" / "a.txt").read_text()
     assert text != SENTENCE

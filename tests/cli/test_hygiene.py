@@ -91,24 +91,24 @@ def bad(tmp_path: Path) -> Path:
 def test_commands_say_nothing(bad: Path, run: Run) -> None:
     rules = ("--model", "none")
     runs: list[tuple[object, ...]] = [
-        ("scrub", "notes", "o1", *rules, "--edits", "e1.jsonl", "--summary-json", "s1.json", "--jobs", "2"),
-        ("scrub", "records.jsonl", "o2.jsonl", *rules, "--policy", "tag", "--summary-json", "s2.json"),
+        ("scrub", "notes", "o1", *rules, "--edits", "e1.jsonl", "--json", "s1.json", "--jobs", "2"),
+        ("scrub", "records.jsonl", "o2.jsonl", *rules, "--policy", "tag", "--json", "s2.json"),
         ("scrub", "records.jsonl", "o3.jsonl", "--gold", "--policy", "safe-harbor", "--edits", "e3.jsonl"),
         ("scrub", "table.csv", "o4.csv", *rules, "--patient-field", "Zebulon"),
         ("scrub", "broken.xml", "o5.xml", *rules),
         ("scrub", "notes", "o6", *rules, "--patients", "patients.csv"),
         ("scrub", "records.jsonl", "o7.jsonl", *rules, "--date-field", "Quartermain"),
-        ("tag", "notes", "t1", *rules, "--summary-json", "s3.json"),
-        ("tag", "records.jsonl", "t2.jsonl", *rules, "--format", "jsonl"),
+        ("tag", "notes", "t1", *rules, "--json", "s3.json"),
+        ("tag", "records.jsonl", "t2.jsonl", *rules, "--to", "jsonl"),
         ("tag", "broken.xml", "t3", *rules),
-        ("verify", "notes", "o1", *rules, "--summary-json", "s4.json"),
+        ("verify", "notes", "o1", *rules, "--json", "s4.json"),
         ("verify", "notes", "o1", "--edits", "e1.jsonl"),
         ("verify", "records.jsonl", "o2.jsonl", "--no-detect"),
         ("verify", "records.jsonl", "records.jsonl", *rules),
         ("verify", "notes", "notes", "--edits", "records.jsonl"),
-        ("map", "records.jsonl", "--edits", "e1.jsonl", "--to", "scrubbed", "--summary-json", "s5.json"),
-        ("map", "records.jsonl", "--edits", "records.jsonl", "--to", "original"),
-        ("doctor", "--summary-json", "s6.json"),
+        ("map", "records.jsonl", "--edits", "e1.jsonl", "--offsets", "scrubbed", "--json", "s5.json"),
+        ("map", "records.jsonl", "--edits", "records.jsonl", "--offsets", "original"),
+        ("doctor", "--json", "s6.json"),
     ]
     failed = 0
     for arguments in runs:

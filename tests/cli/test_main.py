@@ -35,7 +35,7 @@ def test_every_command_has_help_an_example_and_a_machine_readable_summary(name: 
     command = command_of(name)
     assert command.help
     assert f"deid {name}" in command.help, "no example"
-    assert any({"--json", "--summary-json"} & set(p.opts) for p in command.params)
+    assert any({"--json"} & set(p.opts) for p in command.params)
     assert all(p.help for p in command.params if p.param_type_name == "option")
 
 
@@ -172,9 +172,9 @@ def test_train_tag_evaluate_on_a_small_corpus(tmp_path: Path) -> None:
         return shown.stdout
 
     deid("train", "train.jsonl", "-o", "m", "--iterations", "40", "--o-sampling", "0.8", "--seed", "1")
-    deid("tag", "test.jsonl", "tagged", "--model", "m", "--format", "i2b2-2014")
+    deid("tag", "test.jsonl", "tagged", "--model", "m", "--to", "i2b2-2014")
     assert len(list((tmp_path / "tagged").glob("*.xml"))) == 10
-    deid("evaluate", "test.jsonl", "tagged", "--json", "scores.json", "--html", "page.html")
+    deid("evaluate", "test.jsonl", "tagged", "--json", "scores.json", "--report", "page.html")
     import json
 
     scores = json.loads((tmp_path / "scores.json").read_text())

@@ -30,14 +30,14 @@ RUNS: dict[str, tuple[str, ...]] = {
     "scrub keep": (NOTES, "{out}", *RULES, "--keep", "filename", "--deny", "Zebulon_list.txt"),
     "scrub file": ("records_Zebulon.jsonl", "{out}.jsonl", *RULES, "--known-field", "Quartermain=DOCTOR",
                    "--keep", "Quartermain"),
-    "tag": (NOTES, "{out}", *RULES, *PEOPLE, "--format", "jsonl"),
-    "convert": ("records_Zebulon.jsonl", "{out}.csv", "--format", "csv"),
+    "tag": (NOTES, "{out}", *RULES, *PEOPLE, "--to", "jsonl"),
+    "convert": ("records_Zebulon.jsonl", "{out}.csv", "--to", "csv"),
     "generalize": (NOTES, "{out}", "--t", "4", *PEOPLE),
     "extract": (NOTES, "{out}.csv", *RULES, *PEOPLE),
     "codes anonymize": (CODES, "--codes", "code", "--k", "2", "--m", "1", "-o", "{out}.csv"),
     "genomes anonymize": ("Zebulon.fasta", "-o", "{out}.fasta", "--method", "dnala"),
     "anonymize": (TABLE, "--qi", "age,sex", "--sensitive", "disease", "--drop", "mrn", "--k", "3", "-o", "{out}.csv"),
-    "filter": ("--input", "records_Zebulon.jsonl", "--output", "{out}", "--format", "ndjson", *RULES,
+    "filter": ("records_Zebulon.jsonl", "--output", "{out}", "--from", "ndjson", *RULES,
                "--manifest", "{out}.manifest.json", "--patient-field", "Quartermain"),
     "watch": ("{in}", "{out}", "--once", "--settle", "0", *RULES, "--manifest", "{out}.manifest.json"),
 }  # fmt: skip
@@ -174,7 +174,7 @@ def test_a_feed_has_a_manifest_for_every_stretch(place: Path) -> None:
     feed = place / "feed.jsonl"
     feed.write_text("".join(json.dumps({"id": str(n), "text": TEXT}) + "\n" for n in range(2000)))
     every = ("--manifest", "feed.json", "--manifest-every", "500")
-    assert call("filter", "--input", "feed.jsonl", "--output", "out", "--format", "ndjson", *RULES, *every) == 0
+    assert call("filter", "feed.jsonl", "--output", "out", "--from", "ndjson", *RULES, *every) == 0
     manifests = [read_manifest(path) for _, path in log_of(place / "feed.json")]
     assert len(manifests) > 1
     assert sum(m.run["documents"] for m in manifests) == 2000
@@ -184,5 +184,5 @@ def test_a_feed_has_a_manifest_for_every_stretch(place: Path) -> None:
         assert begin == at
         at = at_end
     assert at == feed.stat().st_size
-    assert call("manifest", "verify", "out", "--manifest", "feed.json") == 0
+    assert call("manifest", "verify", "out", "--first", "feed.json") == 0
     assert sum(m.run["categories"]["PHONE"] for m in manifests) == 2000

@@ -45,7 +45,7 @@ RULES = ("--model", "none")
 
 
 def test_scrub_writes_the_same_format_and_says_what_it_did(notes: Path, tmp_path: Path) -> None:
-    said = run("scrub", notes, tmp_path / "out", *RULES, "--policy", "redact", "--summary-json", tmp_path / "s.json")
+    said = run("scrub", notes, tmp_path / "out", *RULES, "--policy", "redact", "--json", tmp_path / "s.json")
     assert "created a new key in" in said
     assert default_key_path().stat().st_mode & 0o777 == 0o600
     assert "photographs" not in said  # a sentence of every run is read by nobody; the manifest has it
@@ -167,7 +167,7 @@ def test_what_fails_is_listed_for_a_second_run(notes: Path, tmp_path: Path) -> N
         (["{notes}", "{out}", "--deny", "{notes}/none.txt"], ConfigError),
         (["{notes}", "{out}", "--gold", "--allow", "{notes}/n1.txt"], ConfigError),
         (["{notes}/none", "{out}"], DeidError),
-        (["{notes}", "{out}", "--format", "paper"], ConfigError),
+        (["{notes}", "{out}", "--from", "paper"], ConfigError),
         (["{notes}", "{out}", "--encoding", "morse"], DeidError),
     ],
 )
@@ -186,9 +186,7 @@ def test_lists_of_the_site_and_what_they_did(notes: Path, tmp_path: Path, jobs: 
     (tmp_path / "deny.txt").write_text("[DOCTOR]\nSEEN\n")
     (tmp_path / "allow.txt").write_text("Quartermain\n")
     lists = ("--deny", tmp_path / "deny.txt", "--allow", tmp_path / "allow.txt", "--jobs", jobs)
-    said = run(
-        "scrub", notes, tmp_path / "out", *lists, "--policy", "tag", *RULES, "--summary-json", tmp_path / "s.json"
-    )
+    said = run("scrub", notes, tmp_path / "out", *lists, "--policy", "tag", *RULES, "--json", tmp_path / "s.json")
     assert "deny list of 1 terms: 2 spans added" in said
     assert "allow list of 1 terms: 2 spans taken out" in said
     counted = json.loads((tmp_path / "s.json").read_text())["site_lists"]
@@ -265,8 +263,8 @@ def test_known_patients_are_looked_for_and_unknown_ones_counted(tmp_path: Path) 
     options = (*RULES, *options, "--patient-field", "who")
     summary = tmp_path / "s.json"
     for command, out in (("tag", "tagged.jsonl"), ("scrub", "scrubbed.jsonl")):
-        extra = ("--format", "jsonl") if command == "tag" else ("--policy", "redact")
-        said = run(command, tmp_path / "in.jsonl", tmp_path / out, *options, *extra, "--summary-json", summary)
+        extra = ("--to", "jsonl") if command == "tag" else ("--policy", "redact")
+        said = run(command, tmp_path / "in.jsonl", tmp_path / out, *options, *extra, "--json", summary)
         assert "1 documents of patients that the table of known patients does not have" in said
         assert json.loads(summary.read_text())["unlisted"] == 1
     tagged = [json.loads(line) for line in (tmp_path / "tagged.jsonl").read_text().splitlines()]

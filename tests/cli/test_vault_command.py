@@ -66,9 +66,7 @@ def test_reidentify_prints_originals_and_leaves_lines(folder: Path, run: Run) ->
     assert status == 1
     assert [json.loads(line)["original"] for line in output.splitlines()] == ["Bobby Tables"]
     assert "1 of 2 were not found" in error
-    status, output, _ = run(
-        "audit", folder / "vault.db", "--key-file", folder / "old.key", "--summary-json", folder / "s.json"
-    )
+    status, output, _ = run("audit", folder / "vault.db", "--key-file", folder / "old.key", "--json", folder / "s.json")
     assert status == 0
     lines = [json.loads(line) for line in output.splitlines()]
     assert [(x["action"], x["who"], x["why"], x["found"]) for x in lines[1:]] == [

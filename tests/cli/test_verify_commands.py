@@ -22,7 +22,7 @@ def scrubbed(tmp_path: Path) -> Path:
 
 def test_verify_passes_and_fails(scrubbed: Path) -> None:
     folders = (scrubbed / "in", scrubbed / "out")
-    said = run("verify", *folders, "--edits", scrubbed / "e.jsonl", "--summary-json", scrubbed / "s.json")
+    said = run("verify", *folders, "--edits", scrubbed / "e.jsonl", "--json", scrubbed / "s.json")
     assert "1 by edit log" in said
     assert json.loads((scrubbed / "s.json").read_text())["aligned"] == {"edit log": 1}
     assert "1 by detection" in run("verify", *folders, *RULES)
@@ -39,20 +39,20 @@ def test_map_there_and_back(scrubbed: Path) -> None:
     span = {"document": "n1", "start": start, "end": start + 11, "label": "DOCTOR"}
     (scrubbed / "spans.jsonl").write_text(json.dumps(span) + "\n")
     log = ("--edits", scrubbed / "e.jsonl")
-    run("map", scrubbed / "spans.jsonl", *log, "--to", "scrubbed", "--out", scrubbed / "moved.jsonl")
+    run("map", scrubbed / "spans.jsonl", *log, "--offsets", "scrubbed", "--output", scrubbed / "moved.jsonl")
     moved = json.loads((scrubbed / "moved.jsonl").read_text())
     (entry,) = read_edit_log(scrubbed / "e.jsonl")
     assert moved == {"document": entry.document, "start": start, "end": start + 6, "label": "DOCTOR"}
-    said = run("map", scrubbed / "moved.jsonl", *log, "--to", "original")
+    said = run("map", scrubbed / "moved.jsonl", *log, "--offsets", "original")
     assert json.dumps({**moved, "end": start + 11}) in said
     (scrubbed / "spans.jsonl").write_text(json.dumps({**span, "document": "Quartermain"}) + "\n")
-    said = run("map", scrubbed / "spans.jsonl", *log, "--to", "scrubbed", status=1)
+    said = run("map", scrubbed / "spans.jsonl", *log, "--offsets", "scrubbed", status=1)
     assert "line 1" in said
     assert "Quartermain" not in said
     with pytest.raises(ConfigError):
-        run("map", scrubbed / "spans.jsonl", *log, "--to", "somewhere")
+        run("map", scrubbed / "spans.jsonl", *log, "--offsets", "somewhere")
     with pytest.raises(FormatError):
-        run("map", scrubbed / "spans.jsonl", "--edits", scrubbed / "spans.jsonl", "--to", "scrubbed")
+        run("map", scrubbed / "spans.jsonl", "--edits", scrubbed / "spans.jsonl", "--offsets", "scrubbed")
 
 
 def test_policy_show_and_check(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_doctor_tells_what_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyP
     key = tmp_path / "key"
     key.write_text("ab" * 32)
     key.chmod(0o644)
-    said = run("doctor", "--key-file", key, "--summary-json", tmp_path / "s.json", status=1)
+    said = run("doctor", "--key-file", key, "--json", tmp_path / "s.json", status=1)
     assert "chmod 600" in said
     findings = {f["subject"]: f for f in json.loads((tmp_path / "s.json").read_text())["findings"]}
     assert findings["key"]["state"] == "broken"

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from deid.base.errors import ConfigError
 from deid.cli.main import app
 from deid.detection.known import Known, KnownRecognizer
+from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
 from deid.detection.site_lists import load_site_lists
 from deid.document import Document
@@ -22,7 +23,7 @@ TEXT = (
     "A Foley catheter was placed. Smith tolerated it. HOBS today, Quorl too.\n"
 )
 NOTE = Document("n", TEXT)
-RULES = build_recognizer("none")
+RULES = build_recognizer(RecognizerOptions(model="none"))
 
 
 def place(word: str, start: int = 0) -> tuple[int, int]:
@@ -74,7 +75,7 @@ def test_lists_and_known_identifiers_say_so(tmp_path: Path) -> None:
 
 
 def test_the_models_part(tmp_path: Path) -> None:
-    recognizer = build_recognizer("en")
+    recognizer = build_recognizer(RecognizerOptions(model="en"))
     told = recognizer.explain(NOTE, [place("Alan Jones"), place("tolerated")])
     assert [e.span for e in told.spans] == recognizer.find(NOTE)
     model = [r for e in told.spans for r in e.reasons if r.recognizer == "en"]
@@ -84,7 +85,7 @@ def test_the_models_part(tmp_path: Path) -> None:
     assert alan.probability is not None
     assert tolerated.probability is not None
     assert alan.probability > 0.5 > tolerated.probability
-    alone = build_recognizer("en", rules=False)
+    alone = build_recognizer(RecognizerOptions(model="en", rules=False))
     assert [e.span for e in alone.explain(NOTE).spans] == alone.find(NOTE)
     assert {r.recognizer for e in alone.explain(NOTE).spans for r in e.reasons} == {"en"}
 

@@ -11,6 +11,7 @@ import deid.detection
 from deid.base.errors import ConfigError
 from deid.detection import Ensemble, RuleRecognizer
 from deid.detection.known import Known, KnownRecognizer
+from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document
 from deid.reading.vocabulary import load_vocabulary
@@ -87,7 +88,7 @@ def test_spanish_notes() -> None:
         "Motivo de ingreso: Mujer de 45 años, su madre vive en Bilbao.\n"
         "Trabaja como soldadora. La enfermedad de Parkinson es estable desde el 3 de mayo de 2019.\nDNI 12345678Z\n"
     )
-    spans = build_recognizer("none", language="es").find(Document("n", text))
+    spans = build_recognizer(RecognizerOptions(model="none", language="es")).find(Document("n", text))
     assert [(text[s.start : s.end], s.category) for s in spans] == [
         ("Itziar", "NOMBRE_SUJETO_ASISTENCIA"),
         ("Zubieta Orbegozo", "NOMBRE_SUJETO_ASISTENCIA"),
@@ -111,5 +112,5 @@ def test_spanish_notes() -> None:
 
 def test_an_unknown_language_is_refused_with_the_list() -> None:
     with pytest.raises(ConfigError) as error:
-        build_recognizer("none", language="tlh")
+        build_recognizer(RecognizerOptions(model="none", language="tlh"))
     assert "en, es" in str(error.value)

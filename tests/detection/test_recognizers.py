@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, ModelError
 from deid.cli.main import app
+from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document
 from deid.features import FeatureSet
@@ -36,12 +37,12 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def categories(model: str, **options: object) -> set[str]:
-    return {s.category for s in build_recognizer(model, **options).find(NOTE)}  # type: ignore[arg-type]
+    return {s.category for s in build_recognizer(RecognizerOptions(model=model, **options)).find(NOTE)}  # type: ignore[arg-type]
 
 
 def test_rules_alone() -> None:
     assert {"DATE", "PHONE", "DOCTOR"} <= categories("none")
-    assert build_recognizer("none").name == "rules"
+    assert build_recognizer(RecognizerOptions(model="none")).name == "rules"
 
 
 def test_a_models_folder_says_whether_rules_work_beside_it(models: Path) -> None:
@@ -53,26 +54,27 @@ def test_a_models_folder_says_whether_rules_work_beside_it(models: Path) -> None
 
 
 def test_rules_speak_the_labels_of_the_model(models: Path) -> None:
-    recognizer = build_recognizer(str(models / "spanish"))
+    recognizer = build_recognizer(RecognizerOptions(model=str(models / "spanish")))
     assert {s.category for s in recognizer.find(NOTE)} <= LABEL_SETS["meddocan"].labels.keys()
     assert "FECHAS" in recognizer.categories
     assert "DATE" not in recognizer.categories
     assert recognizer.language == "en"
-    assert build_recognizer(str(models / "spanish"), rules=False, language="es").language == "es"
+    said = RecognizerOptions(model=str(models / "spanish"), rules=False, language="es")
+    assert build_recognizer(said).language == "es"
 
 
 def test_dials(models: Path) -> None:
     plain = str(models / "plain")
-    assert not build_recognizer(plain, bias=-1000.0).find(NOTE)
-    assert len(build_recognizer(plain, bias=1000.0).find(NOTE)) > 3
-    assert not build_recognizer(plain, threshold=1.0).find(NOTE)
-    sure = build_recognizer(plain, threshold=0.2).find(NOTE)
+    assert not build_recognizer(RecognizerOptions(model=plain, dial=-1000.0)).find(NOTE)
+    assert len(build_recognizer(RecognizerOptions(model=plain, dial=1000.0)).find(NOTE)) > 3
+    assert not build_recognizer(RecognizerOptions(model=plain, threshold=1.0)).find(NOTE)
+    sure = build_recognizer(RecognizerOptions(model=plain, threshold=0.2)).find(NOTE)
     assert sure
     assert all(s.score is not None and s.score >= 0.2 for s in sure)
 
 
 def test_another_process_loads_it_again(models: Path) -> None:
-    recognizer = build_recognizer(str(models / "plain"))
+    recognizer = build_recognizer(RecognizerOptions(model=str(models / "plain")))
     found = recognizer.find(NOTE)
     sent = pickle.dumps(recognizer)
     assert len(sent) < 1000
@@ -81,15 +83,15 @@ def test_another_process_loads_it_again(models: Path) -> None:
 
 def test_wishes_that_cannot_be_met(tmp_path: Path) -> None:
     with pytest.raises(ConfigError):
-        build_recognizer("none", rules=False)
+        build_recognizer(RecognizerOptions(model="none", rules=False))
     with pytest.raises(ConfigError):
-        build_recognizer("none", bias=1.0)
+        build_recognizer(RecognizerOptions(model="none", dial=1.0))
     with pytest.raises(ConfigError, match="0 to 1"):
-        build_recognizer("en", threshold=2.0)
+        build_recognizer(RecognizerOptions(model="en", threshold=2.0))
     with pytest.raises(ModelError):
-        build_recognizer(str(tmp_path)).find(NOTE)
+        build_recognizer(RecognizerOptions(model=str(tmp_path))).find(NOTE)
     with pytest.raises(ConfigError):
-        build_recognizer("none", language="xx").find(NOTE)
+        build_recognizer(RecognizerOptions(model="none", language="xx")).find(NOTE)
 
 
 @pytest.mark.parametrize(("format", "root"), [(None, "MEDDOCAN"), ("i2b2-2014", "deIdi2b2")])
@@ -97,7 +99,7 @@ def test_a_models_own_labels_are_written(models: Path, tmp_path: Path, format: s
     """A scorer compares TYPE with the gold labels, so nothing is mapped on the way."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "n.txt").write_text(NOTE.text)
-    chosen = ["--format", format] if format else []
+    chosen = ["--to", format] if format else []
     command = ["tag", str(tmp_path / "in"), str(tmp_path / "out"), "--model", str(models / "spanish"), "--no-rules"]
     result = CliRunner().invoke(app, [*command, *chosen])
     assert result.exit_code == 0, result.output
@@ -133,12 +135,12 @@ def test_labels_of_the_users_own_are_written(tmp_path: Path) -> None:
 )
 def test_probability_of_spans_that_cannot_be_used(options, message):
     with pytest.raises(ConfigError, match=message):
-        build_recognizer(**options)
+        build_recognizer(RecognizerOptions(**options))
 
 
 def test_probability_of_spans_reaches_the_model():
     document = Document("n", "Mr. Eduardo Villanueva was seen on 03/04/2021 in Springfield.")
-    recognizer = build_recognizer(rules=False, span_probability=0.4)
+    recognizer = build_recognizer(RecognizerOptions(rules=False, span_probability=0.4))
     spans = recognizer.find(document)
     assert spans
     assert all(span.score is not None and span.score > 0.4 for span in spans)

@@ -41,7 +41,7 @@ def test_evaluate_prints_tables_and_writes_numbers(folder: Path) -> None:
         folder / "a",
         "--json",
         folder / "n.json",
-        "--summary-json",
+        "--json",
         folder / "s.json",
     )
     assert result.exit_code == 0, result.output
@@ -68,7 +68,7 @@ def test_evaluate_fails_when_a_text_differs_and_still_scores_the_rest(folder: Pa
 def test_page_shows_mistakes_escaped_and_says_what_it_is(folder: Path) -> None:
     page_file = folder / "page.html"
     page_file.write_text("an older page")
-    result = _run("evaluate", folder / "gold.jsonl", folder / "a", "--html", page_file)
+    result = _run("evaluate", folder / "gold.jsonl", folder / "a", "--report", page_file)
     assert result.exit_code == 0, result.output
     assert "PHI" in result.stderr
     assert stat.S_IMODE(page_file.stat().st_mode) == 0o600
@@ -87,7 +87,7 @@ def test_page_shows_mistakes_escaped_and_says_what_it_is(folder: Path) -> None:
 
 
 def test_page_loads_nothing_from_elsewhere(folder: Path) -> None:
-    _run("evaluate", folder / "gold.jsonl", folder / "a", "--html", folder / "page.html")
+    _run("evaluate", folder / "gold.jsonl", folder / "a", "--report", folder / "page.html")
     page = (folder / "page.html").read_text()
     assert not re.search(r"https?:|//[a-z]|<link|<img|<iframe|@import|url\(|src=", page)
     assert "default-src 'none'" in page

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from deid.base.errors import ConfigError
 from deid.cli.main import app
 from deid.detection.dial import Dial, parse_dial, read_dial, write_dial
+from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Span
 from deid.evaluation.proportions import lower_bound
@@ -145,7 +146,7 @@ def test_settings_files(tmp_path: Path) -> None:
     assert parse_dial("-2") == Dial(-2.0)
     assert parse_dial(str(tmp_path / "d.json")).value == 1.5
     with pytest.raises(ConfigError, match="another model"):
-        build_recognizer("en", bias=str(tmp_path / "d.json")).find(Document("n", "Mr. Smith"))
+        build_recognizer(RecognizerOptions(model="en", dial=str(tmp_path / "d.json"))).find(Document("n", "Mr. Smith"))
     for bad in ("nan", "fast", str(tmp_path)):
         with pytest.raises(ConfigError):
             parse_dial(bad)
@@ -174,8 +175,8 @@ def test_the_command_and_the_file_that_it_writes(tmp_path: Path) -> None:
     assert content["dial"] == 0
     assert content["target"] == 0.5
     first = next(d for d in read(gold_file) if isinstance(d, Document))
-    found = build_recognizer("en", rules=False, bias=str(dial)).find(first)
-    assert found == build_recognizer("en", rules=False, bias=0.0).find(first)
+    found = build_recognizer(RecognizerOptions(model="en", rules=False, dial=str(dial))).find(first)
+    assert found == build_recognizer(RecognizerOptions(model="en", rules=False, dial=0.0)).find(first)
     said = run(
         "calibrate", gold_file, "--recall", ".999", "--dials", "0", "--no-rules", "-o", tmp_path / "no", status=1
     )

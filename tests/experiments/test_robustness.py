@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError
 from deid.cli.main import app
+from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Span
 from deid.experiments.robustness import CONFUSIONS, PERTURBATIONS, measure_robustness, perturb
@@ -65,7 +66,7 @@ def test_offsets_are_monotone(text: str, name: str) -> None:
 
 
 def test_writing_that_only_looks_different_costs_nothing() -> None:
-    result = measure_robustness([note()], build_recognizer("none"))
+    result = measure_robustness([note()], build_recognizer(RecognizerOptions(model="none")))
     falls = {row.name: row.recall_fall for row in result.rows}
     assert result.rows[0].recall > 0.9
     for name in ("clean", "crlf", "no-break blanks", "zero-width", "look-alikes"):
@@ -75,9 +76,9 @@ def test_writing_that_only_looks_different_costs_nothing() -> None:
 
 def test_bad_wishes() -> None:
     with pytest.raises(ConfigError, match="unknown perturbation"):
-        measure_robustness([note()], build_recognizer("none"), names=("upside down",))
+        measure_robustness([note()], build_recognizer(RecognizerOptions(model="none")), names=("upside down",))
     with pytest.raises(ConfigError, match="annotation"):
-        measure_robustness([Document("n", "nothing")], build_recognizer("none"))
+        measure_robustness([Document("n", "nothing")], build_recognizer(RecognizerOptions(model="none")))
 
 
 def test_the_command(tmp_path: Path) -> None:

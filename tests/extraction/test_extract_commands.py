@@ -35,7 +35,7 @@ def write_notes(folder: Path) -> Path:
 def test_notes_become_a_table_and_a_release_goes_back_into_them(tmp_path: Path) -> None:
     """The whole path: extract, publish, write back; the notes say what the table says, and no identifier is left."""
     notes = write_notes(tmp_path / "notes")
-    status, _ = run("extract", notes, tmp_path / "view.csv", "--model", "none", "--summary-json", tmp_path / "s.json")
+    status, _ = run("extract", notes, tmp_path / "view.csv", "--model", "none", "--json", tmp_path / "s.json")
     assert status == 0
     view = pd.read_csv(tmp_path / "view.csv", dtype=str)
     assert view["mrn"].tolist() == ["5512345", "9987654"]
@@ -146,7 +146,7 @@ def test_persons_who_look_alike_are_told(tmp_path: Path) -> None:
     (notes / "d.txt").write_text("Patient: Bobby Ostrander\nDOB: 1/2/1980   MRN: 9987645\nHe is well.\n")
     result = CliRunner().invoke(
         app,
-        ["extract", str(notes), str(tmp_path / "v.csv"), "--model", "none", "--summary-json", str(tmp_path / "s.json")],
+        ["extract", str(notes), str(tmp_path / "v.csv"), "--model", "none", "--json", str(tmp_path / "s.json")],
     )
     assert "1 pairs of 3 persons look alike" in result.stderr
     assert json.loads((tmp_path / "s.json").read_text())["look_alikes"]["pairs"] == 1

@@ -17,9 +17,10 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
 from deid.base.errors import ConfigError, ModelError, OutputError
+from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Span
-from deid.integrations.spacy_component import EXPANDED, DeidComponent, Options
+from deid.integrations.spacy_component import EXPANDED, DeidComponent
 from deid.labeling.tagger import Tagger
 
 ENGLISH = spacy.blank("en")
@@ -50,7 +51,7 @@ def with_finder(spans: list[Span]) -> DeidComponent:
         def find(self, _: Document) -> list[Span]:
             return spans
 
-    component = DeidComponent("deid", Options())
+    component = DeidComponent("deid", RecognizerOptions())
     component._recognizer = Finder()  # type: ignore[assignment]
     return component
 
@@ -67,7 +68,7 @@ def test_the_entry_point_makes_the_component(nlp: Language, corpus: list[Documen
 def test_it_finds_what_the_command_line_finds_with_the_same_options(model: Path, corpus: list[Document]) -> None:
     pipeline = spacy.blank("en")
     pipeline.add_pipe("deid", config={"model": str(model), "rules": True, "language": "en"})
-    recognizer = build_recognizer(str(model), rules=True, language="en")
+    recognizer = build_recognizer(RecognizerOptions(model=str(model), rules=True, language="en"))
     text = corpus[0].text + "Call (617) 555-0199 or write to x.y@example.org.\n"
     expected = [(s.start, s.end, s.category) for s in recognizer.find(Document("", text))]
     assert phi(pipeline(text)) == expected
@@ -85,14 +86,14 @@ def test_rules_alone_are_saved_without_a_model(tmp_path: Path) -> None:
 
 def test_a_component_that_came_with_its_model_can_be_sent_to_a_process(nlp: Language, corpus: list[Document]) -> None:
     """As spaCy does where processes are spawned: the folder that the model was read from is gone by then."""
-    component = DeidComponent("deid", Options(model="nowhere")).from_bytes(nlp.get_pipe("deid").to_bytes())
+    component = DeidComponent("deid", RecognizerOptions(model="nowhere")).from_bytes(nlp.get_pipe("deid").to_bytes())
     sent = pickle.loads(pickle.dumps(component))
     assert phi(sent(ENGLISH.make_doc(corpus[0].text))) == gold(corpus[0])
 
 
-def test_bias_and_key_come_from_the_configuration(model: Path, corpus: list[Document]) -> None:
+def test_dial_and_key_come_from_the_configuration(model: Path, corpus: list[Document]) -> None:
     pipeline = spacy.blank("en")
-    pipeline.add_pipe("deid", config={"model": str(model), "bias": -100, "spans_key": "private"})
+    pipeline.add_pipe("deid", config={"model": str(model), "dial": -100, "spans_key": "private"})
     doc = pipeline(corpus[0].text)
     assert list(doc.spans) == ["private"]
     assert phi(doc, "private") == []
@@ -165,7 +166,7 @@ def test_pipe_gives_what_calls_give(processes: int, nlp: Language, corpus: list[
 def test_a_saved_pipeline_brings_its_model(model: Path, corpus: list[Document], tmp_path: Path) -> None:
     shutil.copytree(model, tmp_path / "moved")
     nlp = spacy.blank("en")
-    nlp.add_pipe("deid", config={"model": str(tmp_path / "moved"), "bias": 0.5, "spans_key": "p"})
+    nlp.add_pipe("deid", config={"model": str(tmp_path / "moved"), "dial": 0.5, "spans_key": "p"})
     nlp.to_disk(tmp_path / "nlp")
     nlp.to_disk(tmp_path / "nlp")  # saving again overwrites, as everything in spaCy does
     expected = phi(nlp(corpus[0].text), "p")
@@ -175,7 +176,7 @@ def test_a_saved_pipeline_brings_its_model(model: Path, corpus: list[Document], 
     assert phi(doc, "p") == expected
     assert expected
     assert {s.id_ for s in doc.spans["p"]} == {"model:moved"}
-    assert loaded.get_pipe("deid").options.bias == 0.5
+    assert loaded.get_pipe("deid").options.dial == "0.5"
     assert not [p for p in (tmp_path / "nlp").rglob("*") if p.suffix in (".pkl", ".pickle")]
     assert all(not p.read_bytes().startswith(b"\x80") for p in (tmp_path / "nlp" / "deid").rglob("*") if p.is_file())
 

@@ -57,8 +57,8 @@ def test_a_bad_cell_fails_its_row_alone(command: str, bad: str, tmp_path: Path) 
     assert [isinstance(item, Failure) for item in items] == [False, True, False, False, False, False]
     more = {
         "scrub": ("--policy", "redact", "--model", "none"),
-        "tag": ("--model", "none", "--format", "jsonl"),
-        "convert": ("--format", "jsonl"),
+        "tag": ("--model", "none", "--to", "jsonl"),
+        "convert": ("--to", "jsonl"),
         "extract": ("--model", "none"),
     }[command]
     target = tmp_path / ("view.csv" if command == "extract" else "out")
@@ -104,8 +104,8 @@ def test_what_is_too_large_fails_alone(format: str, tmp_path: Path) -> None:
     items = list(scan(notes, options=Options(max_document=1000)).documents())
     assert [isinstance(item, Failure) for item in items] == [False, True, False]
     assert isinstance(items[1].error, InputError)  # type: ignore[union-attr]
-    for command, more in (("scrub", ("--policy", "redact")), ("tag", ("--format", "jsonl")), ("convert", ())):
-        rules = ("--format", "jsonl") if command == "convert" else ("--model", "none")
+    for command, more in (("scrub", ("--policy", "redact")), ("tag", ("--to", "jsonl")), ("convert", ())):
+        rules = ("--to", "jsonl") if command == "convert" else ("--model", "none")
         status, said = _run(command, notes, tmp_path / command, *rules, *more, "--max-document", "1000")
         assert status == 1, said
         assert "2 documents, 1 failed" in said
@@ -139,7 +139,7 @@ def test_what_takes_too_long_fails_alone(jobs: int) -> None:
     ],
 )
 def test_json_in_a_feed_of_text_is_left_out(format: str, data: bytes, tmp_path: Path) -> None:
-    options = ("--format", format)
+    options = ("--from", format)
     shown = subprocess.run(
         [sys.executable, "-m", "deid", "filter", "--model", "none", "--key-file", str(tmp_path / "k"), *options],
         input=data,
@@ -161,6 +161,6 @@ def test_nested_and_broken_side_files_are_errors_of_their_own(tmp_path: Path) ->
     log, spans = tmp_path / "log.jsonl", tmp_path / "spans.jsonl"
     log.write_text(json.dumps({"document": "a", "length": 9, "edits": []}) + "\n")
     spans.write_text('{"document": "a", "start": 0, "end": 4, "label": "\\ud800"}\n')
-    status, said = _run("map", spans, "--edits", log, "--to", "scrubbed")
+    status, said = _run("map", spans, "--edits", log, "--offsets", "scrubbed")
     assert status == 0, said
     assert "\\ud800" in said

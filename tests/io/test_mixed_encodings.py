@@ -119,9 +119,9 @@ def _folder(path: Path) -> Path:
 
 COMMANDS = {
     "scrub": ("IN", "OUT", "--model", "none", "--policy", "redact"),
-    "tag": ("IN", "OUT", "--model", "none", "--format", "jsonl"),
+    "tag": ("IN", "OUT", "--model", "none", "--to", "jsonl"),
     "generalize": ("IN", "OUT", "--t", "4"),
-    "convert": ("IN", "OUT", "--format", "jsonl"),
+    "convert": ("IN", "OUT", "--to", "jsonl"),
     "extract": ("IN", "OUT.csv", "--model", "none"),
     "evaluate": ("IN", "IN"),
     "watch": ("IN", "OUT", "--once", "--settle", "0", "--model", "none", "--policy", "redact"),

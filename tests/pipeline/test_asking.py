@@ -11,11 +11,10 @@ from fakes import WordRecognizer
 
 from deid.base.errors import ConfigError, DeidError, InputError, OutputError
 from deid.base.keys import Key
-from deid.detection.site_lists import load_site_lists
 from deid.disclosure.expert_report import sign_report
 from deid.document import Document, Span
 from deid.io import scan, write
-from deid.pipeline import Pipeline, Scrubbed, Settings, build_pipeline, scrub_files
+from deid.pipeline import Pipeline, PipelineOptions, Scrubbed, Settings, build_pipeline, scrub_files
 from deid.pipeline.batch import risk_report_beside
 from deid.pipeline.known_people import KnownPeople
 from deid.replacement.policy import load_policy
@@ -26,35 +25,46 @@ WHOLE: dict[str, Any] = {"method": "concept-match"}
 
 
 @pytest.mark.parametrize(
-    ("settings", "options"),
+    "options",
     [
-        ({"gold": True}, {"model": "none"}),
-        ({"gold": True}, {"rules": False}),
-        ({"gold": True}, {"bias": "1"}),
-        ({"gold": True}, {"doubt": 0.5}),
-        (WHOLE | {"gold": True}, {}),
-        (WHOLE, {"policy": "redact"}),
-        (WHOLE, {"accept": ("ZIP",)}),
-        (WHOLE, {"model": "none"}),
-        (WHOLE, {"rules": True}),
-        (WHOLE | {"known": KnownPeople()}, {}),
-        ({"method": "magic"}, {}),
-        ({}, {"model": "none", "bias": "1"}),
-        ({"language": "tlh"}, {"model": "none"}),
+        {"gold": True, "model": "none"},
+        {"gold": True, "rules": False},
+        {"gold": True, "dial": "1"},
+        {"gold": True, "doubt": 0.5},
+        {"gold": True, "threshold": 0.5},
+        {"gold": True, "span_probability": 0.5},
+        {"gold": True, "transformer": Path("folder")},
+        {"gold": True, "deny": (Path("deny.txt"),)},
+        {"gold": True, "allow": (Path("allow.txt"),)},
+        WHOLE | {"gold": True},
+        WHOLE | {"policy": "redact"},
+        WHOLE | {"accept": ("ZIP",)},
+        WHOLE | {"model": "none"},
+        WHOLE | {"rules": True},
+        WHOLE | {"deny": (Path("deny.txt"),)},
+        WHOLE | {"known": Path("known.csv"), "patient_field": "who"},
+        {"method": "magic"},
+        {"model": "none", "dial": "1"},
+        {"model": "none", "rules": False},
+        {"doubt": 0.5, "span_probability": 0.5},
+        {"doubt": 1.5},
+        {"span_probability": 1.0},
+        {"threshold": -0.5},
+        {"known_column": ("mrn=MEDICALRECORD",)},
+        {"known": Path("known.csv")},
+        {"known": Path("known.csv"), "patient_field": "who", "known_column": ("mrn",)},
+        {"patient_pattern": "("},
     ],
 )
-def test_options_that_contradict_each_other_are_refused(settings: dict[str, Any], options: dict[str, Any]) -> None:
+def test_options_that_contradict_each_other_are_refused_by_the_value(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
-        build_pipeline(KEY, Settings(**settings), **options)
+        PipelineOptions(**options)
 
 
-def test_lists_of_a_site_want_detection(tmp_path: Path) -> None:
-    (tmp_path / "deny.txt").write_text("Zebulon\n")
-    site = load_site_lists([tmp_path / "deny.txt"], ())
-    for settings in (Settings(gold=True), Settings(method="concept-match")):
+def test_what_files_and_languages_there_are_is_looked_up_when_a_pipeline_is_made(tmp_path: Path) -> None:
+    for options in ({"language": "tlh"}, {"deny": (tmp_path / "no",)}, {"dial": "no"}, {"known_field": ("what",)}):
         with pytest.raises(ConfigError):
-            build_pipeline(KEY, settings, site=site)
-        build_pipeline(KEY, settings, site=load_site_lists((), ()))
+            build_pipeline(KEY, PipelineOptions(model="none" if "dial" not in options else "en", **options))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +98,7 @@ def test_surrogates_speak_the_language_of_the_annotations(tmp_path: Path) -> Non
     source = scan(tmp_path / "notes", "meddocan")
 
     def scrubbed(language: str | None, name: str) -> str:
-        pipeline = build_pipeline(KEY, Settings(gold=True, keep_id=True, language=language))
+        pipeline = build_pipeline(KEY, PipelineOptions(gold=True, keep=frozenset({"id"}), language=language))
         scrub_files(source, tmp_path / name, pipeline)
         return next((tmp_path / name).rglob("*.xml")).read_text()
 
@@ -97,8 +107,9 @@ def test_surrogates_speak_the_language_of_the_annotations(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("language", [None, "es", "en"])
 def test_filter_and_scrub_speak_one_language(language: str | None) -> None:
-    own = build_pipeline(KEY, Settings(language=language), model="none").language
-    assert own == PipelineRecipe(KEY, model="none", language=language).pipeline().language == (language or "en")
+    said = PipelineOptions(language=language, model="none")
+    own = build_pipeline(KEY, said).language
+    assert own == PipelineRecipe(KEY, said).pipeline().language == (language or "en")
 
 
 def test_the_report_of_the_expert_is_checked_before_anything_is_written(tmp_path: Path) -> None:
@@ -109,13 +120,13 @@ def test_the_report_of_the_expert_is_checked_before_anything_is_written(tmp_path
     (tmp_path / "own.json").write_text(json.dumps(sign_report(content, KEY)))
     (tmp_path / "other.json").write_text(json.dumps(sign_report(content, Key(b"o" * 32))))
     (tmp_path / "altered.json").write_text(json.dumps({**sign_report(content, KEY), "rows": 1}))
-    expert = build_pipeline(KEY, Settings(), policy="expert", model="none")
+    expert = build_pipeline(KEY, PipelineOptions(policy="expert", model="none"))
     for name, error in (("other", InputError), ("altered", InputError), ("none", InputError)):
         with pytest.raises(error):
             scrub_files(source, out, expert, risk_report=tmp_path / f"{name}.json")
     for pipeline in (
-        build_pipeline(KEY, Settings(), policy="redact", model="none"),
-        build_pipeline(KEY, Settings(method="concept-match")),
+        build_pipeline(KEY, PipelineOptions(policy="redact", model="none")),
+        build_pipeline(KEY, PipelineOptions(method="concept-match")),
     ):
         with pytest.raises(ConfigError, match="expert"):
             scrub_files(source, out, pipeline, risk_report=tmp_path / "own.json")
@@ -129,8 +140,8 @@ def test_the_report_of_the_expert_is_checked_before_anything_is_written(tmp_path
 
 
 def test_concept_match_says_nothing_of_a_policy() -> None:
-    pipeline = build_pipeline(KEY, Settings(method="concept-match"))
+    pipeline = build_pipeline(KEY, PipelineOptions(method="concept-match"))
     assert pipeline.notes == []
     assert isinstance(pipeline(Document("d", "Quartermain has a fever.")), Scrubbed)
     with pytest.raises(DeidError):
-        build_pipeline(KEY, Settings(), policy="no-such-policy", model="none")
+        build_pipeline(KEY, PipelineOptions(policy="no-such-policy", model="none"))

@@ -24,10 +24,9 @@ CLEAN = "[NAME] of [LOCATION] was seen on [DATE].\n"
 
 def scrub(source: Path, target: Path, *, policy: str = "redact", jobs: int = 1, **settings: object) -> Report:
     gold = bool(settings.get("gold"))
-    keep_filename = bool(settings.pop("keep_filename", False))
     pipeline = Pipeline(None if gold else WordRecognizer(), load_policy(policy), KEY, Settings(**settings))  # type: ignore[arg-type]
     log = target.parent / "edits.jsonl"
-    return scrub_files(scan(source), target, pipeline, jobs=jobs, edit_log=log, keep_filename=keep_filename)
+    return scrub_files(scan(source), target, pipeline, jobs=jobs, edit_log=log)
 
 
 def everything(folder: Path) -> str:
@@ -118,7 +117,8 @@ def test_collections_in_a_folder_stay_apart(tmp_path: Path, keep_filename: bool)
     (tmp_path / "in" / "sub").mkdir(parents=True)
     for name in ("ward", "sub/Quartermain"):
         (tmp_path / "in" / f"{name}.jsonl").write_text(json.dumps({"id": "1", "text": TEXT}) + "\n")
-    report = scrub(tmp_path / "in", tmp_path / "out", keep_filename=keep_filename)
+    kept = frozenset({"filename"} if keep_filename else ())
+    report = scrub(tmp_path / "in", tmp_path / "out", keep_fields=kept)
     assert (report.documents, report.failures) == (2, [])
     written = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.jsonl")}
     names = ("ward", "sub/Quartermain")

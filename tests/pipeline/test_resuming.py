@@ -52,7 +52,7 @@ def notes(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("command", "options"),
-    [("scrub", RULES), ("tag", ("--model", "none")), ("tag", ("--model", "none", "--format", "brat"))],
+    [("scrub", RULES), ("tag", ("--model", "none")), ("tag", ("--model", "none", "--to", "brat"))],
 )
 def test_what_failed_is_listed_and_run_again(
     command: str, options: tuple[str, ...], notes: Path, key: Path, tmp_path: Path

@@ -151,5 +151,5 @@ def test_a_limited_data_set_holds_no_record_number_that_was_labelled(tmp_path: P
     if command == "scrub":
         run("scrub", source, target, *options)
     else:
-        run("filter", "--input", source, "--output", target, *options)
+        run("filter", source, "--output", target, *options)
     assert target.read_text() == "MRN: [ID], case number 20-4411, seen on 3/4/2019\n"

@@ -149,10 +149,10 @@ def _commands(folder: Path, text: str) -> dict[str, str]:
     notes.mkdir(parents=True)
     (notes / "n1.txt").write_bytes(text.encode())
     _run("scrub", notes, folder / "out", *shared, "--keep", "filename")
-    _run("tag", notes, folder / "tagged", "--model", "none", "--format", "jsonl")
+    _run("tag", notes, folder / "tagged", "--model", "none", "--to", "jsonl")
     _run("extract", notes, folder / "view.csv", "--model", "none")
     _run("generalize", notes, folder / "general", "--t", "12", *shared[:2])
-    _run("convert", notes, folder / "brat", "--from", "text", "--format", "i2b2-2014")
+    _run("convert", notes, folder / "brat", "--from", "text", "--to", "i2b2-2014")
     (folder / "inbox").mkdir()
     (folder / "inbox" / "n1.txt").write_bytes(text.encode())
     _run("watch", folder / "inbox", folder / "watched", "--once", *shared, *record)
@@ -160,7 +160,7 @@ def _commands(folder: Path, text: str) -> dict[str, str]:
     _run("explain", notes / "n1.txt", "--model", "none", "--json", folder / "told.json")
     filtered = folder / "filtered.txt"
     (folder / "stream.txt").write_bytes(text.encode())
-    _run("filter", "--format", "whole", *shared, *record, "--input", folder / "stream.txt", "--output", filtered)
+    _run("filter", "--from", "whole", *shared, *record, folder / "stream.txt", "--output", filtered)
     told = json.loads((folder / "told.json").read_text())
     tagged = json.loads(next((folder / "tagged").rglob("*.jsonl")).read_text())
     return {

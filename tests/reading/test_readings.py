@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from deid.detection import Ensemble, RuleRecognizer
 from deid.detection.ensemble import readings
+from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document
 from deid.reading.casing import recase, silent
@@ -66,7 +67,8 @@ def test_both_readings_are_looked_at() -> None:
     spans = RULES.find(Document("n", text))
     assert "O3/l4/2Ol9" in [text[s.start : s.end] for s in spans]
     loud = "SEEN BY KOWALCZYK TODAY. SHE LIVES WITH QUILLANDRA VOSKAVEC, HER AUNT FROM TODMORDEN. NO FEVER AND NO PAIN."
-    for recognizer in (build_recognizer("en"), build_recognizer("en", rules=False)):
+    for said in (RecognizerOptions(model="en"), RecognizerOptions(model="en", rules=False)):
+        recognizer = build_recognizer(said)
         found = [loud[s.start : s.end] for s in recognizer.find(Document("n", loud))]
         assert any("VOSKAVEC" in f for f in found)
     assert readings("Mr. Smith is well.", LEXICON) == ("Mr. Smith is well.",)

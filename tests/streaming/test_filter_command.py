@@ -39,7 +39,7 @@ def test_a_record_is_scrubbed_as_scrub_does_it(deid: Deid, tmp_path: Path) -> No
     (tmp_path / "in.jsonl").write_bytes(data)
     shared = ("--model", "none", "--key-file", "key", "--patient-field", "person", "--keep", "person")
     assert deid("scrub", "in.jsonl", "out.jsonl", *shared, "--spans-field", "")[0] == 0
-    status, out, said = deid("filter", "--format", "ndjson", *shared, "--summary-json", "s.json", data=data)
+    status, out, said = deid("filter", "--from", "ndjson", *shared, "--json", "s.json", data=data)
     assert status == 0, said
     assert [json.loads(line) for line in out.splitlines()] == [
         json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()
@@ -53,7 +53,7 @@ def test_a_record_is_scrubbed_as_scrub_does_it(deid: Deid, tmp_path: Path) -> No
 def test_a_poison_record_gives_status_3(deid: Deid, tmp_path: Path) -> None:
     data = json.dumps({"note": {"text": NOTE}}).encode() + b'\n{"note": "Alice"}\n'
     files = ("--key-file", "key", "--model", "none", "--policy", "redact", "--dead-letters", "d")
-    status, out, said = deid("filter", "--format", "ndjson", "--text-field", "note.text", *files, data=data)
+    status, out, said = deid("filter", "--from", "ndjson", "--text-field", "note.text", *files, data=data)
     assert status == 3
     assert json.loads(out)["note"]["text"] == "Seen by Dr. [NAME] on [DATE]."
     assert "1 documents, 1 failed" in said
@@ -63,9 +63,9 @@ def test_a_poison_record_gives_status_3(deid: Deid, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--format", "csv"),
-        ("--format", "ndjson", "--delimiter", "nul"),
-        ("--format", "ndjson", "--encoding", "cp1252"),
+        ("--from", "csv"),
+        ("--from", "ndjson", "--delimiter", "nul"),
+        ("--from", "ndjson", "--encoding", "cp1252"),
         ("--text-field", "note"),
         ("--patient-field", "person"),
         ("--delimiter", ""),
@@ -76,15 +76,15 @@ def test_a_poison_record_gives_status_3(deid: Deid, tmp_path: Path) -> None:
         ("--policy", "none-such"),
         ("--model", "none-such"),
         ("--metrics-port", "99999999"),
-        ("--summary-json", "-"),
-        ("--input", "missing"),
+        ("--json", "-"),
+        ("missing",),
         ("--known-column", "x=y"),
     ],
 )
 def test_what_cannot_be_done_is_told(arguments: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"x\n")
     with contextlib.chdir(tmp_path):
-        out, err, status, _ = call(["filter", "--key-file", "key", "--input", "in", *arguments])
+        out, err, status, _ = call(["filter", "--key-file", "key", "in", *arguments])
     said = err.decode()
     assert (status, out) == (2, b"")
     assert "error: " in said or "Error" in said
@@ -125,7 +125,7 @@ def test_watch_takes_what_is_there(deid: Deid, tmp_path: Path) -> None:
     (tmp_path / "in" / "Baker.txt").write_text(NOTE)
     (tmp_path / "in" / "bad.txt").write_bytes(b"Baker \xff\xfe")
     files = ("--model", "none", "--key-file", "key", "--policy", "redact", "--once", "--settle", "0")
-    status, _, said = deid("watch", "in", "out", *files, "--summary-json", "s.json")
+    status, _, said = deid("watch", "in", "out", *files, "--json", "s.json")
     assert status == 3, said
     assert "Baker" not in said
     assert (tmp_path / "in" / "done" / "Baker.txt").exists()
@@ -148,13 +148,13 @@ def test_nothing_is_said_of_what_is_in_names_fields_and_texts(deid: Deid, tmp_pa
     (tmp_path / "in").mkdir()
     for folder in (tmp_path, tmp_path / "in"):
         (folder / "Zebulon Quartermain.jsonl").write_text("\n".join(bad))
-    rules = ("--model", "none", "--key-file", "key", "--format", "ndjson", "--summary-json", "s.json")
-    files = ("--input", "Zebulon Quartermain.jsonl", "--output", "o", "--journal", "j", "--dead-letters", "d")
+    rules = ("--model", "none", "--key-file", "key", "--from", "ndjson", "--json", "s.json")
+    files = ("Zebulon Quartermain.jsonl", "--output", "o", "--journal", "j", "--dead-letters", "d")
     runs = [
         ("filter", *files, *rules),
         ("filter", *files, *rules, "--policy", "redact"),
-        ("filter", "--input", "in", *rules),
-        ("filter", *files[:2], "--date-field", "Quartermain", *rules),
+        ("filter", "in", *rules),
+        ("filter", *files[:1], "--date-field", "Quartermain", *rules),
         ("watch", "in", "out", "--once", "--settle", "0", *rules),
     ]
     for arguments in runs:
@@ -165,7 +165,7 @@ def test_nothing_is_said_of_what_is_in_names_fields_and_texts(deid: Deid, tmp_pa
         assert not [word for word in planted if word in seen], arguments
 
 
-RULES = ("--model", "none", "--policy", "redact", "--key-file", "key", "--format", "ndjson")
+RULES = ("--model", "none", "--policy", "redact", "--key-file", "key", "--from", "ndjson")
 
 
 def test_why_records_are_left_out_is_told_once_a_class(deid: Deid) -> None:

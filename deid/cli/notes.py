@@ -1,0 +1,214 @@
+"""What commands on notes share: how IN is read, and a run over its documents from the first look to the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from deid.base.options import option
+from deid.cli.common import Summary, progress
+from deid.cli.option_groups import SummaryOptions
+from deid.cli.run_manifest import begin, finish, inputs_of
+from deid.io.formats import CollectionFormat, Format, Options
+
+if TYPE_CHECKING:
+    from deid.base.keys import Key
+    from deid.pipeline.files import Watch
+    from deid.pipeline.resuming import RunNote
+
+__all__ = ["AgainOptions", "ListOptions", "NotesRun", "ReadingOptions"]
+
+_AGAIN = "Running again"
+_BESIDES = frozenset(
+    """
+    config edits failed files_from jobs json key_file preview_count quiet resume target vault vault_key_file
+    """.split()  # noqa: SIM905
+)
+"""Options that decide nothing about what is written. (A vault is told by its place: the run itself fills it.)"""
+
+
+@dataclass(frozen=True)
+class ReadingOptions(Options):
+    """How IN is read, and OUT written."""
+
+    format: str | None = option(
+        None, "Format of IN; told by its content.", "--from", metavar="F", panel="Reading and writing"
+    )
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """Which documents failed, and which are made."""
+
+    failed: Path | None = option(
+        None,
+        "List the real paths of failed documents in F (they may hold PHI); by default beside OUT.",
+        metavar="F",
+        panel=_AGAIN,
+    )
+    files_from: Path | None = option(
+        None, "Only the documents that F lists, such as those that failed.", metavar="F", panel=_AGAIN
+    )
+
+
+@dataclass(frozen=True)
+class AgainOptions(ListOptions):
+    """What is made again of a run that was interrupted, or of which documents failed."""
+
+    resume: bool = option(False, "Go on with an interrupted run into OUT, or make what failed in it.", panel=_AGAIN)
+
+
+class NotesRun:
+    """A run of a command over notes.
+
+    Parameters
+    ----------
+    name : str
+        Of the command.
+    context : typer.Context
+    source : Path
+        IN.
+    reading : ReadingOptions
+    again : ListOptions, optional
+    """
+
+    def __init__(
+        self,
+        name: str,
+        context: typer.Context,
+        source: Path,
+        reading: ReadingOptions,
+        again: ListOptions | None = None,
+    ) -> None:
+        from deid.io import scan
+        from deid.pipeline.resuming import select_files
+
+        self.summary = Summary(name)
+        self.again = again or ListOptions()
+        self.resume = isinstance(again, AgainOptions) and again.resume
+        self.found = scan(source, reading.format, reading)
+        if self.again.files_from is not None:
+            self.found = select_files(self.found, self.again.files_from)
+        self._context = context
+        self._place = source
+        self._target: Path | None = None
+
+    def into(self, target: Path, format: Format | None = None) -> None:
+        """Refuse an OUT that cannot be used, and remove what killed runs left hidden beside it.
+
+        Parameters
+        ----------
+        target : Path
+        format : Format, optional
+            Of what is written; by default that of IN.
+        """
+        from deid.base.errors import OutputError
+        from deid.base.files import clear_leftovers
+        from deid.io import check_output, check_suffix
+        from deid.pipeline.resuming import interrupted
+
+        if interrupted(target):
+            if not self.resume:
+                raise OutputError(
+                    "the output folder holds a run that was interrupted, or of which documents failed",
+                    "go on with --resume and the same options, or name a new folder",
+                )
+        else:
+            check_output(self._place, target)
+            check_suffix(self.found.single, self.found.format, target, format or self.found.format)
+        if removed := clear_leftovers(target.absolute().parent):
+            self.summary.notes.append(f"{removed} hidden part files that a killed run had left were removed")
+        self._target = target
+
+    def begin(self, out: Path, key: Key | None = None, created: str = "") -> None:
+        """Begin the manifest; ``created`` says that a key was made."""
+        self.manifest = begin(self._context, out, key)
+        self._out = out
+        self.summary.notes += self.found.remarks()
+        self.summary.places += [created] if created else []
+
+    def note(self, key: Key | None = None, *, single: bool | None = None) -> RunNote | None:
+        """Return the note of a run into a folder; None where one file is written, which appears whole or not at all.
+
+        Parameters
+        ----------
+        key : Key, optional
+            Makes digests of the files that options name; with the version of its map of numbers that the run goes by.
+        single : bool, optional
+            Whether one file is written; by default where one is read.
+        """
+        from deid import __version__
+        from deid.base.errors import ConfigError
+        from deid.base.keys import Key
+        from deid.pipeline.resuming import RunNote, fingerprint
+
+        said, resume = self._context.params, self.resume
+        if self.found.single if single is None else single:
+            if resume:
+                raise ConfigError("--resume is for folders", "the result of one file is there whole, or run anew")
+            return None
+        if resume and said.get("edits") is not None:
+            raise ConfigError(
+                "the edit log of the interrupted run is lost, and --resume cannot make it",
+                "leave out --edits, or name a new folder",
+            )
+        options = {name: value for name, value in said.items() if name not in _BESIDES}
+        for name in ("model", "transformer"):
+            if options.get(name) and (folder := Path(options[name])).is_dir():
+                options[name] = [path for path in folder.rglob("*") if path.is_file()]
+        maker = key or Key(b"\0" * 32)  # tagging has no key; its notes lie beside the notes of OUT
+        digest = fingerprint(options, lambda data: maker.mac(data.hex()).hex()) + f"\nvault {said.get('vault')}"
+        assert self._target is not None
+        return RunNote(self._target, f"{__version__}\n{maker.mac('run').hex()} map {maker.map}\n{digest}", resume)
+
+    def watch(self, word: str) -> Watch:
+        """Return what shows progress, by documents where their number is known before they are read."""
+        total = None if isinstance(self.found.format, CollectionFormat) else len(self.found.names)
+        return lambda items: progress(items, word, total)
+
+    def finish(
+        self,
+        said: SummaryOptions,
+        results: Iterable[str] | dict[str, Any] | None = None,
+        beside: dict[str, Path | None] | None = None,
+        **facts: Any,
+    ) -> None:
+        """List what failed, write the manifest, and tell the summary.
+
+        Parameters
+        ----------
+        said : SummaryOptions
+        results : iterable of str or dict, optional
+            Values of the manifest, or names of those of the summary that it holds; by default all of these.
+        beside, facts
+            See `deid.manifest.Run.finish`.
+        """
+        self._list_failed()
+        values = self.summary.extra
+        if not isinstance(results, dict):
+            results = values if results is None else {name: values[name] for name in results}
+        told: dict[str, Any] = {"inputs": inputs_of(self.found), "root": self.found.root, "results": results}
+        finish(self.manifest, self.summary, self._out, beside=beside, **told, **facts)
+        self.summary.finish(said)
+
+    def _list_failed(self) -> None:
+        """List the documents that failed, for another run; only the user may read the list."""
+        from deid.base.files import write_bytes
+
+        path, target, failures = self.again.failed, self._target, self.summary.failures
+        place = path or (target.with_name(f"{target.name}.failed") if target is not None else None)
+        if place is None:
+            return
+        if not failures and path is None:
+            place.unlink(missing_ok=True)  # of an earlier run into OUT, which is complete now
+            return
+        lines = "".join(f"{failure.path}\n" for failure in failures)
+        write_bytes(place, lines.encode("utf-8", "surrogateescape"), replace=True)
+        if failures:
+            named = f"{place}" if path else "OUT.failed (beside OUT; real names, mode 0600)"
+            told = f"what failed is listed in {named}: run it again with --files-from, or --resume into OUT"
+            self.summary.places.append(told)

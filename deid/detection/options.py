@@ -1,0 +1,149 @@
+"""What a user says of finding: whom documents are about, and what looks for PHI. Commands, feeds, plans, spaCy and
+Python say it by the same values; files that they name are read when something is made of them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from deid.base.errors import ConfigError
+from deid.base.options import option
+
+__all__ = ["RULES_ALONE", "PeopleOptions", "RecognizerOptions"]
+
+RULES_ALONE = "none"
+"""In place of a model's name: rules, and no model."""
+_PEOPLE, _DETECTION = "Whom notes are about", "Detection"
+
+
+@dataclass(frozen=True)
+class PeopleOptions:
+    """Whom documents are about, and what is known of these people.
+
+    Raises
+    ------
+    ConfigError
+        When the options contradict each other or cannot be read.
+    """
+
+    patients: Path | None = option(
+        None, "CSV file with the columns document and patient.", metavar="F", panel=_PEOPLE, repr=False
+    )
+    patient_field: str | None = option(
+        None, "Column or field with the patient's id.", metavar="NAME", panel=_PEOPLE, repr=False
+    )
+    patient_pattern: str | None = option(
+        None, "Finds the patient's id in a file's name (first group).", metavar="REGEX", panel=_PEOPLE, repr=False
+    )
+    known: Path | None = option(
+        None,
+        "Table of patients and their identifiers (CSV, Parquet, JSON lines), which are looked for.",
+        metavar="F",
+        panel=_PEOPLE,
+        repr=False,
+    )
+    known_column: tuple[str, ...] = option(
+        (),
+        "What a column of --known holds: a category, id, given, middle, family or none (repeatable).",
+        metavar="NAME=MEANING",
+        panel=_PEOPLE,
+        repr=False,
+    )
+    known_field: tuple[str, ...] = option(
+        (),
+        "Column or field of IN with an identifier to look for in its record (repeatable).",
+        metavar="NAME[=CATEGORY]",
+        panel=_PEOPLE,
+        repr=False,
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant."""
+        try:
+            re.compile(self.patient_pattern or "")
+        except re.error as error:
+            raise ConfigError(
+                f"--patient-pattern is no regular expression ({error.msg})", "see docs/scrubbing.md"
+            ) from None
+        if self.known is None and self.known_column:
+            raise ConfigError("--known-column without --known", "name the table of known patients")
+        if self.known is not None and not (self.patients or self.patient_field or self.patient_pattern):
+            raise ConfigError(
+                "--known needs to know whom a document is about", "add --patients, --patient-field or --patient-pattern"
+            )
+        for text in self.known_column:
+            if "=" not in text:
+                raise ConfigError(
+                    f"--known-column {text} is not of the form NAME=MEANING", "for example: mrn_no=MEDICALRECORD"
+                )
+
+
+@dataclass(frozen=True)
+class RecognizerOptions(PeopleOptions):
+    """What finds the spans: model, rules, word lists of a site, and what is known of people.
+
+    Raises
+    ------
+    ConfigError
+        When the options contradict each other.
+    """
+
+    model: str | None = option(None, "Shipped model or model folder; none for rules alone.", metavar="NAME|DIR")
+    deny: tuple[Path, ...] = option(
+        (),
+        "Terms that are always PHI: staff, clinics, streets (repeatable).",
+        metavar="F",
+        panel=_DETECTION,
+        repr=False,
+    )
+    allow: tuple[Path, ...] = option(
+        (), "Terms that never are PHI: local abbreviations (repeatable).", metavar="F", panel=_DETECTION, repr=False
+    )
+    dial: str | None = option(
+        None,
+        "Recall dial of the model: 0 as trained, 0.5 to 2 finds more; or a file of deid calibrate.",
+        metavar="VALUE|F",
+        panel=_DETECTION,
+    )
+    doubt: float | None = option(
+        None,
+        "Flag a word too where the model's probability that it is no PHI is at most P: fewer leaks.",
+        metavar="P",
+        panel=_DETECTION,
+    )
+    span_probability: float | None = option(
+        None,
+        "Choose the model's spans by their own probability, each above P: 0.4 finds most spans exactly.",
+        metavar="P",
+        panel=_DETECTION,
+    )
+    threshold: float | None = option(
+        None, "Leave out spans that the model is less sure of than P.", metavar="P", panel=_DETECTION
+    )
+    rules: bool | None = option(None, "Rules beside the model; by default as the model says.", panel=_DETECTION)
+    transformer: Path | None = option(
+        None,
+        "Token-classification model (ONNX) that works beside model and rules.",
+        metavar="DIR",
+        panel=_DETECTION,
+    )
+    language: str | None = option(
+        None, "Language of rules and surrogates; by default the model's.", metavar="L", panel=_DETECTION
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        super().__post_init__()
+        if not 0 <= (self.doubt or 0) <= 1:
+            raise ConfigError("the doubt must be 0 to 1", "it is a probability")
+        if not 0 <= (self.span_probability or 0) < 1:
+            raise ConfigError("the probability of a span must be 0 to below 1", "0.4 finds most spans exactly")
+        if self.doubt and self.span_probability:
+            raise ConfigError("doubt and the probability of spans exclude each other", "give one of them")
+        if self.threshold is not None and not 0 <= self.threshold <= 1:
+            raise ConfigError("the threshold must be 0 to 1", "it is a probability")
+        turned = self.dial is not None or self.threshold is not None or self.doubt or self.span_probability
+        if self.model == RULES_ALONE and (self.rules is False or turned):
+            raise ConfigError("without a model there are no dials, and rules are needed", "name a model")

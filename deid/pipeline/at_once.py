@@ -1,0 +1,78 @@
+"""One text, scrubbed or searched by one call."""
+
+from __future__ import annotations
+
+import secrets
+from functools import cache, lru_cache
+from typing import Any
+
+from deid.base.keys import Key
+from deid.detection.options import RecognizerOptions
+from deid.detection.recognizers import LazyRecognizer, build_recognizer
+from deid.document import Document, Span
+from deid.pipeline.core import Pipeline, build_pipeline
+from deid.pipeline.options import PipelineOptions
+
+__all__ = ["find", "scrub"]
+
+
+def scrub(text: str, *, key: Key | None = None, **options: Any) -> str:
+    """Return a text with its PHI replaced.
+
+    Parameters
+    ----------
+    text : str
+    key : Key, optional
+        Makes the surrogates: the same key, the same surrogates (`deid.load_key`). By default one that is thrown away
+        when Python ends: nothing is written, and nobody can tell later who stands behind a surrogate.
+    options
+        Those of `PipelineOptions`, such as ``policy="redact"``.
+
+    Raises
+    ------
+    DeidError
+        When the options cannot be fulfilled, or the text cannot be processed; nothing of it is returned then.
+
+    Examples
+    --------
+    >>> scrub("Seen by Dr. Alice Baker on 3 May 2019.", policy="redact")
+    'Seen by Dr. [NAME] on [DATE].'
+    """
+    return _pipeline(key or _throw_away(), PipelineOptions(**options))(text).document.text
+
+
+def find(text: str, **options: Any) -> list[Span]:
+    """Return the PHI of a text: offsets, categories, and who found them.
+
+    Parameters
+    ----------
+    text : str
+    options
+        Those of `RecognizerOptions`, such as ``model="none"``.
+
+    Raises
+    ------
+    DeidError
+        When the options cannot be fulfilled.
+
+    Examples
+    --------
+    >>> [(span.start, span.end, span.category) for span in find("Seen by Dr. Alice Baker.")]
+    [(12, 23, 'DOCTOR')]
+    """
+    return _recognizer(RecognizerOptions(**options)).find(Document("text", text))
+
+
+@cache
+def _throw_away() -> Key:
+    return Key(secrets.token_bytes(32))
+
+
+@lru_cache(maxsize=4)
+def _pipeline(key: Key, options: PipelineOptions) -> Pipeline:
+    return build_pipeline(key, options)
+
+
+@lru_cache(maxsize=4)
+def _recognizer(options: RecognizerOptions) -> LazyRecognizer:
+    return build_recognizer(options)

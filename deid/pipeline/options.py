@@ -1,0 +1,104 @@
+"""What a user says of scrubbing, as one value."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, fields
+
+from deid.base.errors import ConfigError
+from deid.base.options import option
+from deid.detection.options import PeopleOptions, RecognizerOptions
+
+__all__ = ["METHODS", "NoteOptions", "PipelineOptions", "read_day"]
+
+METHODS = ("policy", "concept-match")
+"""How a note can be scrubbed."""
+_NOTES, _REPLACING = "Annotations and dates", "Replacing"
+
+
+def read_day(text: str) -> datetime.date:
+    """Read a reference day."""
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise ConfigError("--as-of is no date", "write it as YYYY-MM-DD") from None
+
+
+@dataclass(frozen=True)
+class NoteOptions(RecognizerOptions):
+    """What finds the spans in notes that may carry some already, and have a date.
+
+    Raises
+    ------
+    ConfigError
+        When the options contradict each other.
+    """
+
+    gold: bool = option(False, "Take the annotations that IN carries, instead of detecting.", panel=_NOTES)
+    date_field: str | None = option(
+        None,
+        "Column or field with the document's date (YYYY-MM-DD).",
+        metavar="NAME",
+        panel=_NOTES,
+        repr=False,
+    )
+    as_of: datetime.date | None = option(
+        None,
+        "Reference day of documents without a date of their own.",
+        metavar="DATE",
+        panel=_NOTES,
+        read=read_day,
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        super().__post_init__()
+        wished = self.wished()
+        if self.gold and wished:
+            raise ConfigError("--gold takes just the annotations", f"leave out --{wished[0].replace('_', '-')}")
+
+    def wished(self) -> list[str]:
+        """Return the options that say how to detect."""
+        people = {field.name for field in fields(PeopleOptions)} | {"language"}
+        said = {
+            field.name: getattr(self, field.name) for field in fields(RecognizerOptions) if field.name not in people
+        }
+        return [name for name, value in said.items() if value or (name == "rules" and value is not None)]
+
+
+@dataclass(frozen=True)
+class PipelineOptions(NoteOptions):
+    """What finds the spans and what becomes of them: all that decides what a scrubbed note is, but for the key.
+
+    Raises
+    ------
+    ConfigError
+        When the options contradict each other.
+
+    Examples
+    --------
+    >>> PipelineOptions(policy="redact", model="none").policy
+    'redact'
+    """
+
+    policy: str | None = option(None, "Shipped policy or TOML file (deid policy show).", metavar="NAME|F")
+    keep: frozenset[str] = option(frozenset(), "Keep filename, id, or a field as it is (repeatable).", metavar="NAME")
+    accept: tuple[str, ...] = option(
+        (), "Accept that this stays readable or undetected (repeatable).", metavar="CATEGORY", panel=_REPLACING
+    )
+    method: str = option(
+        "policy",
+        "policy, or concept-match: block all that no nomenclature knows.",
+        metavar="NAME",
+        panel=_REPLACING,
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        super().__post_init__()
+        if self.method not in METHODS:
+            raise ConfigError("there is no such method of scrubbing", f"methods: {', '.join(METHODS)}")
+        if self.method != "policy" and (self.wished() or self.known or self.policy or self.accept or self.gold):
+            raise ConfigError(
+                f"the method {self.method} uses no annotations, policy, model or lists", "leave out their options"
+            )
