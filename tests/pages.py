@@ -14,8 +14,8 @@ A page is one session, from its first block to its last, in a folder of its own 
 
 Comments above a block change this: ``<!-- output varies: why -->`` compares without digits (noise, times),
 ``<!-- not run: why -->`` leaves the block out, ``<!-- slow -->`` leaves the page to the longer tests, and
-``<!-- before`` with commands behind it, up to ``-->``, does what the page supposes done. Keys and ids come from a fixed
-seed here, so surrogates are the same every time.
+``<!-- before`` with commands behind it, up to ``-->``, does what the page supposes done. Keys, ids and
+noise come from a fixed seed here, so surrogates are the same every time.
 
     python tests/pages.py docs/codes.md ...      # writes into the pages what the commands say now, but where ``...`` is
 """
@@ -150,6 +150,7 @@ class Session:
                 (self.home / ".config/deid" / name).chmod(0o600)
         self.names: dict[str, object] = {"__name__": "page"}
         self.named: set[str] = set()
+        self.private = any("epsilon" in step.source for step in page.steps)
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
@@ -165,8 +166,19 @@ class Session:
             mock.patch.dict(os.environ, environment | changed, clear=True),
             mock.patch.object(secrets, "token_bytes", lambda n=32: drawn.randbytes(n)),
             mock.patch.object(secrets, "token_hex", lambda n=32: drawn.randbytes(n).hex()),
+            self._same_noise(),
         ):
             yield
+
+    def _same_noise(self) -> contextlib.AbstractContextManager[object]:
+        """Let noise that protects come from a seed, for pages that buy any: whether it hides a count must not vary."""
+        if not self.private:
+            return contextlib.nullcontext()
+        from deid.dp.noise import OpenDPNoise, SeededNoise
+
+        seeded = SeededNoise(20)
+        answers = {verb: getattr(seeded, verb) for verb in ("discrete_laplace", "laplace", "choose")}
+        return mock.patch.multiple(OpenDPNoise, **{v: staticmethod(own) for v, own in answers.items()})
 
     def run(self, step: Step) -> str:
         """Do one step, and return what it says as the page would show it."""
