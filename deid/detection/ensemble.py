@@ -53,11 +53,9 @@ from deid.detection.packed import Packed, together
 from deid.detection.recognizer import Recognizer
 from deid.document import Document, Span
 from deid.phi import canonical, group
-from deid.reading.casing import recase
-from deid.reading.lexicon import Lexicon, classes_of, load_lexicon
-from deid.reading.misreading import decipher
+from deid.reading.lexicon import classes_of, load_lexicon
 from deid.reading.normalize import Normalized, normalize
-from deid.reading.passages import Passage, passages, windows
+from deid.reading.passages import Passage, second_readings, windows
 from deid.reading.view import view_of
 from deid.rules.fields import Scan
 from deid.rules.layouts import beside, segment_names
@@ -65,7 +63,7 @@ from deid.rules.person_words import PERSON
 from deid.rules.rules import RuleRecognizer
 from deid.rules.scene import Scene, rounded, scene_of
 
-__all__ = ["Ensemble", "Post", "Trace", "readings"]
+__all__ = ["Ensemble", "Post", "Trace"]
 
 _GRAMMATICAL = frozenset(("NAME", "LOCATION", "PROFESSION"))
 _CLINICAL = classes_of("clinical", "section", "eponym", "device", "function")
@@ -176,10 +174,12 @@ class Ensemble:
             When a recognizer could not finish.
         """
         normal = normalize(document.text)
-        if not normal.text:
-            return []
-        spans, _ = self._find(document.with_text(normal.text))
+        spans = self.find_normal(document.with_text(normal.text))
         return [normal.back(s) for s in spans] if normal.removed else spans
+
+    def find_normal(self, document: Document) -> list[Span]:
+        """Find PHI as `find` does, in a document whose text is normalized already (`deid.reading.normalize`)."""
+        return self._find(document)[0] if document.text else []
 
     def trace(self, document: Document) -> Trace:
         """Find PHI, and keep what every recognizer posted and what became of it.
@@ -375,12 +375,10 @@ class Ensemble:
         self, document: Document, left_out: list[tuple[int, Span, str]] | None
     ) -> tuple[list[tuple[int, Span]], Scene]:
         """Ask every recognizer; returns spans with the precedence of their recognizer."""
-        text, lexicon = document.text, load_lexicon(self.language, self.folders)
         posts, scene = self._read(document, left_out)
-        for other in readings(text, lexicon)[1:]:
-            for passage in passages(text, other):
-                found, _ = self._read(document.with_text(other[passage.start : passage.end]), None)
-                posts += ((rank, back) for rank, span in found if (back := passage.back(span)) is not None)
+        for part, passage in second_readings(document, load_lexicon(self.language, self.folders)):
+            found, _ = self._read(part, None)
+            posts += ((rank, back) for rank, span in found if (back := passage.back(span)) is not None)
         return posts, scene
 
 
@@ -428,12 +426,6 @@ def _overlapping(spans: Sequence[Span], others: Sequence[Span]) -> Iterator[list
             at += 1
         near = [other for other in near if other.end > span.start]
         yield [other for other in near if other.start < span.end]
-
-
-def readings(text: str, lexicon: Lexicon) -> tuple[str, ...]:
-    """Return the text, and how it would ordinarily be written (letter case, misread characters) where that differs."""
-    other = recase(decipher(text, lexicon), lexicon)
-    return (text,) if other == text else (text, other)
 
 
 def _is_clinical(scene: Scene, span: Span) -> bool:

@@ -146,10 +146,9 @@ def explain(
     Explanation
         Its spans are those that the recognizer finds without being asked why.
     """
-    normal = normalize(document.text)
-    seen = document.with_text(normal.text)
-    trace = recognizer.trace(seen) if isinstance(recognizer, Ensemble) else _alone(recognizer, seen, normal)
-    sure = _probabilities(tagger, seen)
+    trace = recognizer.trace(document) if isinstance(recognizer, Ensemble) else _alone(recognizer, document)
+    normal = trace.normal
+    sure = _probabilities(tagger, document.with_text(normal.text))
     found = [dataclasses.replace(s, category=label_of(s.category)) for s in trace.spans]
     reasons = [_reason(post, normal, sure, label_of) for post in trace.posts]
     spans, _, removed = site.apply(normal.text, found, label_of)
@@ -160,9 +159,10 @@ def explain(
     return Explanation(tuple(kept), tuple(out), loose, _words(tagger, normal, trace, places))
 
 
-def _alone(recognizer: Recognizer, document: Document, normal: Normalized) -> Trace:
+def _alone(recognizer: Recognizer, document: Document) -> Trace:
     """Return the trace of a model that works alone."""
-    spans = tuple(recognizer.find(document))
+    normal = normalize(document.text)
+    spans = tuple(recognizer.find(document.with_text(normal.text)))
     posts = tuple(Post(0, recognizer.name, s, 1.0 if s.score is None else s.score, "accepted") for s in spans)
     return Trace(normal, None, posts, spans)
 

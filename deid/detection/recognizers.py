@@ -23,9 +23,9 @@ from deid.detection.transformer import TransformerRecognizer
 from deid.document import Document, Span, resolve_overlaps
 from deid.labeling.tagger import DEFAULT_MODEL, Tagger, load_model
 from deid.phi import LABEL_SETS, label_set_of, map_labels
-from deid.reading.casing import recase, silent
 from deid.reading.lexicon import load_lexicon
 from deid.reading.normalize import normalize
+from deid.reading.passages import second_readings
 from deid.reading.vocabulary import languages, load_vocabulary
 
 __all__ = [
@@ -124,11 +124,9 @@ class LazyRecognizer:
         return Ensemble(self._members, language)
 
     @cached_property
-    def _loaded(self) -> Recognizer:
-        together = self._ensemble
-        if together is None:
-            return _Recased(self._members[0], self.language)
-        return together if self._labels.label_set == _RULE_LABELS else _Relabelled(together, self._labels)
+    def _alone(self) -> Recognizer:
+        """The model, where it works alone."""
+        return _Recased(self._members[0], self.language)
 
     @property
     def name(self) -> str:
@@ -138,7 +136,9 @@ class LazyRecognizer:
     @property
     def categories(self) -> frozenset[str]:
         """The categories that it can find."""
-        return self._loaded.categories | frozenset(map(self._labels.of, self.site.categories))
+        together = self._ensemble
+        own = self._alone.categories if together is None else map(self._labels.of, together.categories)
+        return frozenset(own) | frozenset(map(self._labels.of, self.site.categories))
 
     @cached_property
     def _labels(self) -> _Labels:
@@ -164,7 +164,10 @@ class LazyRecognizer:
         """Return the spans found in the document's text, and what the site's lists changed in them."""
         normal = normalize(document.text)
         seen = document.with_text(normal.text)
-        spans, effect = self._loaded.find(seen), NO_EFFECT
+        together = self._ensemble
+        found = self._alone.find(seen) if together is None else together.find_normal(seen)
+        spans = found if together is None else [s.named(self._labels.of(s.category)) for s in found]
+        effect = NO_EFFECT
         if self.site:
             spans, effect, _ = self.site.apply(seen.text, spans, self._labels.of)
         return [normal.back(span) for span in spans] if normal.removed else spans, effect
@@ -195,7 +198,7 @@ class LazyRecognizer:
         return explain(
             document,
             self._tagger,
-            self._ensemble or self._loaded,
+            self._ensemble or self._alone,
             site=self.site,
             label_of=self._labels.of,
             places=places,
@@ -216,7 +219,7 @@ def find_with_effect(recognizer: Recognizer, document: Document) -> tuple[list[S
 
 @dataclass(frozen=True, slots=True)
 class _Recased:
-    """A model that works alone; documents in capitals or in small letters it reads in ordinary case too."""
+    """A model that works alone; what is in capitals, small letters or misread it reads as ordinarily written, too."""
 
     recognizer: Recognizer
     language: str
@@ -231,11 +234,13 @@ class _Recased:
 
     def find(self, document: Document) -> list[Span]:
         found = self.recognizer.find(document)
-        if not silent(document.text):
-            return found
-        text = recase(document.text, load_lexicon(self.language))
-        again = self.recognizer.find(document.with_text(text))
-        return list(resolve_overlaps([*found, *again]))
+        again = [
+            back
+            for part, passage in second_readings(document, load_lexicon(self.language))
+            for span in self.recognizer.find(part)
+            if (back := passage.back(span)) is not None
+        ]
+        return list(resolve_overlaps([*found, *again])) if again else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,26 +275,6 @@ class _Labels:
 
     def of(self, category: str) -> str:
         return self._to.get(category) or category
-
-
-@dataclass(frozen=True)
-class _Relabelled:
-    """A recognizer that speaks the labels of one set alone."""
-
-    recognizer: Recognizer
-    labels: _Labels
-
-    @property
-    def name(self) -> str:
-        return self.recognizer.name
-
-    @property
-    def categories(self) -> frozenset[str]:
-        return frozenset(map(self.labels.of, self.recognizer.categories))
-
-    def find(self, document: Document) -> list[Span]:
-        found = self.recognizer.find(document)
-        return [s.named(self.labels.of(s.category)) for s in found]
 
 
 def _label_set(tagger: Tagger) -> str:

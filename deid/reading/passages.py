@@ -16,10 +16,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from deid.document import Span
-from deid.reading.casing import silent
+from deid.document import Document, Span
+from deid.reading.casing import recase, silent
+from deid.reading.lexicon import Lexicon
+from deid.reading.misreading import decipher
 
-__all__ = ["Passage", "passages", "rows", "windows"]
+__all__ = ["Passage", "passages", "readings", "rows", "second_readings", "windows"]
 
 WINDOW, MARGIN = 200_000, 4_000
 """Characters up to which a text is read at once, and that a window reads beyond each of its ends."""
@@ -117,6 +119,19 @@ def rows(text: str) -> Iterator[tuple[int, int]]:
         # each sign is looked for only when its last place lies behind
         tab = text.find("\t", at) if 0 <= tab < at else tab
         bar = text.find("|", at) if 0 <= bar < at else bar
+
+
+def readings(text: str, lexicon: Lexicon) -> tuple[str, ...]:
+    """Return the text, and how it would ordinarily be written (letter case, misread characters) where that differs."""
+    other = recase(decipher(text, lexicon), lexicon)
+    return (text,) if other == text else (text, other)
+
+
+def second_readings(document: Document, lexicon: Lexicon) -> Iterator[tuple[Document, Passage]]:
+    """Yield what is read a second time as it would ordinarily be written: passages, each as a document of its own."""
+    for other in readings(document.text, lexicon)[1:]:
+        for passage in passages(document.text, other):
+            yield document.with_text(other[passage.start : passage.end]), passage
 
 
 def passages(text: str, other: str) -> list[Passage]:

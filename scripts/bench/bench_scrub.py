@@ -30,7 +30,6 @@ from pathlib import Path
 from deid import read
 from deid.base.compiled import BACKEND
 from deid.base.keys import Key
-from deid.detection.ensemble import readings
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizer import Recognizer
 from deid.detection.recognizers import build_recognizer
@@ -38,6 +37,7 @@ from deid.document import Document
 from deid.labeling.tagger import load_model
 from deid.pipeline import Pipeline
 from deid.reading.normalize import normalize
+from deid.reading.passages import readings
 from deid.reading.view import view_of
 from deid.replacement.policy import load_policy
 from deid.rules.institutions import find_institutions

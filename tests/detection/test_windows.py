@@ -14,11 +14,11 @@ from deid import Document, Pipeline, build_recognizer, load_policy, read
 from deid.base.compiled import native
 from deid.base.keys import Key
 from deid.detection import Ensemble, RuleRecognizer
-from deid.detection.ensemble import readings
 from deid.detection.packed import Packed, together
 from deid.document import Span
 from deid.reading import passages
 from deid.reading.lexicon import load_lexicon
+from deid.reading.passages import readings
 
 Patch = pytest.MonkeyPatch
 CORPUS = Path(__file__).resolve().parents[2] / "corpora/synthetic/dev.jsonl"

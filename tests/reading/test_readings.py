@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid.detection import Ensemble, RuleRecognizer
-from deid.detection.ensemble import readings
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document
 from deid.reading.casing import recase, silent
 from deid.reading.lexicon import load_lexicon
 from deid.reading.misreading import decipher
+from deid.reading.passages import readings
 
 LEXICON = load_lexicon("en")
 RULES = Ensemble((RuleRecognizer.load("en"),))
