@@ -181,5 +181,5 @@ def test_train_tag_evaluate_on_a_small_corpus(tmp_path: Path) -> None:
     assert scores["measures"]["strict"]["micro"]["f1"] > 0.9
     assert (tmp_path / "page.html").stat().st_mode & 0o077 == 0
     deid("model", "audit", "m")
-    deid("model", "export", "m", "passed-on")
+    deid("model", "export", "m", "-o", "passed-on")
     assert (tmp_path / "passed-on" / "tagger.json").is_file()
