@@ -7,7 +7,7 @@ that changes text returns a new document and the edits that lead to it. A `repr`
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any
@@ -78,7 +78,17 @@ class Span:
         """Return the same span with another score."""
         return Span(self.start, self.end, self.category, self.id, self.source, score, self.attributes, self.also)
 
+    def also_written(self) -> Span:
+        """Return the same span with what else it was taken for as an attribute, which formats carry."""
+        return replace(self, attributes=(*self.attributes, (_ALSO, ",".join(self.also)))) if self.also else self
 
+    def also_read(self) -> Span:
+        """Return the same span with what an attribute of `also_written` says that it was taken for."""
+        told = [label for name, value in self.attributes if name == _ALSO for label in value.split(",") if label]
+        return self.read_as((*self.also, *told)) if told else self
+
+
+_ALSO = "also"
 _by_start = attrgetter("start")
 by_position = attrgetter("start", "end", "category", "id", "attributes")
 """Key by which spans sort as they do by themselves, only faster."""

@@ -109,6 +109,8 @@ class Format:
     label_sets: tuple[str, ...] = ()
     """Label sets that it is closed to; empty: any label."""
     carries_spans: bool = True
+    carries_attributes: bool = True
+    """Whether spans keep their attributes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,4 +104,5 @@ HIDE = DocumentFormat(
     matches=lambda head: looks_textual(head) and bool(re.search(rb"<([a-z][a-z0-9_-]*)>[^<]*</\1>", head)),
     read=read,
     write=write,
+    carries_attributes=False,
 )

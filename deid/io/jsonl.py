@@ -194,6 +194,7 @@ def _format(
         read=read,
         write=write,
         layout=layout,
+        carries_attributes=name != "doccano",
     )
 
 

@@ -301,6 +301,7 @@ PHYSIONET = CollectionFormat(
     companions=(_PHI, _PHRASES),
     matches=lambda head: head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"START_OF_RECORD="),
     label_sets=_LABEL_SETS,
+    carries_attributes=False,
     read=read,
     write=write,
 )

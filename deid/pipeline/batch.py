@@ -16,7 +16,7 @@ from deid.detection import Recognizer
 from deid.detection.recognizers import find_with_effect
 from deid.detection.site_lists import NO_EFFECT, Effect
 from deid.disclosure.expert_report import read_report
-from deid.document import Document, Failure
+from deid.document import Document, Failure, Span
 from deid.io import Format, Options, Source
 from deid.pipeline.collisions import Collisions
 from deid.pipeline.core import Pipeline, Scrubbed
@@ -26,6 +26,7 @@ from deid.pipeline.known_people import KnownPeople, People
 from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.patients import Listed, Patients
 from deid.pipeline.resuming import RunNote, make_skip
+from deid.replacement.policy import load_policy
 
 if TYPE_CHECKING:
     from deid.detection.site_lists import SiteLists
@@ -305,13 +306,23 @@ class Tagging:
     recognizer: Recognizer
     patients: Patients
     known: KnownPeople | None
+    attributes: bool
+    """Whether what is written keeps the attributes of spans."""
 
     def prepare(self) -> None:
         """Load what is loaded on first use."""
         self.recognizer.find(Document("", ""))
 
+    def _whole(self, span: Span) -> Span:
+        """Return a span that says what else it was taken for; else named for what must not stay, if that is so."""
+        if self.attributes:
+            return span.also_written()
+        strictest = load_policy("limited-data-set").applied(span.category, span.also, {}) if span.also else ""
+        return span.named(strictest) if strictest in span.also else span
+
     def __call__(self, document: Document) -> tuple[Document, Effect, bool]:
-        spans, effect = find_with_effect(self.recognizer, document)
+        found, effect = find_with_effect(self.recognizer, document)
+        spans = list(map(self._whole, found))
         listed = self.known is None or self.patients.of(document) in self.known.identifiers
         return document.with_spans(spans), effect, listed
 
@@ -355,7 +366,8 @@ def tag_files(
     skip = _begin(run, report, source, output_format, str, str)
     listed_people = Listed(patients)
     with output:
-        for origin, result in watch(results(source, Tagging(recognizer, patients, known), jobs, skip=skip)):
+        work = Tagging(recognizer, patients, known, output_format.carries_attributes)
+        for origin, result in watch(results(source, work, jobs, skip=skip)):
             listed_people.met(origin.id)
             if isinstance(result, Failure):
                 report.failures.append(result)

@@ -282,7 +282,7 @@ class Pipeline:
 
     def _spans(self, document: Document) -> tuple[list[Span], Effect]:
         if self.settings.gold or self.recognizer is None:
-            return [replace(span, source="gold", score=None) for span in document.spans], Effect()
+            return [replace(span.also_read(), source="gold", score=None) for span in document.spans], Effect()
         return find_with_effect(self.recognizer, document)
 
     def _reference_date(self, document: Document) -> datetime.date | None:
