@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
-from deid.base.errors import OutputError
+from deid.base.errors import ConfigError, OutputError
 
 try:
     import fcntl
@@ -25,6 +26,7 @@ __all__ = [
     "make_folder",
     "os_reason",
     "output_error",
+    "read_toml",
     "try_folder",
     "write_bytes",
 ]
@@ -35,6 +37,29 @@ _PREFIX = ".deid-part-"  # hidden, so that what a killed process leaves behind i
 def os_reason(error: OSError) -> str:
     """Return what the operating system says, without the file's name."""
     return os.strerror(error.errno).lower() if error.errno else "the operating system refused"
+
+
+def read_toml(path: Path, hint: str) -> dict[str, Any]:
+    """Return the content of a TOML file that a user wrote.
+
+    Parameters
+    ----------
+    path : Path
+    hint : str
+        Where its form is described.
+
+    Raises
+    ------
+    ConfigError
+        When it cannot be read or is no TOML; names the file.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        what, hint = f"cannot be read ({os_reason(error)})", "check the path and its permissions"
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        what = "not a TOML file"
+    raise ConfigError(what, hint, str(path))
 
 
 def output_error(error: OSError) -> OutputError:

@@ -20,7 +20,6 @@ Kinds of hierarchies and their options are those of `deid.table.hierarchy_builde
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deid.base.errors import ConfigError, DeidError, InputError
+from deid.base.files import read_toml
 from deid.table.hierarchy import Hierarchy, read_hierarchy
 from deid.table.hierarchy_builders import build_hierarchy
 from deid.table.microdata import KINDS, NA_CODE, ROLES, SUPPRESSED, Microdata, check_columns, nearest
@@ -121,13 +121,7 @@ def read_schema(path: Path) -> Schema:
     ConfigError
         When it cannot be read, is no TOML, or says something unknown; names the column.
     """
-    where = str(path)
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot be read ({error.strerror})", "check the path and its permissions", where) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        raise ConfigError("not a TOML file", "look at the output of deid schema", where) from None
+    where, content = str(path), read_toml(path, "look at the output of deid schema")
     unknown = set(content) - set(_SETTINGS)
     if unknown or not isinstance(content.get("columns", {}), dict):
         hint = nearest(min(unknown, default=""), _SETTINGS).replace("the table has", "a schema has")

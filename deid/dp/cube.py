@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +19,10 @@ from deid.base.errors import ConfigError
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
 from deid.dp.intervals import check_level
-from deid.dp.left_out import check_share, tell_left_out
+from deid.dp.left_out import check_share
 from deid.dp.methods import METHODS, CubePlan, Rows, measure, wavelet_of
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale
-from deid.dp.payment import AlreadyReleased, check_payer, partition_name, pay, row_key, table_mark
+from deid.dp.payment import AlreadyReleased, check_payer, partition_name, row_key, table_mark
 from deid.dp.release import RESERVED, CubeRelease
 from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound
 from deid.table.microdata import check_columns
@@ -131,18 +131,18 @@ def plan_cube(
             raise ConfigError(f"the domain of {own.name!r} has no such cell", "a part is one cell of a declared column")
     share = check_share(report_share)
     plan = CubePlan(
-        tuple(dimensions),
-        epsilon,
-        unit,
-        method,
-        tuple(named),
-        tuple(weights) or (1.0,) * len(named),
-        nonnegative,
-        level,
-        person,
-        share,
-        bound,
-        tuple((own, own.labels[own.place(cell)]) for own, cell in part),
+        dimensions=tuple(dimensions),
+        epsilon=epsilon,
+        unit=unit,
+        method=method,
+        slices=tuple(named),
+        weights=tuple(weights) or (1.0,) * len(named),
+        nonnegative=nonnegative,
+        level=level,
+        person=person,
+        report_share=share,
+        bound=bound,
+        part=tuple((own, own.labels[own.place(cell)]) for own, cell in part),
     )
     _check_size(plan)
     _rehearse(plan)
@@ -201,14 +201,7 @@ def _rehearse(plan: CubePlan) -> None:
     if plan.method == "privelet":
         laplace_scale(wavelet_of(plan).sensitivity * distance, plan.measuring)
     measure(Rows(np.zeros((0, len(small.shape)), np.int64), small.shape), small, SeededNoise(0))
-    tell_left_out(
-        np.zeros(2, np.int64),
-        plan.reporting,
-        SeededNoise(0),
-        unit=plan.unit,
-        level=plan.level,
-        persons=plan.person is not None,
-    )
+    plan.rehearse_report()
 
 
 def _choose_method(shape: Sequence[int], named: bool) -> str:
@@ -292,42 +285,13 @@ def release_cube(
     rows, left_out = _prepare(frame, plan, row_key(ledger))
     mark = table_mark(frame, plan.person, ledger) if plan.part else ""
     columns = ", ".join(dimension.name for dimension in plan.dimensions)
-    receipt = pay(
-        ledger,
-        noise,
-        plan.epsilon,
-        request,
-        unit=plan.unit,
-        purpose=purpose or f"cube over {columns} by {plan.method}",
-        question=plan.question(),
-        path=[(partition_name(own, mark), cell) for own, cell in plan.part],
-        person=plan.person,
-    )
+    path = [(partition_name(own, mark), cell) for own, cell in plan.part]
+    receipt = plan.pay(ledger, noise, request, purpose or f"cube over {columns} by {plan.method}", path)
     model, notes = measure(rows, plan, noise)
-    metadata: dict[str, Any] = {
-        "method": plan.method,
-        "epsilon": plan.epsilon,
-        "unit": plan.unit.name,
-        "relation": plan.unit.relation,
-        "max_rows": plan.unit.max_rows,
-        "bound": plan.bound,
-        "person": plan.person,
-        "ledger": receipt,
-        "private": noise.private,
-        "noise": noise.label,
-        "level": plan.level,
+    own = {
         "slices": [[plan.dimensions[axis].name for axis in axes] for axes in plan.slices],
-        "part": [[own.name, cell] for own, cell in plan.part],
-        "request": request,
+        "part": [[dimension.name, cell] for dimension, cell in plan.part],
         "notes": [*notes, *([model.caveat] if model.caveat else [])],
-        "left_out": tell_left_out(
-            left_out,
-            plan.reporting,
-            noise,
-            unit=plan.unit,
-            level=plan.level,
-            persons=plan.person is not None,
-            of_part=bool(plan.part),
-        ),
+        "left_out": plan.tell_left_out(left_out, noise, of_part=bool(plan.part)),
     }
-    return CubeRelease(plan.dimensions, model, metadata)
+    return CubeRelease(plan.dimensions, model, plan.metadata(noise, receipt, request, own))

@@ -36,7 +36,6 @@ import datetime
 import itertools
 import math
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +45,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deid.base.errors import ConfigError
+from deid.base.files import read_toml
 from deid.base.options import option
 from deid.table.cell_text import cell_text, text_column, whole_number
 from deid.table.microdata import check_columns, column_names
@@ -386,12 +386,7 @@ def read_domains(path: Path) -> dict[str, dict[str, Any]]:
     ConfigError
         When it cannot be read, is no TOML, or holds something else.
     """
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
-        raise ConfigError(f"the file of domains {path} cannot be read", "check the path") from None
-    except tomllib.TOMLDecodeError:
-        raise ConfigError(f"the file of domains {path} is no TOML", "see docs/cube.md for its form") from None
+    content = read_toml(path, "see docs/cube.md for its form")
     columns = content.get("columns")
     if (
         set(content) != {"columns"}

@@ -27,13 +27,12 @@ from deid.dp.domain import Dimension, count_cells
 from deid.dp.dpcube import dpcube
 from deid.dp.epsilon import split_epsilon
 from deid.dp.forest import fit_forest, measure_forest
-from deid.dp.left_out import split_report
 from deid.dp.marginals import Axes, Marginal, choose_cuboids, least_squares, nonnegative
 from deid.dp.models import BoxModel, ForestModel, MarginalTable, Model, TableModel, WaveletModel
 from deid.dp.noise import Noise, laplace_variance
+from deid.dp.plan import ReleasePlan
 from deid.dp.privelet import Wavelet, privelet
 from deid.dp.privtree import privtree
-from deid.dp.unit import PrivacyUnit
 
 __all__ = ["METHODS", "CubePlan", "Method", "Rows", "measure", "wavelet_of"]
 
@@ -61,65 +60,34 @@ class Rows:
         return count_cells([self.points[:, axis] for axis in axes], [self.shape[axis] for axis in axes])
 
 
-@dataclass(frozen=True)
-class CubePlan:
-    """What is to be released; holds nothing of the data.
+@dataclass(frozen=True, kw_only=True)
+class CubePlan(ReleasePlan):
+    """A cube that is to be released; holds nothing of the data.
 
     Parameters
     ----------
     dimensions : tuple of Dimension
         Columns with declared domains.
-    epsilon : float
-        Cost of the whole release.
-    unit : PrivacyUnit
-        Whom it protects.
-    method : str
-        A key of `METHODS`.
     slices : tuple of axes
-        The named slices, for ``marginals``.
+        The named slices, for ``marginals``, one of `METHODS`.
     weights : tuple of float
         Their shares of epsilon, in any scale.
     nonnegative : bool
         Whether to project onto non-negative counts, for methods where that is a step of its own.
-    level : float
-        Level of the intervals.
-    person : str, optional
-        Column of the person, whose rows are bounded by ``unit.max_rows``.
-    report_share : float
-        Share of epsilon for telling what was left out; 0 tells nothing.
-    bound : str
-        How the unit's bound is ensured: ``enforced`` or ``asserted`` (`deid.dp.unit.check_bound`).
     part : tuple of (Dimension, str)
         Only the rows in these cells; parts of one dimension are disjoint, and paid for as such.
     """
 
     dimensions: tuple[Dimension, ...]
-    epsilon: float
-    unit: PrivacyUnit
-    method: str
     slices: tuple[Axes, ...]
     weights: tuple[float, ...]
     nonnegative: bool
-    level: float
-    person: str | None
-    report_share: float
-    bound: str
     part: tuple[tuple[Dimension, str], ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Cells of each dimension."""
         return tuple(len(dimension) for dimension in self.dimensions)
-
-    @property
-    def measuring(self) -> float:
-        """Epsilon of the measurements, without the report on what was left out."""
-        return split_report(self.epsilon, self.report_share)[0]
-
-    @property
-    def reporting(self) -> float | None:
-        """Epsilon of the report on what was left out; None for no report."""
-        return split_report(self.epsilon, self.report_share)[1]
 
     def measured(self) -> list[tuple[Axes, float]]:
         """Return the slices that ``marginals`` measures, each with its epsilon; the other named ones follow by summing.
@@ -139,10 +107,7 @@ class CubePlan:
             "slices": self.slices,
             "weights": self.weights,
             "nonnegative": self.nonnegative,
-            "level": self.level,
-            "person": self.person,
-            "report_share": self.report_share,
-            **({"bound": "asserted"} if self.bound == "asserted" else {}),
+            **self.questioned(),
             "part": [[own.name, own.declaration, cell] for own, cell in self.part],
         }
 

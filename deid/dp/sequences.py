@@ -23,10 +23,11 @@ from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
 from deid.dp.epsilon import split_epsilon
 from deid.dp.intervals import check_level
-from deid.dp.left_out import check_share, split_report, tell_left_out
+from deid.dp.left_out import check_share
 from deid.dp.markov_chain import measure_chain
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_variance
-from deid.dp.payment import check_payer, pay, row_key
+from deid.dp.payment import check_payer, row_key
+from deid.dp.plan import ReleasePlan
 from deid.dp.prefix_tree import MAX_NODES, grow, growing_from
 from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel
 from deid.dp.sequence_release import END, RESERVED, SequenceRelease
@@ -58,9 +59,9 @@ _RELUCTANT = 1000.0  # a threshold that a tree of noise does not pass
 _UNASKED = 0.1  # share of the root and of lengths that nobody asks for, beside 1: they guide the growth
 
 
-@dataclass(frozen=True)
-class SequencePlan:
-    """What is to be released; holds nothing of the data.
+@dataclass(frozen=True, kw_only=True)
+class SequencePlan(ReleasePlan):
+    """Sequences that are to be released; holds nothing of the data.
 
     Parameters
     ----------
@@ -68,12 +69,6 @@ class SequencePlan:
         The levels that a period can have.
     columns : tuple of str
         The periods, in their order.
-    epsilon : float
-        Cost of the whole release.
-    unit : PrivacyUnit
-        Whom it protects.
-    method : str
-        One of `METHODS`.
     weights : tuple of float
         For each length from 1, how much its queries matter.
     threshold : float
@@ -81,28 +76,13 @@ class SequencePlan:
         more levels there are (`deid.dp.prefix_tree.growing_from`).
     ends : bool
         Sequences may end early; otherwise only complete ones count.
-    level : float
-        Level of the intervals.
-    person : str, optional
-        Column of the person, whose rows are bounded by ``unit.max_rows``.
-    report_share : float
-        Share of epsilon for telling what was left out; 0 tells nothing.
-    bound : str
-        How the unit's bound is ensured: ``enforced`` or ``asserted`` (`deid.dp.unit.check_bound`).
     """
 
     dimension: Dimension
     columns: tuple[str, ...]
-    epsilon: float
-    unit: PrivacyUnit
-    method: str
     weights: tuple[float, ...]
-    threshold: float
-    ends: bool
-    level: float
-    person: str | None
-    report_share: float
-    bound: str
+    threshold: float = 2.0
+    ends: bool = False
 
     @property
     def height(self) -> int:
@@ -113,16 +93,6 @@ class SequencePlan:
     def symbols(self) -> int:
         """How many symbols there are, the end among them."""
         return len(self.dimension) + self.ends
-
-    @property
-    def measuring(self) -> float:
-        """Epsilon of the measurements, without the report on what was left out."""
-        return split_report(self.epsilon, self.report_share)[0]
-
-    @property
-    def reporting(self) -> float | None:
-        """Epsilon of the report on what was left out; None for no report."""
-        return split_report(self.epsilon, self.report_share)[1]
 
     @property
     def depth_epsilons(self) -> tuple[float, ...]:
@@ -146,10 +116,7 @@ class SequencePlan:
             "weights": self.weights,
             "threshold": self.threshold,
             "ends": self.ends,
-            "level": self.level,
-            "person": self.person,
-            "report_share": self.report_share,
-            **({"bound": "asserted"} if self.bound == "asserted" else {}),
+            **self.questioned(),
         }
 
 
@@ -225,7 +192,18 @@ def plan_sequences(
     share = check_share(report_share)
     by_length = tuple(float(asked.get(length, 0.0)) for length in range(1, len(columns) + 1))
     plan = SequencePlan(
-        dimension, tuple(columns), epsilon, unit, method, by_length, threshold, ends, level, person, share, bound
+        dimension=dimension,
+        columns=tuple(columns),
+        epsilon=epsilon,
+        unit=unit,
+        method=method,
+        weights=by_length,
+        threshold=threshold,
+        ends=ends,
+        level=level,
+        person=person,
+        report_share=share,
+        bound=bound,
     )
     if plan.symbols < 2:
         raise ConfigError("sequences need two levels", "declare the levels: --domain level=0..3")
@@ -252,14 +230,7 @@ def _rehearse(plan: SequencePlan) -> None:
     measure_sequences(np.zeros((0, plan.height), np.int64), small, SeededNoise(0))
     for epsilon in plan.depth_epsilons if plan.method != "markov" else ():
         laplace_variance(plan.unit.distance, epsilon)
-    tell_left_out(
-        np.zeros(2, np.int64),
-        plan.reporting,
-        SeededNoise(0),
-        unit=plan.unit,
-        level=plan.level,
-        persons=plan.person is not None,
-    )
+    plan.rehearse_report()
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,40 +395,12 @@ def release_sequences(
     check_payer(ledger, noise)
     codes, left_out = _codes(frame, plan, row_key(ledger))
     told = purpose or f"sequences of {plan.height} periods by {plan.method}"
-    receipt = pay(
-        ledger,
-        noise,
-        plan.epsilon,
-        request,
-        unit=plan.unit,
-        purpose=told,
-        question=plan.question(),
-        person=plan.person,
-    )
+    receipt = plan.pay(ledger, noise, request, told)
     model = measure_sequences(codes, plan, noise)
-    metadata: dict[str, Any] = {
-        "method": plan.method,
-        "epsilon": plan.epsilon,
-        "unit": plan.unit.name,
-        "relation": plan.unit.relation,
-        "max_rows": plan.unit.max_rows,
-        "bound": plan.bound,
-        "person": plan.person,
-        "ledger": receipt,
-        "private": noise.private,
-        "noise": noise.label,
-        "level": plan.level,
+    own = {
         "weights": list(plan.weights),
         "threshold": plan.threshold,
-        "request": request,
         "notes": [_NOTES[plan.method], model.caveat],
-        "left_out": tell_left_out(
-            left_out,
-            plan.reporting,
-            noise,
-            unit=plan.unit,
-            level=plan.level,
-            persons=plan.person is not None,
-        ),
+        "left_out": plan.tell_left_out(left_out, noise),
     }
-    return SequenceRelease(plan.dimension, plan.columns, model, metadata)
+    return SequenceRelease(plan.dimension, plan.columns, model, plan.metadata(noise, receipt, request, own))

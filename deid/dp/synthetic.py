@@ -328,18 +328,9 @@ def _slice_counts(codes: dict[str, IntArray], names: Sequence[str], by_name: dic
 
 
 def measure_fidelity(
-    frame: pd.DataFrame,
-    synthetic: pd.DataFrame,
-    dimensions: Sequence[Dimension],
-    slices: Sequence[Sequence[str]],
-    epsilon: float,
-    *,
-    ledger: Ledger | None,
-    request: str | None = None,
-    noise: Noise | None = None,
-    **whom: Any,
+    *compared: Any, ledger: Ledger | None, request: str | None = None, **how: Any
 ) -> tuple[str, list[dict[str, Any]]]:
-    """Check fidelity once for each request; arguments as those of `check_fidelity`.
+    """Check fidelity once for each request; further arguments are those of `check_fidelity`.
 
     Returns
     -------
@@ -351,9 +342,7 @@ def measure_fidelity(
     own = request or secrets.token_hex(8)
     unit = ledger.account().unit if ledger is not None else PrivacyUnit()
     try:
-        found = check_fidelity(
-            frame, synthetic, dimensions, slices, epsilon, ledger=ledger, unit=unit, request=own, noise=noise, **whom
-        )
+        found = check_fidelity(*compared, ledger=ledger, unit=unit, request=own, **how)
     except AlreadyReleased as before:
         return own, json.loads(before.answer)
     lines = [asdict(line) for line in found]

@@ -24,13 +24,13 @@ Relative paths begin at the plan's folder.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from deid.base.errors import ConfigError
+from deid.base.files import read_toml
 from deid.base.options import options_of, read_options
 from deid.detection.options import PeopleOptions
 from deid.disclosure.assessment import Requirements
@@ -117,13 +117,7 @@ def read_plan(path: Path) -> JointPlan:
     ConfigError
         When it cannot be read, is no TOML, or says something unknown; names table and column.
     """
-    where = str(path)
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot be read ({error.strerror})", "check the path and its permissions", where) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        raise ConfigError("not a TOML file", "see docs/joint-release.md", where) from None
+    where, content = str(path), read_toml(path, "see docs/joint-release.md")
     _check_keys(content, _TOP | _LEVELS, where)
     tables = content.get("tables")
     if not isinstance(tables, dict) or not tables:

@@ -240,10 +240,15 @@ def aclip(
     return ugaclip(data, privacy, [frozenset(data.labels)], k, most_suppressed=most_suppressed, weight=weight)
 
 
-def _cheapest_pair(state: _State, number: int) -> tuple[int, int] | None:
-    pairs = (state.loss(item, other) for item in state.published(number) for other in state.partners(item))
-    best = min(pairs, default=None)
-    return None if best is None else best[1:]
+def _protect_by_pairs(state: _State, number: int) -> None:
+    """Combine the pair of least UL of a constraint's items until it is protected; suppress where no pair is left."""
+    while number in state.open:
+        pairs = (state.loss(item, other) for item in state.published(number) for other in state.partners(item))
+        best = min(pairs, default=None)
+        if best is None:
+            state.suppress_until_protected(number)
+        else:
+            state.merge(*best[1:])
 
 
 def cba(
@@ -263,12 +268,7 @@ def cba(
     state = _State(data, privacy, k, _utility(data, utility, free), most_suppressed, weight)
     while state.open:  # combining can turn on constraints that no record supported
         for number in sorted(state.open, key=lambda n: (-state.open[n], n)):
-            while number in state.open:
-                pair = _cheapest_pair(state, number)
-                if pair is None:
-                    state.suppress_until_protected(number)
-                else:
-                    state.merge(*pair)
+            _protect_by_pairs(state, number)
     return state.result()
 
 
@@ -289,12 +289,7 @@ def coat(
     state = _State(data, privacy, k, _utility(data, utility, free), most_suppressed, weight)
     while state.open:
         number = max(state.open, key=lambda n: (state.open[n], -n))
-        while number in state.open:
-            pair = _cheapest_pair(state, number)
-            if pair is None:
-                state.suppress_until_protected(number)
-            else:
-                state.merge(*pair)
+        _protect_by_pairs(state, number)
     return state.result()
 
 
