@@ -13,7 +13,7 @@ from deid.cli.common import Summary
 from deid.cli.option_groups import OutputOptions, SummaryOptions, command
 from deid.cli.run_manifest import begin, finish
 from deid.cli.table_options import RoleOptions, TableOptions, number_list
-from deid.cli.tables import print_rows
+from deid.cli.tables import print_rows, working
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.methods import MethodOptions
 
@@ -85,12 +85,13 @@ def anonymize(
     for file in filter(None, (beside.save_scheme, beside.report)):
         check_new_file(file)
     run = begin(context, place.output)
-    data = roles.open(source.table, source)
-    if how.scheme is not None:
-        options = replace(options, suppression=options.suppression or 1.0)
-        release = apply_scheme(read_scheme(how.scheme), data, asked, options)
-    else:
-        release = anonymize(data, asked, how.method, options, target=how.target)
+    with working("anonymizing"):
+        data = roles.open(source.table, source)
+        if how.scheme is not None:
+            options = replace(options, suppression=options.suppression or 1.0)
+            release = apply_scheme(read_scheme(how.scheme), data, asked, options)
+        else:
+            release = anonymize(data, asked, how.method, options, target=how.target)
     write_table(release.table(), place.output)
     summary = Summary("anonymize", notes=release_notes(release), extra=release.as_dict())
     if beside.aligned is not None:
@@ -153,7 +154,8 @@ def ru_map(
     kind = check_image(place.output)
     check_new_file(place.output)
     data = roles.open(source.table, source)
-    points, failures = map_releases(data, column_names(asked.method), asked.k, asked, Requirements(l=asked.l))
+    with working("making releases"):
+        points, failures = map_releases(data, column_names(asked.method), asked.k, asked, Requirements(l=asked.l))
     choices = choose(points, least_utility=asked.min_utility, greatest_risk=asked.max_risk)
     front = frontier(points)
     write_bytes(place.output, image(plot_map(points, choices), kind), private=False)

@@ -11,7 +11,7 @@ from deid.cli.common import Summary
 from deid.cli.option_groups import OutputOptions, SummaryOptions, command
 from deid.cli.run_manifest import begin, finish
 from deid.cli.table_options import TableOptions
-from deid.cli.tables import print_rows, print_sections
+from deid.cli.tables import print_rows, print_sections, working
 from deid.transactions.asking import CodesAsked
 from deid.transactions.attacks import AttackOptions
 
@@ -44,7 +44,8 @@ def anonymize(
         check_new_file(report)
     run = begin(context, place.output)
     frame = source.read()
-    release = release_codes(frame, asked)
+    with working("anonymizing"):
+        release = release_codes(frame, asked)
     write_table(release.table(asked.codes), place.output)
     if report is not None:
         write_codes_report(report, release, made_section(run))
@@ -79,7 +80,8 @@ def attack(source: TableOptions, asked: AttackOptions, said: SummaryOptions) -> 
     from deid.transactions.attacks import attack_tables
     from deid.transactions.report import attack_rows
 
-    results = attack_tables(source.read(), asked, separator=source.sep)
+    with working("attacking"):
+        results = attack_tables(source.read(), asked, separator=source.sep)
     print_sections([attack_rows(results)])
     summary = Summary("codes risk")
     summary.extra = {name: [found.as_dict() for found in attacks] for name, attacks in results.items()}

@@ -12,6 +12,7 @@ from deid.cli.common import Summary
 from deid.cli.option_groups import OutputOptions, SummaryOptions, command
 from deid.cli.run_manifest import begin, finish
 from deid.cli.table_options import table_of_files
+from deid.cli.tables import working
 from deid.genomes.publishing import GenomeOptions
 
 
@@ -38,7 +39,8 @@ def anonymize(
     check_new_file(place.output)
     run = begin(context, place.output)
     summary = Summary("genomes anonymize")
-    published = release_genomes(source, place.output, asked)
+    with working("anonymizing"):
+        published = release_genomes(source, place.output, asked)
     summary.notes.append(published.said)
     summary.extra = published.figures
     told = {**summary.extra, "names": "kept" if asked.keep_names else "replaced by numbers"}

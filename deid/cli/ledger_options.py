@@ -16,7 +16,7 @@ from deid.cli.common import Summary
 from deid.cli.option_groups import SummaryOptions
 from deid.cli.run_manifest import begin, finish_paid
 from deid.cli.table_options import TableOptions
-from deid.cli.tables import print_sections
+from deid.cli.tables import print_sections, working
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -191,9 +191,10 @@ def release_paid(
         return
     run = begin(context, target)
     noise = paying.noise
-    released = write_paid(
-        lambda: release(read(), plan, ledger=ledger, request=own, noise=noise), write, target, own, ledger
-    )
+    with working("measuring"):
+        released = write_paid(
+            lambda: release(read(), plan, ledger=ledger, request=own, noise=noise), write, target, own, ledger
+        )
     summary.extra |= {"epsilon": plan.epsilon, "private": noise.private, "request": own}
     if released is None:
         summary.notes.append("this request was answered before; the release is there, and nothing was charged")

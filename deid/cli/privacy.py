@@ -12,7 +12,7 @@ from deid.base.options import option
 from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import SummaryOptions, command
 from deid.cli.table_options import TableOptions, VerifierOptions
-from deid.cli.tables import print_rows
+from deid.cli.tables import print_rows, working
 from deid.disclosure.assessment import Guard, Requirements, read_guard, read_pair
 
 _TABLES = "Against other tables"
@@ -62,13 +62,14 @@ def privacy(
     release = roles.open(source.table, source, published=True)
     summary = Summary("privacy", notes=check_published(release, results_of(Path(source.table))))
     originals = roles.open_beside(original, release, source)
-    findings = assess(
-        release,
-        asked,
-        population=roles.open_beside(population, release, source),
-        originals=originals,
-        suppressed=roles.suppressed,
-    )
+    with working("measuring"):
+        findings = assess(
+            release,
+            asked,
+            population=roles.open_beside(population, release, source),
+            originals=originals,
+            suppressed=roles.suppressed,
+        )
     print_rows(
         ("model", "asked", "reached", "met", "rows that decide"),
         [

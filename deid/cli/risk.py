@@ -12,7 +12,7 @@ from deid.cli.codes import attack
 from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import SummaryOptions, command
 from deid.cli.table_options import TableOptions, VerifierOptions
-from deid.cli.tables import print_rows
+from deid.cli.tables import print_rows, working
 from deid.transactions.attacks import AttackOptions
 
 _ATTACKERS, _REPORT = "Attackers", "Report for an expert determination"
@@ -93,15 +93,16 @@ def risk(
         )
     release = roles.open(source.table, source, published=True)
     summary.notes = check_published(release, results_of(Path(source.table)))
-    found = measure_risk(
-        release,
-        population=roles.open_beside(against.population, release, source),
-        population_size=against.population_size,
-        earlier=None if against.earlier is None else roles.open(against.earlier, source, published=True),
-        known=roles.open_beside(against.known, release, source),
-        threshold=against.threshold,
-        suppressed=roles.suppressed,
-    )
+    with working("measuring"):
+        found = measure_risk(
+            release,
+            population=roles.open_beside(against.population, release, source),
+            population_size=against.population_size,
+            earlier=None if against.earlier is None else roles.open(against.earlier, source, published=True),
+            known=roles.open_beside(against.known, release, source),
+            threshold=against.threshold,
+            suppressed=roles.suppressed,
+        )
     print_rows(("measure", "value", "rows"), found.rows())
     summary.extra = found.as_dict()
     if expert.expert_report is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from deid.manifest import Run
     from deid.replacement.policy import Policy
 
-__all__ = ["begin", "finish", "finish_paid", "inputs_of", "model_facts", "policy_facts", "tables_of"]
+__all__ = ["begin", "finish", "finish_paid", "inputs_of", "model_facts", "policy_facts"]
 
 
 def begin(context: typer.Context, out: Path, key: Key | None = None, first: Path | None = None) -> Run:
@@ -59,12 +59,6 @@ def inputs_of(source: Source) -> list[tuple[str, Path]]:
         except DeidError:
             found.append((name, source.root / name))
     return found
-
-
-def tables_of(*places: str | Path | None) -> list[tuple[str, Path]]:
-    """Return the tables that are files by what they are called; of a database nothing can be compared later."""
-    found = [(Path(place).name, Path(place)) for place in places if place is not None]
-    return [(name, path) for name, path in found if path.is_file()]
 
 
 def model_facts(recognizer: Recognizer | None) -> dict[str, str] | None:

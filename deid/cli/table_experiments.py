@@ -12,6 +12,7 @@ from deid.cli.common import Summary
 from deid.cli.option_groups import SummaryOptions, command
 from deid.cli.sequences import LEVEL
 from deid.cli.table_options import SchemaOptions, TableOptions, number_list
+from deid.cli.tables import working
 from deid.cli.training_options import OutcomeOptions
 from deid.dp.domain import DomainOptions
 
@@ -37,7 +38,8 @@ def _compare(name: str, places: OutcomeOptions, said: SummaryOptions, compare: C
     """Run an experiment that compares with the truth, and say that its figures are not private."""
     places.check(said.json)
     summary = Summary(name, notes=["NOT PRIVATE: errors were computed from true counts"])
-    outcome = compare()
+    with working("comparing"):
+        outcome = compare()
     places.show(outcome, summary)
     summary.extra |= {"private": False, "rows": len(outcome.rows)}
     summary.finish(said)

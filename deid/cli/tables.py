@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from deid.base.reports import Section
 
-__all__ = ["print_csv", "print_rows", "print_sections", "write_json"]
+__all__ = ["print_csv", "print_rows", "print_sections", "working", "write_json"]
 
 
 def print_sections(sections: Iterable[Section]) -> None:
@@ -44,6 +45,18 @@ def print_rows(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Non
     from deid.base.reports import Section
 
     print_sections([Section("", columns, rows)])
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on standard error that something goes on, where that is a terminal; silently otherwise."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"{what} ..."):
+        yield
 
 
 def print_csv(frame: pd.DataFrame, style: str) -> None:

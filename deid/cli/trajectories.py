@@ -11,6 +11,7 @@ from deid.cli.common import Summary
 from deid.cli.option_groups import OutputOptions, SummaryOptions, command
 from deid.cli.run_manifest import begin, finish
 from deid.cli.table_options import TableOptions
+from deid.cli.tables import working
 from deid.trajectories.publishing import TrajectoryOptions
 
 
@@ -42,7 +43,8 @@ def anonymize(
         check_new_file(report)
     run = begin(context, place.output)
     summary = Summary("trajectories anonymize")
-    published = release_diagnoses(source.read(), asked)
+    with working("anonymizing"):
+        published = release_diagnoses(source.read(), asked)
     write_table(published.frame, place.output)
     summary.extra = published.figures
     summary.notes.append(str(published))

@@ -45,11 +45,6 @@ class SameDisease:
     cells: NDArray[np.intp]
     risk: PopulationRisk
 
-    @property
-    def average_risk(self) -> float:
-        """R: the mean over the records of what their published row discloses."""
-        return self.risk.instance.average
-
 
 def recode_same_disease(
     data: Microdata, population: Microdata, least: int, *, prefixes: Sequence[str] = ()

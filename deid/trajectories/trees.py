@@ -47,15 +47,6 @@ class LocationTree:
         a, b = (grid.ravel() for grid in np.indices((count, count)))
         return self.pair_cost(a, b).astype(np.int32)
 
-    def ancestor(self, a: int, b: int) -> int:
-        """Return the lowest common ancestor of two nodes."""
-        while a != b:
-            if self.depth[a] >= self.depth[b]:
-                a = int(self.parent[a])
-            else:
-                b = int(self.parent[b])
-        return a
-
     def ancestors(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the lowest common ancestors of arrays of nodes."""
         a, b = np.broadcast_arrays(a, b)
