@@ -71,6 +71,8 @@ def scrub(
         return
     if target is None and not preview:
         raise ConfigError("OUT is missing", "name a new file or folder, or look first with --preview")
+    if preview and risk_report is not None:
+        raise ConfigError("--preview writes nothing, so nothing needs --risk-report", "leave out one of them")
     run = NotesRun("scrub", context, source, reading, again)
     if target is not None:
         run.into(target)

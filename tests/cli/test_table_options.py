@@ -144,3 +144,9 @@ def test_a_joint_release_refuses_persons_who_look_alike_and_names_every_column(t
         "t.mrn": "replaced by a pseudonym", "t.name": "left out", "t.birth date": "left out", "t.age": "generalized",
         "t.dx": "published",
     }  # fmt: skip
+
+
+def test_a_preview_takes_no_report_of_risk(table: Path) -> None:
+    code, said = run("scrub", "Zebulon.txt", "--preview", "--risk-report", "r.json", "--model", "none")
+    assert code == 2
+    assert "--preview writes nothing" in said
