@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from deid.base.errors import ConfigError
 from deid.document import Document
 from deid.experiments.folds import Split, assign_folds, splits
-from deid.experiments.trials import Outcome, Report, Trial, figures, run_trials, score
+from deid.experiments.trials import Report, Trial, TrialResult, figures, run_trials, score
 from deid.features import FeatureSet
 from deid.labeling.training import TrainingOptions
 
@@ -139,7 +139,7 @@ def _plan(options: TrainingOptions, points: Points) -> list[_Plan]:
 
 
 def _row(
-    pool: Sequence[Document], parts: Sequence[Split], outcomes: Sequence[Outcome], bias: float, features: FeatureSet
+    pool: Sequence[Document], parts: Sequence[Split], outcomes: Sequence[TrialResult], bias: float, features: FeatureSet
 ) -> dict[str, float]:
     scored = [pool[i] for _, test in parts for i in test]
     answers = [document for outcome in outcomes for document in outcome.answers[bias]]

@@ -14,7 +14,7 @@ from deid.features import FeatureSet
 from deid.labeling.tagger import load_model, train
 from deid.labeling.training import TrainingOptions, prepare
 
-__all__ = ["Outcome", "Report", "Trial", "figures", "run_trials", "score"]
+__all__ = ["Report", "Trial", "TrialResult", "figures", "run_trials", "score"]
 
 Report = Callable[[int, int], None]
 """Gets how many trainings are done, of how many."""
@@ -36,7 +36,7 @@ class Trial:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class TrialResult:
     """What came of a trial."""
 
     answers: Mapping[float, tuple[Document, ...]] = field(repr=False)
@@ -51,7 +51,7 @@ class Outcome:
 
 def run_trials(
     documents: Sequence[Document], trials: Sequence[Trial], *, jobs: int = 1, report: Report | None = None
-) -> Iterator[Outcome]:
+) -> Iterator[TrialResult]:
     """Run trials and yield their outcomes in order.
 
     Parameters
@@ -73,7 +73,7 @@ def run_trials(
         raise ConfigError("the number of jobs is less than 1", "give 1 or more")
     with ExitStack() as stack:
         if jobs == 1 or len(trials) < 2:
-            outcomes: Iterator[Outcome] = (_run(documents, trial) for trial in trials)
+            outcomes: Iterator[TrialResult] = (_run(documents, trial) for trial in trials)
         else:
             import multiprocessing
             from concurrent.futures import ProcessPoolExecutor
@@ -97,11 +97,11 @@ def _receive(documents: tuple[Document, ...]) -> None:
     _received = documents
 
 
-def _run_received(trial: Trial) -> Outcome:
+def _run_received(trial: Trial) -> TrialResult:
     return _run(_received, trial)
 
 
-def _run(documents: Sequence[Document], trial: Trial) -> Outcome:
+def _run(documents: Sequence[Document], trial: Trial) -> TrialResult:
     import sklearn_crfsuite  # noqa: F401  (takes a second, which is not the first training's)
 
     chosen = [documents[i] for i in trial.train]
@@ -114,7 +114,7 @@ def _run(documents: Sequence[Document], trial: Trial) -> Outcome:
     for bias in trial.biases:
         dialled = tagger.dial(bias)
         answers[bias] = tuple(documents[i].with_spans(dialled.find(documents[i])) for i in trial.test)
-    return Outcome(answers, seconds, *_count_tokens(chosen, trial.features, trial.options))
+    return TrialResult(answers, seconds, *_count_tokens(chosen, trial.features, trial.options))
 
 
 def _count_tokens(documents: Sequence[Document], features: FeatureSet, options: TrainingOptions) -> tuple[int, int]:
