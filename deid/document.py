@@ -17,8 +17,6 @@ from deid.base.errors import OffsetError
 from deid.base.safe_names import safe_name
 from deid.phi import shown_label
 
-__all__ = ["Document", "Edit", "Failure", "Span", "apply_edits", "by_position", "check_spans", "resolve_overlaps"]
-
 
 @quick
 @dataclass(frozen=True, slots=True, order=True)

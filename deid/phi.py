@@ -21,28 +21,6 @@ from types import MappingProxyType
 from deid.base.errors import ConfigError
 from deid.base.safe_names import safe_name
 
-__all__ = [
-    "CATEGORIES",
-    "GROUPS",
-    "HIPAA",
-    "I2B2_2014_HIPAA",
-    "I2B2_2014_HIPAA_OFFICIAL",
-    "LABEL_SETS",
-    "Label",
-    "LabelMap",
-    "LabelSet",
-    "canonical",
-    "find_label",
-    "group",
-    "hipaa",
-    "known_category",
-    "label_set_of",
-    "map_labels",
-    "map_used_labels",
-    "may_be",
-    "shown_label",
-]
-
 GROUPS = ("NAME", "PROFESSION", "LOCATION", "AGE", "DATE", "CONTACT", "ID", "OTHER")
 """The coarse groups: the elements of i2b2-2014 XML."""
 

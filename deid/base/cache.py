@@ -19,8 +19,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["cache_folder", "cached", "mapped"]
-
 _FORMAT = b"2"
 """Goes into the names, so that no file is read that was written in another way."""
 _LINE = 64

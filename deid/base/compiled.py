@@ -26,8 +26,6 @@ from typing import Any, TypeVar
 
 from deid.base.errors import ConfigError
 
-__all__ = ["BACKEND", "ROUTES", "compiled_grammar", "native", "native_for", "quick"]
-
 _Class = TypeVar("_Class", bound=type)
 
 ROUTES = (

@@ -31,21 +31,6 @@ cause, raise ``from None``: messages of the standard library quote the offending
 
 from __future__ import annotations
 
-__all__ = [
-    "ConfigError",
-    "DeidError",
-    "DetectionError",
-    "DuplicateError",
-    "EncodingError",
-    "FormatError",
-    "InputError",
-    "LabelError",
-    "ModelError",
-    "OffsetError",
-    "OutputError",
-    "StoreError",
-]
-
 
 class DeidError(Exception):
     """Base of all errors that `deid` raises on purpose.

@@ -18,19 +18,6 @@ try:
 except ImportError:  # not a system with such locks: part files stay until somebody removes them
     fcntl = None  # type: ignore[assignment]
 
-__all__ = [
-    "atomic_files",
-    "check_folder",
-    "check_new_file",
-    "clear_leftovers",
-    "make_folder",
-    "os_reason",
-    "output_error",
-    "read_toml",
-    "try_folder",
-    "write_bytes",
-]
-
 _PREFIX = ".deid-part-"  # hidden, so that what a killed process leaves behind is never read as a document
 
 

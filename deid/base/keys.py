@@ -15,8 +15,6 @@ from pathlib import Path
 
 from deid.base.errors import ConfigError
 
-__all__ = ["KEY_VARIABLE", "MAP_VERSION", "Key", "config_folder", "default_key_path", "load_key"]
-
 KEY_VARIABLE = "DEID_KEY"
 MAP_VERSION = 2
 """Newest version of the map from numbers to surrogates: 1, of yesterday, is a map a patient; 2 is one-to-one over all

@@ -6,8 +6,6 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["lazily"]
-
 
 def lazily(room: str, homes: dict[str, str]) -> Callable[[str], Any]:
     """Return a package's ``__getattr__``.

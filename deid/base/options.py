@@ -18,20 +18,6 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from deid.base.errors import ConfigError
 
-__all__ = [
-    "SITE_FILE",
-    "Option",
-    "Said",
-    "argument",
-    "option",
-    "options_of",
-    "read_options",
-    "read_site",
-    "said",
-    "said_over",
-    "size_of",
-]
-
 T = TypeVar("T")
 
 SITE_FILE = "deid.toml"

@@ -11,8 +11,6 @@ from deid.base.errors import ConfigError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "IMAGES", "check_image", "image", "new_figure"]
-
 IMAGES = ("svg", "png")
 """Image formats, also the suffixes of their files."""
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Section", "frame_records", "frame_section", "printable", "render_html", "write_html", "write_page"]
-
 # What HTML cannot hold or a reader cannot see: control characters except tab and line feed, and lone surrogates.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
 

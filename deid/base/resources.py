@@ -6,8 +6,6 @@ from pathlib import Path
 
 from deid.base.errors import ConfigError
 
-__all__ = ["resource_folder"]
-
 
 def resource_folder(kind: str) -> Path:
     """Return the folder ``models`` or ``dictionaries`` that ships with this installation.

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["safe_name"]
-
 _PART = re.compile(r"[^\W\d_]+|\d+|[\W_]", re.UNICODE)
 
 # Words that describe a file and name nobody; given and family names (Page, Case, Day, Read, ...) are left out.

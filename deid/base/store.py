@@ -21,8 +21,6 @@ from sqlalchemy.engine import URL, make_url
 
 from deid.base.errors import ConfigError, StoreError
 
-__all__ = ["Store", "has_password", "open_store"]
-
 _WAIT_SECONDS = 60
 _WRITES = "deid_writes"
 _DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}

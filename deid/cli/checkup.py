@@ -12,8 +12,6 @@ from typing import Literal
 
 from deid.base.errors import DeidError
 
-__all__ = ["SetupCheck", "checkup"]
-
 _DISTRIBUTION = "clinical-deid"
 _SAMPLE = "Mr. John Smith, 45, of Boston was seen by Dr. Mary Jones on 01/02/2003. Phone (617) 555-0123.\n"
 

@@ -10,8 +10,6 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["COMMANDS", "Commands"]
-
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Notes": {
         "scrub": ("scrub:scrub", "Replace the PHI in notes."),

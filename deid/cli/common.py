@@ -20,16 +20,6 @@ from deid.document import Failure
 if TYPE_CHECKING:
     from deid.pipeline import Report
 
-__all__ = [
-    "EXIT_FAILED",
-    "EXIT_LEFT_OUT",
-    "EXIT_USAGE",
-    "Summary",
-    "SummaryOptions",
-    "growing",
-    "progress",
-]
-
 EXIT_FAILED = 1
 """Some documents failed, or what was checked does not hold."""
 EXIT_USAGE = 2
@@ -38,7 +28,6 @@ EXIT_LEFT_OUT = 3
 """A stream went through, but for some of its records."""
 
 T = TypeVar("T")
-
 
 
 @dataclass(frozen=True)

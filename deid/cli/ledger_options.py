@@ -26,17 +26,6 @@ if TYPE_CHECKING:
     from deid.dp.noise import Noise
     from deid.dp.unit import PrivacyUnit
 
-__all__ = [
-    "VARIABLE",
-    "PaidReleaseOptions",
-    "PayingOptions",
-    "ToldUnitOptions",
-    "UnitOptions",
-    "ledger_place",
-    "release_paid",
-    "told_payment",
-]
-
 VARIABLE = "DEID_LEDGER"
 _PAYING, _PROTECTED, _DRAFT = "What pays", "Whom it protects", "Before spending"
 

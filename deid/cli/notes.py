@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from deid.pipeline.files import Watch
     from deid.pipeline.resuming import RunNote
 
-__all__ = ["AgainOptions", "ListOptions", "NotesRun", "ReadingOptions"]
-
 _AGAIN = "Running again"
 _BESIDES = frozenset(
     """

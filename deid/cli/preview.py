@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from deid.io import Source
     from deid.pipeline import Pipeline, Scrubbed
 
-__all__ = ["show"]
-
 
 def show(pipeline: Pipeline, source: Source, count: int) -> int:
     """Print the changes in the first ``count`` documents on standard output; return the exit status.

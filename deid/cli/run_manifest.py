@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from deid.manifest import Run
     from deid.replacement.policy import Policy
 
-__all__ = ["begin", "finish", "finish_paid", "inputs_of", "model_facts", "policy_facts"]
-
 
 def begin(context: typer.Context, out: Path, key: Key | None = None, first: Path | None = None) -> Run:
     """Begin the run of a command, before it does anything; see `deid.manifest.begin_run`."""

@@ -15,16 +15,6 @@ if TYPE_CHECKING:
     from deid.disclosure.schema import Schema
     from deid.table.microdata import Microdata
 
-__all__ = [
-    "PersonsOptions",
-    "RoleOptions",
-    "SchemaOptions",
-    "TableOptions",
-    "VerifierOptions",
-    "number_list",
-    "table_of_files",
-]
-
 N = TypeVar("N", int, float)
 
 _ROLES, _READING, _PERSONS = "Columns", "Reading TABLE", "Persons"

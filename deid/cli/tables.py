@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from deid.base.reports import Section
 
-__all__ = ["print_csv", "print_rows", "print_sections", "working", "write_json"]
-
 
 def print_sections(sections: Iterable[Section]) -> None:
     """Print tables to standard output: with colours on a terminal, plain and unwrapped in a pipe."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from deid.experiments.outcome import Outcome
     from deid.features import FeatureSet
 
-__all__ = ["CorpusOptions", "FeatureOptions", "FoldOptions", "OutcomeOptions", "Trainings", "again", "settings_of"]
-
 _FEATURES, _FOLDS = "Features", "Folds"
 
 

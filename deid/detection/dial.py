@@ -20,8 +20,6 @@ from deid.base.files import write_bytes
 from deid.base.resources import resource_folder
 from deid.labeling.tagger import Tagger, available_models
 
-__all__ = ["DIAL_FILE", "Dial", "dial_of_folder", "fingerprint", "parse_dial", "read_dial", "write_dial"]
-
 DIAL_FILE = "dial.json"
 """Name of the settings file in a model's folder."""
 

@@ -63,8 +63,6 @@ from deid.rules.person_words import PERSON
 from deid.rules.rules import RuleRecognizer
 from deid.rules.scene import Scene, rounded, scene_of
 
-__all__ = ["Ensemble", "Post", "Trace"]
-
 _GRAMMATICAL = frozenset(("NAME", "LOCATION", "PROFESSION"))
 _CLINICAL = classes_of("clinical", "section", "eponym", "device", "function")
 _EVIDENCE = 0.2

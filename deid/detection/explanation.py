@@ -20,8 +20,6 @@ from deid.phi import group
 from deid.reading.lexicon import CLASSES
 from deid.reading.normalize import Normalized, normalize
 
-__all__ = ["FATES", "Explained", "Explanation", "Reason", "Word", "explain"]
-
 FATES: dict[str, str] = {
     "decides": "gave the category and the score",
     "supports": "the same kind of PHI, with less certainty",

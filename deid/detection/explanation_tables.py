@@ -7,8 +7,6 @@ from deid.detection.explanation import FATES, Explained, Explanation, Reason
 from deid.document import Document
 from deid.replacement.policy import Policy
 
-__all__ = ["explanation_sections"]
-
 
 def explanation_sections(
     explanation: Explanation,

@@ -27,8 +27,6 @@ from deid.rules.person_words import clear
 from deid.rules.scene import Scene
 from deid.rules.word_classes import EPONYM_HEAD, STREET_SUFFIX, STRONG_HOSPITAL_HEAD, cues_of
 
-__all__ = ["Gathered", "Seeds", "find_again", "gather", "name_words", "seeds_of", "settle_categories", "tell", "voice"]
-
 _W = certainties("find_again")
 
 native = native_for("find_again")

@@ -27,8 +27,6 @@ from deid.reading.view import LOWER, UPPER, View, view_of
 from deid.reading.vocabulary import Vocabulary, load_vocabulary
 from deid.rules.certainties import certainties
 
-__all__ = ["Known", "KnownRecognizer", "known_from_rows", "read_date", "soundex"]
-
 _W = certainties("known")
 
 _CATEGORIES = frozenset(LABEL_SETS["i2b2-2014"].names())

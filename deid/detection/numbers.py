@@ -21,8 +21,6 @@ from deid.reading.view import NUMBER, SIGN, UPPER
 from deid.rules import checks
 from deid.rules.scene import Scene
 
-__all__ = ["read"]
-
 _CALENDAR = classes_of("month", "weekday", "season", "holiday")
 _MEASURE = classes_of("clinical", "section", "device")
 _LONGEST_WALK = 14

@@ -11,8 +11,6 @@ from pathlib import Path
 from deid.base.errors import ConfigError
 from deid.base.options import option
 
-__all__ = ["RULES_ALONE", "PeopleOptions", "RecognizerOptions"]
-
 RULES_ALONE = "none"
 """In place of a model's name: rules, and no model."""
 _PEOPLE, _DETECTION = "Whom notes are about", "Detection"

@@ -10,8 +10,6 @@ from deid.base.compiled import native_for
 from deid.document import Span, by_position
 from deid.phi import group
 
-__all__ = ["decide", "distinct", "score_of", "weigh"]
-
 native = native_for("overlaps")
 
 _START = attrgetter("start")

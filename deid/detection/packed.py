@@ -13,8 +13,6 @@ import numpy as np
 
 from deid.document import Span
 
-__all__ = ["Packed", "together"]
-
 _CHUNK = 5_000
 """Spans that are made objects at a time."""
 

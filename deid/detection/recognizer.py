@@ -6,8 +6,6 @@ from typing import Protocol
 
 from deid.document import Document, Span
 
-__all__ = ["Recognizer"]
-
 
 class Recognizer(Protocol):
     """Whatever finds spans in a document: rules, a dictionary, a tagger, an ensemble of them."""

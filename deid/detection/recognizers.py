@@ -28,14 +28,6 @@ from deid.reading.normalize import normalize
 from deid.reading.passages import second_readings
 from deid.reading.vocabulary import languages, load_vocabulary
 
-__all__ = [
-    "DEFAULT_LANGUAGE",
-    "LazyRecognizer",
-    "build_recognizer",
-    "find_with_effect",
-    "language_of_labels",
-]
-
 _RULE_LABELS = "i2b2-2014"
 DEFAULT_LANGUAGE = "en"
 """Where nothing says the language."""

@@ -27,8 +27,6 @@ from deid.document import Span
 from deid.phi import LABEL_SETS, canonical, find_label, group
 from deid.reading.dictionaries import fold
 
-__all__ = ["NO_EFFECT", "Effect", "SiteLists", "Term", "load_site_lists"]
-
 _PIECE = regex.compile(r"[\p{L}\p{M}]++|\p{N}++|[^\s\p{L}\p{M}\p{N}]")
 _SECTION = regex.compile(r"\[([^\[\]]+)\]")
 _CONTROL = regex.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

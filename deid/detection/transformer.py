@@ -19,8 +19,6 @@ from deid.base.errors import ConfigError, ModelError
 from deid.document import Document, Span
 from deid.phi import CATEGORIES, find_label
 
-__all__ = ["TransformerRecognizer", "is_transformer", "windows"]
-
 _MODEL, _TOKENIZER, _CONFIG, _NAMES = "model.onnx", "tokenizer.json", "config.json", "labels.json"
 _LONGEST = 512
 _OUTSIDE = ("O", "")

@@ -12,8 +12,6 @@ from deid.disclosure.release import Release, anonymize
 from deid.disclosure.scheme import Scheme, apply_scheme, scheme_of
 from deid.table.microdata import Microdata, nearest
 
-__all__ = ["Anonymizer"]
-
 
 class Anonymizer:
     """Make tables publishable, and recode new rows as the table that was fitted.

@@ -24,8 +24,6 @@ from deid.disclosure.privacy import (
 )
 from deid.table.microdata import NA_CODE, Microdata, check_columns
 
-__all__ = ["Finding", "Guard", "Requirements", "assess", "read_guard", "read_pair"]
-
 
 def read_pair(text: str) -> tuple[float, float]:
     """Return two numbers that are written with a comma between: ``10,2``.

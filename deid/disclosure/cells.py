@@ -30,8 +30,6 @@ from deid.table.hierarchy import Hierarchy
 from deid.table.microdata import SUPPRESSED, Microdata
 from deid.table.scalars import EXACT, date_position, exact_number, plain_number
 
-__all__ = ["Domain", "cover_table", "format_dates", "format_interval", "format_set", "is_general", "overlap_table"]
-
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _INTERVAL = re.compile(rf"\[\s*({_NUMBER})\s*[-–,]\s*({_NUMBER})\s*\]")
 _DATES = re.compile(r"\[([^/\[\]]+)/([^/\[\]]+)\]")

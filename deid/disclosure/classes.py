@@ -16,16 +16,6 @@ import numpy as np
 from deid.base.errors import ConfigError, InputError
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
 
-__all__ = [
-    "EquivalenceClasses",
-    "ValueCounts",
-    "Verdict",
-    "equivalence_classes",
-    "group_rows",
-    "recorded_rows",
-    "value_counts",
-]
-
 WITNESS_ROWS = 10
 """So many rows of a witness are kept."""
 

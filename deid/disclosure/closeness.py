@@ -17,8 +17,6 @@ from deid.disclosure.privacy import greatest
 from deid.table.hierarchy import Hierarchy
 from deid.table.microdata import Microdata
 
-__all__ = ["DISTANCES", "class_distances", "t_closeness"]
-
 _CELLS = 4_000_000  # cells of a dense table of classes and nodes at a time
 
 

@@ -20,8 +20,6 @@ from deid.disclosure.encoding import CodedColumn, CodedTable, Ints
 from deid.disclosure.groups import Groups
 from deid.disclosure.mondrian import mondrian
 
-__all__ = ["BoxLoss", "bottom_up", "hybrid", "top_down"]
-
 Indices = NDArray[np.intp]
 Floats = NDArray[np.float64]
 

@@ -17,8 +17,6 @@ from deid.disclosure.constraints import TCloseness
 from deid.disclosure.encoding import CodedTable, boxes
 from deid.disclosure.groups import groups_of
 
-__all__ = ["join_complements"]
-
 Indices = NDArray[np.intp]
 MAX_GROUPS = 5_000
 """Every join looks at all groups."""

@@ -16,8 +16,6 @@ from deid.disclosure.classes import EquivalenceClasses, ValueCounts, equivalence
 from deid.disclosure.consistency import matches
 from deid.table.microdata import Microdata, check_columns
 
-__all__ = ["Composition", "composition_attack"]
-
 
 @dataclass(frozen=True)
 class Composition:

@@ -18,18 +18,6 @@ from deid.disclosure.classes import EquivalenceClasses, Verdict, equivalence_cla
 from deid.disclosure.privacy import least
 from deid.table.microdata import Microdata, check_columns
 
-__all__ = [
-    "Consistency",
-    "consistent_records",
-    "delta_presence",
-    "k1_anonymity",
-    "k_map",
-    "kk_anonymity",
-    "match_population",
-    "matches",
-    "one_k_anonymity",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Consistency:

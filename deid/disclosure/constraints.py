@@ -21,22 +21,6 @@ from deid.base.errors import ConfigError
 from deid.disclosure.encoding import CodedTable
 from deid.disclosure.groups import Groups
 
-__all__ = [
-    "All",
-    "AlphaK",
-    "AnyOf",
-    "BetaLikeness",
-    "Constraint",
-    "DistinctL",
-    "EntropyL",
-    "KAnonymity",
-    "RecursiveL",
-    "TCloseness",
-    "closeness_in",
-    "require_feasible",
-    "smallest_group",
-]
-
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 

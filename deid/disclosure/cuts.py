@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from deid.disclosure.encoding import CodedColumn, HierarchyTree, Ints
 
-__all__ = ["Cuts", "halves"]
-
 Floats = NDArray[np.float64]
 
 

@@ -18,18 +18,6 @@ from numpy.typing import NDArray
 from deid.table.hierarchy import Hierarchy
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata
 
-__all__ = [
-    "CodedColumn",
-    "CodedTable",
-    "HierarchyTree",
-    "Ints",
-    "boxes",
-    "class_ids",
-    "encode",
-    "encode_column",
-    "pack",
-]
-
 Ints = NDArray[np.int32]
 
 

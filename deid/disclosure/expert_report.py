@@ -18,8 +18,6 @@ from deid.disclosure.assessment import Finding
 from deid.disclosure.risk import PopulationRisk, SampleRisk
 from deid.table.microdata import Microdata
 
-__all__ = ["assumptions", "check_report", "expert_report", "read_report", "sign_report"]
-
 _KIND = "risk report for an expert determination, 45 CFR 164.514(b)(1)"
 _ALGORITHM = "HMAC-SHA256"
 

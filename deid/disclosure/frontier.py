@@ -17,8 +17,6 @@ from deid.table.microdata import Microdata
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["ChosenRelease", "Point", "choose", "frontier", "map_releases", "plot_map"]
-
 
 @dataclass(frozen=True)
 class Point:

@@ -24,8 +24,6 @@ from deid.disclosure.encoding import CodedColumn, CodedTable, Ints, class_ids
 from deid.disclosure.groups import groups_of
 from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
 
-__all__ = ["FullDomain", "Levels", "greedy_levels", "incognito", "lattice_size", "level_ranges", "optimal_levels"]
-
 Levels = tuple[int, ...]
 Bools = NDArray[np.bool_]
 

@@ -16,8 +16,6 @@ from deid.base.errors import ConfigError
 from deid.disclosure.clustering import BoxLoss
 from deid.disclosure.encoding import CodedTable
 
-__all__ = ["Gathering", "gather"]
-
 MAX_ROWS = 4_000
 """All distances between rows are kept."""
 

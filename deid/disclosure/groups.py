@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from deid.disclosure.encoding import CodedTable
 
-__all__ = ["Groups", "groups_of"]
-
 Floats = NDArray[np.float64]
 
 

@@ -11,8 +11,6 @@ from deid.disclosure.proposal import propose_schema, repeated_person
 from deid.table.linkage import LookAlikes, check_persons
 from deid.table.microdata import Microdata
 
-__all__ = ["FATES", "Fate", "check_before_release", "check_published", "drop_unnamed", "fates_of", "told_of"]
-
 FATES = {
     "quasi-identifier": "generalized",
     "sensitive": "published",

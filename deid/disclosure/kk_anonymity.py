@@ -13,8 +13,6 @@ from deid.base.errors import ConfigError
 from deid.disclosure.clustering import BoxLoss
 from deid.disclosure.encoding import CodedTable, Ints
 
-__all__ = ["kk_anonymity"]
-
 MAX_ROWS = 20_000
 """The cost grows with the square of the rows."""
 

@@ -35,8 +35,6 @@ from deid.disclosure.cuts import Cuts
 from deid.disclosure.encoding import CodedColumn, CodedTable, Ints, boxes, class_ids
 from deid.disclosure.groups import Groups, groups_of
 
-__all__ = ["group_loss", "local_recoding", "mean_loss"]
-
 Indices = NDArray[np.intp]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

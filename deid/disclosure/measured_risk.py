@@ -17,8 +17,6 @@ from deid.disclosure.expert_report import check_report, expert_report, sign_repo
 from deid.disclosure.risk import AttackerRisk, PopulationRisk, SampleRisk, population_risk, sample_risk
 from deid.table.microdata import Microdata
 
-__all__ = ["MeasuredRisk", "check_signed", "digests_of", "measure_risk"]
-
 Row = tuple[str, str, str]
 
 

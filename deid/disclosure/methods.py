@@ -22,8 +22,6 @@ from deid.disclosure.perturbation import microaggregation_groups
 from deid.disclosure.recoding import EVERYTHING
 from deid.table.microdata import nearest
 
-__all__ = ["METHODS", "Method", "MethodOptions", "Recoding", "recode", "recode_best"]
-
 Indices = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 Region = tuple[Ints, Ints]

@@ -17,8 +17,6 @@ from deid.disclosure.constraints import Constraint, require_feasible, smallest_g
 from deid.disclosure.encoding import CodedColumn, CodedTable, Ints
 from deid.disclosure.groups import Groups
 
-__all__ = ["MODES", "mondrian"]
-
 MODES = ("strict", "relaxed")
 
 Floats = NDArray[np.float64]

@@ -16,8 +16,6 @@ from deid.base.errors import ConfigError
 from deid.disclosure.constraints import Bools
 from deid.disclosure.groups import Groups
 
-__all__ = ["EpsilonM", "RangeDiversity"]
-
 Floats = NDArray[np.float64]
 
 

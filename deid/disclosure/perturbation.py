@@ -18,16 +18,6 @@ from deid.base.errors import ConfigError, InputError
 from deid.disclosure.randomization import uniform_operator
 from deid.table.microdata import NA_CODE, Microdata, check_columns
 
-__all__ = [
-    "SmallDomains",
-    "add_noise",
-    "microaggregate",
-    "microaggregation_groups",
-    "randomize_small_domains",
-    "round_values",
-    "swap_values",
-]
-
 
 def round_values(values: np.ndarray, base: float, *, random: bool = False, seed: int = 0) -> np.ndarray:
     """Round numbers to multiples of a base.

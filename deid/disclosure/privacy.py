@@ -26,20 +26,6 @@ from deid.disclosure.classes import (
 from deid.table.hierarchy import Hierarchy
 from deid.table.microdata import NA_CODE, Microdata
 
-__all__ = [
-    "alpha_k_anonymity",
-    "beta_likeness",
-    "distinct_l_diversity",
-    "entropy_l_diversity",
-    "epsilon_m_anonymity",
-    "greatest",
-    "k_anonymity",
-    "least",
-    "personalised_privacy",
-    "range_diversity",
-    "recursive_l_diversity",
-]
-
 TOLERANCE = 1e-9
 """Levels are compared to bounds with this relative slack, for the rounding of logarithms and shares."""
 

@@ -17,8 +17,6 @@ from deid.disclosure.schema import Column, Schema
 from deid.table.hierarchy_builders import icd_9_cm, icd_10_cm
 from deid.table.microdata import NA_CODE, Codes, Microdata
 
-__all__ = ["propose_schema", "repeated_person"]
-
 _IDENTIFIERS = """mrn ssn npi name surname forename firstname lastname email mail phone telephone fax mobile url ip
  account license licence passport insurance member subscriber address street guid uuid healthplan beneficiary doctor
  physician"""

@@ -12,8 +12,6 @@ from deid.disclosure.cells import Domain, cover_table
 from deid.disclosure.classes import equivalence_classes
 from deid.table.microdata import SUPPRESSED, Microdata, check_columns
 
-__all__ = ["PublishedColumn", "Query", "average_relative_error", "query_precision", "random_queries"]
-
 Query = Mapping[str, "tuple[float, float] | frozenset[str]"]
 """A box, by column: an interval (both ends included) of numbers, or of dates as days since 1970-01-01; a set of nominal
 values. It asks how many rows lie in it."""

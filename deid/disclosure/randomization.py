@@ -12,8 +12,6 @@ from deid.base.errors import ConfigError
 from deid.disclosure.classes import Verdict
 from deid.disclosure.privacy import TOLERANCE
 
-__all__ = ["amplification", "amplification_bound", "delta_growth", "posteriors", "rho1_to_rho2", "uniform_operator"]
-
 _EXACT_VALUES = 16  # up to so many values, all their subsets are tried
 
 

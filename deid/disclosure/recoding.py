@@ -16,8 +16,6 @@ from deid.table.microdata import SUPPRESSED, Microdata
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["EVERYTHING", "publish", "range_labels"]
-
 EVERYTHING = -1
 """As both ends of a range of codes: the cell is suppressed."""
 

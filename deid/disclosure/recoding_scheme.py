@@ -17,8 +17,6 @@ from deid.disclosure.classes import group_rows
 from deid.table.hierarchy import Hierarchy
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
 
-__all__ = ["SCHEMES", "TableRecoding", "classify_recoding"]
-
 SCHEMES = ("full-domain", "global", "multidimensional", "local")
 """Recoding models, the strictest first."""
 

@@ -40,8 +40,6 @@ from deid.table.microdata import Microdata, check_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Release", "anonymize", "constraint_of", "finish"]
-
 _UNSEARCHED = ("k_map", "presence", "guard")
 """Requirements that no method enforces; they are only verified."""
 

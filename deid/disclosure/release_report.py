@@ -20,8 +20,6 @@ from deid.disclosure.risk import SampleRisk
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["VERIFIED", "release_notes", "release_rows", "write_report"]
-
 VERIFIED = (
     "It was released only because the verifiers below passed it. The report holds counts and levels, no cell of the "
     "table."

@@ -21,8 +21,6 @@ from deid.disclosure.consistency import match_population
 from deid.disclosure.uniqueness import unique_share
 from deid.table.microdata import Microdata
 
-__all__ = ["AttackerRisk", "MembershipRisk", "PopulationRisk", "SampleRisk", "population_risk", "sample_risk"]
-
 
 @dataclass(frozen=True)
 class AttackerRisk:

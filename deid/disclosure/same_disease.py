@@ -22,8 +22,6 @@ from deid.table.microdata import SUPPRESSED, Microdata, check_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SameDisease", "recode_same_disease"]
-
 
 @dataclass(frozen=True, eq=False)
 class SameDisease:

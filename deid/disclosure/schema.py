@@ -37,8 +37,6 @@ from deid.table.table_files import numbers_kept_as_text, read_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Column", "Schema", "apply_schema", "format_schema", "read_column", "read_microdata", "read_schema"]
-
 _SETTINGS = ("columns", "person", "each_row_a_person", "persons_as_given")
 
 

@@ -26,8 +26,6 @@ from deid.disclosure.methods import MethodOptions
 from deid.disclosure.release import Release, constraint_of, finish
 from deid.table.microdata import Microdata, check_columns
 
-__all__ = ["Scheme", "apply_scheme", "read_scheme", "scheme_of"]
-
 _FORMAT = "deid recoding scheme 1"
 
 

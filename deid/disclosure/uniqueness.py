@@ -13,8 +13,6 @@ import numpy as np
 
 from deid.base.errors import ConfigError
 
-__all__ = ["fit_pitman", "unique_share"]
-
 
 def _negative_likelihood(
     parameters: np.ndarray, classes: int, rows: int, sizes: np.ndarray, counts: np.ndarray

@@ -16,15 +16,6 @@ from deid.disclosure.cells import Domain
 from deid.disclosure.classes import EquivalenceClasses, equivalence_classes
 from deid.table.microdata import SUPPRESSED, Microdata, check_columns
 
-__all__ = [
-    "Loss",
-    "average_class_size",
-    "classification_metric",
-    "discernibility",
-    "information_loss",
-    "suppressed_rows",
-]
-
 
 def suppressed_rows(release: Microdata) -> np.ndarray:
     """Tell which rows have nothing but ``*`` in their quasi-identifiers; bool array, shape (rows,)."""

@@ -19,17 +19,6 @@ from deid.dp.epsilon import split_epsilon
 from deid.dp.intervals import discrete_half_width
 from deid.dp.noise import Noise
 
-__all__ = [
-    "Estimate",
-    "noisy_count",
-    "noisy_counts",
-    "noisy_mean",
-    "noisy_quantile",
-    "noisy_sum",
-    "noisy_top",
-    "quantile_candidates",
-]
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 

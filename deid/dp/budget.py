@@ -36,8 +36,6 @@ from deid.base.store import Store, open_store
 from deid.dp.epsilon import from_nano, show_nano, to_nano
 from deid.dp.unit import PrivacyUnit
 
-__all__ = ["TABLES", "Account", "BudgetExceeded", "Charge", "Ledger", "Part"]
-
 TABLES = sql.MetaData()
 _BUDGET = sql.Table(
     "deid_budget",

@@ -22,8 +22,6 @@ from deid.dp.domain import count_cells
 from deid.dp.epsilon import split_epsilon
 from deid.dp.noise import Noise, laplace_variance
 
-__all__ = ["ROUNDS", "diffgen"]
-
 IntArray = npt.NDArray[np.int64]
 
 ROUNDS = 10

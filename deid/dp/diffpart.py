@@ -24,8 +24,6 @@ from deid.dp.epsilon import split_epsilon
 from deid.dp.noise import Noise
 from deid.table.hierarchy import Hierarchy
 
-__all__ = ["balanced_taxonomy", "diffpart"]
-
 _MAX_CHILDREN = 10  # 2**children - 1 parts are counted at a division
 _SIZE_FACTOR = math.sqrt(2)  # thresholds in standard deviations of the noise: C1 = C2 = 1 of the paper
 _ROOT = "*"

@@ -53,18 +53,6 @@ from deid.table.microdata import check_columns, column_names
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "Dimension",
-    "DomainOptions",
-    "cell_number",
-    "count_cells",
-    "declare",
-    "parse_condition",
-    "parse_flag",
-    "parse_slices",
-    "read_domains",
-]
-
 IntArray = npt.NDArray[np.int64]
 
 _DECLARATIONS = ("values", "range", "edges", "dates", "from_data")

@@ -21,8 +21,6 @@ from deid.dp.boxes import Boxes
 from deid.dp.epsilon import split_epsilon
 from deid.dp.noise import Noise, laplace_variance
 
-__all__ = ["CELL_SHARE", "GAINS", "cut_gains", "dpcube", "partition"]
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 

@@ -13,8 +13,6 @@ from fractions import Fraction
 
 from deid.base.errors import ConfigError
 
-__all__ = ["NANO", "from_nano", "payable", "show_nano", "split_epsilon", "to_nano"]
-
 NANO = 10**9
 """Nano-epsilons in one epsilon."""
 

@@ -21,8 +21,6 @@ from deid.dp.methods import CubePlan
 from deid.dp.models import clamp_bias
 from deid.dp.noise import laplace_variance
 
-__all__ = ["FORECASTS", "Forecast", "epsilon_for", "expected_deviation", "forecast", "forecast_sections"]
-
 _LARGEST = 300.0  # beyond, the noise's variance is no longer a number above 0
 
 

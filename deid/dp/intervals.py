@@ -17,8 +17,6 @@ import numpy.typing as npt
 from deid.base.errors import ConfigError
 from deid.dp.noise import laplace_scale
 
-__all__ = ["check_level", "discrete_half_width", "half_width", "standard_half_width"]
-
 FloatArray = npt.NDArray[np.float64]
 
 _LEVELS = 0.01, 0.999999

@@ -14,8 +14,6 @@ from deid.dp.intervals import discrete_half_width
 from deid.dp.noise import Noise
 from deid.dp.unit import PrivacyUnit
 
-__all__ = ["REPORT_SHARE", "check_share", "say_left_out", "split_report", "tell_left_out"]
-
 REPORT_SHARE = 0.02
 """Share of epsilon that tells what was left out, unless the user says otherwise. A mistyped domain leaves out a lot."""
 

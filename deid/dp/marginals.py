@@ -24,8 +24,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Components", "Marginal", "choose_cuboids", "closure", "least_squares", "nonnegative", "query_weights"]
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Axes = tuple[int, ...]

@@ -18,8 +18,6 @@ from deid.dp.epsilon import split_epsilon
 from deid.dp.marginals import Axes, Marginal, least_squares, nonnegative
 from deid.dp.noise import Noise, laplace_variance
 
-__all__ = ["MarkovChain", "measure_chain"]
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 

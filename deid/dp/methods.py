@@ -34,8 +34,6 @@ from deid.dp.plan import ReleasePlan
 from deid.dp.privelet import Wavelet, privelet
 from deid.dp.privtree import privtree
 
-__all__ = ["METHODS", "CubePlan", "Method", "Rows", "measure", "wavelet_of"]
-
 IntArray = npt.NDArray[np.int64]
 
 

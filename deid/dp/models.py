@@ -23,8 +23,6 @@ from deid.dp.marginals import Axes, query_weights
 from deid.dp.noise import laplace_scale, laplace_variance
 from deid.dp.privelet import Wavelet, weight_sums
 
-__all__ = ["Answer", "BoxModel", "ForestModel", "MarginalTable", "Model", "TableModel", "WaveletModel", "clamp_bias"]
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Chosen = Sequence[IntArray | None]

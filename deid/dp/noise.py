@@ -22,8 +22,6 @@ import numpy.typing as npt
 
 from deid.base.errors import ConfigError, DeidError
 
-__all__ = ["Noise", "OpenDPNoise", "SeededNoise", "laplace_scale", "laplace_variance"]
-
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 

@@ -22,18 +22,6 @@ from deid.table.cell_text import table_hash
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "AlreadyReleased",
-    "check_payer",
-    "check_target",
-    "partition_name",
-    "pay",
-    "request_id",
-    "row_key",
-    "table_mark",
-    "write_paid",
-]
-
 Made = TypeVar("Made")
 
 

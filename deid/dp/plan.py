@@ -15,8 +15,6 @@ from deid.dp.noise import Noise, SeededNoise
 from deid.dp.payment import pay
 from deid.dp.unit import PrivacyUnit
 
-__all__ = ["ReleasePlan"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReleasePlan:

@@ -30,8 +30,6 @@ import numpy.typing as npt
 from deid.dp.epsilon import from_nano, to_nano
 from deid.dp.noise import Noise, laplace_scale, laplace_variance
 
-__all__ = ["MAX_NODES", "Level", "PrefixTree", "grow", "growing_from", "remaining_epsilon"]
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 

@@ -20,8 +20,6 @@ import numpy.typing as npt
 
 from deid.dp.noise import Noise
 
-__all__ = ["Wavelet", "forward", "inverse", "privelet", "weight_sums"]
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 

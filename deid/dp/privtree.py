@@ -20,8 +20,6 @@ from deid.dp.boxes import Boxes
 from deid.dp.epsilon import split_epsilon
 from deid.dp.noise import Noise, laplace_scale, laplace_variance
 
-__all__ = ["COUNT_SHARE", "privtree"]
-
 IntArray = npt.NDArray[np.int64]
 
 _FANOUT = 2

@@ -12,8 +12,6 @@ from deid.dp.release_files import NOT_PRIVATE
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["QueryAnswer"]
-
 
 @dataclass(frozen=True, eq=False)
 class QueryAnswer:

@@ -35,8 +35,6 @@ from deid.table.microdata import nearest
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["QueryColumn", "column_values", "evaluate_condition", "evaluate_value", "find_column", "value_bounds"]
-
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 Computed = FloatArray | npt.NDArray[np.object_]

@@ -24,27 +24,6 @@ from typing import NoReturn
 
 from deid.base.errors import ConfigError
 
-__all__ = [
-    "AGGREGATES",
-    "PERSON_VALUES",
-    "Arithmetic",
-    "Between",
-    "Both",
-    "ColumnRef",
-    "Condition",
-    "InList",
-    "Literal",
-    "Missing",
-    "Not",
-    "Predicate",
-    "Query",
-    "Value",
-    "columns_of",
-    "parse_condition",
-    "parse_query",
-    "parse_value",
-]
-
 AGGREGATES = ("COUNT", "PERSONS", "SUM", "MEAN", "MEDIAN", "QUANTILE", "HISTOGRAM", "TOP")
 """Aggregates by name; PERSONS is written COUNT(PERSONS)."""
 PERSON_VALUES = ("first", "last", "min", "max", "sum", "mean")

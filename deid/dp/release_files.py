@@ -17,8 +17,6 @@ from deid.base.files import atomic_files
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FORMATS", "NOT_PRIVATE", "check_suffix", "read_numbers", "release_paths", "write_numbers"]
-
 FORMATS = (".parquet", ".csv", ".json")
 """Suffixes of release files."""
 NOT_PRIVATE = "NOT_PRIVATE"

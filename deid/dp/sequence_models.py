@@ -22,8 +22,6 @@ from deid.dp.markov_chain import MarkovChain
 from deid.dp.prefix_tree import PrefixTree
 from deid.dp.tree_estimate import Consistent, consistent, nonnegative_tree
 
-__all__ = ["ChainModel", "PrefixCount", "PrefixCounts", "SequenceModel", "TreeModel"]
-
 FloatArray = npt.NDArray[np.float64]
 
 _MAX_PREFIXES = 4_000_000

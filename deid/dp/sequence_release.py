@@ -25,17 +25,6 @@ from deid.dp.unit import PrivacyUnit
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "CLASSES",
-    "END",
-    "RESERVED",
-    "SLOPES",
-    "SequenceRelease",
-    "read_sequences",
-    "slope_classes",
-    "write_sequences",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
 END = "(end)"

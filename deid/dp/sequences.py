@@ -38,18 +38,6 @@ from deid.table.microdata import check_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "METHODS",
-    "LevelForecast",
-    "SequencePlan",
-    "forecast_levels",
-    "forecast_sections",
-    "measure_sequences",
-    "parse_lengths",
-    "plan_sequences",
-    "release_sequences",
-]
-
 IntArray = npt.NDArray[np.int64]
 
 METHODS = ("tree", "markov", "tree-paper")

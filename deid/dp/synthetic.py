@@ -40,8 +40,6 @@ from deid.table.microdata import check_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Fidelity", "check_fidelity", "dimensions_of", "measure_fidelity", "read_any_release", "synthesize"]
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 

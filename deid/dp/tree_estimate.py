@@ -20,8 +20,6 @@ import numpy.typing as npt
 from deid.dp.boxes import simplex
 from deid.dp.prefix_tree import PrefixTree
 
-__all__ = ["Consistent", "consistent", "nonnegative_tree"]
-
 FloatArray = npt.NDArray[np.float64]
 
 

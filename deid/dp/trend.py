@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from deid.base.errors import ConfigError
 
-__all__ = ["average_slope", "regression_slope"]
-
 
 def _checked(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     xs, ys = np.asarray(x, float), np.asarray(y, float)

@@ -25,8 +25,6 @@ from deid.table.microdata import check_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RELATIONS", "BoundedRows", "PrivacyUnit", "bounded_rows", "check_bound", "rows_without_person"]
-
 RELATIONS = {
     "add-remove": "neighbours differ by one unit's rows, present or absent; the number of rows is private",
     "replace": "neighbours differ by one unit's rows, replaced by others; the number of rows counts as public",

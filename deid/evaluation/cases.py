@@ -10,8 +10,6 @@ from deid.document import Document, Span
 from deid.evaluation.pairing import Pair
 from deid.phi import find_label, map_used_labels
 
-__all__ = ["Case", "Cases", "Key", "keys", "prepare"]
-
 Key = tuple[int, int, str]
 """Start, end and category of a span: what makes two spans the same span."""
 

@@ -13,8 +13,6 @@ import numpy as np
 
 from deid.base.errors import ConfigError
 
-__all__ = ["LEVEL", "Difference", "compare_statistics", "intervals", "resampled_totals", "subset_ttest"]
-
 LEVEL = 0.95
 """Level of all confidence intervals."""
 

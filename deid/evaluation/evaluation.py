@@ -43,9 +43,6 @@ from deid.reading.tokenization import tokenize
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DEFAULT_SETTINGS", "Evaluation", "ScoringSettings", "evaluate"]
-
-
 _SCORING = "Scoring"
 
 

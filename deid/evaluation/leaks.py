@@ -16,8 +16,6 @@ from deid.document import Span, resolve_overlaps
 from deid.evaluation.cases import Case
 from deid.evaluation.scores import bounds, touched, word_bounds
 
-__all__ = ["CategoryLeaks", "Leaks", "find_leaks"]
-
 
 @dataclass(frozen=True, slots=True)
 class CategoryLeaks:

@@ -10,8 +10,6 @@ from itertools import accumulate, pairwise
 from deid.document import Document, Span
 from deid.evaluation.cases import Case, keys
 
-__all__ = ["KINDS", "Mistake", "Piece", "context", "find_mistakes"]
-
 MISSED, SPURIOUS, BOUNDARY, CATEGORY, BOTH = KINDS = (
     "missed",
     "spurious",

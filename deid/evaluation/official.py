@@ -22,20 +22,6 @@ from deid.evaluation.scores import ALL, Columns, CountTable, Score, tally
 from deid.phi import I2B2_2014_HIPAA, I2B2_2014_HIPAA_OFFICIAL, canonical
 from deid.reading.line_ends import unified
 
-__all__ = [
-    "SUBSETS",
-    "Sentences",
-    "count_sentences",
-    "merge_adjacent",
-    "read_sentences",
-    "score_binary",
-    "score_end_tolerant",
-    "score_merged",
-    "score_span_tokens",
-    "sentences_of",
-    "subset",
-]
-
 SUBSETS: Mapping[str, frozenset[str] | None] = {
     "all": None,
     "hipaa": I2B2_2014_HIPAA,

@@ -10,8 +10,6 @@ from deid.evaluation.evaluation import Evaluation
 from deid.evaluation.mistakes import context
 from deid.evaluation.sections import evaluation_sections
 
-__all__ = ["write_page"]
-
 
 def write_page(evaluation: Evaluation, path: Path) -> None:
     """Write one self-contained HTML page with all tables and mistakes; it contains PHI and gets mode 0600.

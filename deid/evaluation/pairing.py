@@ -15,8 +15,6 @@ from deid.base.errors import DeidError, DuplicateError, InputError
 from deid.document import Document, Failure, check_spans
 from deid.reading.line_ends import unified
 
-__all__ = ["Pair", "Pairing", "pair_documents"]
-
 
 @dataclass(frozen=True, slots=True)
 class Pair:

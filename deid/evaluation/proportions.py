@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["design_effect", "effective_words", "lower_bound", "upper_bound"]
-
 
 def lower_bound(found: float, total: float, confidence: float) -> float:
     """Return Clopper and Pearson's one-sided lower bound of a share.

@@ -23,24 +23,6 @@ import numpy as np
 from deid.document import Span, resolve_overlaps
 from deid.evaluation.cases import Case, keys
 
-__all__ = [
-    "ALL",
-    "CountTable",
-    "Score",
-    "TokenBounds",
-    "Tokenizer",
-    "bounds",
-    "prf",
-    "score_overlap",
-    "score_span_only",
-    "score_strict",
-    "score_tokens",
-    "score_words",
-    "tally",
-    "touched",
-    "word_bounds",
-]
-
 ALL = "ALL"
 """The label of tables that do not tell categories apart."""
 

@@ -14,8 +14,6 @@ from deid.evaluation.mistakes import KINDS
 from deid.evaluation.scores import Score
 from deid.evaluation.systems import METRICS, Comparison
 
-__all__ = ["comparison_section", "evaluation_sections"]
-
 _INTERVAL = f"{LEVEL:.0%} interval"
 
 

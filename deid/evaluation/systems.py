@@ -14,8 +14,6 @@ from deid.evaluation.comparison import LEVEL, Difference, compare_statistics
 from deid.evaluation.evaluation import DEFAULT_SETTINGS, Evaluation, ScoringSettings, evaluate
 from deid.evaluation.scores import prf
 
-__all__ = ["DEFAULT_METRICS", "METRICS", "Comparison", "Metric", "compare"]
-
 
 @dataclass(frozen=True, slots=True)
 class Metric:

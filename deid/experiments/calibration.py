@@ -29,17 +29,6 @@ from deid.evaluation.proportions import design_effect, effective_words, lower_bo
 from deid.evaluation.scores import touched, word_bounds
 from deid.pipeline.workers import process
 
-__all__ = [
-    "DIALS",
-    "Calibration",
-    "DialPoint",
-    "calibrate",
-    "calibration_section",
-    "count_words",
-    "describe",
-    "words_needed",
-]
-
 DIALS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 """Dials that are tried when none are named."""
 _MISSES = 10

@@ -20,8 +20,6 @@ from deid.table.microdata import Microdata, check_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TablePair", "count_cohorts", "feasibility", "parse_cohort"]
-
 _CONDITION = re.compile(r"\s*(.+?)\s*(<=|>=|=|<|>)\s*(.+?)\s*")
 
 

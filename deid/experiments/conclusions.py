@@ -26,15 +26,6 @@ from deid.experiments.plots import plot_conclusions
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "EffectEstimate",
-    "compare_conclusions",
-    "conclusions_outcome",
-    "interval_overlap",
-    "logistic_regression",
-    "odds_ratio",
-]
-
 _Z = 1.959963984540054
 _BINS = 4
 _MOST_VALUES = 20

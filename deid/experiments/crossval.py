@@ -17,8 +17,6 @@ from deid.labeling.training import TrainingOptions
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CrossValidation", "cross_validate"]
-
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:

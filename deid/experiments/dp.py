@@ -30,16 +30,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = [
-    "THRESHOLDS",
-    "compare_methods",
-    "methods_outcome",
-    "plot_methods",
-    "plot_thresholds",
-    "sweep_thresholds",
-    "thresholds_outcome",
-]
-
 THRESHOLDS: dict[str, tuple[float, ...]] = {
     "printed": (0.1, 0.5, 1.0, 2.0),
     "uniformity": (0.02, 0.1, 0.5),

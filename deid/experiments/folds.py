@@ -11,8 +11,6 @@ from deid.base.errors import ConfigError, DuplicateError
 from deid.base.safe_names import safe_name
 from deid.document import Document
 
-__all__ = ["Split", "assign_folds", "group_documents", "splits"]
-
 Split = tuple[tuple[int, ...], tuple[int, ...]]
 """Indices of the documents to train on and of those to score."""
 

@@ -41,8 +41,6 @@ from deid.replacement.policy import DEFAULT_POLICY, load_policy
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ATTACKS", "Candidate", "Hips", "betrayed", "expected_found", "hips", "rarity", "release"]
-
 ATTACKS: dict[str, str] = {
     "redaction": "none needed: identifiers are redacted",
     "chance": "chance",

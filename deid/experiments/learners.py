@@ -16,8 +16,6 @@ from deid.labeling.training import TrainingOptions
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["compare_learners"]
-
 
 def compare_learners(
     documents: Sequence[Document],

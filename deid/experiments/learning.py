@@ -18,8 +18,6 @@ from deid.labeling.training import TrainingOptions
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["STARTS", "learning_curve"]
-
 STARTS: dict[str, str] = {"scratch": "from scratch", "model": "from a model"}
 """Values of the column ``start``, and what they are called."""
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Outcome"]
-
 
 @dataclass(frozen=True, eq=False)
 class Outcome:

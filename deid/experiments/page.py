@@ -15,15 +15,6 @@ from deid.labeling.learners import LEARNERS
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "crossval_sections",
-    "hips_sections",
-    "learners_section",
-    "learning_section",
-    "sampling_section",
-    "subsets_section",
-]
-
 _TITLES = {
     "strict_precision": "strict P",
     "strict_recall": "strict R",

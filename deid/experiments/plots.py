@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_conclusions", "plot_hips", "plot_learning", "plot_sampling", "plot_subsets"]
-
 # Okabe and Ito's colours, which colour-blind readers tell apart
 _STYLES = {
     "full": ("#000000", "*"),

@@ -24,8 +24,6 @@ from deid.evaluation.comparison import intervals, resampled_totals
 from deid.evaluation.scores import touched, word_bounds
 from deid.pipeline.workers import process
 
-__all__ = ["CONFUSIONS", "PERTURBATIONS", "Robustness", "measure_robustness", "perturb", "robustness_section"]
-
 _OCR_SHARE, _DISGUISED_SHARE = 0.02, 0.05
 _RESAMPLES = 1000
 CONFUSIONS: MappingProxyType[str, str] = MappingProxyType(

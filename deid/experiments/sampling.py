@@ -21,8 +21,6 @@ from deid.labeling.training import TrainingOptions
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CURVES", "Points", "sampling_curves"]
-
 CURVES: dict[str, str] = {
     "full": "all tokens",
     "dial": "all tokens, recall dial",

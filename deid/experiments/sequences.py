@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["COMPARED", "compare_sequences", "compare_trends", "plot_sequences", "sequences_outcome", "unit_cost"]
-
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 Answers = Callable[[int], FloatArray]

@@ -22,8 +22,6 @@ from deid.labeling.training import TrainingOptions
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MEASURES", "compare_subsets", "subsets"]
-
 MEASURES: dict[str, str] = {
     "strict": "spans, strict",
     "token": "tokens, Begin and Intermediate",

@@ -14,8 +14,6 @@ from deid.features import FeatureSet
 from deid.labeling.tagger import load_model, train
 from deid.labeling.training import TrainingOptions, prepare
 
-__all__ = ["Report", "Trial", "TrialResult", "figures", "run_trials", "score"]
-
 Report = Callable[[int, int], None]
 """Gets how many trainings are done, of how many."""
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from deid.base.errors import ConfigError
 from deid.base.resources import resource_folder
 
-__all__ = ["Cues", "load_cues"]
-
 _GAP = r"[\s:.#=\-–—|*]{0,8}"  # between a label and its value
 
 

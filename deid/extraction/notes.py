@@ -38,8 +38,6 @@ from deid.reading.phrases import PhraseMatcher
 from deid.reading.view import view_of, words_of
 from deid.table.hierarchy import read_hierarchy
 
-__all__ = ["COLUMNS", "MANY", "PERSONAL", "Fact", "note_facts"]
-
 PERSONAL = (
     *("name", "birth_date", "death_date", "sex", "mrn", "ssn", "health_plan", "account", "license"),
     *("street", "city", "state", "zip", "country", "profession"),

@@ -17,8 +17,6 @@ from deid.replacement.date_forms import Token, tokenize_date
 from deid.replacement.numerals import read_numeral
 from deid.replacement.pools import cities, phrase_key, states
 
-__all__ = ["city_state", "day_first", "iso_date", "read_age", "read_number", "read_state", "read_zip", "whole_name"]
-
 _NUMERIC = re.compile(r"(?<!\d)(\d{1,2})\s?[-/.]\s?(\d{1,2})\s?[-/.]\s?\d{2,4}(?!\d)")
 _ZIP = re.compile(r"(?<!\d)\d{5}(?!\d)")
 

@@ -23,8 +23,6 @@ from deid.table.table_files import read_table, write_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["IdentifierView", "NoteFacts", "build_view", "join_table", "provenance_path", "read_view"]
-
 _SEPARATOR = "; "
 _PLACES = ("document", "start", "end", "row", "column", "value")
 

@@ -19,8 +19,6 @@ from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, nearest
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["published_values"]
-
 _WRITTEN = (
     *("birth_date", "death_date", "admission_date", "discharge_date", "note_date", "age"),
     *("city", "state", "zip", "country", "profession"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["affix_features"]
-
 
 def affix_features(token: str, longest: int = 3, shortest: int = 1, *, hide_compat: bool = False) -> tuple[str, ...]:
     """Return ``PRE{n}_{s}`` and ``SUF{n}_{s}`` for n = shortest..min(longest, length).

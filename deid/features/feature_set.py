@@ -27,8 +27,6 @@ from deid.reading.dictionaries import Dictionary, fold, load_dictionary
 from deid.reading.phrases import PhraseMatcher
 from deid.reading.tokenization import Tokens, tokenize
 
-__all__ = ["GROUPS", "PRESETS", "Encoded", "FeatureSet", "TypeFeature"]
-
 _LEXICAL_POSITION = ("HD_",)
 _MOST_OFFSETS = 16
 """As many as the compiled loops have room for."""

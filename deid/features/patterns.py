@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import regex
 
-__all__ = ["TABLE_4_3", "letter_patterns", "pattern_features"]
-
 TABLE_4_3: dict[str, str] = {
     "ALPHA": r"^[A-Za-z]+$",
     "INITCAPS": r"^[A-Z].*$",

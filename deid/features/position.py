@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from deid.features.shape import shape_features
 from deid.reading.tokenization import Tokens
 
-__all__ = ["PositionFeatures", "chunk_features", "line_features", "occurrence_share", "place_features"]
-
 PositionFeatures = list[list[tuple[str, float]]]
 """For each item of the sequence its attributes and their values."""
 

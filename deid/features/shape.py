@@ -6,8 +6,6 @@ import itertools
 
 from deid.reading.alphabet import kind_of
 
-__all__ = ["LONGEST_SHAPE", "shape", "shape_features"]
-
 LONGEST_SHAPE = 12
 """Characters of a token that its shape shows."""
 

@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from deid.base.errors import ConfigError, InputError
 from deid.table.hierarchy import Hierarchy
 
-__all__ = ["Binned", "bin_genotypes", "check_bins"]
-
 
 @dataclass(frozen=True)
 class Binned:

@@ -17,15 +17,6 @@ from deid.base.errors import ConfigError, InputError
 from deid.genomes.lattice import DISTANCES, GAP, JOINS, LEVELS, N
 from deid.genomes.sequences import Sequences
 
-__all__ = [
-    "EXACT_LIMIT",
-    "GeneralizedSequences",
-    "check_release",
-    "distances",
-    "generalize_sequences",
-    "variable_sites",
-]
-
 EXACT_LIMIT = 500
 """Number of sequences up to which the exact matching is the default."""
 _MATCHINGS = ("exact", "greedy")

@@ -13,8 +13,6 @@ import numpy as np
 from deid.base.errors import FormatError, InputError
 from deid.base.files import write_bytes
 
-__all__ = ["Genotypes", "read_genotypes", "write_genotypes"]
-
 _FIXED = 9
 """Columns before the samples of a VCF file."""
 _CALL = re.compile(r"(\d+|\.)(?:[/|](\d+|\.))?")

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["DISTANCES", "GAP", "JOINS", "LEVELS", "SYMBOLS", "N", "decode", "encode"]
-
 _BASES = {"A": 1, "C": 2, "G": 4, "T": 8}
 _CODES = {
     **_BASES,

@@ -13,15 +13,6 @@ import numpy as np
 from deid.base.errors import InputError
 from deid.genomes.genotypes import Genotypes
 
-__all__ = [
-    "MembershipTest",
-    "allele_frequencies",
-    "correlation_statistic",
-    "find_members",
-    "homer_statistic",
-    "membership_test",
-]
-
 _DECISIONS = ("undecided", "in the mixture", "in the reference")
 
 

@@ -22,8 +22,6 @@ from deid.table.microdata import check_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Disease", "OnsetModel", "allelic_chi_square", "diseases_of", "fit_onset", "link_register"]
-
 
 @dataclass(frozen=True, slots=True)
 class Disease:

@@ -16,8 +16,6 @@ from deid.genomes.sequences import Sequences, read_fasta, write_fasta
 from deid.table.hierarchy import read_hierarchy
 from deid.table.microdata import column_names, nearest
 
-__all__ = ["GenomeOptions", "PublishedGenomes", "release_genomes"]
-
 _BINNING = "Binning"
 
 

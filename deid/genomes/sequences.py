@@ -11,8 +11,6 @@ from deid.base.errors import FormatError, InputError
 from deid.base.files import write_bytes
 from deid.genomes.lattice import DISTANCES, GAP, decode, encode
 
-__all__ = ["Sequences", "align", "read_fasta", "write_fasta"]
-
 _LINE = 70
 _GAP_COST = int(DISTANCES[1, GAP])
 """What a base against a gap costs, as in the lattice."""

@@ -23,8 +23,6 @@ from deid.features import FeatureSet
 from deid.labeling.tagger import train
 from deid.labeling.training import TrainingOptions
 
-__all__ = ["SpanTagger"]
-
 Spans = Iterable[Span | tuple[int, int, str]]
 
 

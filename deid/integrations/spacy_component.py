@@ -31,8 +31,6 @@ from deid.document import Document
 from deid.document import Span as Found
 from deid.labeling.tagger import load_model
 
-__all__ = ["EXPANDED", "DeidComponent", "create_deid"]
-
 EXPANDED = "deid_expanded"
 """Key of ``doc.user_data``: how many spans were widened to whole tokens of spaCy."""
 

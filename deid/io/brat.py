@@ -18,8 +18,6 @@ from deid.io.encoding import decode, encode, looks_textual, strip_mark
 from deid.io.formats import DocumentFormat, Options, Parts
 from deid.io.span_checks import check_label, check_text
 
-__all__ = ["BRAT", "read", "write"]
-
 _TEXT_BOUND = re.compile(r"(T[^\s]*)\t(\S+) ([0-9]{1,15}) ([0-9]{1,15})(?:\t(.*))?")
 _DISCONTINUOUS = re.compile(r"T[^\s]*\t\S+ [0-9]+ [0-9]+(?:;[0-9]+ [0-9]+)+")
 _ATTRIBUTE = re.compile(r"[AM][^\s]*\t(\S+) (\S+)(?: (.*))?")

@@ -15,8 +15,6 @@ from deid.io.reading import Source, get_format
 from deid.io.span_checks import allowed
 from deid.phi import LABEL_SETS, find_label, map_labels, map_used_labels, shown_label
 
-__all__ = ["Conversion", "convert"]
-
 Items = Iterator[Document | Failure]
 
 

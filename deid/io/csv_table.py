@@ -22,8 +22,6 @@ from deid.io.formats import CollectionFormat, Options, Streams
 from deid.io.span_checks import check_label
 from deid.io.span_json import from_values, to_value
 
-__all__ = ["CSV", "read", "write"]
-
 _SUFFIX = ".csv"
 _DELIMITERS = (",", ";", "\t", "|")
 

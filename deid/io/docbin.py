@@ -21,8 +21,6 @@ from deid.io.encoding import encode
 from deid.io.formats import CollectionFormat, Options, Streams
 from deid.io.span_checks import check_label
 
-__all__ = ["DOCBIN", "SPANS_KEY", "read", "write"]
-
 SPANS_KEY = "phi"
 _SUFFIX = ".spacy"
 _DATA = "deid"

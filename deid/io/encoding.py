@@ -19,25 +19,6 @@ from typing import BinaryIO
 
 from deid.base.errors import ConfigError, DeidError, EncodingError, FormatError, OutputError
 
-__all__ = [
-    "TextSink",
-    "check_encoding",
-    "check_encodings",
-    "check_misread",
-    "decode",
-    "encode",
-    "is_binary",
-    "lines",
-    "looks_misread",
-    "looks_textual",
-    "misfit",
-    "refuse_binary",
-    "settle",
-    "strip_mark",
-    "text_view",
-    "would_fit",
-]
-
 _SIGNATURES = (
     (b"\x1f\x8b", "gzip"),
     (b"PK\x03\x04", "a zip archive"),

@@ -11,8 +11,6 @@ from deid.document import Document
 from deid.io.formats import Options
 from deid.io.span_checks import refuse_fields
 
-__all__ = ["Columns", "TableFields", "field_value", "find_columns", "find_id", "find_text", "ordered"]
-
 _TEXT = ("text", "note_text", "note", "report", "document", "content", "body")
 _ID = ("id", "note_id", "doc_id", "document_id", "record_id", "row_id")
 

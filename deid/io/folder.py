@@ -13,8 +13,6 @@ from deid.base.files import os_reason, try_folder
 from deid.base.safe_names import safe_name
 from deid.io.formats import CollectionFormat, Format
 
-__all__ = ["Listing", "check_output", "check_suffix", "list_files", "shown_suffix", "skipped_suffix", "split_suffix"]
-
 _COMMON = re.compile(
     r"\.(ann|bak|csv|dcm|docx?|gz|hl7|html?|ini|jpe?g|json|jsonl|log|md|ndjson|odt|parquet|pdf|phi|phrase|png|pq|py|rtf"
     r"|sgml?|spacy|tar|text|tiff?|tmp|toml|tsv|txt|xlsx?|xml|ya?ml|zip)"

@@ -15,8 +15,6 @@ from deid.base.errors import ConfigError, DeidError
 from deid.base.options import option, size_of
 from deid.document import Document
 
-__all__ = ["CollectionFormat", "DocumentFormat", "Format", "Options", "Parts", "Sink", "Streams"]
-
 Parts = Mapping[str, bytes]
 """The files of one document: suffix -> content."""
 Streams = Mapping[str, BinaryIO]

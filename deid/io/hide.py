@@ -15,8 +15,6 @@ from deid.io.encoding import decode, encode, looks_textual
 from deid.io.formats import DocumentFormat, Options, Parts
 from deid.io.inline import Markup, compose
 
-__all__ = ["HIDE", "read", "write"]
-
 _LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]*")
 # possessive, so that a long stretch without ">" is looked at once
 _MARK = re.compile(

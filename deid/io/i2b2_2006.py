@@ -31,8 +31,6 @@ from deid.io.xml_parts import (
     root_of,
 )
 
-__all__ = ["I2B2_2006", "read", "write"]
-
 _LABEL_SETS = ("i2b2-2006",)
 _SUFFIX = ".xml"
 _OWN = ("id", "TYPE")

@@ -31,8 +31,6 @@ from deid.io.xml_parts import (
 )
 from deid.phi import group
 
-__all__ = ["ELEMENT", "I2B2_2014", "MEDDOCAN", "read"]
-
 ELEMENT = "<element>"
 """Name of the span attribute that keeps an unusual element name; no XML attribute can have this name."""
 _LABEL_SETS = ("i2b2-2014", "meddocan")

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from deid.document import Document, Span
 from deid.io.span_checks import nested
 
-__all__ = ["Markup", "compose"]
-
 
 class Markup:
     """Collects a text piece by piece, and the spans that open and close in it."""

@@ -11,8 +11,6 @@ from typing import Any, BinaryIO
 from deid.base.errors import DeidError, EncodingError, FormatError, OutputError
 from deid.io.encoding import is_binary, lines, settle, strip_mark, text_view
 
-__all__ = ["dump", "first_record", "parse_record", "records"]
-
 _ESCAPED = re.compile("[\ud800-\udfff\u0085\u2028\u2029]")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _CHUNK = 1 << 16

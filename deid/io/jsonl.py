@@ -19,8 +19,6 @@ from deid.io.json_records import dump, first_record, records
 from deid.io.span_checks import check_label, refuse_fields
 from deid.io.span_json import from_values, to_value
 
-__all__ = ["DOCCANO", "JSONL", "LABELSTUDIO", "PRODIGY"]
-
 Record = dict[str, Any]
 _SUFFIX = ".jsonl"
 

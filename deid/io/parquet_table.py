@@ -24,8 +24,6 @@ from deid.io.formats import CollectionFormat, Options, Streams
 from deid.io.span_checks import check_label
 from deid.io.span_json import from_values
 
-__all__ = ["PARQUET", "read", "write"]
-
 _SUFFIX = ".parquet"
 _JSON_MARK = {b"deid": b"json"}
 _BATCH = 256

@@ -22,8 +22,6 @@ from deid.io.encoding import TextSink, encode, is_binary, lines, strip_mark
 from deid.io.formats import CollectionFormat, Options, Streams
 from deid.io.span_checks import check_label, check_text
 
-__all__ = ["PHYSIONET", "read", "write"]
-
 _HEADER = re.compile(r"START_OF_RECORD=(.*)\|\|\|\|(.*)\|\|\|\|(\r?\n?)")
 _END = "||||END_OF_RECORD"
 _RESERVED = re.compile(r"^(?:START_OF_RECORD=|\|\|\|\|END_OF_RECORD\r?$)", re.MULTILINE)

@@ -20,8 +20,6 @@ from deid.io.sniffing import sniff_file, sniff_names
 
 _HEAD = 1 << 16  # bytes that tell what kind of file this is
 
-__all__ = ["Source", "get_format", "open_source"]
-
 
 @dataclass(frozen=True, slots=True)
 class Source:

@@ -11,8 +11,6 @@ from deid.base.files import os_reason
 from deid.io.folder import shown_suffix, split_suffix
 from deid.io.formats import DocumentFormat, Format
 
-__all__ = ["sniff_file", "sniff_names"]
-
 _HEAD = 1 << 16
 _SAMPLE = 5
 """So many files of a suffix are looked into."""
@@ -108,8 +106,7 @@ def sniff_names(root: Path, names: Sequence[str], formats: Mapping[str, Format])
         there = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         raise FormatError(
             f"no file here has a format that can be told (files: {there})",
-            f"name one with --from: {', '.join(formats)}; PDF, Word and Excel files "
-            "must be saved as text or CSV first",
+            f"name one with --from: {', '.join(formats)}; PDF, Word and Excel files must be saved as text or CSV first",
         )
     ranked = sorted(votes.items(), key=lambda item: -item[1])
     if len(ranked) > 1 and ranked[0][1] == ranked[1][1]:

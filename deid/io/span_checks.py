@@ -8,8 +8,6 @@ from deid.base.errors import LabelError, OffsetError, OutputError
 from deid.document import Document, Span
 from deid.phi import LABEL_SETS, shown_label
 
-__all__ = ["allowed", "check_label", "check_text", "nested", "refuse_fields"]
-
 
 def allowed(label: str, label_sets: Sequence[str]) -> bool:
     """Tell whether a label belongs to one of the sets; with no sets, every label does."""

@@ -10,8 +10,6 @@ from deid.base.errors import FormatError
 from deid.document import Span, check_spans
 from deid.io.span_checks import check_label, check_text
 
-__all__ = ["from_values", "is_spans", "to_value"]
-
 _STARTS = ("start", "start_offset", "begin")
 _ENDS = ("end", "end_offset")
 _LABELS = ("label", "type", "category", "entity_group")

@@ -7,8 +7,6 @@ from deid.document import Document
 from deid.io.encoding import decode, encode, looks_textual
 from deid.io.formats import DocumentFormat, Options, Parts
 
-__all__ = ["TEXT", "read", "write"]
-
 
 def read(parts: Parts, options: Options) -> Document:
     """Return the document of a text file, its id empty; errors as those of `deid.io.encoding.decode`."""

@@ -17,8 +17,6 @@ from deid.document import Document, Failure
 from deid.io.encoding import check_encoding
 from deid.io.formats import CollectionFormat, DocumentFormat, Format, Options, Sink
 
-__all__ = ["WriteOutcome", "Writer", "make_writer", "write_all"]
-
 _UNSAFE = re.compile(r"\x00" if os.sep == "/" else r'[\x00-\x1f\\:*?"<>|]')
 _LONGEST = 240
 """Bytes that a part of an id may have as a file name, with room for a suffix (file systems allow 255)."""

@@ -16,18 +16,6 @@ from xml.parsers import expat
 from deid.base.errors import ConfigError, DeidError, EncodingError, FormatError, OutputError
 from deid.io.encoding import check_encoding, check_misread, decode, is_binary, settle, strip_mark
 
-__all__ = [
-    "attribute",
-    "check_characters",
-    "chunks",
-    "declaration",
-    "escape",
-    "feed",
-    "is_name",
-    "new_parser",
-    "root_of",
-]
-
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DECLARED = re.compile(rb"""^\s*<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']""")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")

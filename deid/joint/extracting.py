@@ -23,8 +23,6 @@ from deid.pipeline.known_people import read_people
 from deid.pipeline.options import NoteOptions
 from deid.pipeline.patients import Patients
 
-__all__ = ["Extraction", "extract_files"]
-
 _KNOWN = {
     "name": "PATIENT",
     "birth_date": "DATE",

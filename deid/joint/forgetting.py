@@ -18,8 +18,6 @@ from deid.pipeline.naming import pseudonym_of_id
 from deid.table.microdata import check_columns
 from deid.table.table_files import read_table
 
-__all__ = ["documents_of", "forget_in_view", "scopes_of"]
-
 
 def scopes_of(person: str, documents: Mapping[str, str]) -> frozenset[str]:
     """Return the scopes in which a vault can have entries of a person: the patient, and each document of the table."""

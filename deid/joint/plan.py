@@ -41,8 +41,6 @@ from deid.pipeline.options import PipelineOptions
 from deid.pipeline.patients import Patients
 from deid.table.microdata import nearest
 
-__all__ = ["JointPlan", "JointTable", "NotesPlan", "read_plan"]
-
 _LEVELS = {f.name for f in fields(Requirements)} - {"k_map", "kk", "presence", "guard"}
 _OPTIONS = {one.name for one in options_of(PipelineOptions)} - {one.name for one in options_of(PeopleOptions)}
 _OPTIONS -= {"gold", "keep", "method"}

@@ -45,8 +45,6 @@ from deid.table.table_files import write_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["JointReport", "release_jointly"]
-
 _LEFT_OUT = "left out"
 _FATES = {
     "patient": "replaced by a pseudonym",

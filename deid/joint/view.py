@@ -22,8 +22,6 @@ from deid.table.table_files import read_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Cells", "LoadedTable", "anonymize_join", "load_table", "texts_of", "verify_join"]
-
 Cells = Mapping[str, Mapping[str, Any]]
 """Patient -> quasi-identifier -> published cell."""
 

@@ -15,8 +15,6 @@ from pathlib import Path
 from deid.base.errors import ModelError, OutputError
 from deid.labeling.tagger import Tagger
 
-__all__ = ["ModelAudit", "audit_model", "export_model"]
-
 _RECORD = "audit.json"
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from deid.labeling.training import TrainingData
 
-__all__ = ["train_crf"]
-
 
 def train_crf(data: TrainingData, report: Callable[[int, float], None] | None = None) -> bytes:
     """Return CRFsuite's model file, trained on ``data``.

@@ -18,8 +18,6 @@ import numpy as np
 from deid.base.errors import ModelError
 from deid.labeling.weights import Weights
 
-__all__ = ["pack_crfsuite", "parse_crfsuite"]
-
 _HEADER = struct.Struct("<4sI4sIIIIIIIII")
 _FEATURE = np.dtype([("type", "<u4"), ("source", "<u4"), ("target", "<u4"), ("weight", "<f8")])
 _STATE, _TRANSITION = 0, 1

@@ -19,8 +19,6 @@ from deid.labeling import kernels
 from deid.labeling.tables import MappedTable, TablePlace, common_words
 from deid.labeling.weights import Weights
 
-__all__ = ["Decoder"]
-
 _CACHED_TYPES = 10_000
 """Numbers and names never stop bringing new types; 10,000 rows of 60 labels at 9 offsets take 43 MB."""
 _COMPILED_TYPES, _COMPILED_ROWS = 40_000, 60_000

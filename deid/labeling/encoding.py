@@ -16,8 +16,6 @@ import numpy as np
 from deid.document import Document
 from deid.features import FeatureSet
 
-__all__ = ["LabelledSequences", "encode_corpus"]
-
 
 @dataclass(frozen=True)
 class LabelledSequences:

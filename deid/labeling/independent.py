@@ -17,8 +17,6 @@ from deid.labeling.weights import Weights
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["token_matrix", "train_naive_bayes", "train_svm"]
-
 
 def token_matrix(data: TrainingData) -> tuple[csr_matrix, np.ndarray]:
     """Return what learners that take tokens one by one are trained on.

@@ -9,8 +9,6 @@ from deid.labeling.decoder import Decoder
 from deid.labeling.training import TrainingData
 from deid.labeling.weights import Weights
 
-__all__ = ["LEARNERS", "Learnt", "Report"]
-
 Report = Callable[[int, float], None] | None
 """Gets the number of each iteration and the loss after it."""
 

@@ -13,8 +13,6 @@ import numpy as np
 from deid.features import Encoded
 from deid.labeling.decoder import Decoder
 
-__all__ = ["MemmDecoder"]
-
 
 class MemmDecoder(Decoder):
     """Scores documents with the weights of a maximum entropy Markov model."""

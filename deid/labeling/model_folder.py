@@ -31,17 +31,6 @@ from deid.labeling.tables import TablePlace
 from deid.labeling.tree import DecisionTree, TreeDecoder
 from deid.labeling.weights import Weights
 
-__all__ = [
-    "FORMAT",
-    "digest_of",
-    "read_decoder",
-    "read_description",
-    "read_lexicon",
-    "write_arrays",
-    "write_description",
-    "write_lexicon",
-]
-
 FORMAT = 1
 """Version of the folder's layout and of the features' definitions; other versions are refused."""
 

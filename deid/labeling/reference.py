@@ -10,8 +10,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-__all__ = ["epoch", "log_partition", "marginals", "viterbi"]
-
 
 def viterbi(emissions: np.ndarray, transition: np.ndarray) -> np.ndarray:
     """Return the best label sequence; ties go to the first label id.

@@ -8,8 +8,6 @@ import numpy as np
 
 from deid.base.errors import ConfigError
 
-__all__ = ["keep_random_o", "keep_window", "rejection_sample"]
-
 
 def keep_window(labels: Sequence[str], k: int) -> np.ndarray:
     """Keep every labelled token and every token within ``k`` positions of one.

@@ -9,8 +9,6 @@ import numpy as np
 from deid.base.errors import ConfigError
 from deid.document import Span, resolve_overlaps
 
-__all__ = ["SCHEMES", "labels_to_spans", "misaligned", "spans_to_labels"]
-
 SCHEMES = ("BIO", "BIOES")
 
 

@@ -25,8 +25,6 @@ from deid.labeling.training import TrainingData
 from deid.labeling.warm_start import align
 from deid.labeling.weights import Weights
 
-__all__ = ["train_sgd"]
-
 _STRETCH = 25
 """Stretches are cut at the first place after this many items where no span is cut."""
 

@@ -15,8 +15,6 @@ import numpy as np
 
 from deid.labeling import kernels
 
-__all__ = ["LabelledSpan", "probable_spans"]
-
 LabelledSpan = tuple[int, int, str, float]
 """First item, one past the last item, category, probability."""
 

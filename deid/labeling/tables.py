@@ -21,8 +21,6 @@ import regex
 from deid.base.cache import mapped
 from deid.base.compiled import native_for
 
-__all__ = ["MappedTable", "TablePlace", "common_words"]
-
 native = native_for("labeller")
 
 _KIND = "labeller"

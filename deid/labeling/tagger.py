@@ -27,8 +27,6 @@ from deid.labeling.warm_start import rename_labels
 from deid.labeling.weights import Weights
 from deid.reading.line_ends import unified
 
-__all__ = ["DEFAULT_MODEL", "Tagger", "available_models", "load_model", "train"]
-
 DEFAULT_MODEL = "en"
 """The model that ships and is used when none is named."""
 

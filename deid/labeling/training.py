@@ -19,9 +19,6 @@ from deid.labeling.schemes import misaligned, spans_to_labels
 from deid.labeling.weights import Weights
 from deid.reading.line_ends import unified_document
 
-__all__ = ["TrainingData", "TrainingOptions", "corpus_checksum", "label_number", "prepare"]
-
-
 ALGORITHMS = ("sgd", "lbfgs", "memm", "maxent", "svm", "tree", "naive-bayes")
 """What `deid.labeling.learners.LEARNERS` holds."""
 

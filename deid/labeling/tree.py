@@ -18,8 +18,6 @@ from deid.labeling.independent import token_matrix
 from deid.labeling.training import TrainingData
 from deid.labeling.weights import Weights
 
-__all__ = ["DecisionTree", "TreeDecoder", "train_tree"]
-
 _OFFERED = 2_000
 _MOST_TOKENS = 60_000
 

@@ -15,8 +15,6 @@ from deid.base.errors import ConfigError
 from deid.labeling.weights import Weights
 from deid.phi import label_set_of, map_used_labels
 
-__all__ = ["align", "rename_labels"]
-
 
 def rename_labels(weights: Weights, categories: Iterable[str]) -> Weights:
     """Return the weights with their categories renamed to those that the new notes use.

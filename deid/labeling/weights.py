@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["Weights"]
-
 
 @dataclass(frozen=True)
 class Weights:

@@ -15,8 +15,6 @@ from deid.manifest.digests import Digest, digest_file, files_below, public_name,
 from deid.manifest.run import OUT, manifest_key, path_pseudonym
 from deid.manifest.signing import fingerprint_of, is_signed, load_signing_key, signed_by_this_site
 
-__all__ = ["Check", "Fault", "check_manifests"]
-
 
 @dataclass(frozen=True, slots=True)
 class Fault:

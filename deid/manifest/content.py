@@ -18,18 +18,6 @@ from typing import Any
 from deid.base.errors import FormatError
 from deid.base.safe_names import safe_name
 
-__all__ = [
-    "FORMAT",
-    "Manifest",
-    "canonical",
-    "listing_manifest",
-    "log_of",
-    "manifest_path",
-    "numbered",
-    "plain",
-    "read_manifest",
-]
-
 FORMAT = "deid manifest 1"
 
 

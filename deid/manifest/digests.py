@@ -26,8 +26,6 @@ from deid.base.files import os_reason
 from deid.base.keys import Key
 from deid.base.safe_names import safe_name
 
-__all__ = ["Digest", "digest_file", "files_below", "public_name", "tree_digest"]
-
 _PART = 1 << 20
 _PSEUDONYM = re.compile(r"(?:doc|folder|patient)-[0-9a-f]{16}((?:\.[A-Za-z0-9]+)*)")
 

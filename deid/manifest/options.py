@@ -20,8 +20,6 @@ from deid.base.resources import resource_folder
 from deid.base.safe_names import safe_name
 from deid.manifest.digests import digest_file, files_below, tree_digest
 
-__all__ = ["COLUMNS", "NOT_TOLD", "WORDS", "OptionRecord", "told_options"]
-
 NOT_TOLD = frozenset(
     """
     aligned config csv dead_letters edits failed jobs journal json key_file ledger manifest manifest_every metrics_port

@@ -11,8 +11,6 @@ from deid.manifest.checking import Check
 from deid.manifest.content import Manifest
 from deid.manifest.run import Run
 
-__all__ = ["made_section", "write_manifest_page"]
-
 _SHOWN = 60
 """Rows of a table that are shown; the manifest has all."""
 

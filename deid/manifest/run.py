@@ -21,8 +21,6 @@ from deid.manifest.digests import Digest, digest_file, files_below, public_name,
 from deid.manifest.options import OptionRecord, told_options
 from deid.manifest.signing import Signed, SigningKey, load_signing_key, note_signed
 
-__all__ = ["OUT", "Run", "begin_run", "listing_of", "manifest_key", "path_pseudonym", "results_of"]
-
 OUT = "OUT"
 """Name of an output that is one file, in listings."""
 WITHHELD = "withheld"

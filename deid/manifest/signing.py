@@ -18,21 +18,6 @@ from pathlib import Path
 from deid.base.errors import ConfigError, OutputError
 from deid.base.keys import Key, config_folder, load_key
 
-__all__ = [
-    "SIGNING_KEY_VARIABLE",
-    "Signed",
-    "SigningKey",
-    "fingerprint_of",
-    "is_signed",
-    "load_signing_key",
-    "note_signed",
-    "public_pem",
-    "read_public_key",
-    "replace_signing_key",
-    "signed_by_this_site",
-    "signing_key_path",
-]
-
 SIGNING_KEY_VARIABLE = "DEID_SIGNING_KEY"
 _BYTES = 32
 

@@ -19,8 +19,6 @@ from difflib import SequenceMatcher
 
 from deid.document import Span, resolve_overlaps
 
-__all__ = ["AlignedSegment", "align_by_annotations", "align_by_detection", "align_by_text"]
-
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 _SHORT = 400
 """Tokens of a stretch that is compared exactly; difflib may take the square of it."""

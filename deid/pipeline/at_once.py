@@ -13,8 +13,6 @@ from deid.document import Document, Span
 from deid.pipeline.core import Pipeline, build_pipeline
 from deid.pipeline.options import PipelineOptions
 
-__all__ = ["find", "scrub"]
-
 
 def scrub(text: str, *, key: Key | None = None, **options: Any) -> str:
     """Return a text with its PHI replaced.

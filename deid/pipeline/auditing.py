@@ -29,8 +29,6 @@ from deid.io import Source
 from deid.pipeline.files import keyed_documents
 from deid.reading.tokenization import tokenize
 
-__all__ = ["Audit", "Draw", "Mark", "bound_leaks", "draw_notes", "read_marks", "write_sheet"]
-
 FOLDER = "folder"
 """In place of a field: the first folder of a note's path."""
 _COLUMNS = ("note", "type", "leaks", "words", "text")

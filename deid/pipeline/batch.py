@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from deid.detection.site_lists import SiteLists
     from deid.replacement.vault import Vault
 
-__all__ = ["Report", "risk_report_beside", "scrub_files", "tag_files"]
-
 
 @dataclass(slots=True)
 class Report:
@@ -321,6 +319,7 @@ class Tagging:
         return span.named(strictest) if strictest in span.also else span
 
     def __call__(self, document: Document) -> tuple[Document, Effect, bool]:
+        """Return the document with what is found, what site lists did, and whether its patient is a known one."""
         found, effect = find_with_effect(self.recognizer, document)
         spans = list(map(self._whole, found))
         listed = self.known is None or self.patients.of(document) in self.known.identifiers

@@ -18,8 +18,6 @@ from deid.pipeline.core import Pipeline, Scrubbed
 if TYPE_CHECKING:
     from deid.replacement.vault import Vault
 
-__all__ = ["Collisions"]
-
 _TRIES = 8
 
 

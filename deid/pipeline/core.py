@@ -26,8 +26,6 @@ from deid.replacement.policy import DEFAULT_POLICY, Policy, load_policy
 from deid.replacement.replacer import Replaced, Replacer
 from deid.replacement.scope import Scope
 
-__all__ = ["Pipeline", "Scrubbed", "Settings", "build_pipeline"]
-
 _RESIDUAL_LENGTH = 5
 _NO_POLICY = "the method {} uses no annotations, policy, model or lists"
 _NOBODY = KnownPeople()

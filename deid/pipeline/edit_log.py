@@ -19,8 +19,6 @@ from deid.base.keys import Key
 from deid.document import Edit, Failure
 from deid.pipeline.naming import pseudonym_of_id
 
-__all__ = ["LoggedEdits", "log_line", "move_span", "move_spans", "read_edit_log"]
-
 _HINT = "name the file that deid scrub --edits wrote"
 
 

@@ -23,8 +23,6 @@ from deid.pipeline.patients import patient_of
 from deid.pipeline.resuming import list_line
 from deid.pipeline.workers import Timed, process
 
-__all__ = ["Origin", "Output", "Watch", "keyed_documents", "require_annotations", "require_names", "results"]
-
 R = TypeVar("R")
 _NUMBERED = frozenset({"i2b2-2014", "meddocan"})
 """Formats whose official files number the annotations of a document from P0."""

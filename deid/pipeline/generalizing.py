@@ -20,8 +20,6 @@ from deid.pipeline.patients import Patients
 from deid.replacement.ontology import find_terms
 from deid.replacement.t_plausibility import Generalized, Generalizer, generalize
 
-__all__ = ["GeneralizedNote", "GeneralizingReport", "generalize_files"]
-
 # ids that `deid scrub` made: nothing of the original is in them, and the generalized copy is found by them
 _PSEUDONYM = re.compile(r"(?:folder-[0-9a-f]{16}/)*doc-[0-9a-f]{16}")
 
@@ -114,6 +112,7 @@ class Generalizing:
     known: KnownPeople | None
 
     def __call__(self, document: Document) -> tuple[Generalized, bool, bool]:
+        """Return the generalized document, whether its patient is a known one, and whether its id is of `deid scrub`."""
         spans = document.spans if self.gold else find_terms(document, self.generalizer.ontologies)
         if self.recognizer is not None:
             spans = (*spans, *self.recognizer.find(document))

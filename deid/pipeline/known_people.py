@@ -26,8 +26,6 @@ from deid.pipeline.patients import Patients, read_patients
 from deid.reading.identity import parse_name
 from deid.replacement.names import full_name_key
 
-__all__ = ["COLUMNS", "KnownPeople", "People", "column_meaning", "read_known_people", "read_people"]
-
 ID, LEFT_OUT = "id", "none"
 _NAME_PARTS = ("given", "middle", "family")
 COLUMNS: dict[str, tuple[str, ...]] = {

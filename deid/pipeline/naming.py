@@ -13,8 +13,6 @@ from typing import Any
 
 from deid.base.keys import Key
 
-__all__ = ["Naming", "pseudonym_of_id"]
-
 
 def pseudonym_of_id(key: Key, document_id: str) -> str:
     """Return the pseudonym of a document's id: ``folder-.../doc-...``."""

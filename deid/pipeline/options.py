@@ -9,8 +9,6 @@ from deid.base.errors import ConfigError
 from deid.base.options import option
 from deid.detection.options import PeopleOptions, RecognizerOptions
 
-__all__ = ["METHODS", "NoteOptions", "PipelineOptions", "read_day"]
-
 METHODS = ("policy", "concept-match")
 """How a note can be scrubbed."""
 _NOTES, _REPLACING = "Annotations and dates", "Replacing"

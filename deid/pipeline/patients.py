@@ -11,8 +11,6 @@ from pathlib import Path, PurePosixPath
 from deid.base.errors import ConfigError
 from deid.document import Document
 
-__all__ = ["Listed", "Patients", "patient_of", "read_patients"]
-
 
 @dataclass(frozen=True, slots=True)
 class Patients:

@@ -17,8 +17,6 @@ from deid.base.files import clear_leftovers, make_folder, write_bytes
 from deid.document import Document
 from deid.io import CollectionFormat, Format, Source
 
-__all__ = ["RunNote", "interrupted", "list_line", "make_skip", "select_files"]
-
 _NOTE = ".deid-run"
 
 

@@ -33,8 +33,6 @@ from deid.replacement.containment import holds
 from deid.replacement.deid_tags import title_words
 from deid.replacement.policy import Policy
 
-__all__ = ["Verification", "verify_document", "verify_files"]
-
 
 @dataclass(slots=True)
 class Verification:

@@ -23,8 +23,6 @@ from typing import Any, Generic, TypeVar
 from deid.base.errors import ConfigError, DeidError, DetectionError
 from deid.document import Document, Failure
 
-__all__ = ["Timed", "failure_of", "process"]
-
 R = TypeVar("R")
 Work = Callable[[Document], R]
 

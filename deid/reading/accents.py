@@ -8,8 +8,6 @@ import regex
 
 from deid.reading.line_ends import Normalized
 
-__all__ = ["GONE", "composed", "joined"]
-
 _ACCENTED = regex.compile(r"[\p{Latin}\p{Greek}\p{Cyrillic}]\p{M}+")
 _MARK = regex.compile(r"\p{M}")
 GONE = "\u034f"

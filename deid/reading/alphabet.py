@@ -14,8 +14,6 @@ import regex
 
 from deid.reading.dictionaries import fold
 
-__all__ = ["kind_of", "page"]
-
 _CHARACTER = struct.Struct("=HHII")
 _NOTHING = 0xFFFFFFFF
 _CLASSES = (regex.compile(r"[\p{L}\p{M}]"), regex.compile(r"\p{N}"), regex.compile(r"\s"), re.compile(r"\w"))

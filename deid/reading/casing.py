@@ -15,8 +15,6 @@ from deid.reading.dictionaries import fold
 from deid.reading.lexicon import Lexicon, classes_of
 from deid.reading.view import NUMBER, SIGN, View, view_of
 
-__all__ = ["recase", "silent"]
-
 native = native_for("casing")
 
 _MOST_LOWER, _LEAST_LETTERS = 0.25, 20

@@ -37,8 +37,6 @@ from deid.base.errors import ConfigError
 from deid.base.resources import resource_folder
 from deid.base.safe_names import safe_name
 
-__all__ = ["Dictionary", "available", "fold", "load_catalogues", "load_dictionary", "shipped_content"]
-
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]")
 _NOT_LISTS = frozenset({"hierarchies", "ontologies", "patterns", "policies", "surrogates"})
 

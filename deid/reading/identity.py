@@ -21,19 +21,6 @@ from deid.base.compiled import quick
 from deid.base.errors import ConfigError
 from deid.base.resources import resource_folder
 
-__all__ = [
-    "Part",
-    "PersonName",
-    "canonical_given",
-    "full_names",
-    "link",
-    "name_key",
-    "name_words",
-    "parse_name",
-    "same_person",
-    "unclear_forms",
-]
-
 
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())

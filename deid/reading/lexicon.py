@@ -25,8 +25,6 @@ from deid.reading.phrases import PhraseMatcher
 from deid.reading.view import NUMBER, View, words_of
 from deid.reading.vocabulary import Vocabulary, load_vocabulary
 
-__all__ = ["CLASSES", "Lexicon", "Marks", "classes_of", "load_lexicon"]
-
 native = native_for("lexicon")
 
 _NAMES = (

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 
 from deid.document import Document, Span
 
-__all__ = ["LINE_ENDS", "Normalized", "unified", "unified_document"]
-
 LINE_ENDS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 """Characters that end a line."""
 

@@ -18,8 +18,6 @@ import regex
 from deid.base.compiled import native_for
 from deid.reading.lexicon import Lexicon, classes_of
 
-__all__ = ["decipher"]
-
 native = native_for("misreading")
 
 _ORDINARY = classes_of("word", "function", "clinical")

@@ -21,8 +21,6 @@ from deid.reading.casing import recase, silent
 from deid.reading.lexicon import Lexicon
 from deid.reading.misreading import decipher
 
-__all__ = ["Passage", "passages", "readings", "rows", "second_readings", "windows"]
-
 WINDOW, MARGIN = 200_000, 4_000
 """Characters up to which a text is read at once, and that a window reads beyond each of its ends."""
 _HEAD, _WIDEST = 3, 2_000

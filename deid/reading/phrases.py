@@ -9,8 +9,6 @@ from typing import Any, TypeAlias
 from deid.base.compiled import native_for
 from deid.reading.dictionaries import Dictionary, fold
 
-__all__ = ["Ids", "PhraseMatcher"]
-
 native = native_for("phrases")
 
 Ids: TypeAlias = "tuple[int, bytes] | None"

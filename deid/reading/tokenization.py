@@ -19,8 +19,6 @@ import regex
 
 from deid.base.errors import ConfigError
 
-__all__ = ["TOKENIZERS", "Tokens", "tokenize"]
-
 _DEFAULT = regex.compile(r"[\p{L}\p{M}]+|\p{N}+|\s+|[^\p{L}\p{M}\p{N}\s]")
 _HIDE = re.compile(r"\w+|\W", flags=re.DOTALL)  # re, not regex: they disagree on what a word character is
 

@@ -17,8 +17,6 @@ from deid.reading.alphabet import page
 from deid.reading.dictionaries import fold
 from deid.reading.phrases import Ids
 
-__all__ = ["LOWER", "MIXED", "NUMBER", "OPENERS", "SIGN", "TITLE", "UPPER", "View", "view_of", "words_of"]
-
 native = native_for("view")
 
 SIGN, NUMBER, LOWER, TITLE, UPPER, MIXED = range(6)

@@ -21,8 +21,6 @@ from deid.base.resources import resource_folder
 from deid.phi import LABEL_SETS
 from deid.reading.dictionaries import fold, load_catalogues
 
-__all__ = ["TABLES", "Vocabulary", "languages", "load_vocabulary"]
-
 _WORDS = frozenset(
     (
         *("and", "definite", "indefinite", "copula", "possessive", "saint", "place_in", "occupation_at"),

@@ -13,8 +13,6 @@ import regex
 
 from deid.document import Document, Span
 
-__all__ = ["agree", "article_for"]
-
 _ARTICLE = regex.compile(r"(?<![\p{L}\p{M}\p{N}'-])(an?)(\s+)$", regex.IGNORECASE)
 _WORD = regex.compile(r"[\p{L}\p{N}]+")
 # letters whose names begin with a vowel: an MRI, an X-ray

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["LATEST", "full_year"]
-
 LATEST = 2049
 """Latest year that two digits stand for where no reference year is known."""
 

@@ -10,8 +10,6 @@ from deid.reading.identity import name_key
 from deid.replacement.names import NameMap
 from deid.replacement.permutation import Keyed
 
-__all__ = ["Choices", "require_inside", "tag"]
-
 _WORDS = re.compile(r"[^\W\d_]+")
 
 

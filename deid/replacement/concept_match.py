@@ -26,8 +26,6 @@ from deid.reading.tokenization import tokenize
 from deid.replacement.ontology import phrase_key, shown
 from deid.replacement.ontology_files import load_ontology
 
-__all__ = ["BLOCK", "Concept", "ConceptMatcher", "concept_match", "default_matcher"]
-
 BLOCK = "***"
 CATEGORY = "OTHER"
 _PUNCTUATION = frozenset(".,;:!?()[]\"'/-+=<>%&")

@@ -17,8 +17,6 @@ from deid.replacement.choices import Choices
 from deid.replacement.identifiers import encipher, scramble
 from deid.replacement.pools import words
 
-__all__ = ["replace_email", "replace_ip", "replace_phone", "replace_url", "replace_username"]
-
 _EXTENSION = re.compile(r"(?i)(?:\b(?:ext(?:ension)?|extn|option|opt)\b|\bx|#)[\s.:]*\d{1,6}\s*$")
 _DIGIT = re.compile(r"\d")
 _WORD = re.compile(r"[^\W\d_]+")

@@ -7,8 +7,6 @@ from typing import Protocol
 
 from deid.base.compiled import native_for
 
-__all__ = ["Finder", "finder", "held", "holds", "is_whole"]
-
 native = native_for("containment")
 
 

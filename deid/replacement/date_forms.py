@@ -27,8 +27,6 @@ from deid.replacement.date_words import (
 )
 from deid.replacement.numerals import NUMERAL, NUMERAL_WORDS, read_numeral, write_numeral
 
-__all__ = ["Token", "tokenize_date"]
-
 
 @quick
 @dataclass(frozen=True, slots=True)

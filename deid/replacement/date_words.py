@@ -10,20 +10,6 @@ from dataclasses import dataclass
 
 from deid.reading.identity import name_key
 
-__all__ = [
-    "FILLERS",
-    "HOLIDAY",
-    "HOLIDAYS_OF_ONE_WORD",
-    "HOLIDAY_WORDS",
-    "MONTHS",
-    "SEASONS",
-    "WEEKDAYS",
-    "Holiday",
-    "Name",
-    "holiday_of",
-    "holidays",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Name:

@@ -32,8 +32,6 @@ from deid.replacement.date_words import holiday_of, holidays
 from deid.replacement.permutation import Keyed, keyed_for
 from deid.replacement.scope import Scope
 
-__all__ = ["DateShift", "date_shift_operator", "offset_of"]
-
 MIN_DAYS, MAX_DAYS = 30, 345
 """Limits of the offset: from 30 days on a month never stays the same, and up to 345 it does not come round again."""
 _WEEKS = tuple(n for n in range(MIN_DAYS, MAX_DAYS + 1) if n % 7 == 0)

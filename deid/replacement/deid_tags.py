@@ -26,8 +26,6 @@ from deid.reading.dictionaries import load_dictionary
 from deid.replacement.dates import date_shift_operator
 from deid.replacement.scope import Operator, Scope
 
-__all__ = ["KINDS", "DeidTag", "deid_tag_operator", "parse_tags", "title_words"]
-
 _TAG = re.compile(r"\*\*([A-Z]+(?:-[A-Z]+)*)(?:\[([^\[\]]*)\])?")
 
 KINDS = {

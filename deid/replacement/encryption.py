@@ -19,8 +19,6 @@ from deid.phi import GROUPS
 from deid.replacement.operators import word_for
 from deid.replacement.scope import Operator, Scope
 
-__all__ = ["decrypt_text", "encrypt"]
-
 _TOKEN = re.compile(rf"\[({'|'.join((*GROUPS, 'PHI'))}):([A-Z2-7]{{40,}})\]")
 _NONCE = 12
 _BLOCK = 16

@@ -18,8 +18,6 @@ from deid.replacement.operators import label_for
 from deid.replacement.scope import Operator, Scope
 from deid.table.hierarchy import read_hierarchy
 
-__all__ = ["generalize", "published_value"]
-
 
 def _key(text: str) -> str:
     return " ".join(fold(text).split())

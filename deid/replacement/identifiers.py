@@ -19,22 +19,6 @@ from deid.reading.identity import name_key
 from deid.replacement.permutation import LARGEST, Keyed
 from deid.replacement.pools import words
 
-__all__ = [
-    "DIGITS",
-    "SCHEMES",
-    "UPPER",
-    "CodeScheme",
-    "encipher",
-    "label_end",
-    "of_rank",
-    "pieces",
-    "rank_of",
-    "replace_code",
-    "replace_ssn",
-    "scheme_of",
-    "scramble",
-]
-
 DIGITS = "0123456789"
 _LOWER = "abcdefghijklmnopqrstuvwxyz"
 UPPER = _LOWER.upper()

@@ -19,8 +19,6 @@ from deid.replacement.identifiers import scramble
 from deid.replacement.names import match_case
 from deid.replacement.pools import FIFTY, Words, group_index, phrase_key, states, words
 
-__all__ = ["TEMPLATES", "Template", "initials_of", "learn_states", "replace_by_template"]
-
 _ORDINAL = re.compile(r"(\d+)(st|nd|rd|th)\b", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _LONGEST_PHRASE = 3

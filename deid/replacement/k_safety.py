@@ -26,8 +26,6 @@ from deid.reading.phrases import PhraseMatcher
 from deid.reading.tokenization import tokenize
 from deid.replacement.ontology import phrase_key
 
-__all__ = ["METHODS", "Knowledge", "erase", "is_k_safe", "k_safe", "violations"]
-
 ERASED = "***"
 
 

@@ -28,8 +28,6 @@ from deid.replacement.identifiers import scramble
 from deid.replacement.permutation import Keyed
 from deid.replacement.pools import Cell, name_pool
 
-__all__ = ["NameMap", "full_name_key", "match_case"]
-
 _LETTERS = {
     "en": ("abcdghjklmprstw", "efinov", "quyz"),
     "es": ("abcglmprsv", "defhijnot", "quyz"),

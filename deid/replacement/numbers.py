@@ -28,8 +28,6 @@ from deid.replacement.identifiers import (
 from deid.replacement.permutation import Keyed, keyed_for
 from deid.replacement.pools import words
 
-__all__ = ["normal_form", "numbers_of", "replace_number", "replace_social_security"]
-
 _UNICODE = unicodedata.ucd_3_2_0  # the same in every version of Python
 _FIRST = "123456789"
 _JOINED = re.compile(r"[^\W\d_]+(?=[^\W\d_]*\d)")

@@ -6,8 +6,6 @@ import re
 
 from deid.reading.identity import name_key
 
-__all__ = ["NUMERAL", "NUMERAL_WORDS", "ordinal_in_words", "read_numeral", "write_numeral"]
-
 
 def _words(text: str) -> list[str]:
     return text.split()

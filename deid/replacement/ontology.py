@@ -22,8 +22,6 @@ from deid.reading.tokenization import tokenize
 from deid.replacement.plausibility_search import Chain
 from deid.table.hierarchy import Hierarchy
 
-__all__ = ["Ontology", "chain", "find_terms", "phrase_key", "plural", "shown", "starts_sentence", "terms_of"]
-
 _SENTENCE_END = regex.compile(
     rf"(?:^|[:!?{LINE_ENDS}\t-]|\d\)|(?<!\b(?:Dr|Mr|Mrs|Ms|Miss|Prof|Rev|Hon|Sr|St|[A-Z]))\.)[\s\"'(\[]*$"
 )

@@ -39,8 +39,6 @@ from deid.replacement.ontology import Ontology, phrase_key, plural, shown
 from deid.replacement.wordnet import DEBIAN_FOLDER, read_wordnet
 from deid.table.hierarchy import Hierarchy, read_hierarchy
 
-__all__ = ["SHIPPED", "load_ontologies", "load_ontology"]
-
 SHIPPED = ("diseases", "drugs", "places", "professions")
 """Ontologies of this project, in the order in which they are asked about a word that several know."""
 

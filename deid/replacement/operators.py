@@ -23,18 +23,6 @@ from deid.phi import group
 from deid.replacement.containment import holds
 from deid.replacement.scope import Operator, Scope
 
-__all__ = [
-    "OPERATORS",
-    "OperatorSpec",
-    "hash_text",
-    "keep",
-    "label_for",
-    "mask",
-    "redact",
-    "tag",
-    "word_for",
-]
-
 _FIXED_WIDTH = 5
 _MIN_HASH_LENGTH = 16
 

@@ -13,8 +13,6 @@ from deid.replacement.numerals import NUMERAL, read_numeral, write_numeral
 from deid.replacement.permutation import Keyed
 from deid.replacement.pools import phrase_key, professions, term_index
 
-__all__ = ["replace_age", "replace_other", "replace_profession"]
-
 _OLDEST_SHOWN = 89
 _DECADES = ("twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties")
 _TERM = re.compile(r"([^\W\d_]+(?:\s+nacido)?)")

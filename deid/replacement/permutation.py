@@ -17,8 +17,6 @@ from math import isqrt
 
 from deid.base.keys import Key
 
-__all__ = ["LARGEST", "Keyed", "keyed_for"]
-
 _SHUFFLED = 32
 """Sets up to this size are shuffled outright; a draw out of 65,536 for one of at most 32 is all but uniform."""
 _CYCLED = 1_000_000

@@ -19,8 +19,6 @@ from deid.replacement.identifiers import scramble
 from deid.replacement.names import match_case
 from deid.replacement.pools import FIFTY, State, cities, countries, country_index, phrase_key, states, words
 
-__all__ = ["Place", "PlaceMap"]
-
 _SAME_ADDRESS = re.compile(r"[\s,.;:|/()\-–•]{0,6}")
 _ZIP = re.compile(r"(?<!\d)(\d{5})(?:([- ]?)(\d{4}))?(?!\d)")
 _POSTCODE = re.compile(r"\s*[A-Za-z]{1,2}\d[A-Za-z\d]?\s*\d[A-Za-z]{2}\s*")

@@ -33,8 +33,6 @@ from dataclasses import dataclass, field
 
 from deid.base.errors import ConfigError
 
-__all__ = ["OBJECTIVES", "SEARCHES", "Chain", "Choice", "Problem", "SearchLimit", "choose", "greedy"]
-
 OBJECTIVES = ("minimal", "uniform")
 _UNIT = 1 << 40  # entropies are integers in units of 2**-40 bit
 _ALPHA_UNIT = 1 << 20

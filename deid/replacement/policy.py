@@ -41,17 +41,6 @@ from deid.base.resources import resource_folder
 from deid.phi import CATEGORIES, GROUPS, HIPAA, canonical, find_label, group, hipaa, known_category, may_be
 from deid.replacement.operators import OPERATORS
 
-__all__ = [
-    "DEFAULT_POLICY",
-    "NOT_IN_TEXT",
-    "Condition",
-    "Policy",
-    "Rule",
-    "load_policy",
-    "parse_policy",
-    "shipped_policies",
-]
-
 T = TypeVar("T")
 
 DEFAULT_POLICY = "surrogate"

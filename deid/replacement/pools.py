@@ -20,24 +20,6 @@ from deid.base.errors import ConfigError
 from deid.base.resources import resource_folder
 from deid.reading.identity import name_key
 
-__all__ = [
-    "FIFTY",
-    "Cell",
-    "NamePool",
-    "State",
-    "Words",
-    "cities",
-    "countries",
-    "country_index",
-    "group_index",
-    "name_pool",
-    "phrase_key",
-    "professions",
-    "states",
-    "term_index",
-    "words",
-]
-
 _REMEMBERED = 1 << 14
 
 

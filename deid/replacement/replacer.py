@@ -21,8 +21,6 @@ from deid.replacement.operators import OPERATORS
 from deid.replacement.policy import Policy, Rule
 from deid.replacement.scope import Operator, Scope, Written
 
-__all__ = ["Replaced", "Replacer"]
-
 
 @quick
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,6 @@ from deid.replacement.centuries import full_year
 from deid.replacement.operators import label_for
 from deid.replacement.scope import Operator, Scope
 
-__all__ = ["age90", "age_rule", "year_only", "year_rule", "years_in", "zip3", "zip_rule"]
-
 _MAX_PEOPLE = 20_000
 _MAX_AGE = 89
 _AGE_DIGITS = 9

@@ -11,8 +11,6 @@ from deid.base.compiled import quick
 from deid.base.keys import Key
 from deid.document import Document, Span
 
-__all__ = ["Operator", "Scope", "Written"]
-
 
 @quick
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,6 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from deid.base.keys import Key
 
-__all__ = ["Entry", "Indexes", "Sealer", "normalized"]
-
 _NONCE = 12
 _INDEX = 16  # bytes; two of a billion texts collide with a chance of 1 in 10**20
 _BLOCK = 64  # sealed lengths are multiples of this

@@ -31,8 +31,6 @@ from deid.replacement.places import Place, PlaceMap
 from deid.replacement.pools import words
 from deid.replacement.scope import Scope, Written
 
-__all__ = ["surrogate_operator"]
-
 _NAMES = frozenset({"PATIENT", "DOCTOR"})
 _ADDRESS = frozenset({"STREET", "CITY", "STATE", "ZIP", "COUNTRY"})
 _PLACES = frozenset({"CITY", "STATE", "ZIP", "COUNTRY"})

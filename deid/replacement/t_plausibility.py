@@ -27,8 +27,6 @@ from deid.replacement.operators import label_for
 from deid.replacement.plausibility_search import Chain, Problem, choose
 from deid.replacement.scope import Operator, Scope
 
-__all__ = ["Generalized", "Generalizer", "generalize", "make_generalizer", "t_plausible_operator"]
-
 
 @dataclass(frozen=True, slots=True)
 class Generalizer:

@@ -14,20 +14,6 @@ import sqlalchemy as sql
 from deid.base.errors import ConfigError, StoreError
 from deid.replacement.sealing import Entry, Sealer
 
-__all__ = [
-    "AUDIT",
-    "ENTRIES",
-    "STATE",
-    "TABLES",
-    "AuditLine",
-    "VaultState",
-    "append",
-    "copy_line",
-    "entries",
-    "row_of",
-    "trail",
-]
-
 _MAPS = {1: 1, 2: 2}
 """Version of a vault -> version of the map of numbers (`deid.base.keys.MAP_VERSION`) that its surrogates go by."""
 _CHUNK = 1000  # rows fetched at a time

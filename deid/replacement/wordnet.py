@@ -13,8 +13,6 @@ from pathlib import Path
 from deid.base.errors import ConfigError
 from deid.table.hierarchy import Hierarchy
 
-__all__ = ["DEBIAN_FOLDER", "read_wordnet"]
-
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
 _HINT = "install Debian's wordnet-base, or leave the ontology wordnet out"
 

@@ -60,8 +60,6 @@ from deid.rules.layouts import PARTS, Segment
 from deid.rules.patterns import ANCHORS, Context, Haystack, Pattern, spans_of
 from deid.rules.sieve import AFTER, BEFORE, needs_tables, sieve_tables
 
-__all__ = ["Catalogue", "check_golden", "load_catalogue"]
-
 native = native_for("catalogue")
 
 _CATEGORIES = frozenset(name for known in ("i2b2-2014", "meddocan") for name in LABEL_SETS[known].names())

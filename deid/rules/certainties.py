@@ -9,8 +9,6 @@ from typing import Any
 from deid.base.errors import ConfigError
 from deid.base.resources import resource_folder
 
-__all__ = ["certainties"]
-
 
 @functools.cache
 def _tables() -> dict[str, Any]:

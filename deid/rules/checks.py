@@ -15,8 +15,6 @@ from types import MappingProxyType
 
 import regex
 
-__all__ = ["CHECKS"]
-
 _VIN_VALUES = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", [*range(1, 9), *range(1, 6), 7, 9, *range(2, 10)], strict=True))
 _VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
 _NUMBER = regex.compile(r"\d+")

@@ -13,22 +13,6 @@ from dataclasses import dataclass
 
 from deid.base.errors import ConfigError
 
-__all__ = [
-    "AFTER",
-    "ALL",
-    "BEFORE",
-    "BEYOND",
-    "OTHER",
-    "OUTSIDE",
-    "SYMBOLS",
-    "WILD",
-    "WORD",
-    "ExpressionError",
-    "Node",
-    "Sets",
-]
-__all__ += ["At", "Group", "Look", "One", "Piece", "Repeat", "behind_of", "digit_of", "parse", "whole"]
-
 BEFORE, AFTER = 6, 10
 """Characters looked at before the start of a match, and from it on."""
 _ASCII = (1 << 128) - 1

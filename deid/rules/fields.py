@@ -23,8 +23,6 @@ from deid.rules.expressions import ExpressionError, parse
 from deid.rules.patterns import Context, compiled_of, too_slow
 from deid.rules.programs import Programs
 
-__all__ = ["CUES", "Cue", "Field", "LabelFinder", "ListRule", "PersonField", "PersonLabel", "Scan"]
-
 native = native_for("fields")
 
 _STRICT = frozenset(":#=|\t^")

@@ -22,8 +22,6 @@ from deid.rules.person_words import read_last_first, read_run
 from deid.rules.scene import Scene
 from deid.rules.word_classes import TITLES
 
-__all__ = ["PARTS", "Segment", "beside", "find_segments", "find_tables", "segment_names"]
-
 _W = certainties("layouts")
 
 PARTS: dict[str, tuple[str, ...]] = {

@@ -15,10 +15,7 @@ from deid.base.errors import DetectionError
 from deid.document import Span
 from deid.rules.checks import CHECKS
 
-__all__ = ["ANCHORS", "Context", "Haystack", "Pattern", "compiled_of", "holds_word", "spans_of", "timed", "too_slow"]
-
 native = native_for("patterns")
-__all__ += ["words_expression"]
 
 _SECONDS, _SECONDS_PER_CHARACTER = 20.0, 1e-5
 """Time limit of one expression on one text; generous, since it is wall-clock time on machines that may be busy."""

@@ -21,8 +21,6 @@ import numpy as np
 
 from deid.rules.expressions import ALL, OTHER, OUTSIDE, WILD, WORD, At, Group, Look, Node, One, Repeat
 
-__all__ = ["Do", "Programs"]
-
 _LONGEST = 4096
 """Numbers that a repeated piece may be written out to."""
 _ASCII = (1 << 128) - 1

@@ -23,8 +23,6 @@ from deid.rules.places import find_places
 from deid.rules.professions import find_professions
 from deid.rules.scene import Scene, scene_of
 
-__all__ = ["RuleRecognizer"]
-
 _W = certainties("rules")
 
 _ORDINARY = classes_of("word", "clinical", "function", "role", "relation")

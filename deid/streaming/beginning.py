@@ -10,8 +10,6 @@ import re
 
 from deid.base.errors import InputError
 
-__all__ = ["begins_as_json", "is_object"]
-
 _MARK = b"\xef\xbb\xbf"
 _KEY = rb'\{\s*"(?:[^"\\]|\\.)*"\s*:'
 _OBJECT = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[\s*)?" + _KEY)

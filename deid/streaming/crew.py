@@ -20,8 +20,6 @@ from typing import Any
 from deid.base.errors import ConfigError, DeidError, DetectionError
 from deid.streaming.work import Recipe, Reply, Request, Shape
 
-__all__ = ["IN_HAND", "Crew", "Died"]
-
 IN_HAND = 2
 """Stretches that a worker can have in hand."""
 _PROGRAM = "import sys; from deid.streaming.worker import serve; serve(int(sys.argv[1]))"

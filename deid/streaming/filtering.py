@@ -39,8 +39,6 @@ from deid.streaming.writing import (
     sync_folder,
 )
 
-__all__ = ["Feed", "filter_feed"]
-
 _UNDER_WAY = 4
 """Stretches a worker that may be under way, or wait for their turn to be written."""
 _BEGINNING = 1 << 16

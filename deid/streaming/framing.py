@@ -13,8 +13,6 @@ from typing import Protocol
 
 from deid.base.errors import ConfigError, OutputError
 
-__all__ = ["DELIMITERS", "PREFIX_BYTES", "Delimited", "Framing", "Prefixed", "Skip", "delimited", "whole"]
-
 PREFIX_BYTES = 4
 """A length-prefixed record begins with its length in bytes, an unsigned big-endian number of this width."""
 

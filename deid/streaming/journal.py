@@ -21,8 +21,6 @@ from deid.base.errors import ConfigError, OutputError
 from deid.base.keys import Key
 from deid.streaming.writing import Sink, sync_folder
 
-__all__ = ["Commit", "Journal"]
-
 _INTERVAL = 0.5
 """Seconds between commits: each costs the disk's synchronization, and a crash costs the work since the last."""
 _LONG = 1 << 20

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from deid.base.errors import DeidError, DetectionError, FormatError
 from deid.base.keys import Key
 
-__all__ = ["DeadLetter", "RecordTimeout", "RecordTooLong", "RecordTruncated", "WorkerDied", "record_mac"]
-
 
 class RecordTooLong(FormatError):
     """A record that exceeds the limit."""

@@ -11,8 +11,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from deid.base.errors import ConfigError
 from deid.streaming.totals import Totals
 
-__all__ = ["exposition", "serve_metrics"]
-
 _ADDRESS = "127.0.0.1"
 
 

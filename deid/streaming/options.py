@@ -10,8 +10,6 @@ from deid.pipeline.options import PipelineOptions
 from deid.streaming.framing import Framing, Prefixed, delimited, whole
 from deid.streaming.work import Shape
 
-__all__ = ["FORMATS", "RecordOptions"]
-
 FORMATS = {
     "plain": "text",
     "ndjson": "json",

@@ -12,8 +12,6 @@ from deid.manifest import Run
 from deid.manifest.run import path_pseudonym
 from deid.streaming.totals import Totals
 
-__all__ = ["Proof"]
-
 
 class Proof:
     """Takes in what a feed reads and writes, and writes its manifests.

@@ -16,8 +16,6 @@ from deid.streaming.framing import PREFIX_BYTES, Skip
 from deid.streaming.letters import DeadLetter, RecordTooLong, RecordTruncated, record_mac
 from deid.streaming.work import FilePlace, Reply, Request, Shape
 
-__all__ = ["HEAD_BYTES", "Reader", "Stretch", "singles"]
-
 HEAD_BYTES = 1 << 16
 """Bytes at the beginning of a stream that tell it from others."""
 _BLOCK = 1 << 18

@@ -19,8 +19,6 @@ from deid.pipeline import Pipeline, Scrubbed
 from deid.streaming.beginning import is_object
 from deid.streaming.letters import record_mac
 
-__all__ = ["CONTENTS", "Fields", "Scrub"]
-
 _MARK = b"\xef\xbb\xbf"
 
 

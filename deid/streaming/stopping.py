@@ -10,8 +10,6 @@ import signal
 from types import FrameType
 from typing import Any
 
-__all__ = ["Stop"]
-
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

@@ -28,8 +28,6 @@ from deid.streaming.totals import Totals
 from deid.streaming.work import Shape
 from deid.streaming.writing import reason_of, sync_folder
 
-__all__ = ["Folders", "Seen", "watch"]
-
 DONE, FAILED = "done", "failed"
 _UNFINISHED = (".part", ".partial", ".tmp", ".temp", ".filepart", ".crdownload", ".swp", "~")
 _LOCK = ".deid-watch.lock"

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from deid.pipeline import Pipeline
     from deid.streaming.records import Fields
 
-__all__ = ["FilePlace", "PipelineRecipe", "Recipe", "Reply", "Request", "Shape", "Work", "changed"]
-
 
 @dataclass(frozen=True, slots=True)
 class FilePlace:

@@ -20,8 +20,6 @@ from typing import Any
 from deid.base.errors import DeidError
 from deid.streaming.work import Request, Work
 
-__all__ = ["serve"]
-
 
 def serve(descriptor: int) -> None:
     """Answer requests until the other end closes."""

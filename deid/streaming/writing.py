@@ -12,8 +12,6 @@ from typing import TypeGuard
 
 from deid.base.errors import OutputError
 
-__all__ = ["Sink", "append_private", "is_file", "new_output", "part_of", "resumable_output", "sync_folder"]
-
 _PART = ".deid-part-"
 
 

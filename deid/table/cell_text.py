@@ -37,8 +37,6 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["cell_text", "key_text", "row_hashes", "table_hash", "text_column", "text_list", "whole_number"]
-
 _WHOLE = re.compile(r"(-?\d+)\.0", re.ASCII)
 _LONGEST_EXPONENT = 400
 _SAFE_KINDS = "iufbM"  # one type in all cells: equal cells have equal texts

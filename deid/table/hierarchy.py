@@ -22,8 +22,6 @@ from pathlib import Path
 from deid.base.errors import ConfigError, InputError
 from deid.base.safe_names import safe_name
 
-__all__ = ["Hierarchy", "format_hierarchy", "hierarchy_from_rows", "read_hierarchy"]
-
 
 @dataclass(frozen=True)
 class Hierarchy:

@@ -22,8 +22,6 @@ from deid.base.resources import resource_folder
 from deid.table.hierarchy import Hierarchy, hierarchy_from_rows, read_hierarchy
 from deid.table.scalars import date_position
 
-__all__ = ["BUILDERS", "automatic", "build_hierarchy", "dates", "icd_9_cm", "icd_10_cm", "intervals", "prefixes"]
-
 ROOT = "*"
 _WHOLE_VALUES = 10_000
 """Up to so many whole numbers a hierarchy holds the ones between the column's too, so that it fits other rows."""

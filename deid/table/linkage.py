@@ -37,17 +37,6 @@ from deid.table.cell_text import text_list
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "MOST_SPLIT",
-    "LookAlikes",
-    "PersonRecord",
-    "candidate_pairs",
-    "check_persons",
-    "count_look_alikes",
-    "look_alike",
-    "person_records",
-]
-
 MOST_SPLIT = 0.01
 """Share of persons that seem to be others of the table, up to which levels by person are believed."""
 _WINDOW = 50

@@ -28,8 +28,6 @@ from deid.table.scalars import date_position, exact_number, plain_number
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["KINDS", "NA_CODE", "ROLES", "SUPPRESSED", "Codes", "Microdata", "check_columns", "column_names", "nearest"]
-
 ROLES = ("identifier", "quasi-identifier", "sensitive", "free-text", "dropped", "other")
 """What a column can be."""
 

@@ -6,8 +6,6 @@ import re
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, InvalidOperation
 
-__all__ = ["EXACT", "date_position", "exact_number", "is_plain_number", "plain_number"]
-
 EXACT = 2**53
 """From here on floats skip integers."""
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import sqlalchemy
 
-__all__ = ["check_new_table", "numbers_kept_as_text", "read_table", "write_table"]
-
 _SEPARATORS = (",", ";", "\t", "|")
 _HEAD = 1 << 16
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")

@@ -14,8 +14,6 @@ import numpy as np
 
 from deid.trajectories.trees import LocationTree
 
-__all__ = ["METHODS", "Aligned", "Costs", "Pairs", "align", "align_by_index", "alignment_tables"]
-
 METHODS = ("a-gs", "baseline")
 
 Pairs = np.ndarray

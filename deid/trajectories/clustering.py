@@ -15,8 +15,6 @@ from deid.trajectories.alignment import METHODS, Aligned, Costs, Pairs, align, a
 from deid.trajectories.kernels import alignment_costs
 from deid.trajectories.records import Trajectories
 
-__all__ = ["TrajectoryCluster", "TrajectoryRelease", "anonymize_trajectories"]
-
 
 @dataclass(frozen=True, eq=False)
 class TrajectoryCluster:

@@ -11,8 +11,6 @@ from deid.base.compiled import native_for
 from deid.trajectories import reference
 from deid.trajectories.alignment import Costs, Pairs
 
-__all__ = ["BACKEND", "alignment_costs"]
-
 
 def _load() -> Any:
     try:

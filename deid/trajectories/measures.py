@@ -16,8 +16,6 @@ from deid.trajectories.clustering import TrajectoryRelease
 from deid.trajectories.records import Trajectories
 from deid.trajectories.trees import LocationTree
 
-__all__ = ["TrajectoryLoss", "average_relative_error", "check_trajectories", "loss_of"]
-
 
 @dataclass(frozen=True)
 class TrajectoryLoss:

@@ -22,8 +22,6 @@ from deid.trajectories.records import age_text, suppress_repeats, trajectories_o
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Published", "TrajectoryOptions", "publish_trajectories", "release_diagnoses"]
-
 _WIDTHS = (5, 10, 20, 40)
 _COLUMNS, _JOINING = "Columns of TABLE", "How trajectories are joined"
 

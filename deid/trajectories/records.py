@@ -20,15 +20,6 @@ from deid.trajectories.trees import LocationTree, make_tree
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "Trajectories",
-    "age_text",
-    "make_trajectories",
-    "suppress_repeats",
-    "trajectories_of_table",
-    "values_of_persons",
-]
-
 _ZEROS = re.compile(r"\.0+$")
 
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from deid.trajectories.alignment import Costs, Pairs
 
-__all__ = ["alignment_costs"]
-
 
 def alignment_costs(
     x: Pairs, pairs: Pairs, bounds: np.ndarray, active: np.ndarray, costs: Costs, by_index: bool

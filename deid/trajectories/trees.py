@@ -14,8 +14,6 @@ import numpy as np
 
 from deid.table.hierarchy import Hierarchy
 
-__all__ = ["LocationTree", "make_tree"]
-
 _TABLE = 1024
 """Number of nodes up to which costs of pairs are tabulated."""
 

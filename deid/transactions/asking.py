@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from deid.table.hierarchy import Hierarchy
 
-__all__ = ["CodesAsked", "release_codes"]
-
 _KNOWN, _STUDIES, _HIDDEN = "What attackers know", "What studies need", "Sensitive codes"
 
 

@@ -26,9 +26,6 @@ from deid.transactions.transactions import Transactions
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Attack", "AttackOptions", "attack_codes", "attack_tables", "candidates", "distinguishability", "two_step"]
-
-
 _ATTACKS = "The attacks"
 
 

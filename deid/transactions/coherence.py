@@ -16,8 +16,6 @@ from deid.base.errors import ConfigError
 from deid.transactions.suppression import require_records
 from deid.transactions.transactions import Transactions, generalize
 
-__all__ = ["coherence", "minimal_moles", "without"]
-
 MOST_SETS = 5_000_000
 """Sets of public codes above which the search is refused."""
 

@@ -22,8 +22,6 @@ from deid.transactions.policies import check_utility_policy
 from deid.transactions.suppression import require_records
 from deid.transactions.transactions import Transactions, generalize, set_label
 
-__all__ = ["Constrained", "aclip", "cba", "coat", "pcta", "ugaclip"]
-
 Policy = Sequence[frozenset[str]]
 Weight = Callable[[frozenset[str]], float]
 

@@ -18,8 +18,6 @@ from deid.transactions.suppression import require_records
 from deid.transactions.transactions import Transactions
 from deid.transactions.verifiers import TransactionVerdict
 
-__all__ = ["Cluster", "Disassociated", "Joint", "disassociate", "verify_disassociated"]
-
 Bag = tuple[tuple[str, ...], ...]
 """Parts of records, sorted: their order tells nothing. Empty parts are left out."""
 

@@ -20,8 +20,6 @@ from deid.transactions.suppression import require_records
 from deid.transactions.transactions import Transactions, from_rows, generalize
 from deid.transactions.tree import CodeTree
 
-__all__ = ["apriori_cut", "local_recoding", "vertical_cut"]
-
 MOST_SETS = 100_000_000
 """Sets of m codes, counted with repetition, above which the search is refused."""
 

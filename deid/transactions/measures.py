@@ -16,19 +16,6 @@ from deid.base.errors import InputError
 from deid.table.hierarchy import Hierarchy
 from deid.transactions.transactions import Transactions
 
-__all__ = [
-    "CodeLoss",
-    "average_relative_error",
-    "certainty_penalty",
-    "code_loss",
-    "estimated_support",
-    "frequent_itemsets",
-    "log_item_loss",
-    "presence",
-    "semantic_weight",
-    "utility_loss",
-]
-
 Weight = Callable[[frozenset[str]], float]
 """Semantic distance of the members of a generalized item, 0 to 1."""
 

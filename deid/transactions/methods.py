@@ -33,8 +33,6 @@ from deid.transactions.verifiers import (
     verify_utility_policy,
 )
 
-__all__ = ["METHODS", "Asked", "Found", "ReleaseFinding", "TransactionMethod", "find_method"]
-
 
 @dataclass(frozen=True)
 class Asked:

@@ -10,8 +10,6 @@ from deid.transactions.suppression import require_records
 from deid.transactions.transactions import Transactions, from_rows
 from deid.transactions.tree import CodeTree
 
-__all__ = ["partition_records"]
-
 Group = tuple[list[int], frozenset[int]]
 """Records, and the nodes that all of them are published as."""
 

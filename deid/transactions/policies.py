@@ -18,17 +18,6 @@ from deid.base.safe_names import safe_name
 from deid.table.hierarchy import Hierarchy
 from deid.transactions.reading import require_codes
 
-__all__ = [
-    "all_parts",
-    "check_utility_policy",
-    "listed_codes",
-    "maximal_sets",
-    "phenotype_policy",
-    "read_policy",
-    "read_rules",
-    "visit_policy",
-]
-
 _MOST_WITH_PARTS = 12
 _BETWEEN = re.compile(r"[\s,;]+")
 

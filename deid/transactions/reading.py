@@ -20,17 +20,6 @@ from deid.transactions.transactions import Transactions, from_rows, transactions
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "CodeColumns",
-    "CodedRecords",
-    "close_code",
-    "codes_hierarchy",
-    "parse_published",
-    "read_codes",
-    "require_codes",
-    "split_cell",
-]
-
 SEPARATOR = ";"
 _CODES = "Reading the codes"
 BUILT = ("icd-9-cm", "icd-10-cm")

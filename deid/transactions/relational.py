@@ -25,8 +25,6 @@ from deid.transactions.verifiers import TransactionVerdict, verify_km
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RelationalRelease", "anonymize_both", "verify_both"]
-
 Cells = tuple[str, ...]
 
 

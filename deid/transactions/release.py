@@ -22,8 +22,6 @@ from deid.transactions.transactions import Transactions
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CodesRelease", "anonymize_codes"]
-
 
 @dataclass(frozen=True, eq=False)
 class CodesRelease:

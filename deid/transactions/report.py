@@ -18,8 +18,6 @@ from deid.transactions.transactions import Transactions
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["attack_rows", "release_rows", "write_codes_report"]
-
 VERIFIED = "It was released only because the verifiers below passed it. The report holds counts and levels, no record."
 
 

@@ -16,8 +16,6 @@ from deid.base.errors import ConfigError
 from deid.transactions.suppression import require_records
 from deid.transactions.transactions import Transactions, generalize, set_label
 
-__all__ = ["Rule", "rbat"]
-
 Rule = tuple[frozenset[str], frozenset[str]]
 """Public codes, and the sensitive ones that they must not tell; none of the latter: identity alone."""
 

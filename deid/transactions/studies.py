@@ -12,8 +12,6 @@ from dataclasses import asdict, dataclass
 
 from deid.transactions.transactions import Transactions
 
-__all__ = ["Study", "supported_studies"]
-
 
 @dataclass(frozen=True)
 class Study:

@@ -11,8 +11,6 @@ import numpy as np
 from deid.base.errors import InputError
 from deid.transactions.transactions import Transactions, generalize
 
-__all__ = ["require_records", "suppress_globally", "suppress_locally", "suppress_rare"]
-
 
 def require_records(data: Transactions, k: int) -> None:
     """Refuse tables that no method can protect.

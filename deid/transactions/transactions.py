@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from deid.base.errors import InputError
 
-__all__ = ["Transactions", "from_rows", "generalize", "set_label", "transactions_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Transactions:

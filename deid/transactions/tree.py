@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from deid.table.hierarchy import Hierarchy
 from deid.transactions.transactions import Transactions, generalize
 
-__all__ = ["CodeTree", "code_tree"]
-
 ROOT = "*"
 
 

@@ -15,8 +15,6 @@ from deid.transactions.coherence import without
 from deid.transactions.transactions import Transactions
 from deid.transactions.tree import CodeTree
 
-__all__ = ["Uncertain", "suppress_control", "top_down_control"]
-
 MOST_SETS = 2_000_000
 """Sets of items above which the search is refused."""
 

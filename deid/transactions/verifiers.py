@@ -14,18 +14,6 @@ from numpy.typing import NDArray
 
 from deid.transactions.transactions import Transactions
 
-__all__ = [
-    "TransactionVerdict",
-    "verify_coherence",
-    "verify_complete",
-    "verify_full_sets",
-    "verify_km",
-    "verify_privacy_policy",
-    "verify_rules",
-    "verify_uncertainty",
-    "verify_utility_policy",
-]
-
 
 @dataclass(frozen=True)
 class TransactionVerdict:
