@@ -112,7 +112,7 @@ class Generalizing:
     known: KnownPeople | None
 
     def __call__(self, document: Document) -> tuple[Generalized, bool, bool]:
-        """Return the generalized document, whether its patient is a known one, and whether its id is of `deid scrub`."""
+        """Return the generalized document, whether its patient is known, and whether its id is of `deid scrub`."""
         spans = document.spans if self.gold else find_terms(document, self.generalizer.ontologies)
         if self.recognizer is not None:
             spans = (*spans, *self.recognizer.find(document))
