@@ -15,7 +15,8 @@ In this order:
 4. What stays at ``threshold`` or above is accepted; what was accepted with certainty is found everywhere in the
    document (`deid.detection.find_again`).
 5. Where accepted spans overlap, an explicitly labelled value decides (*MRN: 4711203* is a record number, whatever else
-   it looks like), then the higher certainty, then the longer span, then the recognizer that was named first; what the
+   it looks like), and a known person's name over a date that is made of its words alone (*Jan Gray*); then the higher
+   certainty, then the longer span, then the recognizer that was named first; what the
    loser covers beyond the winner stays covered. So every character that was accepted is covered.
 6. Adjacent pieces of one name, date or address are joined.
 7. Each span is told what else it was taken for (`Span.also`): a policy that leaves it readable must allow all of it.
@@ -270,7 +271,8 @@ class Ensemble:
                 posts.append(Post(rank, self.recognizers[rank].name, span, certainty, fates.get(number, "accepted")))
             for rank, span, fate in left_out or ():
                 posts.append(Post(rank, self.recognizers[rank].name, span, score_of(span), fate))
-        labelled = self._labelled(s for (_, s), out in zip(posted, passed, strict=True) if not out)
+        counted = [span for (_, span), out in zip(posted, passed, strict=True) if not out]
+        labelled = [*self._labelled(counted), *_no_dates(document.text, counted)]
         return scene, distinct(posted, scores, passed, voice), labelled
 
     def _labelled(self, spans: Iterable[Span]) -> list[Span]:
@@ -378,6 +380,17 @@ class Ensemble:
             found, _ = self._read(part, None)
             posts += ((rank, back) for rank, span in found if (back := passage.back(span)) is not None)
         return posts, scene
+
+
+def _no_dates(text: str, spans: Sequence[Span]) -> Iterator[Span]:
+    """Return the words of known names that were taken for dates made of nothing else: *Jan Gray*, not *Jan 5*."""
+    names = [span for span in spans if span.source == "known:name"]
+    covered = {i for name in names for i in range(name.start, name.end)}
+    dates = [span for span in spans if span.category == "DATE"] if names else []
+    for name, others in zip(names, _overlapping(names, dates), strict=True):
+        letters = [i for date in others for i in range(date.start, date.end) if text[i].isalnum()]
+        if letters and covered.issuperset(letters):
+            yield name
 
 
 def _first_of_all(labelled: Sequence[Span], accepted: Sequence[Span]) -> Iterator[Span]:

@@ -101,10 +101,13 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
         When an input cannot be read or an output not written.
     ConfigError
         When the journal belongs to something else, or files collide.
+    DeidError
+        When workers cannot load what they need; nothing is read then.
     BrokenPipeError
         When nobody reads the output any more.
     """
     feed.check()
+    crew.wait_ready()  # what cannot be loaded is told before anything is read, of a feed without records too
     with ExitStack() as stack:
         descriptor, place, status = _opened(feed.source)
         if feed.source is not None:

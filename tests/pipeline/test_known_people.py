@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from deid import Pipeline, build_recognizer, load_policy
 from deid.base.errors import ConfigError
-from deid.detection.known import Known
+from deid.base.keys import Key
+from deid.detection.known import Known, KnownRecognizer
 from deid.document import Document
 from deid.pipeline.known_people import KnownPeople, column_meaning, read_known_people
 from deid.pipeline.patients import Patients
@@ -120,3 +123,28 @@ def test_the_recognizer_looks_for_the_documents_patient(tmp_path: Path) -> None:
         document = Document("n", text, metadata={"who": who, "nurse": "Quill"})
         assert [text[s.start : s.end] for s in recognizer.find(document)] == expected
     assert "Wexler" not in repr(people)
+
+
+@pytest.mark.parametrize("policy", ["surrogate", "redact", "limited-data-set"])
+@pytest.mark.parametrize(
+    "name", ["Jan Gray", "May Hill", "April Ray", "June Fox", "August Egan", "Gray, Jan", "May March"]
+)
+def test_the_name_of_a_known_person_is_no_date(name: str, policy: str) -> None:
+    given, family = re.findall(r"\w+", name)[:: -1 if "," in name else 1]
+    text = f"Patient: {name}. Seen on 2019-06-03.\n{name} came today; call {family} again.\nI told {given} to rest.\n"
+    recognizer = build_recognizer(known=KnownRecognizer({"n": (Known("PATIENT", name),)}))
+    scrubbed = Pipeline(recognizer, load_policy(policy), Key(b"k" * 32))(Document("n", text))
+    taken = {text[e.start : e.end] for e in scrubbed.edits if e.category in ("PATIENT", "DOCTOR")}
+    assert taken == {name, family, given}
+    assert not set(re.findall(r"\w+", name)) & set(re.findall(r"\w+", scrubbed.document.text))
+    assert ("2019-06-03" in scrubbed.document.text) is (policy == "limited-data-set")
+
+
+def test_a_month_beside_a_number_is_a_date_whatever_a_patient_is_called() -> None:
+    text = "Patient: April Ray.\nSeen in April 2019, and on April 5.\n"
+    found = build_recognizer(known=KnownRecognizer({"n": (Known("PATIENT", "April Ray"),)})).find(Document("n", text))
+    assert [(text[s.start : s.end], s.category) for s in found] == [
+        ("April Ray", "PATIENT"),
+        ("April 2019", "DATE"),
+        ("April 5", "DATE"),
+    ]

@@ -91,6 +91,20 @@ def test_what_cannot_be_done_is_told(arguments: tuple[str, ...], tmp_path: Path)
     assert "internal" not in said
 
 
+@pytest.mark.parametrize("wish", [("--policy", "x"), ("--model", "x")])
+def test_what_cannot_be_loaded_is_told_before_anything_is_read(wish: tuple[str, str], tmp_path: Path) -> None:
+    """Of a feed that has no record yet, and of one that never has any."""
+    arguments = [sys.executable, "-m", "deid", "filter", "--key-file", "key", "-o", "out", *wish]
+    with subprocess.Popen(arguments, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.wait(60) == 2
+        assert process.stderr is not None
+        assert process.stderr.read().startswith((b"error: ", b"created a new key"))
+    (tmp_path / "in").touch()
+    with contextlib.chdir(tmp_path):
+        assert call(["filter", "--key-file", "key", "in", "-o", "out", *wish])[2] == 2
+    assert not (tmp_path / "out").exists()
+
+
 def test_metrics_of_a_running_filter(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "deid", "filter", "--model", "none", "--key-file", "key", "--metrics-port", "0"],
