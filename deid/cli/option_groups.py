@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["IN", "OUT", "KeyOptions", "OutputOptions", "SummaryOptions", "WorkOptions", "command", "job_count"]
 
 
-IN = argument("File or folder of any readable format; - for standard input.", metavar="IN")
+IN = argument("File or folder of any readable format.", metavar="IN")
 OUT = argument("New file or folder.", metavar="OUT")
 
 
@@ -155,8 +155,10 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 def _site_options(context: typer.Context, named: Path | None, flat: dict[str, Said]) -> dict[str, Any]:
     """Return what the site's file says of options that no flag says; the context is told, too."""
-    place = context.params.get("source")
-    beside = [Path(place).absolute().parent] if isinstance(place, Path) and str(place) != "-" else []
+    place = next(
+        (context.params[name] for name, one in flat.items() if one.option.positional and one.one is Path), None
+    )
+    beside = [Path(place).absolute().parent] if place is not None and str(place) != "-" else []
     near = [folder / SITE_FILE for folder in (*beside, Path.cwd())]
     path = named or next((file for file in near if file.is_file()), None)
     if path is None:

@@ -1,0 +1,119 @@
+"""What holds of all commands: whole sets of options, short help, and one meaning a name. Read off the command table."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from deid.base.options import options_of
+from deid.cli import main as frame
+from deid.cli.commands import COMMANDS, load
+from deid.cli.common import SummaryOptions
+from deid.detection.options import PeopleOptions, RecognizerOptions
+from deid.pipeline.options import PipelineOptions
+
+ROWS = {name: row for rows in COMMANDS.values() for name, row in rows.items()}
+FIND = [
+    "scrub",
+    "tag",
+    "filter",
+    "watch",
+    "explain",
+    "verify",
+    "extract",
+    "release",
+    "calibrate",
+    "experiment robustness",
+]
+REPLACE = ["scrub", "filter", "watch", "release"]
+MEANINGS = {
+    "--from": ("str", "Format of IN; told by its content."),
+    "--to": ("str", "ormat "),
+    "--output": ("path", "rite |ew f"),
+    "--report": ("path", "report as a web page|as a web page|Write a page|Write a web page"),
+    "--json": ("path", "Write the summary, with all figures, as JSON to F (- is standard output)."),
+    "--quiet": ("boolean", "Say nothing when all went well."),
+    "--key-file": ("path", "Key in hex|Key of the "),
+    "--config": ("path", "Options of your site"),
+    "--jobs": ("integer", "Processes; 0 for one a core.|Trainings at a time"),
+    "--policy": ("str", "olicy"),
+    "--model": ("str", "odel"),
+    "--seed": ("integer", "eed"),
+}
+SHORT = {"--output": "-o", "--quiet": "-q"}
+
+
+@cache
+def options(name: str) -> dict[str, Any]:
+    """Return the options of a command by spelling."""
+    command = load(name.split()[-1], ROWS[name][0])
+    shown = (p for p in command.params if p.param_type_name == "option")
+    return {spelling: p for p in shown for spelling in (*p.opts, *p.secondary_opts)}
+
+
+COMMANDS_THAT_RUN = [name for name, row in ROWS.items() if row[0]]
+
+
+def missing(name: str, kind: type) -> set[str]:
+    """Return what a value can say and a command cannot, or says in other words."""
+    shown = options(name)
+    return {
+        one.key
+        for one in options_of(kind)
+        if f"--{one.key}" not in shown or shown[f"--{one.key}"].help != one.option.help
+    }
+
+
+@pytest.mark.parametrize("name", FIND)
+def test_what_finds_takes_all_options_of_finding(name: str) -> None:
+    assert missing(name, RecognizerOptions) == set()
+
+
+@pytest.mark.parametrize("name", REPLACE)
+def test_what_replaces_takes_all_options_of_replacing(name: str) -> None:
+    assert missing(name, PipelineOptions) == set()
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS_THAT_RUN) - set(FIND)))
+def test_no_other_command_takes_a_part_of_them(name: str) -> None:
+    """A part would be a command that finds, and drifts apart. (Whom notes are about is a value of its own.)"""
+    own = {one.option.help for one in options_of(RecognizerOptions)} - {
+        o.option.help for o in options_of(PeopleOptions)
+    }
+    assert not own & {p.help for p in options(name).values()}
+    people = {one.key for one in options_of(PeopleOptions)}
+    assert missing(name, PeopleOptions) in (set(), people)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_help_fits_two_screens_and_shows_an_example(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERMINAL_WIDTH", "100")
+    shown = CliRunner().invoke(frame.app, [*name.split(), "--help"], env={"COLUMNS": "100"})
+    assert shown.exit_code == 0, shown.exception
+    lines = shown.output.splitlines()
+    assert len(lines) <= 100
+    assert max(map(len, lines)) <= 100
+    if ROWS[name][0]:
+        assert f"Example: deid {name}" in " ".join(shown.output.split())
+
+
+@pytest.mark.parametrize("spelling", MEANINGS)
+def test_a_name_means_one_thing_in_all_commands(spelling: str) -> None:
+    kind, words = MEANINGS[spelling]
+    found = {name: options(name)[spelling] for name in COMMANDS_THAT_RUN if spelling in options(name)}
+    assert found
+    assert {name: p.type.name for name, p in found.items() if p.type.name != kind} == {}
+    assert [name for name, p in found.items() if not any(word in p.help for word in words.split("|"))] == []
+    assert [name for name, p in found.items() if p.multiple] == []
+    assert [name for name, p in found.items() if spelling in SHORT and SHORT[spelling] not in p.opts] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS_THAT_RUN)
+def test_short_flags_belong_to_their_long_ones_and_old_spellings_are_gone(name: str) -> None:
+    shown = options(name)
+    assert {one for one in shown if len(one) == 2} <= set(SHORT.values())
+    assert not {"--format", "--out", "--input", "--html", "--csv", "--summary-json", "--separator"} & shown.keys()
+    assert {f"--{one.key}" for one in options_of(SummaryOptions)} <= shown.keys()
