@@ -33,8 +33,8 @@ class RecordOptions:
 
     format: str | None = option(
         None,
-        "plain, ndjson, whole, length-prefixed or length-prefixed-json; ndjson if the input begins as a JSON object "
-        "does, else plain (filter) or whole (watch).",
+        "Format of IN: plain, ndjson, whole, length-prefixed or length-prefixed-json; ndjson if the input begins as a "
+        "JSON object does, else plain (filter) or whole (watch).",
         "--from",
         metavar="F",
         panel=_RECORDS,
