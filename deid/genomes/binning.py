@@ -21,7 +21,9 @@ class Binned:
     """Published genotypes."""
 
     rows: tuple[tuple[str, ...], ...] = field(repr=False)
-    """Published value of each record and site."""
+    """Published value of each record and site, sorted: their order says nothing of that of the originals."""
+    order: tuple[int, ...] = field(repr=False)
+    """Place of the original of each published record: not for publication."""
     raised: int
     """Cells that were generalized."""
     loss: float
@@ -37,7 +39,7 @@ def bin_genotypes(
     protected: Sequence[int] | None = None,
     size: int = 2,
 ) -> Binned:
-    """Generalize genotypes until both bin sizes hold.
+    """Generalize genotypes until both bin sizes hold; the order in which records are given changes nothing.
 
     Parameters
     ----------
@@ -83,7 +85,8 @@ def bin_genotypes(
     raised = sum(a != b for new, old in zip(cells, rows, strict=True) for a, b in zip(new, old, strict=True))
     span = max(1, hierarchy.leaf_count(hierarchy.root) - 1)
     total = sum(hierarchy.leaf_count(value) - 1 for row in cells for value in row) / span
-    return Binned(tuple(map(tuple, cells)), raised, total / max(1, sum(map(len, cells))))
+    order = tuple(sorted(range(len(cells)), key=cells.__getitem__))
+    return Binned(tuple(tuple(cells[i]) for i in order), order, raised, total / max(1, sum(map(len, cells))))
 
 
 def _bin_within(row: list[str], hierarchy: Hierarchy, least: int) -> bool:

@@ -27,9 +27,12 @@ class GeneralizedSequences:
     """Released sequences."""
 
     sequences: Sequences
-    """In the order of the originals; columns that were gaps in all of them are dropped."""
+    """In the order of their symbols, which says nothing of that of the originals; columns that were gaps in all of them
+    are dropped."""
+    order: list[int] = field(repr=False)
+    """Place of the original of each released sequence: not for publication."""
     groups: tuple[tuple[int, ...], ...] = field(repr=False)
-    """Places of the sequences that were joined, pairs and at most one group of three."""
+    """Places of the originals that were joined, pairs and at most one group of three."""
     cost: int
     """Sum over all sequences and columns of ``level(published) - level(original)``: a pair counts its distance."""
     variable: int
@@ -52,15 +55,15 @@ def distances(codes: np.ndarray) -> np.ndarray:
 
 
 def generalize_sequences(sequences: Sequences, *, matching: str | None = None) -> GeneralizedSequences:
-    """Release sequences so that each occurs at least twice.
+    """Release sequences so that each occurs at least twice; the order in which they are given changes nothing.
 
     Parameters
     ----------
     sequences : Sequences
         At least two, aligned.
     matching : {'exact', 'greedy'}, optional
-        ``greedy`` takes each sequence in its order with the nearest that is left; by default ``exact`` up to
-        `EXACT_LIMIT` sequences.
+        ``greedy`` takes each sequence, in the order of their symbols, with the nearest that is left; by default
+        ``exact`` up to `EXACT_LIMIT` sequences.
 
     Returns
     -------
@@ -81,9 +84,10 @@ def generalize_sequences(sequences: Sequences, *, matching: str | None = None) -
     if matching not in _MATCHINGS:
         raise ConfigError(f"there is no matching {matching!r}", f"one of: {', '.join(_MATCHINGS)}")
     sites = variable_sites(sequences.codes)
-    between = distances(sequences.codes[:, sites])
+    given = sequences.order()
+    between = distances(sequences.codes[given][:, sites])
     pairs = _exact(between) if matching == "exact" else _greedy(between)
-    groups = _with_rest(pairs, between)
+    groups = tuple(sorted(tuple(sorted(given[member] for member in group)) for group in _with_rest(pairs, between)))
     released = sequences.codes.copy()
     cost = 0
     for group in groups:
@@ -94,7 +98,9 @@ def generalize_sequences(sequences: Sequences, *, matching: str | None = None) -
             cost += int(LEVELS[join].sum()) - int(LEVELS[sequences.codes[member]].sum())
             released[member] = join
     kept = ~(released == GAP).all(axis=0)
-    return GeneralizedSequences(Sequences(sequences.names, released[:, kept]), groups, cost, len(sites), matching)
+    joined = Sequences(sequences.names, released[:, kept])
+    order = joined.order()
+    return GeneralizedSequences(joined.at(order), order, groups, cost, len(sites), matching)
 
 
 def _exact(between: np.ndarray) -> list[tuple[int, int]]:

@@ -89,11 +89,11 @@ def _held(good: bool, what: str = "", position: str = "") -> None:
 
 
 def _sequences(source: Path, target: Path, asked: GenomeOptions) -> PublishedGenomes:
-    originals = read_fasta(source).ordered()
+    originals = read_fasta(source)
     result = generalize_sequences(originals, matching=asked.matching)
-    good, level, place = check_release(result.sequences, originals)
+    released = result.sequences
+    good, level, place = check_release(released, originals.at(result.order))
     _held(good, position=f"record {(place or 0) + 1}")
-    released = result.sequences.ordered()
     write_fasta(Sequences(asked.names(released.names), released.codes), target)
     figures = {
         "sequences": len(released),
@@ -125,7 +125,7 @@ def _genotypes(source: Path, target: Path, asked: GenomeOptions) -> PublishedGen
         result.rows, tree.root, within=asked.within, across=asked.across, protected=chosen, size=asked.size
     )
     _held(good, f" ({what})")
-    released = Genotypes(table.records, table.sites, result.rows).ordered()
+    released = Genotypes(tuple(table.records[i] for i in result.order), table.sites, result.rows).ordered()
     write_genotypes(Genotypes(asked.names(released.records), table.sites, released.rows), target)
     figures = {
         "records": len(released.records),

@@ -38,10 +38,13 @@ class Sequences:
         """Return the sequences in letters."""
         return [decode(row) for row in self.codes]
 
-    def ordered(self) -> Sequences:
-        """Return them in the order of their symbols, equal ones in that of their names; that of the file is gone."""
-        order = sorted(range(len(self)), key=lambda i: (self.codes[i].tobytes(), self.names[i]))
-        return Sequences(tuple(self.names[i] for i in order), self.codes[order])
+    def order(self) -> list[int]:
+        """Return their places in the order of their symbols, of equal ones in that of their names."""
+        return sorted(range(len(self)), key=lambda i: (self.codes[i].tobytes(), self.names[i]))
+
+    def at(self, places: list[int]) -> Sequences:
+        """Return the sequences at some places."""
+        return Sequences(tuple(self.names[i] for i in places), self.codes[places])
 
 
 def read_fasta(path: Path, *, unequal: str = "align") -> Sequences:
