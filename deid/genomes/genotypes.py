@@ -84,6 +84,8 @@ def _from_vcf(lines: list[str], where: str) -> Genotypes:
 
 
 def _call(text: str, where: str, position: str) -> str:
+    if text == "*":  # as `write_genotypes` writes what was no call
+        return text
     match = _CALL.fullmatch(text.strip())
     if match is None:
         raise InputError("not a genotype", "write 0/0, 0/1 or 1/1, and ./. where there is no call", where, position)

@@ -22,8 +22,12 @@ from deid.disclosure.cells import cover_table
 from deid.disclosure.classes import equivalence_classes
 from deid.disclosure.methods import METHODS, MethodOptions
 from deid.disclosure.release import anonymize
+from deid.genomes.binning import check_bins
+from deid.genomes.dnala import check_release
+from deid.genomes.sequences import read_fasta
 from deid.table.hierarchy import read_hierarchy
 from deid.table.table_files import read_table
+from deid.transactions.methods import METHODS as CODE_METHODS
 from tests.disclosure.tables import random_table
 
 QUASI = ["age", "admitted", "zip", "number"]
@@ -194,3 +198,94 @@ def test_no_value_of_a_suppressed_row_stays_in_the_file(tmp_path: Path) -> None:
     assert b"flu" in content
     assert b"Zennor" not in content
     assert b"Zoster" not in content
+
+
+def accepted(*arguments: object) -> None:
+    code, told = run(*arguments)
+    assert code == 0, told
+
+
+def diagnoses(path: Path) -> Path:
+    """A row a diagnosis: person, visit, sex, code, age."""
+    rng = np.random.default_rng(7)
+    codes = ["250.00", "250.10", "401.10", "401.90", "493.00", "493.10"]
+    rows = [
+        f"{person},{visit},{'FM'[person % 2]},{code},{30 + visit}\n"
+        for person in range(30)
+        for visit in range(rng.integers(1, 4))
+        for code in rng.choice(codes, rng.integers(1, 4), replace=False)
+    ]
+    path.write_text("who,visit,sex,code,age\n" + "".join(rows))
+    return path
+
+
+@pytest.mark.parametrize("method", sorted(set(CODE_METHODS) - {"relational"}))
+def test_released_codes_are_attacked_and_proved(tmp_path: Path, method: str) -> None:
+    source, out = diagnoses(tmp_path / "in.csv"), tmp_path / "out.csv"
+    (tmp_path / "utility").write_text("250.*\n401.*\n493.*\n")
+    (tmp_path / "rules").write_text("250.00 -> 493.00\n")
+    needs: dict[str, tuple[object, ...]] = dict.fromkeys(
+        ("ugaclip", "cba", "coat"), ("--utility", tmp_path / "utility")
+    )
+    needs |= dict.fromkeys(("coherence", "suppress-control", "top-down-control"), ("--sensitive-codes", "493.10"))
+    needs["rbat"] = ("--rules", tmp_path / "rules", "--confidence", 0.8)
+    tree = () if method == "rbat" else ("--hierarchy", "icd-9-cm")
+    page = ("--codes", "code", "--person", "who", "--visit", "visit", *tree)
+    accepted("codes", "anonymize", source, *page, "--k", 3, "--method", method, *needs.get(method, ()), "-o", out)
+    accepted("manifest", "verify", out)
+    if method == "disassociation":  # chunks, not records: there is nobody to look for
+        assert "no records" in run("codes", "risk", source, *page, "--released", out)[1]
+        return
+    accepted("codes", "risk", source, *page, "--released", out, "--most", 2, "--json", tmp_path / "risk.json")
+    whole, part, _ = json.loads((tmp_path / "risk.json").read_text())["the release"]
+    if method in ("complete", "global-suppression", "local-suppression"):
+        assert whole["few"] == 0
+    if method in ("km", "km-local", "km-vertical", "complete"):
+        assert part["few"] == 0
+
+
+@pytest.mark.parametrize("method", ["a-gs", "baseline"])
+def test_released_trajectories_occur_k_times(tmp_path: Path, method: str) -> None:
+    source, out = diagnoses(tmp_path / "in.csv"), tmp_path / "out.csv"
+    page = ("--person", "who", "--code-hierarchy", "icd-9-cm", "--attach", "sex")
+    accepted("trajectories", "anonymize", source, "-o", out, "--k", 3, "--method", method, *page)
+    accepted("manifest", "verify", out)
+    released = pd.read_csv(out, dtype=str).fillna("")
+    histories = released.groupby("record")[["code", "age"]].apply(lambda rows: tuple(map(tuple, rows.values)))
+    assert len(histories) == 30
+    assert histories.value_counts().min() >= 3
+
+
+def test_released_genomes_hold_when_they_are_read_again(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    dna, sites = tmp_path / "in.fasta", tmp_path / "in.csv"
+    dna.write_text("".join(f">p{n}\nAC{''.join(rng.choice(list('ACGT-'), 5))}\n" for n in range(9)))
+    rows = [f"p{n}," + ",".join(rng.choice(["0/0", "0/1", "1/1"], 5)) + "\n" for n in range(20)]
+    sites.write_text("record,s1,s2,s3,s4,s5\n" + "".join(rows))
+    accepted("genomes", "anonymize", dna, "-o", tmp_path / "out.fasta")
+    assert check_release(read_fasta(tmp_path / "out.fasta"))[0]
+    accepted("genomes", "anonymize", sites, "-o", tmp_path / "out.csv", "--method", "binning", "--across", 3)
+    released = pd.read_csv(tmp_path / "out.csv", index_col="record", dtype=str)
+    assert check_bins(released.values.tolist(), "*", within=2, across=3) == (True, "")
+    for out in ("out.fasta", "out.csv"):
+        accepted("manifest", "verify", tmp_path / out)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "json"])
+def test_private_releases_are_asked_drawn_from_and_proved(tmp_path: Path, form: str) -> None:
+    source, ledger = diagnoses(tmp_path / "in.csv"), tmp_path / "ledger"
+    cube, tree, rows = tmp_path / f"cube.{form}", tmp_path / f"tree.{form}", tmp_path / "rows.csv"
+    pays = ("--ledger", ledger, "--epsilon", 1)
+    accepted("budget", "init", ledger, "--epsilon", 4, "--unit", "person", "--max-rows", 3)
+    domains = ("--domain", "sex=F,M", "--domain", "visit=0..2", "--person", "who")
+    accepted("cube", source, "--dims", "sex,visit", "--slice", "sex,visit", *domains, *pays, "-o", cube)
+    accepted("slice", cube, "--dims", "sex", "--where", "visit=0..1")
+    accepted("synthesize", cube, "-o", rows)
+    page = ("--release", cube, "--slice", "sex,visit", "--person", "who")
+    accepted("fidelity", source, rows, *page, *pays)
+    periods = ("--periods", "visit,sex", "--domain", "level=0,1,2,F,M", "--person", "who")
+    accepted("sequences", source, *periods, *pays, "-o", tree)
+    accepted("prefixes", tree, "--prefix", "0,F")
+    accepted("synthesize", tree, "-o", tmp_path / "drawn.csv")
+    for out in (cube, rows, tree, tmp_path / "drawn.csv"):
+        accepted("manifest", "verify", out)
