@@ -9,9 +9,10 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import difflib
+import functools
 import tomllib
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -67,7 +68,6 @@ def option(
     metavar: str = "",
     panel: str = "",
     read: Callable[[str], Any] | None = None,
-    shown: str = "",
     minimum: float | None = None,
     repr: bool = True,
 ) -> Any:
@@ -77,7 +77,7 @@ def option(
     ----------
     default
         ``...`` for a value that must be given.
-    help, flags, metavar, panel, read, shown, minimum
+    help, flags, metavar, panel, read, minimum
         See `Option`.
     repr : bool
         Whether the value shows in the `repr` of its dataclass: not where it can hold PHI.
@@ -155,7 +155,8 @@ def said(name: str, kind: Any, field: Any) -> Said | None:
     ----------
     name : str
     kind : type
-        What its annotation says: a type, one or None, ``tuple[X, ...]`` or ``frozenset[X]``.
+        What its annotation says: a type, one or None, ``tuple[X, ...]`` or ``frozenset[X]``; ``Sequence[X]`` for
+        numbers that are written with commas between.
     field
         What `option` or `argument` returned.
     """
@@ -165,7 +166,18 @@ def said(name: str, kind: Any, field: Any) -> Said | None:
     base = parts[0] if get_origin(kind) in (Union, types.UnionType) else kind
     many = get_origin(base) if get_origin(base) in (tuple, frozenset) else None
     how = field.metadata[_KEY]
+    if get_origin(base) is Sequence and how.read is None:
+        flag = how.flags[0] if how.flags else f"--{name.replace('_', '-')}"
+        how = dataclasses.replace(how, read=functools.partial(_numbers, flag, get_args(base)[0]))
     return Said(name, how, field.default, str if how.read else get_args(base)[0] if many else base, many)
+
+
+def _numbers(flag: str, kind: Callable[[str], Any], text: str) -> tuple[Any, ...]:
+    """Read numbers with commas between."""
+    try:
+        return tuple(kind(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise ConfigError(f"{flag} is no list of numbers", "put commas between, for example: 2,5,10") from None
 
 
 def options_of(kind: type) -> list[Said]:

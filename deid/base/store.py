@@ -35,6 +35,29 @@ def has_password(place: str) -> bool:
     return url.password is not None or not _SECRET_OPTIONS.isdisjoint(url.query)
 
 
+def refuse_password(place: str, variable: str = "") -> str:
+    """Return the place of a store as a command line names it.
+
+    Parameters
+    ----------
+    place : str
+    variable : str
+        Environment variable that may hold the whole URL.
+
+    Raises
+    ------
+    ConfigError
+        When it is a URL with a password, which other users can read there.
+    """
+    if has_password(place):
+        raise ConfigError(
+            "the URL holds a password, which other users can read on the command line",
+            "leave it out and use PGPASSWORD or ~/.pgpass"
+            + (f", or give the whole URL in the variable {variable}" if variable else ""),
+        )
+    return place
+
+
 def _parse(place: str) -> URL:
     try:
         return make_url(place)

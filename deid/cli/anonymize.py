@@ -12,7 +12,7 @@ from deid.base.options import option
 from deid.cli.common import Summary
 from deid.cli.option_groups import OutputOptions, SummaryOptions, command
 from deid.cli.run_manifest import begin, finish
-from deid.cli.table_options import RoleOptions, TableOptions, number_list
+from deid.cli.table_options import RoleOptions, TableOptions
 from deid.cli.tables import print_rows, working
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.methods import MethodOptions
@@ -121,7 +121,9 @@ class MapOptions(MethodOptions):
     """What the map is drawn of."""
 
     k: Sequence[int] = option(
-        (2, 5, 10, 25, 50), "Values of k.", metavar="2,5", read=number_list(int, "--k"), shown="2,5,10,25,50"
+        (2, 5, 10, 25, 50),
+        "Values of k.",
+        metavar="2,5",
     )
     l: int | None = option(None, "Distinct sensitive values in every class.")  # noqa: E741
     suppression: float = option(0.05, "Share of rows that full-domain methods may suppress.", metavar="P", panel=_HOW)

@@ -15,7 +15,6 @@ from deid.cli.common import EXIT_FAILED, Summary, progress
 from deid.cli.notes import ReadingOptions
 from deid.cli.option_groups import SummaryOptions, command, job_count
 from deid.cli.run_manifest import begin, finish, inputs_of, model_facts
-from deid.cli.table_options import number_list
 from deid.cli.tables import print_sections
 from deid.detection.options import RecognizerOptions
 
@@ -59,11 +58,7 @@ def calibrate(
         None, "Write the dial to F, for --dial F of scrub and tag.", "--output", "-o", metavar="F"
     ),
     dials: Sequence[float] | None = option(
-        None,
-        "Dials to try; by default 13 of them from 0 to 8.",
-        metavar="D,...",
-        read=number_list(float, "--dials"),
-        panel=_FINDING,
+        None, "Dials to try; by default 13 of them from 0 to 8.", metavar="D,...", panel=_FINDING
     ),
     said: SummaryOptions,
 ) -> None:
@@ -105,9 +100,7 @@ def calibrate(
             run, summary, output, inputs=inputs_of(found), root=found.root, model=model_facts(recognizer),
             results=summary.extra,
         )  # fmt: skip
-    summary.finish(said)
-    if not result.reached:
-        raise typer.Exit(EXIT_FAILED)
+    summary.finish(said, status=0 if result.reached else EXIT_FAILED)
 
 
 @command

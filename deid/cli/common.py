@@ -78,18 +78,18 @@ class Summary:
             **self.extra,
         }
 
-    def finish(self, said: SummaryOptions | Path | None = None, *, unmet: bool = False) -> None:
-        """Print the summary on standard error, write the JSON, and exit with status 1 when documents failed.
+    def finish(self, said: SummaryOptions | Path | None = None, *, status: int = 0) -> None:
+        """Print the summary on standard error, write the JSON, and end with status 1 when documents failed.
 
         Parameters
         ----------
         said : SummaryOptions
-        unmet : bool
-            Something else did not go well, which even --quiet does not hide.
+        status : int
+            Exit status where something else did not go well, which even --quiet does not hide.
         """
         summary_json = said.json if isinstance(said, SummaryOptions) else said
         quiet = isinstance(said, SummaryOptions) and said.quiet
-        if not quiet or self.failures or self.left_out or unmet:
+        if not quiet or self.failures or self.left_out or status:
             write = sys.stderr.write
             for note in (*self.notes, *self.places):
                 write(f"{note}\n")
@@ -109,8 +109,8 @@ class Summary:
                 sys.stdout.write(text)
             else:
                 summary_json.write_text(text, encoding="utf-8")
-        if self.failures:
-            raise typer.Exit(EXIT_FAILED)
+        if status or self.failures:
+            raise typer.Exit(status or EXIT_FAILED)
 
 
 def progress(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:

@@ -28,6 +28,5 @@ def doctor(*, key: KeyOptions, said: SummaryOptions) -> None:
             typer.echo(f"{'':<22}-> {finding.remedy}")
     broken = sum(finding.state == "broken" for finding in findings)
     told = f"{broken} essential parts are broken" if broken else "everything essential is in order"
-    Summary("doctor", notes=[told], extra={"findings": [asdict(f) for f in findings]}).finish(said, unmet=broken > 0)
-    if broken:
-        raise typer.Exit(EXIT_FAILED)
+    summary = Summary("doctor", notes=[told], extra={"findings": [asdict(finding) for finding in findings]})
+    summary.finish(said, status=EXIT_FAILED if broken else 0)

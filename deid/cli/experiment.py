@@ -10,7 +10,6 @@ from typing import Any
 from deid.base.options import option
 from deid.cli.common import Summary
 from deid.cli.option_groups import SummaryOptions, command
-from deid.cli.table_options import number_list
 from deid.cli.training_options import (
     CorpusOptions,
     FeatureOptions,
@@ -147,38 +146,18 @@ def sampling(
     test: Path | None = TEST,
     folds: FewFolds,
     places: OutcomeOptions,
-    windows: Sequence[int] = option(
-        (4, 16, 64),
-        "Windows, in tokens.",
-        metavar="K,...",
-        read=number_list(int, "--windows"),
-        shown="4,16,64",
-        panel="Curves",
-    ),
+    windows: Sequence[int] = option((4, 16, 64), "Windows, in tokens.", metavar="K,...", panel="Curves"),
     shares: Sequence[float] = option(
-        (0.1, 0.5),
-        "Probabilities to keep a token outside spans.",
-        "--o-sampling",
-        metavar="P,...",
-        read=number_list(float, "--o-sampling"),
-        shown=".1,.5",
-        panel="Curves",
+        (0.1, 0.5), "Probabilities to keep a token outside spans.", "--o-sampling", metavar="P,...", panel="Curves"
     ),
     biases: Sequence[float] = option(
-        (0.5, 1.0, 2.0),
-        "Positions of the recall dial.",
-        "--bias",
-        metavar="B,...",
-        read=number_list(float, "--bias"),
-        shown=".5,1,2",
-        panel="Curves",
+        (0.5, 1.0, 2.0), "Positions of the recall dial.", "--bias", metavar="B,...", panel="Curves"
     ),
     accept: tuple[tuple[str, float], ...] = option(
         (("O", 0.1),),
         "Rejection sampling: acceptance probability of a label (repeatable).",
         metavar="LABEL=P",
         read=label_number("--accept", "B-DATE=0.5"),
-        shown="O=.1",
         panel="Curves",
     ),
     naive_bayes: bool = option(True, "Train Naive Bayes too, plain and with rejection sampling.", panel="Curves"),
@@ -218,18 +197,10 @@ def learning_curve(
     jobs: int = JOBS,
     places: OutcomeOptions,
     sizes: Sequence[int] = option(
-        (10, 20, 50, 100, 200, 500),
-        "Numbers of documents.",
-        metavar="N,...",
-        read=number_list(int, "--sizes"),
-        shown="10,20,50,100,200,500",
-        panel="Curves",
+        (10, 20, 50, 100, 200, 500), "Numbers of documents.", metavar="N,...", panel="Curves"
     ),
     start_from: str | None = option(
-        None,
-        "Train each size from this model too (folder or shipped), and score it.",
-        metavar="MODEL",
-        panel="Curves",
+        None, "Train each size from this model too (folder or shipped), and score it.", metavar="MODEL", panel="Curves"
     ),
     repeats: int = option(1, "Random draws of documents.", metavar="N", minimum=1, panel="Curves"),
     features: FeatureOptions,

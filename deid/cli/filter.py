@@ -61,8 +61,8 @@ class _Feed:
     stop: Stop
     crew: Crew
 
-    def finish(self, summary: SummaryOptions, told: Summary, *, unmet: bool) -> bool:
-        """Tell the summary; return whether something did not go well."""
+    def finish(self, summary: SummaryOptions, told: Summary, status: int) -> None:
+        """Tell the summary, and end with a status: as given, else by what was left out."""
         totals = self.totals
         told.documents, told.left_out, told.categories = totals.records, totals.failed, Counter(totals.spans)
         told.notes[:0] = [*self.crew.notes, *(f"left out: {n} {error}" for error, n in sorted(totals.errors.items()))]
@@ -78,8 +78,7 @@ class _Feed:
             f"no record has the field {name}, which an option names: look at its spelling"
             for name in sorted(totals.unmet or ())
         ]
-        told.finish(summary, unmet=unmet or bool(totals.unmet))
-        return unmet or bool(totals.unmet)
+        told.finish(summary, status=status or (EXIT_LEFT_OUT if totals.failed or totals.unmet else 0))
 
 
 @command
@@ -131,10 +130,7 @@ def filter(
     told = Summary("filter")
     if not complete:
         told.notes.append(_stopped(journal is not None, output))
-    unmet = run.finish(summary, told, unmet=not complete)
-    if not complete:
-        raise typer.Exit(run.stop.status)
-    raise typer.Exit(EXIT_LEFT_OUT if run.totals.failed or unmet else 0)
+    run.finish(summary, told, 0 if complete else run.stop.status)
 
 
 @command
@@ -183,8 +179,7 @@ def watch(
                 _tell(f"{'failed in part' if seen.failed else 'done'}: {seen.name}")
     if run.proof is not None:
         run.proof.finish(None, outbox, complete=once)
-    unmet = run.finish(summary, Summary("watch", extra={"failed_files": failed}), unmet=failed > 0)
-    raise typer.Exit(EXIT_LEFT_OUT if unmet else 0)
+    run.finish(summary, Summary("watch", extra={"failed_files": failed}), EXIT_LEFT_OUT if failed else 0)
 
 
 @contextmanager

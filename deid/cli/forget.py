@@ -43,7 +43,7 @@ def forget(
 
     from deid.base.errors import ConfigError
     from deid.base.keys import load_key
-    from deid.base.store import has_password
+    from deid.base.store import refuse_password
     from deid.joint.forgetting import documents_of, forget_in_view, scopes_of
     from deid.pipeline.patients import read_patients
     from deid.replacement.vault import Vault
@@ -53,8 +53,7 @@ def forget(
         raise ConfigError("the person is missing", "give the patient's id")
     if not (vault or view or release):
         raise ConfigError("nothing to forget the person in", "name --vault, --view or --release")
-    if any(map(has_password, vault)):
-        raise ConfigError("the URL holds a password, which other users can read", "use PGPASSWORD or ~/.pgpass")
+    vault = tuple(map(refuse_password, vault))
     documents = read_patients(patients) if patients else {}
     summary = Summary("forget")
     summary.extra = {"vault_entries": 0, "view_rows": 0, "documents": 0}

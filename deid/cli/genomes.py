@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from deid.base.options import argument, option
-from deid.cli.common import Summary
+from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import OutputOptions, SummaryOptions, command
 from deid.cli.run_manifest import begin, finish
 from deid.cli.table_options import table_of_files
@@ -118,5 +118,4 @@ def _tell(
     for number, line in enumerate(lines, 1):
         typer.echo("\t".join((str(number), *line)))
     summary = Summary(f"genomes attack {attack}", notes=[sentence], extra=figures)
-    summary.finish(said)
-    raise typer.Exit(int(figures.get("found", figures.get("unique", 0)) > 0))
+    summary.finish(said, status=EXIT_FAILED if figures.get("found", figures.get("unique")) else 0)

@@ -31,22 +31,10 @@ _PAYING, _PROTECTED, _DRAFT = "What pays", "Whom it protects", "Before spending"
 
 
 def ledger_place(place: str | None) -> str | None:
-    """Return where a ledger is: as said, else by the variable; the command line must not hold a password.
+    """Return where a ledger is: as said, without a password, else by the variable."""
+    from deid.base.store import refuse_password
 
-    Raises
-    ------
-    ConfigError
-        When it does: other users can read it there.
-    """
-    from deid.base.errors import ConfigError
-    from deid.base.store import has_password
-
-    if place is not None and has_password(place):
-        raise ConfigError(
-            "the URL holds a password, which other users can read on the command line",
-            f"leave it out and use PGPASSWORD or ~/.pgpass, or give the whole URL in the variable {VARIABLE}",
-        )
-    return place or os.environ.get(VARIABLE) or None
+    return refuse_password(place, VARIABLE) if place else os.environ.get(VARIABLE) or None
 
 
 @dataclass(frozen=True)

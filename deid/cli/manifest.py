@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from deid.base.options import argument, option
 from deid.cli.common import EXIT_FAILED, Summary, SummaryOptions
 from deid.cli.option_groups import KeyOptions, command
@@ -109,8 +107,7 @@ def verify(
         "last": check.head,
         "faults": [asdict(fault) for fault in check.faults],
     }
-    summary.finish(said, unmet=bool(check.faults))
-    raise typer.Exit(EXIT_FAILED if check.faults else 0)
+    summary.finish(said, status=EXIT_FAILED if check.faults else 0)
 
 
 @command
@@ -136,5 +133,4 @@ def page(
     summary.notes.append("all holds" if not check.faults else f"{len(check.faults)} things do not hold")
     summary.places.append(f"wrote {place}")
     summary.extra = {"holds": not check.faults}
-    summary.finish(said, unmet=bool(check.faults))
-    raise typer.Exit(EXIT_FAILED if check.faults else 0)
+    summary.finish(said, status=EXIT_FAILED if check.faults else 0)

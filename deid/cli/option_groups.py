@@ -17,8 +17,9 @@ How to write a command::
         '''
 
 `deid.base.options.option` makes an option, as a parameter's default or as a dataclass's field: the flag is the name
-with dashes, if no other is given; ``tuple[X, ...]`` and ``frozenset[X]`` are repeatable; ``bool`` is a switch, and
-``bool | None``, or one that is on by default, has ``--no-...`` too; ``read`` makes other values of a text. The function
+with dashes, if no other is given; ``tuple[X, ...]`` and ``frozenset[X]`` are repeatable; ``Sequence[X]`` is numbers
+with commas between; ``bool`` is a switch, and ``bool | None``, or one that is on by default, has ``--no-...`` too;
+``read`` makes other values of a text. The function
 gets the built dataclasses, so what their ``__post_init__`` refuses is refused here. A command that takes `KeyOptions`
 or options on people has ``--config`` too: flags win over the site's file.
 
@@ -191,6 +192,13 @@ def _parameter(one: Said) -> inspect.Parameter:
             help=how.help,
             rich_help_panel=how.panel or None,
             min=how.minimum,
+            show_default=_shown(one.default) if how.read and isinstance(one.default, tuple) else True,
         )
     annotation: Any = Annotated[kind | None, info] if default is None else Annotated[kind, info]
     return inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _shown(values: tuple[Any, ...]) -> str | bool:
+    """Return a default of several values as a user would write it."""
+    parts = ["=".join(map(str, value)) if isinstance(value, tuple) else str(value) for value in values]
+    return ",".join(parts) or True

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import typer
-
 from deid.base.options import option
 from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import SummaryOptions, command
@@ -82,6 +80,4 @@ def privacy(
         recoding = classify_recoding(originals, release)
         summary.notes += [f"recoding, if both tables have the same rows in the same order: {recoding.scheme}"]
         summary.extra["recoding"] = recoding.scheme
-    summary.finish(said)
-    if any(finding.failed for finding in findings):
-        raise typer.Exit(EXIT_FAILED)
+    summary.finish(said, status=EXIT_FAILED if any(finding.failed for finding in findings) else 0)

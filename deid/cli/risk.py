@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import typer
-
 from deid.base.options import option
 from deid.cli.codes import attack
 from deid.cli.common import EXIT_FAILED, Summary
@@ -83,8 +81,7 @@ def risk(
         wrong = check_signed(expert.check_report, key, source.table, against.population)
         summary.notes = wrong or ["the signature holds, and the report is of this table"]
         summary.extra = {"holds": not wrong, "wrong": wrong}
-        summary.finish(said)
-        raise typer.Exit(EXIT_FAILED if wrong else 0)
+        return summary.finish(said, status=EXIT_FAILED if wrong else 0)
     if expert.expert_report is None and (expert.assume or expert.policy):
         raise ConfigError("--assume and --policy are for the report", "add --expert-report F")
     if against.codes is not None:

@@ -214,15 +214,10 @@ def _vault(place: str | None, key_file: Path | None, key: Key) -> AbstractContex
     if place is None:
         return nullcontext()
     from deid.base.keys import load_key
-    from deid.base.store import has_password
+    from deid.base.store import refuse_password
     from deid.replacement.vault import Vault
 
-    if has_password(place):
-        raise ConfigError(
-            "the URL of the vault holds a password, which other users can read on the command line",
-            "leave it out and use PGPASSWORD or ~/.pgpass",
-        )
-    return Vault.open(place, load_key(key_file, create=False)[0] if key_file else key)
+    return Vault.open(refuse_password(place), load_key(key_file, create=False)[0] if key_file else key)
 
 
 def _key(path: Path | None, preview: bool) -> tuple[Key, str]:

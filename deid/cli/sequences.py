@@ -13,7 +13,7 @@ from deid.base.options import argument, option
 from deid.cli.cube import told_release
 from deid.cli.ledger_options import PaidReleaseOptions, PayingOptions, ToldUnitOptions, release_paid
 from deid.cli.option_groups import SummaryOptions, command
-from deid.cli.table_options import TableOptions, number_list
+from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_csv
 from deid.dp.domain import DomainOptions
 
@@ -86,11 +86,7 @@ def prefixes(
     slopes: int | None = option(None, "Count falling, steady and rising sequences over N periods.", metavar="N"),
     predict: bool = option(False, "Below a tree's leaves, answer what their ancestors let expect, not 0."),
     values: Sequence[float] | None = option(
-        None,
-        "What the levels stand for; else 0,1,2,...",
-        metavar="X,Y,...",
-        panel="For --slopes",
-        read=number_list(float, "--values"),
+        None, "What the levels stand for; else 0,1,2,...", metavar="X,Y,...", panel="For --slopes"
     ),
     step: float = option(0.5, "Slopes of less than X either way are zero.", metavar="X", panel="For --slopes"),
     slope: str = option("average", "average or regression.", panel="For --slopes"),

@@ -11,7 +11,7 @@ from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.option_groups import SummaryOptions, command
 from deid.cli.sequences import LEVEL
-from deid.cli.table_options import SchemaOptions, TableOptions, number_list
+from deid.cli.table_options import SchemaOptions, TableOptions
 from deid.cli.tables import working
 from deid.cli.training_options import OutcomeOptions
 from deid.dp.domain import DomainOptions
@@ -27,7 +27,7 @@ class RunOptions:
     """How often methods run with test noise."""
 
     epsilons: Sequence[float] = option(
-        (0.1, 0.5, 1.0), "Epsilons.", metavar="E,E,...", read=number_list(float, "--epsilons"), shown="0.1,0.5,1",
+        (0.1, 0.5, 1.0), "Epsilons.", metavar="E,E,...",
         panel=_RUNS,
     )  # fmt: skip
     runs: int = option(5, "Releases for each method and epsilon.", metavar="N", panel=_RUNS)
@@ -103,12 +103,7 @@ def sequences(
         None, "Also show what protecting these persons costs, by row bounds.", metavar="COLUMN", panel=_RUNS
     ),
     bounds: Sequence[int] = option(
-        (1, 2, 5, 10, 20),
-        "Row bounds to try with --person.",
-        metavar="K,K,...",
-        read=number_list(int, "--bounds"),
-        shown="1,2,5,10,20",
-        panel=_RUNS,
+        (1, 2, 5, 10, 20), "Row bounds to try with --person.", metavar="K,K,...", panel=_RUNS
     ),
     how: RunOptions,
     places: OutcomeOptions,
@@ -142,8 +137,7 @@ class StudyOptions:
     )
     queries: int = option(1000, "Random cohorts of two conditions.", metavar="N", panel="Studies", minimum=1)
     need: Sequence[int] = option(
-        (10, 30, 100, 300), "How many patients would be enough.", metavar="10,100", read=number_list(int, "--need"),
-        shown="10,30,100,300", panel="Studies",
+        (10, 30, 100, 300), "How many patients would be enough.", metavar="10,100", panel="Studies",
     )  # fmt: skip
     alpha: float = option(0.05, "A p-value below it is a finding.", metavar="P", panel="Studies")
     seed: int = option(0, "Seed of the random cohorts.", metavar="N", panel="Studies")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from deid.base.options import argument, option
 
@@ -15,23 +14,7 @@ if TYPE_CHECKING:
     from deid.disclosure.schema import Schema
     from deid.table.microdata import Microdata
 
-N = TypeVar("N", int, float)
-
 _ROLES, _READING, _PERSONS = "Columns", "Reading TABLE", "Persons"
-
-
-def number_list(kind: Callable[[str], N], option: str) -> Callable[[str], tuple[N, ...]]:
-    """Return what reads a list of numbers with commas between, for an option."""
-
-    def read(text: str) -> tuple[N, ...]:
-        from deid.base.errors import ConfigError
-
-        try:
-            return tuple(kind(part) for part in text.split(",") if part.strip())
-        except ValueError:
-            raise ConfigError(f"{option} is no list of numbers", "put commas between, for example: 2,5,10") from None
-
-    return read
 
 
 def table_of_files(*places: str | Path | None) -> list[tuple[str, Path]]:

@@ -47,15 +47,10 @@ class VaultOptions(KeyOptions):
 
 def checked(context: typer.Context, place: str) -> str:
     """Return the vault's place; a password in it must come from the environment, not from the command line."""
-    from deid.base.store import has_password
+    from deid.base.store import refuse_password
 
     source = context.get_parameter_source("place")
-    if has_password(place) and (source is None or source.name != "ENVIRONMENT"):
-        raise ConfigError(
-            "the URL holds a password, which other users can read on the command line",
-            f"leave it out and use PGPASSWORD or ~/.pgpass, or give the whole URL in the variable {VARIABLE}",
-        )
-    return place
+    return place if source is not None and source.name == "ENVIRONMENT" else refuse_password(place, VARIABLE)
 
 
 @command
@@ -130,9 +125,7 @@ def reidentify(
     told.extra = {"asked": len(wanted), "not_found": missing}
     if missing:
         told.notes.append(f"{missing} of {len(wanted)} were not found")
-    told.finish(summary)
-    if missing:
-        raise typer.Exit(EXIT_FAILED)
+    told.finish(summary, status=EXIT_FAILED if missing else 0)
 
 
 @command

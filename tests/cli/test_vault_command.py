@@ -62,7 +62,7 @@ def test_reidentify_prints_originals_and_leaves_lines(folder: Path, run: Run) ->
     assert [json.loads(line)["original"] for line in output.splitlines()] == ["Annabel Smithson", "Bobby Tables"]
     assert "Annabel" not in error
     (folder / "wanted.txt").write_text("Jane Ahmad\tpatient:2\nnobody\n")
-    status, output, error = run("reidentify", folder / "vault.db", "--from", folder / "wanted.txt", *options)
+    status, output, error = run("reidentify", folder / "vault.db", "--lines", folder / "wanted.txt", *options)
     assert status == 1
     assert [json.loads(line)["original"] for line in output.splitlines()] == ["Bobby Tables"]
     assert "1 of 2 were not found" in error
