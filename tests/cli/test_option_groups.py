@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ class Detection:
     keep: frozenset[str] = option(frozenset(), "Fields.")
     as_of: datetime.date | None = option(None, "Day.", read=read_day)
     doubt: float = option(0.0, "Share.", minimum=0)
+    sizes: Sequence[int] = option((2, 5), "Sizes.")
     other: str = "no option"
 
     def __post_init__(self) -> None:
@@ -89,6 +91,14 @@ def test_the_help_page_has_the_panels_and_the_words_of_the_fields() -> None:
     shown = run("--help").output
     assert shown.index("Which model.") < shown.index("─ Detection ─") < shown.index("Rules beside")
     assert "no option" not in shown
+
+
+def test_numbers_are_written_with_commas_between() -> None:
+    assert run("in", "-o", "out", "--sizes", "3, 10").exit_code == 0
+    assert SEEN["detection"].sizes == (3, 10)
+    with pytest.raises(ConfigError, match="--sizes is no list of numbers"):
+        raise run("in", "-o", "out", "--sizes", "3,ten").exception
+    assert "[default: (2,5)]" in run("--help").output
 
 
 def test_two_options_of_one_name_are_a_mistake_of_the_program() -> None:
