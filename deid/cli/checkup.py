@@ -46,7 +46,6 @@ def checkup(key_file: Path | None = None) -> Iterator[SetupCheck]:
         ("policies", _policies),
         ("rules", _rules),
         ("models", _models),
-        ("extras", _extras),
         ("key", lambda: _key(key_file)),
     ):
         yield from _guarded(subject, check)
@@ -68,52 +67,25 @@ def _python() -> Iterator[SetupCheck]:
 
 def _packages() -> Iterator[SetupCheck]:
     try:
-        required = metadata.requires(_DISTRIBUTION) or []
-        version = metadata.version(_DISTRIBUTION)
+        required, version = metadata.requires(_DISTRIBUTION) or [], metadata.version(_DISTRIBUTION)
     except metadata.PackageNotFoundError:
         yield SetupCheck(
             "packages", "note", "runs from a checkout that is not installed", "run: pip install -e . (or scripts/setup)"
         )
         return
-    missing = [name for name in _names(required, extra=False) if not _installed(name)]
-    if missing:
-        yield SetupCheck(
-            "packages", "broken", f"missing: {', '.join(missing)}", f"run: pip install {' '.join(missing)}"
-        )
-    else:
-        yield SetupCheck("packages", "ok", f"{_DISTRIBUTION} {version} and all that it needs")
+    needed, optional = (_missing(required, extra=extra) for extra in (False, True))
+    remedy = f"run: pip install {' '.join(needed)}" if needed else ""
+    told = f"missing: {', '.join(needed)}" if needed else f"{_DISTRIBUTION} {version} and all that it needs"
+    yield SetupCheck("packages", "broken" if needed else "ok", told, remedy)
+    told = f"that are not installed: {', '.join(optional)}" if optional else "are all installed"
+    yield SetupCheck("extras", "note" if optional else "ok", f"optional packages {told}", "install them if needed")
 
 
-def _names(required: list[str], *, extra: bool) -> list[str]:
-    """Return the names of distributions in requirements, of extras or of none."""
+def _missing(required: list[str], *, extra: bool) -> list[str]:
+    """Return the distributions in requirements, of extras or of none, that are not installed."""
     chosen = [r for r in required if ("extra ==" in r) == extra]
-    return sorted({"".join(c if c.isalnum() or c in "-_." else " " for c in r).split()[0] for r in chosen})
-
-
-def _installed(name: str) -> bool:
-    try:
-        metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
-
-
-def _extras() -> Iterator[SetupCheck]:
-    try:
-        required = metadata.requires(_DISTRIBUTION) or []
-    except metadata.PackageNotFoundError:
-        return
-    names = [name for name in _names(required, extra=True) if name != _DISTRIBUTION]
-    missing = [name for name in names if not _installed(name)]
-    if missing:
-        yield SetupCheck(
-            "extras",
-            "note",
-            f"optional packages that are not installed: {', '.join(missing)}",
-            "install them if needed",
-        )
-    else:
-        yield SetupCheck("extras", "ok", "all optional packages are installed")
+    names = {"".join(c if c.isalnum() or c in "-_." else " " for c in r).split()[0] for r in chosen} - {_DISTRIBUTION}
+    return sorted(name for name in names if not any(metadata.distributions(name=name)))
 
 
 def _dictionaries() -> Iterator[SetupCheck]:
