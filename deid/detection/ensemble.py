@@ -15,9 +15,9 @@ In this order:
 4. What stays at ``threshold`` or above is accepted; what was accepted with certainty is found everywhere in the
    document (`deid.detection.find_again`).
 5. Where accepted spans overlap, an explicitly labelled value decides (*MRN: 4711203* is a record number, whatever else
-   it looks like), and a known person's name over a date that is made of its words alone (*Jan Gray*); then the higher
-   certainty, then the longer span, then the recognizer that was named first; what the
-   loser covers beyond the winner stays covered. So every character that was accepted is covered.
+   it looks like), and so does a known person's name over a date (*Jan Gray*); then the higher certainty, then the longer
+   span, then the recognizer that was named first; what the loser covers beyond the winner stays covered. So every
+   character that was accepted is covered.
 6. Adjacent pieces of one name, date or address are joined.
 7. Each span is told what else it was taken for (`Span.also`): a policy that leaves it readable must allow all of it.
 
@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 
@@ -383,13 +384,18 @@ class Ensemble:
 
 
 def _no_dates(text: str, spans: Sequence[Span]) -> Iterator[Span]:
-    """Return the words of known names that were taken for dates made of nothing else: *Jan Gray*, not *Jan 5*."""
+    """Return the words of known names that were taken for dates: of a full name, or where the date has nothing else.
+
+    So *Jan* is a name in *Jan Gray*, in *on 3/5. Jan Gray*, and alone, but not in *Jan 5*.
+    """
     names = [span for span in spans if span.source == "known:name"]
+    pairs = [pair for pair in pairwise(names) if not text[pair[0].end : pair[1].start].strip(" ,-")]
+    full = {name for pair in pairs if not pair[0].overlaps(pair[1]) for name in pair}
     covered = {i for name in names for i in range(name.start, name.end)}
     dates = [span for span in spans if span.category == "DATE"] if names else []
     for name, others in zip(names, _overlapping(names, dates), strict=True):
         letters = [i for date in others for i in range(date.start, date.end) if text[i].isalnum()]
-        if letters and covered.issuperset(letters):
+        if letters and (name in full or covered.issuperset(letters)):
             yield name
 
 

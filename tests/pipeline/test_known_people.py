@@ -131,7 +131,7 @@ def test_the_recognizer_looks_for_the_documents_patient(tmp_path: Path) -> None:
 )
 def test_the_name_of_a_known_person_is_no_date(name: str, policy: str) -> None:
     given, family = re.findall(r"\w+", name)[:: -1 if "," in name else 1]
-    text = f"Patient: {name}. Seen on 2019-06-03.\n{name} came today; call {family} again.\nI told {given} to rest.\n"
+    text = f"Patient: {name}. Seen on 2019-06-03. {name} came today; call {family} again.\nI told {given} to rest.\n"
     recognizer = build_recognizer(known=KnownRecognizer({"n": (Known("PATIENT", name),)}))
     scrubbed = Pipeline(recognizer, load_policy(policy), Key(b"k" * 32))(Document("n", text))
     taken = {text[e.start : e.end] for e in scrubbed.edits if e.category in ("PATIENT", "DOCTOR")}
