@@ -15,9 +15,9 @@ In this order:
 4. What stays at ``threshold`` or above is accepted; what was accepted with certainty is found everywhere in the
    document (`deid.detection.find_again`).
 5. Where accepted spans overlap, an explicitly labelled value decides (*MRN: 4711203* is a record number, whatever else
-   it looks like), and so does a known person's name over a date (*Jan Gray*); then the higher certainty, then the longer
-   span, then the recognizer that was named first; what the loser covers beyond the winner stays covered. So every
-   character that was accepted is covered.
+   it looks like), and so does a known person's name over a date (*Jan Gray*); then the higher certainty, then the
+   longer span, then the recognizer that was named first; what the loser covers beyond the winner stays covered. So
+   every character that was accepted is covered.
 6. Adjacent pieces of one name, date or address are joined.
 7. Each span is told what else it was taken for (`Span.also`): a policy that leaves it readable must allow all of it.
 
