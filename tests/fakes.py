@@ -11,6 +11,12 @@ from dataclasses import dataclass
 from deid.base.errors import DetectionError
 from deid.document import Document, Span
 
+
+def heed_interrupts() -> None:
+    """Let a child be interrupted, also where a shell began these tests in the background, which ignores interrupts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 ALL_GROUPS = frozenset({"PATIENT", "PROFESSION", "CITY", "AGE", "DATE", "PHONE", "IDNUM", "OTHER"})
 
 

@@ -120,10 +120,17 @@ class Said:
 
     def value(self, written: Any) -> Any:
         """Return the field's value for what is written; the default for nothing."""
-        read = self.option.read or (lambda text: text)
+        read = self._read if self.option.read else lambda text: text
         if self.many:
             return self.many(map(read, written)) if written else self.default
         return self.default if written is None and not self.required else read(written)
+
+    def _read(self, text: str) -> Any:
+        assert self.option.read is not None
+        try:
+            return self.option.read(text)
+        except ConfigError as error:  # say what cannot be read, not only why
+            raise ConfigError(f"--{self.key}: {error.what}", error.hint) from None
 
     def written(self, value: Any, folder: Path) -> Any:
         """Return what a user would write on a command line for a value of a file; paths start from its folder.

@@ -196,7 +196,7 @@ def tag(
         options=replace(options, any_label=reading.any_label or not fits),
         people=people,
         jobs=work.processes,
-        run=run.note(single=run.found.single and not isinstance(chosen, CollectionFormat)),
+        run=run.note(single=run.found.single or isinstance(chosen, CollectionFormat)),
         watch=run.watch("tagging"),
     )
     told = run.summary

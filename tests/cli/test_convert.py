@@ -24,7 +24,7 @@ def test_convert_writes_documents_and_a_summary(tmp_path: Path) -> None:
     assert result.exit_code == 1
     summary = json.loads(result.stdout)
     assert (summary["documents"], summary["failed"], summary["categories"]) == (2, 1, {"PATIENT": 1})
-    assert (summary["from"], summary["format"], summary["dropped"]) == ("i2b2-2014", "jsonl", {})
+    assert (summary["from"], summary["to"], summary["dropped"]) == ("i2b2-2014", "jsonl", {})
     assert summary["failures"][0]["error"] == "FormatError"
     assert "not read, and not copied: 1 .md files" in result.stderr
     assert [d.id for d in read(tmp_path / "out.jsonl") if isinstance(d, Document)] == ["a", "b"]

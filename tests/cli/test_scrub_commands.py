@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from fakes import heed_interrupts
 from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, DeidError, OutputError
@@ -224,7 +225,7 @@ def test_a_pipe_hears_nothing_and_ctrl_c_leaves_no_torn_file(tmp_path: Path) -> 
         (tmp_path / "in" / f"n{n}.txt").write_text(TEXT * 4)
     command = [sys.executable, "-m", "deid", "scrub", "in", "out", *RULES, "--policy", "redact", "--jobs", "2"]
     run_ = subprocess.Popen(
-        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True, env=dict(os.environ)
+        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=heed_interrupts
     )
     deadline = time.monotonic() + 300
     while not list((tmp_path / "out").glob("*.txt")) and time.monotonic() < deadline:

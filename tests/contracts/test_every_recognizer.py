@@ -16,6 +16,7 @@ from strategies import HOSTILE, MARKUP, PLAIN, documents
 from deid import build_recognizer, load_model
 from deid.detection import Ensemble, Recognizer, RuleRecognizer
 from deid.detection.known import Known, KnownRecognizer
+from deid.detection.options import RecognizerOptions
 from deid.document import Document, Span
 
 NOTES = [
@@ -29,7 +30,7 @@ MADE: dict[str, Callable[[], Recognizer]] = {
     "known": lambda: KnownRecognizer({"a": PERSON, "b": PERSON}, id_of=_id_of),
     "model": load_model,
     "model and rules": build_recognizer,
-    "rules alone": lambda: build_recognizer("none"),
+    "rules alone": lambda: build_recognizer(RecognizerOptions(model="none")),
     "ensemble": lambda: Ensemble([RuleRecognizer.load(), WordRecognizer()]),
 }
 

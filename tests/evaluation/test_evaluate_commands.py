@@ -41,8 +41,6 @@ def test_evaluate_prints_tables_and_writes_numbers(folder: Path) -> None:
         folder / "a",
         "--json",
         folder / "n.json",
-        "--json",
-        folder / "s.json",
     )
     assert result.exit_code == 0, result.output
     assert re.search(r"Spans, strict +0\.2500 +0\.1500 +0\.1875", result.stdout)
@@ -50,10 +48,8 @@ def test_evaluate_prints_tables_and_writes_numbers(folder: Path) -> None:
     numbers = json.loads((folder / "n.json").read_text())
     assert numbers["measures"]["strict"]["micro"]["recall"] == 0.15
     assert numbers["mistakes"]["by_kind"]["category"] == 3
-    assert len(numbers["documents"]["missing"]) == 1
-    summary = json.loads((folder / "s.json").read_text())
-    assert (summary["documents"], summary["failed"]) == (4, 0)
-    assert summary["measures"]["strict"]["recall"] == 0.15
+    assert len(numbers["compared"]["missing"]) == 1
+    assert (numbers["documents"], numbers["failed"]) == (4, 0)
 
 
 def test_evaluate_fails_when_a_text_differs_and_still_scores_the_rest(folder: Path, note) -> None:
@@ -101,7 +97,7 @@ def test_compare_prints_the_difference_with_its_tests(folder: Path) -> None:
     assert result.exit_code == 0, result.output
     assert re.search(r"spans, strict: f1 +0\.1875 +1\.0000 +-0\.8125", result.stdout)
     assert "100 swaps" in result.stdout
-    found = json.loads((folder / "c.json").read_text())
+    found = json.loads((folder / "c.json").read_text())["compared"]
     assert found["metrics"]["strict.f1"]["t_documents"] == 4
     assert found["missing"] == {"a": 1, "b": 0}
 

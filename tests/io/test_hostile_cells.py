@@ -110,7 +110,7 @@ def test_what_is_too_large_fails_alone(format: str, tmp_path: Path) -> None:
         assert status == 1, said
         assert "2 documents, 1 failed" in said
         assert "--max-document" in said
-    with pytest.raises(ConfigError, match="--max-document is no size"):
+    with pytest.raises(ConfigError, match="--max-document: many is no size"):
         _run("scrub", notes, tmp_path / "o", "--max-document", "many")
 
 

@@ -180,7 +180,7 @@ def test_drawing_and_stating_are_proved_and_stand_on_the_page(tmp_path: Path) ->
     out, sheet, page = tmp_path / "out", tmp_path / "sheet.csv", tmp_path / "page.html"
     assert _call("scrub", notes, out, "--model", "none", "--policy", "safe-harbor")[0] == 0
     assert _call("verify", notes, out, "--model", "none", "--policy", "safe-harbor")[0] == 0
-    options = ("--sample", 10, "--by", "folder")
+    options = ("--sample", 10, "--strata", "folder")
     assert _call("audit", out, *options, "--sheet", sheet)[0] == 0
     with sheet.open(newline="") as stream:
         rows = list(csv.DictReader(stream))

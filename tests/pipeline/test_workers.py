@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fakes import WordRecognizer
+from fakes import WordRecognizer, heed_interrupts
 
 from deid.base.errors import ConfigError
 from deid.document import Document, Failure
@@ -106,7 +106,7 @@ import sys
 sys.path.insert(0, {tests!r})
 from deid.document import Document
 from deid.pipeline.workers import process
-from fakes import WordRecognizer
+from fakes import WordRecognizer, heed_interrupts
 
 class Work:
     def __call__(self, document):
@@ -131,6 +131,7 @@ def test_no_worker_outlives_its_parent(sent: signal.Signals, tmp_path: Path) -> 
         stderr=subprocess.DEVNULL,
         text=True,
         start_new_session=True,
+        preexec_fn=heed_interrupts,
     )
     assert parent.stdout is not None
     workers = [int(parent.stdout.readline()) for _ in range(2)]
