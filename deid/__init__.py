@@ -50,7 +50,7 @@ __all__ = [
     "write",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __getattr__ = lazily(
     __name__,
