@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from deid.base.keys import Key
     from deid.detection import Recognizer
     from deid.io import Source
-    from deid.manifest import Run
+    from deid.manifest import ManifestRun
     from deid.replacement.policy import Policy
 
 
-def begin(context: typer.Context, out: Path, key: Key | None = None, first: Path | None = None) -> Run:
+def begin(context: typer.Context, out: Path, key: Key | None = None, first: Path | None = None) -> ManifestRun:
     """Begin the run of a command, before it does anything; see `deid.manifest.begin_run`."""
     from deid import __version__
     from deid.manifest import begin_run
@@ -89,7 +89,7 @@ def policy_facts(policy: Policy) -> dict[str, Any]:
     }
 
 
-def finish_paid(run: Run, summary: Summary, out: Path, notes: list[str]) -> None:
+def finish_paid(run: ManifestRun, summary: Summary, out: Path, notes: list[str]) -> None:
     """Write the manifest of a release with differential privacy: nothing in it comes from the table but by the release.
 
     Parameters
@@ -104,7 +104,7 @@ def finish_paid(run: Run, summary: Summary, out: Path, notes: list[str]) -> None
 
 
 def finish(
-    run: Run,
+    run: ManifestRun,
     summary: Summary,
     out: Path | None,
     *,

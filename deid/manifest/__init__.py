@@ -10,14 +10,14 @@ from __future__ import annotations
 from deid.manifest.checking import Check, Fault, check_manifests
 from deid.manifest.content import Manifest, log_of, manifest_path
 from deid.manifest.digests import public_name
-from deid.manifest.run import Run, begin_run, results_of
+from deid.manifest.run import ManifestRun, begin_run, results_of
 from deid.manifest.signing import SigningKey, load_signing_key, read_public_key
 
 __all__ = [
     "Check",
     "Fault",
     "Manifest",
-    "Run",
+    "ManifestRun",
     "SigningKey",
     "begin_run",
     "check_manifests",

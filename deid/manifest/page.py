@@ -9,7 +9,7 @@ from typing import Any
 from deid.base.reports import Section, write_html
 from deid.manifest.checking import Check
 from deid.manifest.content import Manifest
-from deid.manifest.run import Run
+from deid.manifest.run import ManifestRun
 
 _SHOWN = 60
 """Rows of a table that are shown; the manifest has all."""
@@ -37,7 +37,7 @@ def write_manifest_page(path: Path, check: Check) -> None:
     )
 
 
-def made_section(run: Run) -> Section:
+def made_section(run: ManifestRun) -> Section:
     """Return how something is being made, for its report: what the run's manifest will say, and nothing else.
 
     A command line as it was typed holds names of files, and they can be names of patients.

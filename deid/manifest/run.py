@@ -38,7 +38,7 @@ def path_pseudonym(key: Key, name: str) -> str:
 
 
 @dataclass(slots=True)
-class Run:
+class ManifestRun:
     """A run that has begun."""
 
     command: str
@@ -185,7 +185,7 @@ def begin_run(
     key: Key | None = None,
     options: Iterable[OptionRecord] = (),
     first: Path | None = None,
-) -> Run:
+) -> ManifestRun:
     """Begin a run whose manifest is to lie beside its output; a later run on the same output goes on with the chain.
 
     Parameters
@@ -205,7 +205,7 @@ def begin_run(
 
     Returns
     -------
-    Run
+    ManifestRun
         The run, whose `Run.finish` writes the manifest.
 
     Raises
@@ -232,7 +232,7 @@ def begin_run(
     signing_key, said = load_signing_key()
     created += [said] if said else []
     own = manifest_key(key)
-    return Run(
+    return ManifestRun(
         command,
         version,
         place,

@@ -30,7 +30,7 @@ from deid.streaming.stopping import Stop
 from deid.streaming.totals import Totals
 from deid.streaming.work import FilePlace, Reply, Shape, changed
 from deid.streaming.writing import (
-    Sink,
+    FeedSink,
     append_private,
     is_file,
     new_output,
@@ -186,8 +186,8 @@ class _Run:
         self.key = key
         self.totals = totals
         self.stop = stop
-        self.output = Sink(-1)
-        self.letters: Sink | None = None
+        self.output = FeedSink(-1)
+        self.letters: FeedSink | None = None
         self.journal: Journal | None = None
         self._again: deque[Stretch] = deque()
         self._asked: dict[int, Stretch] = {}

@@ -19,7 +19,7 @@ from typing import Any
 
 from deid.base.errors import ConfigError, OutputError
 from deid.base.keys import Key
-from deid.streaming.writing import Sink, sync_folder
+from deid.streaming.writing import FeedSink, sync_folder
 
 _INTERVAL = 0.5
 """Seconds between commits: each costs the disk's synchronization, and a crash costs the work since the last."""
@@ -94,7 +94,7 @@ class Journal:
             self._sink.sync()
         self._next = time.monotonic() + _INTERVAL
 
-    def _open(self) -> Sink:
+    def _open(self) -> FeedSink:
         hint = "name a place where you may write"
         while True:
             try:
@@ -184,5 +184,5 @@ def _values(commit: Commit) -> dict[str, Any]:
     return asdict(commit)
 
 
-def _sink(descriptor: int) -> Sink:
-    return Sink(descriptor, 0, "the journal", "make room, then run the same command again: it goes on where it was")
+def _sink(descriptor: int) -> FeedSink:
+    return FeedSink(descriptor, 0, "the journal", "make room, then run the same command again: it goes on where it was")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from deid.manifest import Run
+from deid.manifest import ManifestRun
 from deid.manifest.run import path_pseudonym
 from deid.streaming.totals import Totals
 
@@ -31,7 +31,9 @@ class Proof:
         Records after which a manifest is written; 0 for one at the end.
     """
 
-    def __init__(self, begin: Callable[[], Run], facts: Mapping[str, Any], totals: Totals, every: int = 0) -> None:
+    def __init__(
+        self, begin: Callable[[], ManifestRun], facts: Mapping[str, Any], totals: Totals, every: int = 0
+    ) -> None:
         self._begin = begin
         self._facts = facts
         self._totals = totals

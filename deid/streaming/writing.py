@@ -15,7 +15,7 @@ from deid.base.errors import OutputError
 _PART = ".deid-part-"
 
 
-class Sink:
+class FeedSink:
     """An open file descriptor that is written to.
 
     Parameters
@@ -80,7 +80,7 @@ def sync_folder(path: Path) -> None:
 
 
 @contextmanager
-def append_private(path: Path, committed: int | None = None, what: str = "the dead-letter file") -> Iterator[Sink]:
+def append_private(path: Path, committed: int | None = None, what: str = "the dead-letter file") -> Iterator[FeedSink]:
     """Open a file of the user alone to append to it.
 
     Parameters
@@ -93,7 +93,7 @@ def append_private(path: Path, committed: int | None = None, what: str = "the de
 
     Yields
     ------
-    Sink
+    FeedSink
         At the end of what counts.
 
     Raises
@@ -107,7 +107,7 @@ def append_private(path: Path, committed: int | None = None, what: str = "the de
         raise _cannot_open(what, error) from None
     try:
         position = _at_end(descriptor, committed, what)
-        yield Sink(descriptor, position, what, "make room or name another place, then run the same command again")
+        yield FeedSink(descriptor, position, what, "make room or name another place, then run the same command again")
     finally:
         os.close(descriptor)
 
@@ -139,24 +139,24 @@ def part_of(target: Path) -> Path:
 
 
 @contextmanager
-def _device(target: Path | None, position: int = 0) -> Iterator[Sink]:
+def _device(target: Path | None, position: int = 0) -> Iterator[FeedSink]:
     """Yield standard output, or a device or pipe that exists."""
     hint = "what reads it must go on, or name another place"
     if target is None:
-        yield Sink(1, position, hint=hint)
+        yield FeedSink(1, position, hint=hint)
         return
     try:
         descriptor = os.open(target, os.O_WRONLY)
     except OSError as error:
         raise _cannot_open("the output", error) from None
     try:
-        yield Sink(descriptor, position, hint=hint)
+        yield FeedSink(descriptor, position, hint=hint)
     finally:
         os.close(descriptor)
 
 
 @contextmanager
-def new_output(target: Path | None) -> Iterator[tuple[Sink, bool]]:
+def new_output(target: Path | None) -> Iterator[tuple[FeedSink, bool]]:
     """Yield where to write, and whether it vanishes when the block raises."""
     if not is_file(target):
         with _device(target) as sink:
@@ -165,11 +165,14 @@ def new_output(target: Path | None) -> Iterator[tuple[Sink, bool]]:
     from deid.base.files import atomic_files
 
     with atomic_files([target]) as (stream,):
-        yield Sink(stream.fileno(), hint="nothing was left behind; with --journal a run can go on where it was"), True
+        yield (
+            FeedSink(stream.fileno(), hint="nothing was left behind; with --journal a run can go on where it was"),
+            True,
+        )
 
 
 @contextmanager
-def resumable_output(target: Path | None, size: int) -> Iterator[Sink]:
+def resumable_output(target: Path | None, size: int) -> Iterator[FeedSink]:
     """Yield where to write on: the file that grows beside the target, cut to ``size`` bytes.
 
     Raises
@@ -194,7 +197,7 @@ def resumable_output(target: Path | None, size: int) -> Iterator[Sink]:
         os.ftruncate(descriptor, size)
         os.lseek(descriptor, size, os.SEEK_SET)
         sync_folder(target.parent)
-        yield Sink(descriptor, size, hint="make room, then run the same command again: it goes on where it was")
+        yield FeedSink(descriptor, size, hint="make room, then run the same command again: it goes on where it was")
     finally:
         os.close(descriptor)
 
