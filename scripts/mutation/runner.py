@@ -127,7 +127,7 @@ class Runner:
                 spawning.add(now[0])
 
         def late(_: int, frame: FrameType | None) -> None:
-            if frame and frame.f_code.co_filename.startswith(os.path.dirname(coverage.__file__)):
+            if frame and frame.f_code.co_filename.startswith(str(Path(coverage.__file__).parent)):
                 signal.setitimer(signal.ITIMER_PROF, 0.01)  # it holds its lock, which the result needs
                 return
             took[item.nodeid] = float("inf")
