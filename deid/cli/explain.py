@@ -32,7 +32,7 @@ def explain(
     reading: ReadingOptions,
     summary: SummaryOptions,
 ) -> None:
-    """Say why each span of a note was found, and what was posted in vain.
+    """Say why each span of a note was found, and what was proposed in vain.
 
     Shows offsets, categories, rules and figures; the text only with --show-text. The spans are those that deid scrub
     and deid tag find with the same options.

@@ -146,7 +146,7 @@ extern PyType_Spec finder_spec, fits_spec;
 
 PyObject *quicken(PyObject *self, PyObject *args);
 PyObject *made_with(PyObject *object, PyObject *name, PyObject *value, const char *method);
-PyObject *py_raised(PyObject *self, PyObject *args), *py_distinct(PyObject *self, PyObject *args);
+PyObject *py_corroborate(PyObject *self, PyObject *args), *py_drop_redundant(PyObject *self, PyObject *args);
 PyObject *py_clusters(PyObject *self, PyObject *spans);
 PyObject *py_abbreviating(PyObject *unused, PyObject *args);
 PyObject *py_elsewhere(PyObject *unused, PyObject *args), *py_repeated(PyObject *unused, PyObject *args);

@@ -7,8 +7,8 @@ typedef struct {
     int64_t start, end;
     double score;
     Py_ssize_t rank, number;              /* number: the place in the list that was given */
-    PyObject *post, *span;                /* borrowed */
-    PyObject *category, *group, *voice;   /* group and voice are asked for when they matter */
+    PyObject *candidate, *span;                /* borrowed */
+    PyObject *category, *group, *traits;   /* group and traits are asked for when they matter */
     int unscored, passed;
 } Row;
 
@@ -55,7 +55,7 @@ static void release(Row *rows, Py_ssize_t count)
     for (Py_ssize_t i = 0; rows && i < count; i++) {
         Py_XDECREF(rows[i].category);
         Py_XDECREF(rows[i].group);
-        Py_XDECREF(rows[i].voice);
+        Py_XDECREF(rows[i].traits);
     }
     free(rows);
 }
@@ -73,22 +73,22 @@ static int alike(PyObject *group, Row *a, Row *b)
     return a->group == b->group ? 1 : PyObject_RichCompareBool(a->group, b->group, Py_EQ);
 }
 
-/* Read posts, a list of (number of a recognizer, span); NULL with an exception. */
-static Row *read_posts(PyObject *posts)
+/* Read candidates, a list of (number of a recognizer, span); NULL with an exception. */
+static Row *read_candidates(PyObject *candidates)
 {
-    const Py_ssize_t count = PyList_GET_SIZE(posts);
+    const Py_ssize_t count = PyList_GET_SIZE(candidates);
     Row *rows = calloc((size_t)count + 1, sizeof *rows);
     int ok = rows || PyErr_NoMemory();
     for (Py_ssize_t i = 0; ok && i < count; i++) {
         Row *row = rows + i;
         row->number = i;
-        row->post = i < PyList_GET_SIZE(posts) ? PyList_GET_ITEM(posts, i) : Py_None;
-        if (!PyTuple_Check(row->post)) {
-            PyErr_SetString(PyExc_TypeError, "a post is a recognizer's number and a span");
+        row->candidate = i < PyList_GET_SIZE(candidates) ? PyList_GET_ITEM(candidates, i) : Py_None;
+        if (!PyTuple_Check(row->candidate)) {
+            PyErr_SetString(PyExc_TypeError, "a candidate is a recognizer's number and a span");
             ok = 0;
             break;
         }
-        ok = PyArg_ParseTuple(row->post, "nO", &row->rank, &row->span) && !read_span(row->span, row) &&
+        ok = PyArg_ParseTuple(row->candidate, "nO", &row->rank, &row->span) && !read_span(row->span, row) &&
              (row->category = attribute(row->span, CATEGORY));
         if (ok && (row->rank < 0 || row->rank > 1000)) {
             PyErr_SetString(PyExc_ValueError, "there are not so many recognizers");
@@ -114,20 +114,20 @@ static int by_place(const void *one, const void *other)
     return a->number < b->number ? -1 : 1;
 }
 
-/* raised(posts, group) -> (posts by place, how sure each is: its own score, or more where others speak for it too) */
-PyObject *py_raised(PyObject *self, PyObject *args)
+/* corroborate(candidates, group) -> (candidates by place, how sure each is: its own score, or more where others speak for it too) */
+PyObject *py_corroborate(PyObject *self, PyObject *args)
 {
     (void)self;
     PyObject *given, *group, *ordered = NULL, *scores = NULL, *result = NULL;
     if (!PyArg_ParseTuple(args, "O!O", &PyList_Type, &given, &group))
         return NULL;
-    PyObject *posts = PyList_GetSlice(given, 0, PyList_GET_SIZE(given)); /* nobody else can change it */
-    if (!posts)
+    PyObject *candidates = PyList_GetSlice(given, 0, PyList_GET_SIZE(given)); /* nobody else can change it */
+    if (!candidates)
         return NULL;
-    const Py_ssize_t count = PyList_GET_SIZE(posts);
+    const Py_ssize_t count = PyList_GET_SIZE(candidates);
     Py_ssize_t ranks = 1;
-    Row *rows = read_posts(posts);
-    double *best = NULL; /* of each post, and each recognizer, the most certain span beside it; below 0: none */
+    Row *rows = read_candidates(candidates);
+    double *best = NULL; /* of each candidate, and each recognizer, the most certain span beside it; below 0: none */
     int ok = rows != NULL;
     for (Py_ssize_t i = 0; ok && i < count; i++)
         ranks = rows[i].rank >= ranks ? rows[i].rank + 1 : ranks;
@@ -159,7 +159,7 @@ PyObject *py_raised(PyObject *self, PyObject *args)
                 several = 1;
             }
         PyObject *score = several ? PyFloat_FromDouble(1.0 - rest) : attribute(rows[i].span, SCORE);
-        PyList_SET_ITEM(ordered, i, Py_NewRef(rows[i].post));
+        PyList_SET_ITEM(ordered, i, Py_NewRef(rows[i].candidate));
         if (score && several && rest != 0.0)
             Py_SETREF(score, PyObject_CallMethod(score, "__round__", "i", 4));
         if (score)
@@ -172,12 +172,12 @@ PyObject *py_raised(PyObject *self, PyObject *args)
     Py_XDECREF(scores);
     free(best);
     release(rows, rows ? count : 0);
-    Py_DECREF(posts);
+    Py_DECREF(candidates);
     return result;
 }
 
 /* Whether two spans say the same of the same place, but for how sure they are; -1 with an exception. */
-static int same_word(PyObject *voice, Row *a, Row *b)
+static int same_word(PyObject *traits, Row *a, Row *b)
 {
     if (a->unscored != b->unscored)
         return 0;
@@ -190,34 +190,34 @@ static int same_word(PyObject *voice, Row *a, Row *b)
     }
     for (int i = 0; same > 0 && i < 2; i++) {
         Row *row = i ? b : a;
-        PyObject *source = row->voice ? NULL : attribute(row->span, SOURCE);
+        PyObject *source = row->traits ? NULL : attribute(row->span, SOURCE);
         if (source)
-            row->voice = PyObject_CallOneArg(voice, source);
+            row->traits = PyObject_CallOneArg(traits, source);
         Py_XDECREF(source);
-        same = row->voice ? 1 : -1;
+        same = row->traits ? 1 : -1;
     }
-    return same > 0 ? PyObject_RichCompareBool(a->voice, b->voice, Py_EQ) : same;
+    return same > 0 ? PyObject_RichCompareBool(a->traits, b->traits, Py_EQ) : same;
 }
 
-/* distinct(posts, scores, passed, voice) -> the spans, each with its score, without those that are passed over and those
+/* drop_redundant(candidates, scores, passed, traits) -> the spans, each with its score, without those that are passed over and those
  * that another one, surer or earlier, makes superfluous */
-PyObject *py_distinct(PyObject *self, PyObject *args)
+PyObject *py_drop_redundant(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *posts, *scores, *voice;
+    PyObject *candidates, *scores, *traits;
     Py_buffer passed;
-    if (!PyArg_ParseTuple(args, "O!O!y*O", &PyList_Type, &posts, &PyList_Type, &scores, &passed, &voice))
+    if (!PyArg_ParseTuple(args, "O!O!y*O", &PyList_Type, &candidates, &PyList_Type, &scores, &passed, &traits))
         return NULL;
     PyObject *given = PyList_AsTuple(scores), *result = NULL;
     Row *rows = NULL;
-    const Py_ssize_t count = PyList_GET_SIZE(posts);
+    const Py_ssize_t count = PyList_GET_SIZE(candidates);
     int ok = given != NULL;
     if (ok && (PyTuple_GET_SIZE(given) != count || passed.len != count)) {
-        PyErr_SetString(PyExc_ValueError, "a score for each post is wanted");
+        PyErr_SetString(PyExc_ValueError, "a score for each candidate is wanted");
         ok = 0;
     }
-    posts = ok ? PyList_GetSlice(posts, 0, count) : NULL;
-    ok = posts && (rows = read_posts(posts));
+    candidates = ok ? PyList_GetSlice(candidates, 0, count) : NULL;
+    ok = candidates && (rows = read_candidates(candidates));
     for (Py_ssize_t i = 0; ok && i < count; i++) {
         PyObject *score = PyTuple_GET_ITEM(given, i);
         rows[i].passed = ((const char *)passed.buf)[i] != 0;
@@ -228,7 +228,7 @@ PyObject *py_distinct(PyObject *self, PyObject *args)
         if (rows[i].start != rows[first].start || rows[i].end != rows[first].end)
             first = i;
         for (Py_ssize_t other = first; ok && other < i && !rows[i].passed; other++) {
-            const int same = rows[other].passed ? 0 : same_word(voice, rows + other, rows + i);
+            const int same = rows[other].passed ? 0 : same_word(traits, rows + other, rows + i);
             ok = same >= 0;
             if (same > 0)
                 rows[rows[i].score > rows[other].score ? other : i].passed = 1;
@@ -248,7 +248,7 @@ PyObject *py_distinct(PyObject *self, PyObject *args)
     if (!ok)
         Py_CLEAR(result);
     release(rows, rows ? count : 0);
-    Py_XDECREF(posts);
+    Py_XDECREF(candidates);
     Py_XDECREF(given);
     PyBuffer_Release(&passed);
     return result;

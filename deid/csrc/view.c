@@ -131,7 +131,7 @@ static void mark_gap(const uint32_t *t, Py_ssize_t from, Py_ssize_t start, Py_ss
     }
 }
 
-static void mark_loud(const Word **words, const uint8_t *breaks, Py_ssize_t count, uint8_t *loud)
+static void mark_uppercase_lines(const Word **words, const uint8_t *breaks, Py_ssize_t count, uint8_t *uppercase_line)
 {
     for (Py_ssize_t first = 0, stop; first < count; first = stop) {
         Py_ssize_t upper = 0, lower = 0;
@@ -142,7 +142,7 @@ static void mark_loud(const Word **words, const uint8_t *breaks, Py_ssize_t coun
             else if (words[stop]->kind == LOWER || words[stop]->kind == TITLE || words[stop]->kind == MIXED)
                 lower += size;
         }
-        memset(loud + first, upper > 4 * lower, (size_t)(stop - first));
+        memset(uppercase_line + first, upper > 4 * lower, (size_t)(stop - first));
     }
 }
 
@@ -216,7 +216,7 @@ static PyObject *viewer_view(PyObject *object, PyObject *text)
         PyList_SET_ITEM(lists[0], i, Py_NewRef(words[i]->string));
         PyList_SET_ITEM(lists[1], i, Py_NewRef(words[i]->folded));
     }
-    mark_loud(words, breaks, count, (uint8_t *)PyBytes_AS_STRING(marks[3]));
+    mark_uppercase_lines(words, breaks, count, (uint8_t *)PyBytes_AS_STRING(marks[3]));
     ids = Py_BuildValue("(LO)", (long long)self->era, numbers);
     if (ids)
         result = PyTuple_Pack(9, lists[0], marks[4], marks[5], lists[1], marks[0], marks[1], marks[2], marks[3], ids);
@@ -265,7 +265,7 @@ static void viewer_dealloc(PyObject *object)
 
 static PyMethodDef methods[] = {
     {"view", viewer_view, METH_O,
-     "view(text) -> (strings, starts, ends, folded, kinds, breaks, wrapped, loud, ids): two lists, bytes (the "
+     "view(text) -> (strings, starts, ends, folded, kinds, breaks, wrapped, uppercase_line, ids): two lists, bytes (the "
      "offsets are of 64 bits), and the numbers of the words with their era"},
     {NULL, NULL, 0, NULL}};
 

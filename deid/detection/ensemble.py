@@ -7,9 +7,9 @@ In this order:
    in small letters, or with numbers and words that a scanner misread, is read a second time as it would ordinarily be
    written (`deid.reading.casing`, `deid.reading.misreading`); offsets stay the same. Where few lines differ, only
    passages are read again (`deid.reading.passages`).
-2. Every recognizer posts its spans with a certainty. A number counts only if it can be what it was taken for: clinical
-   values are no telephone numbers (`deid.detection.numbers`). Spans of different recognizers that overlap in the same
-   group (both names, both dates) raise each other: 1 - (1 - a)(1 - b).
+2. Every recognizer proposes its spans with a certainty. A number counts only if it can be what it was taken for:
+   clinical values are no telephone numbers (`deid.detection.numbers`). Spans of different recognizers that overlap in
+   the same group (both names, both dates) raise each other: 1 - (1 - a)(1 - b).
 3. Weak evidence (below ``strong``) for a name, a place or an occupation is vetoed where all its words are clinical
    language.
 4. What stays at ``threshold`` or above is accepted; what was accepted with certainty is found everywhere in the
@@ -47,10 +47,10 @@ from deid.detection.find_again import (
     seeds_of,
     settle_categories,
     tell,
-    voice,
+    traits,
 )
 from deid.detection.numbers import read
-from deid.detection.overlaps import decide, distinct, score_of, weigh
+from deid.detection.overlaps import corroborate, decide, drop_redundant, score_of
 from deid.detection.packed import Packed, together
 from deid.detection.recognizer import Recognizer
 from deid.document import Document, Span
@@ -86,14 +86,14 @@ _JOINS = {
 
 @quick
 @dataclass(frozen=True, slots=True)
-class Post:
-    """What one recognizer posted, and what became of it."""
+class Candidate:
+    """What one recognizer proposed, and what became of it."""
 
     rank: int
     """Precedence of the recognizer; that of consistency comes last."""
     recognizer: str
     span: Span
-    """As it was posted, in the normalized text."""
+    """As it was proposed, in the normalized text."""
     certainty: float
     """After others raised it."""
     fate: str
@@ -107,9 +107,9 @@ class Trace:
     """How an ensemble came to its answer."""
 
     normal: Normalized
-    """The text that the recognizers saw; offsets of posts and spans are its."""
+    """The text that the recognizers saw; offsets of candidates and spans are its."""
     scene: Scene | None
-    posts: tuple[Post, ...]
+    candidates: tuple[Candidate, ...]
     """Sorted by position."""
     spans: tuple[Span, ...]
     """The answer."""
@@ -182,7 +182,7 @@ class Ensemble:
         return self._find(document)[0] if document.text else []
 
     def trace(self, document: Document) -> Trace:
-        """Find PHI, and keep what every recognizer posted and what became of it.
+        """Find PHI, and keep what every recognizer proposed and what became of it.
 
         Returns
         -------
@@ -197,48 +197,50 @@ class Ensemble:
         normal = normalize(document.text)
         if not normal.text:
             return Trace(normal, None, (), ())
-        posts: list[Post] = []
-        spans, scene = self._find(document.with_text(normal.text), posts)
-        return Trace(normal, scene, tuple(posts), tuple(spans))
+        candidates: list[Candidate] = []
+        spans, scene = self._find(document.with_text(normal.text), candidates)
+        return Trace(normal, scene, tuple(candidates), tuple(spans))
 
-    def _find(self, document: Document, posts: list[Post] | None = None) -> tuple[list[Span], Scene | None]:
-        """Find PHI in a normalized document; what was posted is added to the posts, where they are wanted."""
+    def _find(self, document: Document, candidates: list[Candidate] | None = None) -> tuple[list[Span], Scene | None]:
+        """Find PHI in a normalized document; what was proposed is added to the candidates, where they are wanted."""
         parts = windows(document.text)
         if len(parts) > 1:
-            return self._find_in(document, parts, posts), self._scene(document.text) if posts is not None else None
-        scene, accepted, labelled = self._accept(document, posts)
-        again = self._again(scene, accepted, None, posts)
+            return self._find_in(document, parts, candidates), self._scene(
+                document.text
+            ) if candidates is not None else None
+        scene, accepted, labelled = self._accept(document, candidates)
+        again = self._again(scene, accepted, None, candidates)
         passed, sure = self._passed(again)
         spans = self._settle(document.text, [*accepted, *passed], [*labelled, *sure], partial(name_words, scene.view))
-        return self._told(spans, posts), scene
+        return self._told(spans, candidates), scene
 
-    def _find_in(self, document: Document, parts: Sequence[Passage], posts: list[Post] | None) -> list[Span]:
+    def _find_in(self, document: Document, parts: Sequence[Passage], candidates: list[Candidate] | None) -> list[Span]:
         """Find PHI in a long document window by window."""
         text = document.text
         accepted, labelled, again, sure = Packed(), Packed(), Packed(), Packed()
         marks = [0]
         gathered: Gathered = {}
         for part in parts:
-            here: list[Post] | None = None if posts is None else []
+            here: list[Candidate] | None = None if candidates is None else []
             scene, found, decisive = self._accept(document.with_text(part.of(text)), here)
             found = [span for span in found if part.back(span) is not None]
             gather(scene, found, self.strong, part.start - len(part.head), gathered)
             accepted.extend(filter(None, map(part.back, found)))
             labelled.extend(filter(None, map(part.back, decisive)))
             marks.append(len(accepted))
-            if posts is not None:
-                posts += (replace(p, span=back) for p in here or () if (back := part.back(p.span)) is not None)
+            if candidates is not None:
+                candidates += (replace(p, span=back) for p in here or () if (back := part.back(p.span)) is not None)
         if self.consistency:
             seeds = seeds_of(gathered)
             for part, first, stop in zip(parts, marks, marks[1:], strict=False):
                 scene, by = self._scene(part.of(text)), len(part.head) - part.start
                 found = [span.moved(span.start + by, span.end + by) for span in accepted.some(range(first, stop))]
-                here = None if posts is None else []
+                here = None if candidates is None else []
                 passed, decisive = self._passed(self._again(scene, found, seeds, here))
                 again.extend(filter(None, map(part.back, passed)))
                 sure.extend(filter(None, map(part.back, decisive)))
-                if posts is not None:
-                    posts += (replace(p, span=back) for p in here or () if (back := part.back(p.span)) is not None)
+                if candidates is not None:
+                    candidates += (replace(p, span=back) for p in here or () if (back := part.back(p.span)) is not None)
         words_of = partial(_words_around, text)
         known: dict[str, Span] = {}
         for held in (accepted, again):
@@ -248,47 +250,49 @@ class Ensemble:
         spans: list[Span] = []
         for near, decisive in together(text, accepted, labelled):
             spans += self._settle(text, near, decisive, words_of, known)
-        return self._told(spans, posts)
+        return self._told(spans, candidates)
 
-    def _accept(self, document: Document, posts: list[Post] | None) -> tuple[Scene, list[Span], list[Span]]:
+    def _accept(self, document: Document, candidates: list[Candidate] | None) -> tuple[Scene, list[Span], list[Span]]:
         """Return what is known of the words, what recognizers found that passes, and what of it was labelled."""
-        left_out: list[tuple[int, Span, str]] | None = None if posts is None else []
+        left_out: list[tuple[int, Span, str]] | None = None if candidates is None else []
         found, scene = self._post(document, left_out)
-        posted, scores = weigh(found)
+        weighed, scores = corroborate(found)
         sure = max(self.strong, self.threshold)
         # what is below the threshold is out anyhow: why matters to a trace alone
-        least = self.threshold if posts is None else -1.0
-        passed = bytearray(len(posted))
+        least = self.threshold if candidates is None else -1.0
+        passed = bytearray(len(weighed))
         fates: dict[int, str] = {}
         for number, score in enumerate(scores):
             if score is not None and score < sure:
-                fate = self._fate(scene, posted[number][1], score) if score >= least else ""
+                fate = self._fate(scene, weighed[number][1], score) if score >= least else ""
                 fates[number] = fate
                 passed[number] = fate != "accepted"
-        if posts is not None:
-            for number, (rank, span) in enumerate(posted):
+        if candidates is not None:
+            for number, (rank, span) in enumerate(weighed):
                 score = scores[number]
                 certainty = 1.0 if score is None else score
-                posts.append(Post(rank, self.recognizers[rank].name, span, certainty, fates.get(number, "accepted")))
+                candidates.append(
+                    Candidate(rank, self.recognizers[rank].name, span, certainty, fates.get(number, "accepted"))
+                )
             for rank, span, fate in left_out or ():
-                posts.append(Post(rank, self.recognizers[rank].name, span, score_of(span), fate))
-        counted = [span for (_, span), out in zip(posted, passed, strict=True) if not out]
+                candidates.append(Candidate(rank, self.recognizers[rank].name, span, score_of(span), fate))
+        counted = [span for (_, span), out in zip(weighed, passed, strict=True) if not out]
         labelled = [*self._labelled(counted), *_no_dates(document.text, counted)]
-        return scene, distinct(posted, scores, passed, voice), labelled
+        return scene, drop_redundant(weighed, scores, passed, traits), labelled
 
     def _labelled(self, spans: Iterable[Span]) -> list[Span]:
         return [span for span in spans if span.source in self._deciding and score_of(span) >= _DECIDES]
 
     def _again(
-        self, scene: Scene, accepted: Sequence[Span], seeds: Seeds | None, posts: list[Post] | None
+        self, scene: Scene, accepted: Sequence[Span], seeds: Seeds | None, candidates: list[Candidate] | None
     ) -> list[Span]:
         """Return what was accepted, and stands elsewhere too."""
         again = find_again(scene, accepted, self.strong, seeds) if self.consistency else []
         again = [part for span in again for part in self._parts(scene, span)]
-        if posts is not None:
+        if candidates is not None:
             for span in again:
                 fate = "accepted" if score_of(span) >= self.threshold else "weak"
-                posts.append(Post(len(self.recognizers), "consistency", span, score_of(span), fate))
+                candidates.append(Candidate(len(self.recognizers), "consistency", span, score_of(span), fate))
         return again
 
     def _passed(self, again: Sequence[Span]) -> tuple[list[Span], list[Span]]:
@@ -310,12 +314,12 @@ class Ensemble:
         spans = _told_apart(_join(text, [_in_its_place(s) for s in decide(settled)]), accepted)
         return [s.named(canonical(s.category)) for s in spans] if self.to_canonical else spans
 
-    def _told(self, spans: list[Span], posts: list[Post] | None) -> list[Span]:
-        """Note in the posts which passed, and are in none of the spans."""
-        posts = [] if posts is None else posts
-        for number, post in enumerate(posts):
-            if post.fate == "accepted" and not any(post.span.overlaps(span) for span in spans):
-                posts[number] = replace(post, fate="dropped")
+    def _told(self, spans: list[Span], candidates: list[Candidate] | None) -> list[Span]:
+        """Note in the candidates which passed, and are in none of the spans."""
+        candidates = [] if candidates is None else candidates
+        for number, candidate in enumerate(candidates):
+            if candidate.fate == "accepted" and not any(candidate.span.overlaps(span) for span in spans):
+                candidates[number] = replace(candidate, fate="dropped")
         return spans
 
     def _scene(self, text: str) -> Scene:
@@ -334,7 +338,7 @@ class Ensemble:
         self, document: Document, left_out: list[tuple[int, Span, str]] | None
     ) -> tuple[list[tuple[int, Span]], Scene]:
         """Ask every recognizer about one reading; what does not count for itself is added to ``left_out``."""
-        posts: list[tuple[int, Span]] = []
+        candidates: list[tuple[int, Span]] = []
         scene: Scene | None = None
         for rank, recognizer in enumerate(self._asked):
             if isinstance(recognizer, RuleRecognizer):
@@ -345,23 +349,23 @@ class Ensemble:
                 scene = scene or seen
             else:
                 spans = recognizer.find(document)
-            posts += [(rank, span) for span in spans]
+            candidates += [(rank, span) for span in spans]
         # a title at a segment's end says nothing about the next one's name, whoever thinks so
         segments = [segment for r in self._asked if isinstance(r, RuleRecognizer) for segment in r.catalogue.segments]
         if names := segment_names(document.text, segments):
-            posts = [(rank, rest) for rank, span in posts if (rest := beside(names, span)) is not None]
+            candidates = [(rank, rest) for rank, span in candidates if (rest := beside(names, span)) is not None]
         scene = scene or self._scene(document.text)
-        return self._readable(scene, posts, left_out), scene
+        return self._readable(scene, candidates, left_out), scene
 
     def _readable(
-        self, scene: Scene, posts: list[tuple[int, Span]], left_out: list[tuple[int, Span, str]] | None
+        self, scene: Scene, candidates: list[tuple[int, Span]], left_out: list[tuple[int, Span, str]] | None
     ) -> list[tuple[int, Span]]:
         """Return what reads as what it was taken for."""
         found = []
-        for post in posts:
-            rank, span = post
+        for candidate in candidates:
+            rank, span = candidate
             parts = self._parts(scene, span)
-            found += [post] if parts and parts[0] is span else [(rank, part) for part in parts]
+            found += [candidate] if parts and parts[0] is span else [(rank, part) for part in parts]
             if not parts and left_out is not None:
                 left_out.append((rank, span, "unreadable"))
         return found
@@ -376,11 +380,11 @@ class Ensemble:
         self, document: Document, left_out: list[tuple[int, Span, str]] | None
     ) -> tuple[list[tuple[int, Span]], Scene]:
         """Ask every recognizer; returns spans with the precedence of their recognizer."""
-        posts, scene = self._read(document, left_out)
+        candidates, scene = self._read(document, left_out)
         for part, passage in second_readings(document, load_lexicon(self.language, self.folders)):
             found, _ = self._read(part, None)
-            posts += ((rank, back) for rank, span in found if (back := passage.back(span)) is not None)
-        return posts, scene
+            candidates += ((rank, back) for rank, span in found if (back := passage.back(span)) is not None)
+        return candidates, scene
 
 
 def _no_dates(text: str, spans: Sequence[Span]) -> Iterator[Span]:

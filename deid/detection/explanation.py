@@ -1,4 +1,4 @@
-"""Why a span was found, and why nothing was found elsewhere: what every recognizer posted, and what became of it.
+"""Why a span was found, and why nothing was found elsewhere: what every recognizer proposed, and what became of it.
 
 Explanations hold offsets, categories, sources and figures, never text.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deid.detection import Ensemble, Recognizer
-from deid.detection.ensemble import Post, Trace
+from deid.detection.ensemble import Candidate, Trace
 from deid.detection.site_lists import SiteLists
 from deid.document import Document, Span
 from deid.labeling.kernels import marginals
@@ -30,12 +30,12 @@ FATES: dict[str, str] = {
     "absorbed": "a part of a longer name of a place, or the year of an edition",
     "dropped": "passed, but no letter or digit of it is left once its edges are trimmed",
 }
-"""What can become of what a recognizer posted."""
+"""What can become of what a recognizer proposed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """What one recognizer posted; offsets are those of the document."""
+    """What one recognizer proposed; offsets are those of the document."""
 
     recognizer: str
     """Name of the model, ``rule``, ``known``, ``consistency`` or ``deny``."""
@@ -44,8 +44,8 @@ class Reason:
     category: str
     start: int
     end: int
-    posted: float
-    """Certainty when posted; a model's span counts as certain."""
+    proposed: float
+    """Certainty when proposed; a model's span counts as certain."""
     certainty: float
     """After recognizers that found the same kind of PHI there raised it."""
     probability: float | None
@@ -56,7 +56,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A span and everything that was posted where it stands, the deciding reason first."""
+    """A span and everything that was proposed where it stands, the deciding reason first."""
 
     span: Span
     reasons: tuple[Reason, ...]
@@ -82,13 +82,13 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why spans were found in a document, and what was posted in vain."""
+    """Why spans were found in a document, and what was proposed in vain."""
 
     spans: tuple[Explained, ...]
     removed: tuple[Explained, ...]
     """Spans that the site's allow list took out."""
     loose: tuple[Reason, ...]
-    """What was posted where no span is."""
+    """What was proposed where no span is."""
     words: tuple[Word, ...]
     """The words of the places that were asked about."""
 
@@ -148,7 +148,7 @@ def explain(
     normal = trace.normal
     sure = _probabilities(tagger, document.with_text(normal.text))
     found = [dataclasses.replace(s, category=label_of(s.category)) for s in trace.spans]
-    reasons = [_reason(post, normal, sure, label_of) for post in trace.posts]
+    reasons = [_reason(candidate, normal, sure, label_of) for candidate in trace.candidates]
     spans, _, removed = site.apply(normal.text, found, label_of)
     kept = [_explained(normal.back(s), reasons) for s in spans]
     out = [_explained(normal.back(s), reasons) for s in removed]
@@ -161,8 +161,8 @@ def _alone(recognizer: Recognizer, document: Document) -> Trace:
     """Return the trace of a model that works alone."""
     normal = normalize(document.text)
     spans = tuple(recognizer.find(document.with_text(normal.text)))
-    posts = tuple(Post(0, recognizer.name, s, 1.0 if s.score is None else s.score, "accepted") for s in spans)
-    return Trace(normal, None, posts, spans)
+    candidates = tuple(Candidate(0, recognizer.name, s, 1.0 if s.score is None else s.score, "accepted") for s in spans)
+    return Trace(normal, None, candidates, spans)
 
 
 def _probabilities(tagger: Tagger | None, document: Document) -> dict[tuple[int, int, str], float]:
@@ -173,20 +173,20 @@ def _probabilities(tagger: Tagger | None, document: Document) -> dict[tuple[int,
 
 
 def _reason(
-    post: Post, normal: Normalized, sure: dict[tuple[int, int, str], float], label_of: Callable[[str], str]
+    candidate: Candidate, normal: Normalized, sure: dict[tuple[int, int, str], float], label_of: Callable[[str], str]
 ) -> Reason:
-    span, back = post.span, normal.back(post.span)
+    span, back = candidate.span, normal.back(candidate.span)
     kind, _, rest = span.source.partition(":")
     return Reason(
-        post.recognizer,
+        candidate.recognizer,
         rest or kind,
         label_of(span.category),
         back.start,
         back.end,
         1.0 if span.score is None else round(span.score, 4),
-        round(post.certainty, 4),
+        round(candidate.certainty, 4),
         sure.get((span.start, span.end, span.category)) if kind == "model" else None,
-        post.fate,
+        candidate.fate,
     )
 
 
@@ -195,7 +195,7 @@ def _same(a: Reason, b: Reason) -> bool:
 
 
 def _explained(span: Span, reasons: Sequence[Reason]) -> Explained:
-    """Sort what was posted at a span by what became of it."""
+    """Sort what was proposed at a span by what became of it."""
     near = [r for r in reasons if r.start < span.end and span.start < r.end]
     # of labelled values the category was taken, however certain others were
     accepted = sorted(

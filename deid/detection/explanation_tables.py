@@ -48,10 +48,10 @@ def explanation_sections(
     sections = [Section("Spans", ("offsets", "category", "score", *operator, *words), tuple(rows))]
     columns = (
         "offsets",
-        "posted at",
+        "proposed at",
         "by",
         "category",
-        "posted",
+        "proposed",
         "raised to",
         "model's probability",
         "what became of it",
@@ -64,7 +64,7 @@ def explanation_sections(
         sections.append(Section("Taken out by the allow list", columns, out))
     if explanation.loose:
         vain = tuple(_row("", r) for r in explanation.loose)
-        sections.append(Section("Posted in vain", columns, vain))
+        sections.append(Section("Proposed in vain", columns, vain))
     if asked:
         place = tuple(
             (
@@ -97,7 +97,7 @@ def _row(head: str, reason: Reason) -> tuple[str, ...]:
         _offsets(reason.start, reason.end),
         by,
         reason.category,
-        _score(reason.posted),
+        _score(reason.proposed),
         _score(reason.certainty),
         "" if reason.probability is None else f"{reason.probability:.4f}",
         reason.fate,

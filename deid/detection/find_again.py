@@ -375,7 +375,7 @@ _TELLING = ("name.title", "name.credential", "name.provider_field", "name.patien
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
-def voice(source: str) -> tuple[bool, bool]:
+def traits(source: str) -> tuple[bool, bool]:
     """Return what matters of a source: whether it tells whose name it found, and whether it is a header's label."""
     return _tells(source), source.endswith(_HEADER_FIELDS)
 

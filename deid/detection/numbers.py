@@ -1,7 +1,7 @@
 """What a number can be: whether a span of numbers reads as the kind of identifier that somebody took it for.
 
 *Sodium 138 140 137 139* has the digits of a telephone number, *GCS 15 15 14* those of a date, and neither is one. What
-is made of numbers counts only if it has a reading of its category, whoever posted it: digits, grouping, calendar, a
+is made of numbers counts only if it has a reading of its category, whoever proposed it: digits, grouping, calendar, a
 label before it, no unit behind it. In a row of values that belong to a clinical measure only a form of its own makes a
 number an identifier, or an explicit label; what has it inside a longer row is cut out of the row. Words and units are
 data of the language (`deid.reading.vocabulary`).
@@ -103,7 +103,7 @@ def read(scene: Scene, span: Span) -> tuple[Span, ...]:
     ----------
     scene : Scene
     span : Span
-        What somebody posted.
+        What somebody proposed.
 
     Returns
     -------

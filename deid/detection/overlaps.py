@@ -20,12 +20,12 @@ def score_of(span: Span) -> float:
     return 1.0 if span.score is None else span.score
 
 
-def weigh(posts: list[tuple[int, Span]]) -> tuple[list[tuple[int, Span]], list[float | None]]:
+def corroborate(candidates: list[tuple[int, Span]]) -> tuple[list[tuple[int, Span]], list[float | None]]:
     """Let overlapping spans of different recognizers in the same group raise each other.
 
     Parameters
     ----------
-    posts : list of (int, Span)
+    candidates : list of (int, Span)
         Number of a recognizer, and what it found.
 
     Returns
@@ -35,64 +35,66 @@ def weigh(posts: list[tuple[int, Span]]) -> tuple[list[tuple[int, Span]], list[f
     list of float or None
         How sure each is: 1 - (1 - a)(1 - b) where others overlap it, of each recognizer the surest; else its score.
     """
-    found: tuple[list[tuple[int, Span]], list[float | None]] = (_weighed if native is None else native.raised)(
-        posts, group
+    found: tuple[list[tuple[int, Span]], list[float | None]] = (_corroborate if native is None else native.corroborate)(
+        candidates, group
     )
     return found
 
 
-def _weighed(
-    posts: list[tuple[int, Span]], group: Callable[[str], str]
+def _corroborate(
+    candidates: list[tuple[int, Span]], group: Callable[[str], str]
 ) -> tuple[list[tuple[int, Span]], list[float | None]]:
-    posts = sorted(posts, key=lambda p: (p[1].start, p[1].end, p[0]))
-    partners: list[dict[int, float]] = [{} for _ in posts]
-    for a, (rank, span) in enumerate(posts):
-        for b in range(a + 1, len(posts)):
-            other_rank, other = posts[b]
+    candidates = sorted(candidates, key=lambda p: (p[1].start, p[1].end, p[0]))
+    partners: list[dict[int, float]] = [{} for _ in candidates]
+    for a, (rank, span) in enumerate(candidates):
+        for b in range(a + 1, len(candidates)):
+            other_rank, other = candidates[b]
             if other.start >= span.end:
                 break
             if other_rank != rank and group(other.category) == group(span.category):
                 partners[a][other_rank] = max(partners[a].get(other_rank, 0.0), score_of(other))
                 partners[b][rank] = max(partners[b].get(rank, 0.0), score_of(span))
     scores: list[float | None] = []
-    for (_, span), held in zip(posts, partners, strict=True):
+    for (_, span), held in zip(candidates, partners, strict=True):
         rest = 1.0 - score_of(span)
         for rank in sorted(held):
             rest *= 1.0 - held[rank]
         scores.append(round(1.0 - rest, 4) if held else span.score)
-    return posts, scores
+    return candidates, scores
 
 
-def distinct(
-    posts: list[tuple[int, Span]], scores: list[float | None], passed: bytearray, voice: Callable[[str], Any]
+def drop_redundant(
+    candidates: list[tuple[int, Span]], scores: list[float | None], passed: bytearray, traits: Callable[[str], Any]
 ) -> list[Span]:
-    """Return the spans of posts, each with its score, but for those that can decide nothing.
+    """Return the spans of candidates, each with its score, but for those that can decide nothing.
 
     Parameters
     ----------
-    posts, scores : list
-        As `weigh` returns them.
+    candidates, scores : list
+        As `corroborate` returns them.
     passed : bytearray
         1 for each that is left out.
-    voice : callable
+    traits : callable
         Traits of a source that matter later, beside the score. Of spans of one place, category and traits, the surest
         is returned, of equals the first.
     """
-    found: list[Span] = (_distinct if native is None else native.distinct)(posts, scores, passed, voice)
+    found: list[Span] = (_drop_redundant if native is None else native.drop_redundant)(
+        candidates, scores, passed, traits
+    )
     return found
 
 
-def _distinct(
-    posts: list[tuple[int, Span]], scores: list[float | None], passed: bytearray, voice: Callable[[str], Any]
+def _drop_redundant(
+    candidates: list[tuple[int, Span]], scores: list[float | None], passed: bytearray, traits: Callable[[str], Any]
 ) -> list[Span]:
     best: dict[Any, tuple[float, int]] = {}
-    for number, ((_, span), score, out) in enumerate(zip(posts, scores, passed, strict=True)):
+    for number, ((_, span), score, out) in enumerate(zip(candidates, scores, passed, strict=True)):
         if not out:
-            key = by_position(span), score is None, voice(span.source)
+            key = by_position(span), score is None, traits(span.source)
             sure = 1.0 if score is None else score
             if key not in best or sure > best[key][0]:
                 best[key] = sure, number
-    return [posts[number][1].scored(scores[number]) for number in sorted(number for _, number in best.values())]
+    return [candidates[number][1].scored(scores[number]) for number in sorted(number for _, number in best.values())]
 
 
 def decide(spans: Sequence[Span]) -> list[Span]:

@@ -58,7 +58,7 @@ def recase(text: str, lexicon: Lexicon) -> str:
     str
         Of the same length.
     """
-    how = silent(text)
+    how = uninformative_case(text)
     if not how:
         return text
     view, capitals = view_of(text), how == "capitals"
@@ -89,7 +89,7 @@ def recase(text: str, lexicon: Lexicon) -> str:
     return read if len(read) == len(text) else text
 
 
-def silent(text: str) -> str:
+def uninformative_case(text: str) -> str:
     """Return ``capitals`` or ``small`` where a whole document is in such letters; empty for ordinary case."""
     if text.islower():
         return "small" if _letters(text, len(text))[0] >= _LEAST_LETTERS else ""

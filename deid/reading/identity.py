@@ -202,16 +202,16 @@ def _pronounceable(key: str, alone: bool) -> bool:
     return any(c in "aeiouy" for c in key) and not (alone and len(key) == 2)
 
 
-def _is_initials(word: str, key: str, alone: bool, loud: bool, is_word: Callable[[str, bool], bool]) -> bool:
+def _is_initials(word: str, key: str, alone: bool, uppercase: bool, is_word: Callable[[str, bool], bool]) -> bool:
     """Tell whether a word stands for initials: one letter, or two or three letters of one case that are no name.
 
-    ``alone`` says that the name has no other word, ``loud`` that it is all in capitals.
+    ``alone`` says that the name has no other word, ``uppercase`` that it is all in capitals.
     """
     if len(key) == 1:
         return True
     if len(key) > 3 or not (word.isupper() or word.islower()):
         return False
-    if word.isupper() and not loud:
+    if word.isupper() and not uppercase:
         return True  # "JM Smith"
     return (word.isupper() or alone) and not is_word(key, alone)
 
@@ -246,7 +246,7 @@ def parse_name(
         return plain
     tokens = name_words(text)
     roles: list[str] = [""] * len(tokens)
-    loud = text.isupper()
+    uppercase = text.isupper()
     for i, (start, end, key) in enumerate(tokens):
         after = text[end : end + 1]
         if len(key) > 3 and key not in _MEANING and after not in _AFTER_NICKNAME:
@@ -258,7 +258,7 @@ def parse_name(
             roles[i] = "suffix"
         elif i > 0 and key in _CREDENTIALS and word.isupper() and _gap(text, tokens, i).rstrip()[-1:] in _STOPS:
             roles[i] = "credential"
-        elif _is_initials(word, key, len(word) == len(text), loud, is_word):
+        elif _is_initials(word, key, len(word) == len(text), uppercase, is_word):
             roles[i] = "initial"
         elif key in _TITLES and i == 0 and len(tokens) > 1 and (after == "." or key not in ("fr", "don", "miss")):
             roles[i] = "title"

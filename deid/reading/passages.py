@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from deid.document import Document, Span
-from deid.reading.casing import recase, silent
+from deid.reading.casing import recase, uninformative_case
 from deid.reading.lexicon import Lexicon
 from deid.reading.misreading import decipher
 
@@ -145,7 +145,7 @@ def passages(text: str, other: str) -> list[Passage]:
     list of Passage
         In order, none touching another; the whole text as one when it differs in many places, or in letter case.
     """
-    found = [] if silent(text) else _around(text, other)
+    found = [] if uninformative_case(text) else _around(text, other)
     if found and sum(p.end - p.start for p in found) < _MOST * len(text):
         return found
     return [Passage(0, len(text), ((0, len(text)),))]

@@ -45,7 +45,7 @@ class View:
     """Line ends between a word and the word before it, at most 255; 2 at the start of the text."""
     wrapped: bytes = field(repr=False)
     """Whether the line before a word is so long that the word only stands in the next one for want of room."""
-    loud: bytes = field(repr=False)
+    uppercase_line: bytes = field(repr=False)
     """Whether the word stands in a line of capitals, where case says nothing."""
     ids: Ids = field(default=None, repr=False, compare=False)
     """By what numbers the compiled module knows the words."""
@@ -102,8 +102,8 @@ def view_of(text: str) -> View:
     kinds = [_kind(s) for s in strings]
     breaks = _breaks(text, starts, ends)
     folded = [fold(s) for s in strings]
-    wrapped, loud = _wrapped(text, starts, ends, breaks), _loud(strings, kinds, breaks)
-    return View(text, strings, starts, ends, folded, bytes(kinds), bytes(breaks), bytes(wrapped), bytes(loud))
+    wrapped, uppercase_line = _wrapped(text, starts, ends, breaks), _uppercase_lines(strings, kinds, breaks)
+    return View(text, strings, starts, ends, folded, bytes(kinds), bytes(breaks), bytes(wrapped), bytes(uppercase_line))
 
 
 def _describe(word: str) -> tuple[str, int]:
@@ -154,9 +154,9 @@ def _wrapped(text: str, starts: array[int], ends: array[int], breaks: list[int])
     return wrapped
 
 
-def _loud(strings: list[str], kinds: list[int], breaks: list[int]) -> list[bool]:
+def _uppercase_lines(strings: list[str], kinds: list[int], breaks: list[int]) -> list[bool]:
     """Mark the words of lines in which nearly all letters are capitals."""
-    loud = [False] * len(strings)
+    uppercase_line = [False] * len(strings)
     first = 0
     for index in range(1, len(strings) + 1):
         if index < len(strings) and not breaks[index]:
@@ -168,6 +168,6 @@ def _loud(strings: list[str], kinds: list[int], breaks: list[int]) -> list[bool]
             elif kinds[i] in (LOWER, TITLE, MIXED):
                 lower += len(strings[i])
         if upper > 4 * lower:
-            loud[first:index] = [True] * (index - first)
+            uppercase_line[first:index] = [True] * (index - first)
         first = index
-    return loud
+    return uppercase_line

@@ -41,10 +41,10 @@ __all__ = [
     "category_of",
     "credential_follows",
     "eponym_follows",
+    "inverted_name_certainty",
+    "name_certainty",
     "person_verb_follows",
     "vetoed",
-    "weigh",
-    "weigh_inverted",
 ]
 
 _W: Final[dict[str, float]] = certainties("evidence")
@@ -67,28 +67,28 @@ def _strength(scene: Scene, index: int) -> float:
     classes, word = scene.classes[index], scene.strings[index]
     short = len(word) < 4
     popular = classes & (POPULAR | MOSTLY_NAME)
-    blind = scene.case_uninformative(index)
+    caseless = scene.case_uninformative(index)
     value = _W["unlisted"]
     if classes & GIVEN:
         value = _W["given"]
         if clear(scene, index):
             value = _W["given_popular" if popular else "given_clear" if not short else "given_short"]
-            value -= _W["given_without_case"] * blind
+            value -= _W["given_without_case"] * caseless
             if classes & PLACE and not classes & MOSTLY_NAME:
                 value = min(value, _W["given_place"])
     elif classes & LAST and clear(scene, index):
         value = _W["last_popular" if popular else "last_clear" if not short else "last_short"]
-        value *= _W["last_place_or_without_case"] if classes & PLACE or blind else 1.0
+        value *= _W["last_place_or_without_case"] if classes & PLACE or caseless else 1.0
     if classes & EPONYM:
         value = min(value, _W["eponym"])
     if "-" in word and not classes & GIVEN:
         value = min(value, _W["hyphenated"])  # "Lund-Browder", "Semmes-Weinstein" are as likely as "Smith-Jones"
-    if scene.kinds[index] == UPPER and not blind:
+    if scene.kinds[index] == UPPER and not caseless:
         value *= _W["uppercase"]  # an acronym, rather
     return value
 
 
-def weigh(scene: Scene, run: Run) -> tuple[float, str]:
+def name_certainty(scene: Scene, run: Run) -> tuple[float, str]:
     """Return how certain it is that a run which stands behind no label and no title is a name.
 
     Returns
@@ -113,30 +113,30 @@ def weigh(scene: Scene, run: Run) -> tuple[float, str]:
 def _weigh_words(scene: Scene, run: Run, start: bool) -> float:
     """Weigh a run of several words (or with initials) by its lists."""
     first, last = run.names[0], run.names[-1]
-    blind = scene.case_uninformative(first)
+    caseless = scene.case_uninformative(first)
     if len(run.names) == 1:  # with initials
         return _W["initials_and_clear"] if clear(scene, first) else _W["initials_and_doubtful"]
     if scene.classes[first] & GIVEN and clear(scene, first):
-        if blind:
+        if caseless:
             return _W["given_and_clear_without_case" if clear(scene, last) else "given_and_doubtful_without_case"]
         return _W["given_and_listed"] if scene.classes[last] & PERSON else _W["given_and_unlisted"]
     if scene.classes[first] & GIVEN:
         if clear(scene, last):
-            return _W["doubtful_given_and_clear_without_case" if blind else "doubtful_given_and_clear"]
+            return _W["doubtful_given_and_clear_without_case" if caseless else "doubtful_given_and_clear"]
         return _W[
             "doubtful_given_without_case"
-            if blind
+            if caseless
             else "doubtful_given_at_sentence_start"
             if start
             else "doubtful_given"
         ]
     if clear(scene, first) and clear(scene, last):
-        return _W["clear_words_without_case"] if blind else _W["clear_words"]
+        return _W["clear_words_without_case"] if caseless else _W["clear_words"]
     if any(scene.classes[i] & GIVEN and clear(scene, i) for i in run.names):
-        return _W["given_inside_without_case"] if blind else _W["given_inside"]
+        return _W["given_inside_without_case"] if caseless else _W["given_inside"]
     if run.initials:
         return _W["words_and_initials"]
-    if blind or any(scene.kinds[i] == UPPER for i in run.names):
+    if caseless or any(scene.kinds[i] == UPPER for i in run.names):
         return _W["words_without_case_or_uppercase"]
     if not any(clear(scene, i) for i in run.names):
         # ordinary or clinical words in title case ("Left Foot"), though some are surnames as well
@@ -145,7 +145,7 @@ def _weigh_words(scene: Scene, run: Run, start: bool) -> float:
     return _W["unlisted_words"] - _W["words_at_sentence_start"] * start - _W["words_before_colon"] * label
 
 
-def weigh_inverted(scene: Scene, run: Run) -> float:
+def inverted_name_certainty(scene: Scene, run: Run) -> float:
     """Return how certain it is, 0 to 1, that a run *Last, First* is a name."""
     last, first = run.names[0], run.names[-1]
     classes = scene.classes[last]

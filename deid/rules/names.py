@@ -1,4 +1,4 @@
-"""Names of persons: every reading posts a candidate with a certainty.
+"""Names of persons: every reading proposes a candidate with a certainty.
 
 The method is that of the blackboard systems (Sweeney 1996) with the lists and contexts of Neamatullah et al. 2008:
 names behind labels (*Attending:*) and titles, *Last, First*, free names by their own words and their surroundings,
@@ -18,10 +18,10 @@ from deid.rules.certainties import certainties
 from deid.rules.evidence import (
     category_of,
     eponym_follows,
+    inverted_name_certainty,
+    name_certainty,
     person_verb_follows,
     vetoed,
-    weigh,
-    weigh_inverted,
 )
 from deid.rules.fields import PersonLabel
 from deid.rules.person_words import (
@@ -71,7 +71,7 @@ _TURNS: Final = 4
 """A label that begins so many lines marks the turns of a dialogue."""
 _MOST_INITIALS: Final = 6  # letters and full stops
 _LEAST: Final = _W["least_posted"]
-"""Certainty below which a candidate is not posted."""
+"""Certainty below which a candidate is not proposed."""
 _LEAST_UPPERCASE: Final = _W["least_posted_uppercase"]
 """The same of initials in lines of capitals."""
 
@@ -260,11 +260,11 @@ def _free(scene: Scene) -> Iterator[Span]:
             continue
         inverted = read_last_first(scene, index) if scene.word(run.end) == "," else None
         if inverted is not None and not vetoed(scene, inverted):
-            score = weigh_inverted(scene, inverted)
+            score = inverted_name_certainty(scene, inverted)
             if score >= _LEAST:
                 yield scene.span(inverted.first, inverted.end, category_of(scene, inverted), "name.last_first", score)
         run = _trim(scene, run)
-        score, source = weigh(scene, run)
+        score, source = name_certainty(scene, run)
         if score >= _LEAST:
             yield scene.span(run.first, run.end, category_of(scene, run), source, score)
         end = run.end
@@ -290,7 +290,7 @@ def _may_start(scene: Scene, index: int) -> bool:
 
 
 def _relatives_without_case(scene: Scene) -> Iterator[Span]:
-    """Ambiguous given names behind a relation where case is silent: *her son dean helps*."""
+    """Ambiguous given names behind a relation where case tells nothing: *her son dean helps*."""
     given = GIVEN
     for index in scene.of_class(RELATION):
         at = index + 1
@@ -305,7 +305,7 @@ def _relatives_without_case(scene: Scene) -> Iterator[Span]:
 
 
 def _before_credentials(scene: Scene) -> Iterator[Span]:
-    """Names before a credential where case is silent: *j. castlebury, md*, also of words that no list has."""
+    """Names before a credential where case tells nothing: *j. castlebury, md*, also of words that no list has."""
     for index in scene.of_phrase(CREDENTIAL):
         comma = index - 1
         if (

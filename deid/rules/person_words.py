@@ -149,7 +149,7 @@ def _particles(scene: Scene, index: int, started: bool, relaxed: bool) -> int:
 
 
 def _closes_without_case(scene: Scene, run: Run, index: int) -> bool:
-    """Tell whether an ordinary word is the family name behind a given name, in text whose case is silent."""
+    """Tell whether an ordinary word is the family name behind a given name, in text whose case tells nothing."""
     if len(run.names) != 1 or not scene.case_uninformative(index) or not scene.is_word(index):
         return False
     classes = scene.classes[index]
@@ -195,7 +195,7 @@ def read_run(scene: Scene, index: int, relaxed: bool = False) -> Run | None:
             at += 2 if dot else 1
             run.end = at
             continue
-        # behind a title or a label anything may be a name; where case is silent only the first word
+        # behind a title or a label anything may be a name; where case tells nothing only the first word
         lenient = relaxed and len(run.names) < (1 if scene.case_uninformative(at) else 3)
         if name_word(scene, at, lenient) or _closes_without_case(scene, run, at):
             if run.names and relaxed and scene.word(at + 1) == ":":

@@ -295,15 +295,21 @@ def _best_listed(scene: Scene, index: int) -> tuple[float, int, str, str] | None
 
 def _city_score(scene: Scene, index: int, classes: int, several: bool, lives: bool, where: bool) -> float:
     """Weigh a listed city."""
-    blind = scene.case_uninformative(index)
-    if blind and where and not several and classes & SURE_CITY and not scene.classes[index] & AMBIGUOUS_PLACE & ~PERSON:
+    caseless = scene.case_uninformative(index)
+    if (
+        caseless
+        and where
+        and not several
+        and classes & SURE_CITY
+        and not scene.classes[index] & AMBIGUOUS_PLACE & ~PERSON
+    ):
         return _W["city_where_without_case"]
-    if blind and lives and not several and not scene.classes[index] & _NO_CITY_WITHOUT_CASE:
+    if caseless and lives and not several and not scene.classes[index] & _NO_CITY_WITHOUT_CASE:
         return _W["city_lives_without_case"]
     if classes & AMBIGUOUS_CITY and not several:
         if scene.classes[index] & _NO_AMBIGUOUS_CITY and not classes & BIG_CITY:
-            return _W["clinical_city_lives"] if lives and not blind else _W["clinical_city"]
-        if lives and not blind:
+            return _W["clinical_city_lives"] if lives and not caseless else _W["clinical_city"]
+        if lives and not caseless:
             return _W["ambiguous_big_city_lives" if classes & BIG_CITY else "ambiguous_city_lives"]
         return _W["ambiguous_big_city_where"] if where and classes & BIG_CITY else _UNCUED
     if classes & AMBIGUOUS_CITY:
@@ -313,8 +319,8 @@ def _city_score(scene: Scene, index: int, classes: int, several: bool, lives: bo
     if not several and not where and (behind == NUMBER or scene.word(index + 1) in (":", "(", "+", "/")):
         known -= _W["number_follows"]  # "Salem 16 Fr", "Nottingham 6/9"
     if lives:
-        return _W["city_lives" if not blind else "listed_city_lives_without_case"]
-    return min(_W["city_most"], known + _W["city_where"] * where) - _W["city_without_case"] * blind
+        return _W["city_lives" if not caseless else "listed_city_lives_without_case"]
+    return min(_W["city_most"], known + _W["city_where"] * where) - _W["city_without_case"] * caseless
 
 
 def _behind_cues(scene: Scene) -> Iterator[Span]:

@@ -58,7 +58,7 @@ class Scene:
         self.kinds: bytes = view.kinds
         self.breaks: bytes = view.breaks
         self.wrapped: bytes = view.wrapped
-        self.uppercase_line: bytes = view.loud
+        self.uppercase_line: bytes = view.uppercase_line
         self.classes: list[int] = marks.words
         self.phrases: dict[int, list[tuple[int, int]]] = marks.phrases
         """First word -> phrases of the lists that start there: one past the last word, class."""

@@ -167,7 +167,7 @@ SPANS = st.lists(
 def test_what_was_accepted_stays_covered_and_nothing_overlaps(
     parts: list[tuple[int, int, str, float]],
 ) -> None:
-    """The union of what was posted and reads as that equals the union of the result, letters and digits counted."""
+    """The union of what was proposed and reads as that equals the union of the result, letters and digits counted."""
     text = "abcd 1234 efgh 5678 ijkl 9012 mnop 3456 qrst"
 
     @dataclass(frozen=True)
@@ -182,11 +182,11 @@ def test_what_was_accepted_stays_covered_and_nothing_overlaps(
     trace = Ensemble((recognizer,), consistency=False, strong=0.5).trace(Document("n", text))
     spans = list(trace.spans)
     covered = {i for s in spans for i in range(s.start, s.end) if text[i].isalnum()}
-    read = [p.span for p in trace.posts if p.fate == "accepted"]
+    read = [p.span for p in trace.candidates if p.fate == "accepted"]
     assert covered == {i for s in read for i in range(s.start, s.end) if text[i].isalnum()}
-    unread = {p.span for p in trace.posts if p.fate == "unreadable"}
+    unread = {p.span for p in trace.candidates if p.fate == "unreadable"}
     assert all(any(c.isdigit() for c in text[s.start : s.end]) for s in unread)
-    assert len(recognizer.find(Document("n", text))) <= len(trace.posts)
+    assert len(recognizer.find(Document("n", text))) <= len(trace.candidates)
     assert spans == sorted(spans)
     assert all(a.end <= b.start for a, b in pairwise(spans))
 

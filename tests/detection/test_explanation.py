@@ -30,7 +30,7 @@ def place(word: str, start: int = 0) -> tuple[int, int]:
     return at, at + len(word)
 
 
-def test_each_span_says_who_posted_what() -> None:
+def test_each_span_says_who_proposed_what() -> None:
     told = RULES.explain(NOTE)
     assert [e.span for e in told.spans] == RULES.find(NOTE)
     by_offset = {(e.span.start, e.span.end): e for e in told.spans}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from deid.base.compiled import native
 from deid.detection import overlaps
-from deid.detection.overlaps import decide, weigh
+from deid.detection.overlaps import corroborate, decide
 from deid.document import Span
 from deid.phi import group
 
@@ -20,18 +20,18 @@ SPANS = st.builds(
     st.sampled_from(["PATIENT", "DOCTOR", "DATE", "CITY", "own label"]),
     SCORES,
 )
-POSTS = st.lists(st.tuples(st.integers(0, 3), SPANS), max_size=30)
+CANDIDATES = st.lists(st.tuples(st.integers(0, 3), SPANS), max_size=30)
 
 
 @settings(max_examples=300)
-@given(POSTS)
-def test_spans_raise_each_other_as_far_as_they_speak_for_each_other(posts):
-    ordered, scores = weigh(posts)
-    assert ordered == sorted(posts, key=lambda p: (p[1].start, p[1].end, p[0]))
+@given(CANDIDATES)
+def test_spans_raise_each_other_as_far_as_they_speak_for_each_other(candidates):
+    ordered, scores = corroborate(candidates)
+    assert ordered == sorted(candidates, key=lambda p: (p[1].start, p[1].end, p[0]))
     for (rank, span), score in zip(ordered, scores, strict=True):
         others = [
             (r, overlaps.score_of(s))
-            for r, s in posts
+            for r, s in candidates
             if r != rank and s.overlaps(span) and group(s.category) == group(span.category)
         ]
         rest = 1.0 - overlaps.score_of(span)
@@ -51,10 +51,10 @@ def test_what_was_accepted_stays_covered_once(spans):
 
 @pytest.mark.skipif(native is None, reason="the compiled module is not there")
 @settings(max_examples=500)
-@given(POSTS)
-def test_both_routes_agree(posts):
-    spans = [span for _, span in posts]
-    assert native.raised(posts, group) == overlaps._weighed(posts, group)
+@given(CANDIDATES)
+def test_both_routes_agree(candidates):
+    spans = [span for _, span in candidates]
+    assert native.corroborate(candidates, group) == overlaps._corroborate(candidates, group)
     assert native.clusters(spans) == overlaps._clusters(spans)
 
 
@@ -76,13 +76,13 @@ def everything(spans):
 
 @settings(max_examples=500)
 @given(st.lists(st.tuples(st.integers(0, 2), FEW), max_size=20), st.randoms(use_true_random=False))
-def test_spans_without_the_superfluous_decide_the_same(posts, random):
-    posts, scores = weigh(posts)
-    passed = bytearray(random.getrandbits(1) for _ in posts)
-    kept = overlaps._distinct(posts, scores, passed, len)
+def test_spans_without_the_superfluous_decide_the_same(candidates, random):
+    candidates, scores = corroborate(candidates)
+    passed = bytearray(random.getrandbits(1) for _ in candidates)
+    kept = overlaps._drop_redundant(candidates, scores, passed, len)
     if native is not None:
-        assert everything(native.distinct(posts, scores, passed, len)) == everything(kept)
-    all_of_them = [s.scored(c) for (_, s), c, out in zip(posts, scores, passed, strict=True) if not out]
+        assert everything(native.drop_redundant(candidates, scores, passed, len)) == everything(kept)
+    all_of_them = [s.scored(c) for (_, s), c, out in zip(candidates, scores, passed, strict=True) if not out]
     assert everything(decide(kept)) == everything(decide(all_of_them))
 
 
@@ -98,16 +98,16 @@ def test_errors_are_passed_on():
         ((0, span),),
     ):
         with pytest.raises((TypeError, AttributeError, ValueError)):
-            native.raised(wrong, group)
+            native.corroborate(wrong, group)
         with pytest.raises((TypeError, AttributeError, ValueError)):
-            native.distinct(wrong, [None], b"\0", len)
+            native.drop_redundant(wrong, [None], b"\0", len)
     for scores, passed in (([], b"\0"), ([None], b""), (["a"], b"\0")):
         with pytest.raises((TypeError, ValueError)):
-            native.distinct([(0, span)], scores, passed, len)
+            native.drop_redundant([(0, span)], scores, passed, len)
     with pytest.raises(ZeroDivisionError):
-        native.distinct([(0, span), (1, span)], [0.5, 0.5], b"\0\0", lambda source: 1 / 0)
+        native.drop_redundant([(0, span), (1, span)], [0.5, 0.5], b"\0\0", lambda source: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        native.raised([(0, span), (1, Span(0, 2, "CITY"))], lambda category: 1 / 0)
+        native.corroborate([(0, span), (1, Span(0, 2, "CITY"))], lambda category: 1 / 0)
     with pytest.raises(TypeError):
         native.clusters((span,))
     with pytest.raises(AttributeError):

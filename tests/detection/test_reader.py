@@ -39,11 +39,11 @@ def test_what_may_be_misread(text):
 @given(TEXTS, st.integers(-3, 90))
 def test_letters(text, stop):
     stop = max(stop, 0)
-    found, how = casing._letters(text, stop), casing.silent(text)
+    found, how = casing._letters(text, stop), casing.uninformative_case(text)
     with pytest.MonkeyPatch.context() as patch:
         by_python(patch)
         assert casing._letters(text, stop) == found
-        assert casing.silent(text) == how
+        assert casing.uninformative_case(text) == how
 
 
 @settings(max_examples=300)

@@ -53,11 +53,11 @@ def left(edits: tuple[Edit, ...], span: Span) -> str:
 
 @pytest.mark.parametrize("name", shipped_policies())
 @settings(max_examples=60)
-@given(posted=st.lists(st.tuples(PLACES, st.sampled_from(LABELS)), min_size=1, max_size=6))
-def test_no_annotation_of_what_a_policy_forbids_is_left(name: str, posted: list[tuple[tuple[int, int], str]]) -> None:
+@given(proposed=st.lists(st.tuples(PLACES, st.sampled_from(LABELS)), min_size=1, max_size=6))
+def test_no_annotation_of_what_a_policy_forbids_is_left(name: str, proposed: list[tuple[tuple[int, int], str]]) -> None:
     """Whatever else overlaps it, and whatever a coarse label may hide."""
     policy = POLICIES[name]
-    spans = tuple(Span(start, end, label) for (start, end), label in posted)
+    spans = tuple(Span(start, end, label) for (start, end), label in proposed)
     edits = PIPELINES[name](Document("n", TEXT, spans)).edits
     for span in spans:
         if any(forbids(policy, category) for category in may_be(span.category)):
@@ -65,35 +65,37 @@ def test_no_annotation_of_what_a_policy_forbids_is_left(name: str, posted: list[
 
 
 @dataclass(frozen=True)
-class Posting:
-    """Posts what it is told."""
+class Proposing:
+    """Proposes what it is told."""
 
-    posts: tuple[tuple[tuple[int, int], str, float | None], ...]
-    name: str = "posting"
+    candidates: tuple[tuple[tuple[int, int], str, float | None], ...]
+    name: str = "proposing"
     categories: frozenset[str] = frozenset(CATEGORIES)
 
     def find(self, document: Document) -> list[Span]:
-        return sorted(Span(*place, category, source="posting", score=score) for place, category, score in self.posts)
+        return sorted(
+            Span(*place, category, source="proposing", score=score) for place, category, score in self.candidates
+        )
 
 
-POSTS = st.lists(
+CANDIDATES = st.lists(
     st.tuples(PLACES, st.sampled_from(sorted(CATEGORIES)), st.none() | st.floats(0.3, 1.0)), min_size=1, max_size=6
 ).map(tuple)
 
 
 @pytest.mark.parametrize("name", shipped_policies())
 @settings(max_examples=40)
-@given(posts=POSTS)
-def test_nothing_that_was_posted_as_what_a_policy_forbids_is_left(name: str, posts: tuple) -> None:
+@given(candidates=CANDIDATES)
+def test_nothing_that_was_proposed_as_what_a_policy_forbids_is_left(name: str, candidates: tuple) -> None:
     """However a recognizer contradicts rules and itself."""
     policy = POLICIES[name]
-    ensemble = Ensemble((Posting(posts), RULES))
+    ensemble = Ensemble((Proposing(candidates), RULES))
     document = Document("n", TEXT)
     edits = Pipeline(ensemble, policy, KEY)(document).edits
-    for post in ensemble.trace(document).posts:
-        passed = post.fate == "accepted" and post.certainty >= 0.5
-        if passed and forbids(policy, post.span.category):
-            assert not left(edits, post.span), post
+    for candidate in ensemble.trace(document).candidates:
+        passed = candidate.fate == "accepted" and candidate.certainty >= 0.5
+        if passed and forbids(policy, candidate.span.category):
+            assert not left(edits, candidate.span), candidate
 
 
 LABELLED = [(f.category, case) for f in RULES.catalogue.fields if f.certainty >= 0.85 for case in f.match]
@@ -102,19 +104,19 @@ LABELLED = [(f.category, case) for f in RULES.catalogue.fields if f.certainty >=
 @settings(max_examples=150)
 @given(
     case=st.sampled_from(LABELLED),
-    posts=st.lists(
+    candidates=st.lists(
         st.tuples(st.integers(0, 30), st.integers(1, 30), st.sampled_from(["IDNUM", "DATE", "PHONE", "CITY"]))
     ),
 )
 def test_a_labelled_value_keeps_its_category_whatever_a_model_thinks(
-    case: tuple[str, str], posts: list[tuple[int, int, str]]
+    case: tuple[str, str], candidates: list[tuple[int, int, str]]
 ) -> None:
     category, marked = case
     start = marked.index("[[")
     end = marked.index("]]") - 2
     text = marked.replace("[[", "").replace("]]", "")
-    places = tuple(((s, min(s + n, len(text))), c, None) for s, n, c in posts if s < len(text))
-    found = Ensemble((Posting(places), RULES)).find(Document("n", text))
+    places = tuple(((s, min(s + n, len(text))), c, None) for s, n, c in candidates if s < len(text))
+    found = Ensemble((Proposing(places), RULES)).find(Document("n", text))
     told = {c: s.category for s in found for c in range(s.start, s.end)}
     assert {told.get(i) for i in range(start, end) if text[i].isalnum()} == {category}
 
@@ -262,15 +264,21 @@ def by_spacy(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("way", [by_scrub, by_generalize, by_filter, by_release, by_spacy])
-def test_nothing_that_was_posted_as_forbidden_is_left_by_any_way_in(tmp_path: Path, way: Callable[[Path], str]) -> None:
+def test_nothing_that_was_proposed_as_forbidden_is_left_by_any_way_in(
+    tmp_path: Path, way: Callable[[Path], str]
+) -> None:
     """Limited data sets keep most, so that most can stay by mistake; words that stand elsewhere too are not counted."""
     ensemble = Ensemble((load_model("en"), RULES))
     forbidden, elsewhere = set(), set()
     for note in NOTES:
         taken: set[int] = set()
-        for post in ensemble.trace(Document("n", note)).posts:
-            if post.fate == "accepted" and post.certainty >= 0.5 and forbids(LIMITED, post.span.category):
-                taken.update(range(post.span.start, post.span.end))
+        for candidate in ensemble.trace(Document("n", note)).candidates:
+            if (
+                candidate.fate == "accepted"
+                and candidate.certainty >= 0.5
+                and forbids(LIMITED, candidate.span.category)
+            ):
+                taken.update(range(candidate.span.start, candidate.span.end))
         for word in re.finditer(r"\w{2,}", note):
             (forbidden if taken.intersection(range(*word.span())) else elsewhere).add(word[0])
     assert len(forbidden - elsewhere) > 20

@@ -72,7 +72,7 @@ def test_words_keep_their_inner_signs_and_know_their_lines():
     assert list(seen.kinds[:4]) == [UPPER, UPPER, TITLE, SIGN]
     assert seen.kinds[-1] == NUMBER
     assert list(seen.breaks[:3]) == [2, 0, 1]
-    assert list(map(bool, seen.loud)) == [True, True] + [False] * 8
+    assert list(map(bool, seen.uppercase_line)) == [True, True] + [False] * 8
     assert seen.folded[1] == "o'brien"
 
 

@@ -29,7 +29,7 @@ def test_questions_of_one_word_are_answered_as_the_lists_say(text):
             assert scene.cued(i, cues_of(name)) == (i in scene.cues_before[name])
         assert scene.cued_at_all(i) == any(i in places for places in scene.cues_before.values())
         if inside:
-            assert scene.case_uninformative(i) == bool(scene.lowercase_text or view.loud[i])
+            assert scene.case_uninformative(i) == bool(scene.lowercase_text or view.uppercase_line[i])
 
 
 @given(NOTES)
