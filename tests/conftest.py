@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from postgresql_server import postgresql
+from stored_tables import stored
+
+__all__ = ["postgresql", "stored"]
 
 # the same examples in every run, and no test fails because a machine is busy
 settings.register_profile("deid", deadline=None, derandomize=True)

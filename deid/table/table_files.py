@@ -184,7 +184,10 @@ def _from_parquet(path: Path, as_text: Collection[str] | bool, exact: bool) -> p
     except (pyarrow.ArrowException, OSError):
         raise FormatError("the file is damaged, or no Parquet", "write it again", str(path)) from None
     _check_names(list(found.column_names), str(path))
-    return _narrow(found, as_text, exact)
+    try:
+        return _narrow(found, as_text, exact)
+    except (pyarrow.ArrowException, ValueError, OverflowError, NotImplementedError):
+        raise FormatError("a date or time is out of range", "write it as text", str(path)) from None
 
 
 def _from_database(place: str, table: str | None, as_text: Collection[str] | bool, exact: bool) -> pd.DataFrame:
@@ -199,20 +202,17 @@ def _from_database(place: str, table: str | None, as_text: Collection[str] | boo
         found = sql.Table(table, sql.MetaData(), autoload_with=connection)
         # SQLite keeps what it was given, whatever type a column declares; converted by that type, one cell could fail
         loose = connection.dialect.name == "sqlite"
-        raw = {column.name: loose and _is_text(column.name, as_text) for column in found.columns}
-        asked = [
-            sql.type_coerce(column, sql.types.NullType()).label(column.name) if raw[column.name] else column
-            for column in found.columns
-        ]
+        asked = [sql.type_coerce(c, sql.types.NullType()).label(c.name) if loose else c for c in found.columns]
         rows = connection.execute(sql.select(*asked)).fetchall()
     values = zip(*rows, strict=True) if rows else [()] * len(asked)
     cells = {}
     for column, own in zip(found.columns, values, strict=True):
+        places = getattr(column.type, "scale", None) if loose else None
+        scaled = [_scaled(cell, places) for cell in own]
         if _is_text(column.name, as_text):
-            places = getattr(column.type, "scale", None) if raw[column.name] else None
-            cells[column.name] = pyarrow.array([cell_text(_scaled(cell, places)) for cell in own], pyarrow.string())
+            cells[column.name] = pyarrow.array([cell_text(cell) for cell in scaled], pyarrow.string())
         else:
-            cells[column.name] = _array(list(own))
+            cells[column.name] = _array(scaled)
     return _narrow(pyarrow.table(cells), as_text, exact)
 
 
@@ -241,6 +241,7 @@ def _reading(place: str) -> Iterator[sqlalchemy.Connection]:
         store = open_store(place, sql.MetaData())
         try:
             with store.reading() as connection:
+                _take_any_date(connection)
                 yield connection
         finally:
             store.close()
@@ -257,6 +258,24 @@ def _reading(place: str) -> Iterator[sqlalchemy.Connection]:
         raise FormatError("the database cannot be read", "check that it is an intact SQLite file", place) from None
     finally:
         engine.dispose()
+
+
+def _take_any_date(connection: sqlalchemy.Connection) -> None:
+    """Let times of PostgreSQL that Python has not (infinity, 44 BC, 24:00) be texts: one would fail all rows."""
+    from psycopg import DataError
+    from psycopg.types import datetime as kinds
+
+    for name in ("Date", "Timestamp", "Timestamptz", "Time"):
+        own = getattr(kinds, f"{name}Loader")
+
+        def load(self: Any, data: Any, own: Any = own) -> object:
+            try:
+                return own.load(self, data)
+            except DataError:
+                return bytes(data).decode()
+
+        adapters = connection.connection.driver_connection.adapters  # type: ignore[union-attr]
+        adapters.register_loader(name.lower(), type(name, (own,), {"load": load}))
 
 
 def _array(cells: list[Any]) -> Any:
@@ -306,13 +325,29 @@ def _one_by_one(column: Any) -> pd.Series:
     try:
         coded = column.dictionary_encode().combine_chunks()
     except pyarrow.ArrowException:  # lists and structures
-        return pd.Series(column.to_pylist(), dtype=object)
+        return pd.Series(_cells(column), dtype=object)
     if isinstance(coded, pyarrow.ChunkedArray):  # of no chunk, or of several that could not be joined
-        return pd.Series(column.to_pylist(), dtype=object)
+        return pd.Series(_cells(column), dtype=object)
     places = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    distinct = text_column(pd.Series(coded.dictionary.to_pylist(), dtype=object))
+    distinct = text_column(pd.Series(_cells(coded.dictionary), dtype=object))
     codes = np.append(distinct.cat.codes.to_numpy(), -1)
     return pd.Series(pd.Categorical.from_codes(codes[places], distinct.cat.categories))
+
+
+def _cells(column: Any) -> list[Any]:
+    """Return the cells of a column of Arrow; those that Python has no value for, as the year 38504, as texts."""
+    import pyarrow
+
+    def value(cell: Any) -> Any:
+        try:
+            return cell.as_py()
+        except (ValueError, OverflowError):
+            return str(cell.cast(pyarrow.string()))
+
+    try:
+        return column.to_pylist()
+    except (ValueError, OverflowError):
+        return [value(cell) for cell in column]
 
 
 def _without_empty(series: pd.Series) -> pd.Series:

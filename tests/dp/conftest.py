@@ -7,12 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from postgresql_server import postgresql
 
 from deid.dp.domain import Dimension, declare
 from deid.dp.methods import Rows
-
-__all__ = ["postgresql"]
 
 SEER = ("sex", 2), ("age", 130), ("year", 36), ("behavior", 2), ("lab", 9), ("death", 2), ("other", 2)
 

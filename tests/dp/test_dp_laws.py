@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import shutil
@@ -18,12 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow
-import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from products import by_day
+from stored_tables import KINDS, Stored
 from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, DeidError, StoreError
@@ -69,27 +67,6 @@ class Seen(SeededNoise):
         return np.asarray(values, np.int64)
 
 
-def _csv(folder: Path, rows: list[Any]) -> list[str]:
-    with (folder / "t.csv").open("w", newline="") as stream:
-        csv.writer(stream).writerows([("dx", "next", "who"), *(["" if c is None else c for c in row] for row in rows)])
-    return [str(folder / "t.csv")]
-
-
-def _parquet(folder: Path, rows: list[Any]) -> list[str]:
-    columns = {name: pyarrow.array([r[at] for r in rows], pyarrow.string()) for at, name in enumerate(HEADER)}
-    pyarrow.parquet.write_table(pyarrow.table(columns), folder / "t.parquet")
-    return [str(folder / "t.parquet")]
-
-
-def _sqlite(folder: Path, rows: list[Any]) -> list[str]:
-    (folder / "t.db").unlink(missing_ok=True)
-    with sqlite3.connect(folder / "t.db") as connection:
-        connection.execute("CREATE TABLE t (dx TEXT, next TEXT, who TEXT)")
-        connection.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
-    connection.close()
-    return [str(folder / "t.db"), "--sql", "t"]
-
-
 HEADER = ("dx", "next", "who")
 TEXT = st.sampled_from([*DX, "V58.11", "01", "1.0", "unknown", "", " 250.00", None, "a,b", "é"])
 ROW = st.tuples(TEXT, TEXT, st.sampled_from(["7", "7.0", "8", "A1", "", None]))
@@ -104,14 +81,18 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("command", "source"), by_day([*COMMANDS], [_csv, _parquet, _sqlite]))
+@pytest.mark.parametrize(("command", "stored"), by_day([*COMMANDS], KINDS), indirect=["stored"])
 def test_a_row_more_changes_each_count_by_its_own_row_alone(
-    command: str, source: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, stored: Stored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counts of all mechanisms move by at most what one row is worth, whatever text it holds."""
     monkeypatch.delenv("DEID_LEDGER", raising=False)
-    _csv(tmp_path, [("1", "1", "a")] * 3)
-    deid("cube", tmp_path / "t.csv", "--dims", "dx", "--domain", f"dx={VALUES}", "--epsilon", 9,
+
+    def source(rows: list[Any]) -> list[str]:
+        place, *table = stored(HEADER, rows)
+        return [place, *(f"--sql={name}" for name in table)]
+
+    deid("cube", *source([("1", "1", "a")] * 3), "--dims", "dx", "--domain", f"dx={VALUES}", "--epsilon", 9,
          "--not-private-seed", 0, "-o", tmp_path / "release.json")  # fmt: skip
     deid("synthesize", tmp_path / "release.json", "-o", tmp_path / "made.csv")
     monkeypatch.setattr(dp_noise, "SeededNoise", Seen)
@@ -121,8 +102,8 @@ def test_a_row_more_changes_each_count_by_its_own_row_alone(
     def counts(rows: list[Any]) -> list[list[int]]:
         places["OUT"].unlink(missing_ok=True)
         Seen.counts.clear()
-        deid(name, *source(tmp_path, rows)[:1], *(places.get(own, own) for own in options),
-             *source(tmp_path, rows)[1:], "--epsilon", 9, "--not-private-seed", 0)  # fmt: skip
+        place, *table = source(rows)
+        deid(name, place, *(places.get(own, own) for own in options), *table, "--epsilon", 9, "--not-private-seed", 0)
         return [list(own) for own in Seen.counts]
 
     @settings(max_examples=3)
@@ -336,12 +317,13 @@ def test_a_release_that_cannot_be_written_is_not_charged(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("command", ["cube", "query", "sequences", "fidelity"])
+@pytest.mark.parametrize("stored", ["csv"], indirect=True)
 def test_a_unit_that_nothing_bounds_is_refused_and_an_assertion_is_told(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: Stored
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DEID_LEDGER", raising=False)
-    _csv(tmp_path, [("1", "1", "a"), ("1", "1", "b"), ("250.00", "1", None)])
+    stored(HEADER, [("1", "1", "a"), ("1", "1", "b"), ("250.00", "1", None)])
     deid("cube", "t.csv", "--dims", "dx", "--domain", f"dx={VALUES}", "--epsilon", 9, "--not-private-seed", 0,
          "-o", "release.json")  # fmt: skip
     deid("synthesize", "release.json", "-o", "made.csv")
@@ -408,9 +390,12 @@ def test_parts_of_a_table_that_changed_are_charged_apart(tmp_path: Path) -> None
     assert ledger.person() == "who"
 
 
-def test_rows_outside_the_domain_are_told_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("stored", ["csv"], indirect=True)
+def test_rows_outside_the_domain_are_told_by_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: Stored
+) -> None:
     monkeypatch.setattr(dp_noise, "SeededNoise", Exact)
-    _csv(tmp_path, [("250", "1", "a"), ("V58.11", "1", "b"), ("250.00", "x", "c"), (None, None, "d")])
+    stored(HEADER, [("250", "1", "a"), ("V58.11", "1", "b"), ("250.00", "x", "c"), (None, None, "d")])
     told = deid("query", tmp_path / "t.csv", "SELECT COUNT(*) WHERE dx = '250'", "--domain", "dx=250,401",
                 "--epsilon", 1, "--not-private-seed", 1, "--json", tmp_path / "s.json")  # fmt: skip
     assert "outside the declared domains, with noise: 3" in told.stderr

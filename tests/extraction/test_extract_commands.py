@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from stored_tables import KINDS, Stored
 from typer.testing import CliRunner
 
 from deid.base.errors import DeidError
@@ -152,12 +153,15 @@ def test_persons_who_look_alike_are_told(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "s.json").read_text())["look_alikes"]["pairs"] == 1
 
 
-def test_joined_cells_stay_as_they_are_whatever_other_rows_hold(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stored", KINDS, indirect=True)
+def test_joined_cells_stay_as_they_are_whatever_other_rows_hold(tmp_path: Path, stored: Stored) -> None:
     notes = write_notes(tmp_path / "notes")
+    rows = [("5512345", "250.00", "1.50"), ("9987654", "401.10", "01")]
     seen = []
-    for number, more in enumerate(("", "1112223,V58.11,x\n")):
-        (tmp_path / "t.csv").write_text(f"mrn,dx,dose\n5512345,250.00,1.50\n9987654,401.10,01\n{more}")
+    for number, more in enumerate(([], [("1112223", "V58.11", "x")], [(None, "1e5", "-")])):
+        place, *table = stored(("mrn", "dx", "dose"), [*rows, *more])
         view = tmp_path / f"v{number}.csv"
-        assert run("extract", notes, view, "--model", "none", "--join", tmp_path / "t.csv", "--on", "mrn")[0] == 0
+        asked = ("--join", place, *(f"--join-sql-table={name}" for name in table), "--on", "mrn")
+        assert run("extract", notes, view, "--model", "none", *asked)[0] == 0
         seen.append(pd.read_csv(view, dtype=str)[["dx", "dose"]].to_numpy().tolist())
-    assert seen == [[["250.00", "1.50"], ["401.10", "01"]]] * 2
+    assert seen == [[["250.00", "1.50"], ["401.10", "01"]]] * 3

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import datetime
-import sqlite3
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -17,12 +15,11 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from postgresql_server import postgresql
+from stored_tables import KINDS, Stored
 
+from deid.base.errors import FormatError
 from deid.table.cell_text import cell_text, key_text, row_hashes, table_hash, text_column
 from deid.table.table_files import read_table
-
-__all__ = ["postgresql"]
 
 HARD = ["250.00", "250.0", "250", "V58.11", "1", "1.0", "01", "-0", "", "  ", " 7 ", "unknown", "NULL", "nan", "1e5",
         "9007199254740993", "2020-01-02", "true", "x;y|z\tw", 'say "x"', "a\nb", "a,b", "é", "e\u0301"]  # fmt: skip
@@ -65,45 +62,31 @@ def test_ids_of_persons_merge_whole_numbers_with_a_point() -> None:
         "7", "7", "7", "7", "07", "7.00", "A1", None]  # fmt: skip
 
 
-def as_csv(folder: Path, rows: list[Any]) -> pd.DataFrame:
-    with (folder / "t.csv").open("w", newline="", encoding="utf-8") as stream:
-        csv.writer(stream).writerows([("a", "b"), *(("" if x is None else x, "" if y is None else y) for x, y in rows)])
-    return read_table(folder / "t.csv", text=True)
+@pytest.mark.parametrize(
+    ("stored", "typed"), [*((kind, False) for kind in KINDS), ("sqlite", True)], indirect=["stored"]
+)
+def test_no_row_changes_how_another_is_read(stored: Stored, typed: bool) -> None:
+    def read(rows: list[Any]) -> list[list[str | None]]:
+        place, *table = stored(("a NUMERIC(5,2)", "b DATE") if typed else "ab", rows)  # SQLite takes any text
+        frame = read_table(place, table=table[0] if table else None, text=True).astype(object)
+        return frame.where(frame.notna(), None).to_numpy().tolist()
 
-
-def as_parquet(folder: Path, rows: list[Any]) -> pd.DataFrame:
-    columns = {name: pyarrow.array([row[at] for row in rows], pyarrow.string()) for at, name in enumerate("ab")}
-    pyarrow.parquet.write_table(pyarrow.table(columns), folder / "t.parquet")
-    return read_table(folder / "t.parquet", text=True)
-
-
-def as_sqlite(folder: Path, rows: list[Any]) -> pd.DataFrame:
-    path = folder / "t.db"
-    path.unlink(missing_ok=True)
-    with sqlite3.connect(path) as connection:
-        # SQLite puts any text into any column; numbers are stored as numbers
-        connection.execute("CREATE TABLE t (a NUMERIC(5,2), b DATE)")
-        connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
-    connection.close()
-    return read_table(path, table="t", text=True)
-
-
-def as_frame(folder: Path, rows: list[Any]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows, columns=["a", "b"], dtype=object)
-    return pd.DataFrame({name: text_column(frame[name]) for name in frame})
-
-
-@pytest.mark.parametrize("read", [as_csv, as_parquet, as_sqlite, as_frame])
-def test_no_row_changes_how_another_is_read(read: Callable[..., pd.DataFrame], tmp_path: Path) -> None:
-    @settings(max_examples=60)
+    @settings(max_examples=20)
     @given(ROWS, st.tuples(TEXT, TEXT), st.integers(0, 6))
     def law(rows: list[Any], added: Any, place: int) -> None:
         place = min(place, len(rows))
-        with_it = [*rows[:place], added, *rows[place:]]
-        before, after = (read(tmp_path, own).astype(object).where(lambda f: f.notna(), None) for own in (rows, with_it))
-        assert after.drop(index=place).to_numpy().tolist() == before.to_numpy().tolist()
+        after = read([*rows[:place], added, *rows[place:]])
+        assert after[:place] + after[place + 1 :] == read(rows)
 
     law()
+
+
+@settings(max_examples=60)
+@given(ROWS, st.tuples(TEXT, TEXT))
+def test_no_row_changes_how_another_of_a_frame_is_read(rows: list[Any], added: Any) -> None:
+    for before, after in zip(zip(*rows, strict=True), zip(*rows, added, strict=True), strict=True):
+        texts = [text_column(pd.Series(cells, dtype=object)).astype(object) for cells in (before, after)]
+        assert texts[1][:-1].fillna("").tolist() == texts[0].fillna("").tolist()
 
 
 def test_no_row_changes_how_another_is_read_in_postgresql(postgresql: Callable[[], str]) -> None:
@@ -122,6 +105,37 @@ def test_no_row_changes_how_another_is_read_in_postgresql(postgresql: Callable[[
                         ["x", "1.50", "9007199254740993", "2"]]  # fmt: skip
     assert seen[0] == seen[-1][:1]
     assert seen[1] == seen[-1][:2]
+
+
+@pytest.mark.parametrize("stored", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("kind", ["DATE", "DATETIME", "TIME", "NUMERIC(5,2)", "BOOLEAN", "JSON", "UUID", "STRING"])
+@pytest.mark.parametrize("text", [True, False])
+def test_a_cell_that_is_not_of_its_columns_type_is_text(stored: Stored, kind: str, text: bool) -> None:
+    place, table = stored((f"a {kind}", "b"), [("unknown", "1"), ("maybe", "2")])
+    assert read_table(place, table=table, text=text, exact=True)["a"].tolist() == ["unknown", "maybe"]
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_times_that_python_has_not_are_texts_in_postgresql(postgresql: Callable[[], str], text: bool) -> None:
+    import psycopg
+
+    place = postgresql()
+    with psycopg.connect(place, autocommit=True) as connection:
+        connection.execute("CREATE TABLE t (a DATE, b TIMESTAMP, c TIMESTAMPTZ, d TIME)")
+        connection.execute("INSERT INTO t VALUES ('2020-01-31', '2020-01-31 10:01', NULL, '10:01')")
+        connection.execute("INSERT INTO t VALUES ('infinity', '0044-03-15 10:01 BC', '-infinity', '24:00')")
+    frame = read_table(place, table="t", text=text, exact=True).astype(str)
+    assert frame.iloc[0, [0, 1, 3]].tolist() == ["2020-01-31", "2020-01-31 10:01:00", "10:01:00"]
+    assert frame.iloc[1].tolist() == ["infinity", "0044-03-15 10:01:00 BC", "-infinity", "24:00:00"]
+
+
+def test_dates_beyond_those_of_python_change_no_other_in_parquet(tmp_path: Path) -> None:
+    columns = {"a": pyarrow.array([0, 2**31 - 1], pyarrow.date32()), "b": ["x", "y"]}
+    columns["c"] = pyarrow.array([0, 2**60], pyarrow.timestamp("us"))
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet", text=True).iloc[0].tolist() == ["1970-01-01", "x", "1970-01-01"]
+    with pytest.raises(FormatError, match="out of range"):
+        read_table(tmp_path / "t.parquet")
 
 
 def test_typed_columns_of_parquet_do_not_lose_digits_beside_gaps(tmp_path: Path) -> None:
@@ -143,9 +157,10 @@ def test_typed_columns_of_parquet_do_not_lose_digits_beside_gaps(tmp_path: Path)
     }
 
 
-def test_sqlite_writes_the_places_that_a_column_declares(tmp_path: Path) -> None:
-    rows = [("250.00", 1), ("250.005", 2), ("V58.11", None)]
-    assert as_sqlite(tmp_path, rows)["a"].tolist() == ["250.00", "250.005", "V58.11"]
+@pytest.mark.parametrize("stored", ["sqlite"], indirect=True)
+def test_sqlite_writes_the_places_that_a_column_declares(stored: Stored) -> None:
+    place, table = stored(("a NUMERIC(5,2)", "b"), [("250.00", "1"), ("250.005", "2"), ("V58.11", None)])
+    assert read_table(place, table=table, text=True)["a"].tolist() == ["250.00", "250.005", "V58.11"]
 
 
 @given(st.lists(st.tuples(TEXT, TEXT), max_size=8), st.randoms())

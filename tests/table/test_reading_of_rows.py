@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stored_tables import KINDS, Stored
 from typer.testing import CliRunner
 
 from deid.cli.main import app
@@ -22,68 +21,45 @@ ROWS = [("1", "250.00", "45"), ("1", "401.10", "46"), ("2", "250.0", "45"), ("07
 COLUMNS = ["who", "code", "age"]
 
 
-def as_csv(rows: list[tuple[str, ...]], folder: Path) -> pd.DataFrame:
-    pd.DataFrame(rows, columns=COLUMNS).to_csv(folder / "t.csv", index=False)
-    return read_table(folder / "t.csv", text=True)
-
-
-def as_parquet(rows: list[tuple[str, ...]], folder: Path) -> pd.DataFrame:
-    pd.DataFrame(rows, columns=COLUMNS).to_parquet(folder / "t.parquet")
-    return read_table(folder / "t.parquet", text=True)
-
-
-def as_sql(rows: list[tuple[str, ...]], folder: Path) -> pd.DataFrame:
-    place = folder / "t.db"
-    place.unlink(missing_ok=True)
-    with sqlite3.connect(place) as connection:
-        connection.execute("create table t (who text, code text, age text)")
-        connection.executemany("insert into t values (?, ?, ?)", rows)
-    connection.close()
-    return read_table(place, table="t", text=True)
-
-
-def as_frame(rows: list[tuple[str, ...]], folder: Path) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-KINDS = [as_csv, as_parquet, as_sql, as_frame]
 CELLS = st.sampled_from(["V58.11", "250", "1e5", "x", "-1", "0", "nan", "1.0", '"', "a;b", "é"])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=12)
-@given(CELLS, CELLS)
-def test_codes(
-    tmp_path_factory: pytest.TempPathFactory,
-    kind: Callable[[list[tuple[str, ...]], Path], pd.DataFrame],
-    code: str,
-    age: str,
-) -> None:
-    folder = tmp_path_factory.mktemp("codes")
-    found = read_codes(kind([*ROWS, ("new", code, age)], folder), "code", person="who")
-    assert found.transactions.texts()[:3] == [("250.00", "401.10"), ("250.0",), ("038",)]
+def readings(stored: Stored, rows: list[tuple[str, ...]]) -> list[pd.DataFrame]:
+    """Return rows as they are read, and as a frame that somebody has."""
+    place, *table = stored(COLUMNS, rows)
+    return [read_table(place, table=table[0] if table else None, text=True), pd.DataFrame(rows, columns=COLUMNS)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=12)
-@given(CELLS, st.sampled_from(["45", "45.0", "99.00", "99"]))
-def test_trajectories(
-    tmp_path_factory: pytest.TempPathFactory,
-    kind: Callable[[list[tuple[str, ...]], Path], pd.DataFrame],
-    code: str,
-    age: str,
-) -> None:
-    folder = tmp_path_factory.mktemp("trajectories")
+@pytest.mark.parametrize("stored", KINDS, indirect=True)
+def test_codes(stored: Stored) -> None:
+    @settings(max_examples=12)
+    @given(CELLS, CELLS)
+    def law(code: str, age: str) -> None:
+        for frame in readings(stored, [*ROWS, ("new", code, age)]):
+            found = read_codes(frame, "code", person="who")
+            assert found.transactions.texts()[:3] == [("250.00", "401.10"), ("250.0",), ("038",)]
+
+    law()
+
+
+@pytest.mark.parametrize("stored", KINDS, indirect=True)
+def test_trajectories(stored: Stored) -> None:
     codes = build_hierarchy("prefixes", ["250.00", "250.0", "401.10", "038"])
     ages = build_hierarchy("intervals", ["45", "46", "80", "99"], widths=[5, 10])
-    rows = [*ROWS, ("new", code, age)]
-    data = trajectories_of_table(kind(rows, folder), codes, ages, person="who", code="code", age="age", own_leaf=True)
-    found = {
-        who: [(data.codes.names[c], data.ages.names[a]) for c, a in data.trajectory(place).tolist()]
-        for place, who in enumerate(data.people)
-        if who != "new"
-    }
-    assert found == {"1": [("250.00", "45"), ("401.10", "46")], "2": [("250.0", "45")], "07": [("038", "80")]}
+
+    @settings(max_examples=12)
+    @given(CELLS, st.sampled_from(["45", "45.0", "99.00", "99"]))
+    def law(code: str, age: str) -> None:
+        for frame in readings(stored, [*ROWS, ("new", code, age)]):
+            data = trajectories_of_table(frame, codes, ages, person="who", code="code", age="age", own_leaf=True)
+            found = {
+                who: [(data.codes.names[c], data.ages.names[a]) for c, a in data.trajectory(place).tolist()]
+                for place, who in enumerate(data.people)
+                if who != "new"
+            }
+            assert found == {"1": [("250.00", "45"), ("401.10", "46")], "2": [("250.0", "45")], "07": [("038", "80")]}
+
+    law()
 
 
 @pytest.mark.parametrize("more", ["", "50,F,V58.11,x\n50,M,V58.11,x\n"])
