@@ -7,29 +7,20 @@ the ordinal in the (sorted) collection tells the user which one it is.
 
 from __future__ import annotations
 
+import functools
 import re
+
+from deid.base.resources import resource_folder
 
 _PART = re.compile(r"[^\W\d_]+|\d+|[\W_]", re.UNICODE)
 
-# Words that describe a file and name nobody; given and family names (Page, Case, Day, Read, ...) are left out.
-_HARMLESS = frozenset(
-    """
-    a abstract admission admit all an and ann annotated annotation anaesthesia anonymized archive bad batch big binary
-    bom brat broken brief cardiology chart clean clinic clinical cohort consult consultation copy corpus crlf csv cut
-    cyclic data dataset deid deidentified demo dev dictation discharge doc docs document documents draft duplicate
-    duplicates dup ed eeg ehr ekg ecg emergency empty emr encoded encoding english entity error errors eval evaluation
-    example examples export extra fail failed feed file files final first fold followup format gold good gz half
-    header hidden huge ib imaging import in inbox index inline input invalid items json jsonl lab labs large last latin
-    letter line lines list log long main malformed medical messages meta mini missing model more mri multi nested new
-    no normal not note notes nul null nursing ok old oncology one op operative out outbox output overlap overlapping
-    part parquet pathology patient patients phi physionet plain pre predictions processed progress psychiatry public
-    radiology random raw record records ref reference release report reports result results sample samples sanitized
-    scan scrub scrubbed second section sections sentences set sets sgml short single small source space spaces span
-    spanish spans spec split standoff summary surgery surrogate synthetic system tab table tag tagged test tests text
-    the third tiny tmp train training truncated truth tsv two txt unicode unknown utf valid validation version visit
-    windows with wrong xml xxe zero
-    """.split()  # noqa: SIM905  (a list literal of 200 words reads worse)
-)
+
+@functools.cache
+def _harmless() -> frozenset[str]:
+    """Return the words that describe a file and name nobody."""
+    return frozenset(
+        (resource_folder("dictionaries") / "messages" / "harmless.txt").read_text(encoding="utf-8").split()
+    )
 
 
 def safe_name(name: str, index: int | None = None) -> str:
@@ -57,7 +48,7 @@ def safe_name(name: str, index: int | None = None) -> str:
     parts = _PART.findall(name)
     few_digits = sum(len(p) for p in parts if p.isdigit()) <= 4
     shown = [
-        p if (p.isascii() and not p.isalnum()) or p.lower() in _HARMLESS or (p.isdigit() and few_digits) else "***"
+        p if (p.isascii() and not p.isalnum()) or p.lower() in _harmless() or (p.isdigit() and few_digits) else "***"
         for p in parts
     ]
     masked = "".join(c if c.isprintable() else "?" for c in "".join(shown)) or "(no name)"

@@ -12,15 +12,10 @@ from dataclasses import replace
 import regex
 
 from deid.document import Document, Span
+from deid.replacement.pools import expression, read_words
 
 _ARTICLE = regex.compile(r"(?<![\p{L}\p{M}\p{N}'-])(an?)(\s+)$", regex.IGNORECASE)
 _WORD = regex.compile(r"[\p{L}\p{N}]+")
-# letters whose names begin with a vowel: an MRI, an X-ray
-_VOWEL_NAMES = frozenset("AEFHILMNORSX")
-_SILENT_H = regex.compile(r"(?:hour|honest|honor|honour|heir)", regex.IGNORECASE)
-_YOO = regex.compile(
-    r"(?:eu|ew|uk|ubi|uni(?!n|m[^o])|ur[eio]|us[eu]|ut[eio]|uve|one(?![a-z])|ones|once)", regex.IGNORECASE
-)
 _AN_NUMBER = regex.compile(r"(?:8\d*|11|18)$")
 _LONGEST_GAP = 20  # characters before a span in which the article is looked for
 
@@ -40,10 +35,10 @@ def article_for(text: str) -> str:
     if word[0].isdigit():
         return "an" if _AN_NUMBER.match(word) else "a"
     if word.isupper() and len(word) <= 4 and text[: match.start()] != "[":
-        return "an" if word[0] in _VOWEL_NAMES else "a"
-    if _SILENT_H.match(word):
+        return "an" if word[0] in read_words("writing.toml")["articles"]["vowel_names"] else "a"
+    if expression("silent_h").match(word):
         return "an"
-    return "an" if word[0].lower() in "aeiou" and not _YOO.match(word) else "a"
+    return "an" if word[0].lower() in "aeiou" and not expression("spoken_with_y").match(word) else "a"
 
 
 def agree(document: Document, replacements: Iterable[tuple[Span, str]]) -> list[tuple[Span, str]]:

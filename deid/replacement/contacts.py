@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from deid.reading.identity import name_key
 from deid.replacement.choices import Choices
 from deid.replacement.identifiers import encipher, scramble
-from deid.replacement.pools import words
+from deid.replacement.pools import expression, read_words, words
 
-_EXTENSION = re.compile(r"(?i)(?:\b(?:ext(?:ension)?|extn|option|opt)\b|\bx|#)[\s.:]*\d{1,6}\s*$")
+_EXTENSION = expression("telephone_extension")
 _DIGIT = re.compile(r"\d")
 _WORD = re.compile(r"[^\W\d_]+")
 _TOLL_FREE = frozenset({"800", "833", "844", "855", "866", "877", "888"})
@@ -132,7 +132,7 @@ def _american(choices: Choices, digits: str, step: int) -> Iterator[str]:
 
 @functools.cache
 def _area_codes() -> tuple[str, ...]:
-    return tuple(words().raw["phone"]["area_codes"].split())
+    return tuple(read_words("words.toml")["phone"]["area_codes"].split())
 
 
 def _british(choices: Choices, digits: str, step: int) -> Iterator[str]:

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from deid.base.compiled import quick
 from deid.reading.identity import name_key
 from deid.replacement.date_words import (
+    CLOCK_WORDS,
+    ENDINGS,
     FILLERS,
     HOLIDAY,
     HOLIDAY_WORDS,
@@ -25,7 +27,8 @@ from deid.replacement.date_words import (
     WEEKDAYS,
     Name,
 )
-from deid.replacement.numerals import NUMERAL, NUMERAL_WORDS, read_numeral, write_numeral
+from deid.replacement.numerals import NUMERAL, NUMERAL_WORDS, YEARS, read_numeral, write_numeral
+from deid.replacement.pools import expression
 
 
 @quick
@@ -83,10 +86,7 @@ def _of_word(key: str, old: str, start: int, months: Mapping[str, Name]) -> Toke
     return _word_token("S", old, start, SEASONS[key], 0) if key in SEASONS else None
 
 
-_TIME = re.compile(
-    r"(?i)(?:\bat\s+|(?<=\d)T|\bT)?(?<!\d)\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s*(?:[ap]\.?\s?m\b\.?)?(?:\s?(?:Z|[+-]\d{2}:?\d{2})\b)?"
-    r"|(?<![\d/.-])\d{1,2}\s?[ap]\.?m\b\.?|(?<![\d/.-])\d{3,4}\s?(?:hrs?|hours|h)\b|\b\d{1,2}\s?(?:horas|h)\b"
-)
+_TIME, _ORDINAL = expression("clock"), expression("ordinal")
 _HL7 = re.compile(r"(?<!\d)(\d{4})(\d{2})(\d{2})((?:\d{2}){0,3}(?:\.\d+)?(?:[+-]\d{4})?)(?!\d)")
 _YMD = re.compile(r"(?<!\d)(\d{4})(\s?[-/.]\s?)(\d{1,2})(\2)(\d{1,2})(?!\d)")
 _DMY = re.compile(r"(?<!\d)(\d{1,2})(\s?[-/.]\s?|\s)(\d{1,2})(\s?[-/.]\s?|\s)(\d{4}|['’]?\d{2})(?![\d]|[-/]\d)")
@@ -95,18 +95,12 @@ _YM = re.compile(r"(?<!\d)(\d{4})([-/.])(\d{1,2})(?!\d)")
 _MY = re.compile(r"(?<!\d)(\d{1,2})(\s?[-/.]\s?)(\d{4})(?!\d)")
 _PAIR = re.compile(r"(?<![\d/])(\d{1,2})([/.-])(\d{1,2})(?![\d/])")
 _DECADE = re.compile(r"(?<!\w)(?P<mark>['’]?)(?P<years>\d{3}0|\d0)(?P<s>['’]?[sS])\b")
-_ORDINAL = re.compile(r"(?<!\d)(\d{1,2})(\s?(?:st|nd|rd|th)\b|[º°ª])", re.IGNORECASE)
 _SHORT_YEAR = re.compile(r"(?<!\w)['’](\d{2})(?!\d)")
 _YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
 _DIGIT = re.compile(r"\d")
 _EIGHT = re.compile(r"\d{8}")
-_CLOCK_WORDS = frozenset({"am", "pm", "a", "p", "h", "hr", "hrs", "hours", "horas"})
-_ENDINGS = frozenset({"s", "st", "nd", "rd", "th"})
 _NUMBER = re.compile(r"(?<!\d)(?<!\d/)\d{1,2}(?!\d|/\d)")
-_CENTURY = re.compile(
-    r"(?i)\b(?:(?P<century>nineteen|twenty)[\s-]+(?:(?:oh|o)[\s-]+)?(?P<rest>[a-z]+(?:[\s-]+[a-z]+)?)|two\s+thousand(?:\s+and)?(?:\s+(?P<more>[a-z]+(?:[\s-][a-z]+)?))?)\b"
-)
-_OH = re.compile(r"(?i)\b(oh|o|zero)([\s-]+)(one|two|three|four|five|six|seven|eight|nine)\b")
+_CENTURY, _OH = expression("spoken_year"), expression("spoken_zero")
 _WORD = re.compile(r"[^\W\d_]+")
 # the most frequent dates in numbers, and a year alone; each is one token
 _PLAIN = re.compile(
@@ -172,8 +166,8 @@ def tokenize_date(text: str, *, spanish: bool = False) -> tuple[Token, ...] | No
     tried = {
         "always": True,
         "eight digits": _EIGHT.search(text) is not None,
-        "clock": ":" in text or not keys.isdisjoint(_CLOCK_WORDS),
-        "endings": not keys.isdisjoint(_ENDINGS) or not text.isascii(),
+        "clock": ":" in text or not keys.isdisjoint(CLOCK_WORDS),
+        "endings": not keys.isdisjoint(ENDINGS) or not text.isascii(),
         "apostrophe": "'" in text or "’" in text,
         "no month": keys.isdisjoint(months),
     }
@@ -360,7 +354,7 @@ def _year_in_words(match: re.Match[str]) -> Token | None:
     found = read_numeral(rest) if rest else (0, "en")
     if found is None or found[1] != "en" or (match["century"] and not rest):
         return None
-    century = 1900 if (match["century"] or "").lower() == "nineteen" else 2000
+    century = 1900 if match["century"] and read_numeral(match["century"]) == (19, "en") else 2000
     if match["century"] and found[0] < 10 and not re.search(r"(?i)\bo", match.group()):
         return None  # "twenty one" is a number
     old = match.group()
@@ -368,12 +362,12 @@ def _year_in_words(match: re.Match[str]) -> Token | None:
     def write(year: int) -> str:
         tail = year % 100
         if 2000 <= year < 2010:
-            joint = " and" if re.search(r"(?i)\band\b", old) else ""
-            words = "two thousand" + (f"{joint} {write_numeral(tail, 'en', 'a b')}" if tail else "")
+            joint = f" {YEARS['and']}" if YEARS["and"] in old.lower().split() else ""
+            words = YEARS["thousand"] + (f"{joint} {write_numeral(tail, 'en', 'a b')}" if tail else "")
         else:
-            head = "nineteen" if year < 2000 else "twenty"
-            spoken = ("oh " if tail < 10 else "") + write_numeral(tail or 1, "en", rest or "a b")
-            words = f"{head} {spoken if tail else 'hundred'}"
+            head = write_numeral(year // 100, "en", "a b")
+            spoken = (f"{YEARS['zero']} " if tail < 10 else "") + write_numeral(tail or 1, "en", rest or "a b")
+            words = f"{head} {spoken if tail else YEARS['round']}"
         return _like(words, old)
 
     return Token("Y", *match.span(), (century + found[0],), write)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import datetime
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from deid.reading.identity import name_key
+from deid.replacement.pools import read_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,66 +22,24 @@ class Name:
     """The words of the same language and length, by index."""
 
 
-def _table(rows: str, skip: frozenset[str] = frozenset()) -> dict[str, Name]:
+def _table(rows: Sequence[str], skip: Sequence[str] = ()) -> dict[str, Name]:
     """Read rows of words; the first row that has a word wins."""
     found: dict[str, Name] = {}
-    for row in rows.strip().splitlines():
-        words = tuple(row.split())
+    for words in (tuple(row.split()) for row in rows):
         for i, word in enumerate(words):
             if name_key(word) not in skip:
                 found.setdefault(name_key(word), Name(i, words))
     return found
 
 
-_MONTHS_EN = """
-January February March April May June July August September October November December
-Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec
-Jan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec
-"""
-_MONTHS_ES = """
-enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
-ene feb mar abr may jun jul ago sep oct nov dic
-ene febr mzo abr may jun jul agto sept oct nov dic
-enero febrero marzo abril mayo junio julio agosto setiembre octubre noviembre diciembre
-"""
-MONTHS = {
-    "en": _table(_MONTHS_EN + _MONTHS_ES.lstrip(), skip=frozenset({"ago"})),
-    "es": _table(_MONTHS_ES + _MONTHS_EN.lstrip()),
-}
+_WORDS = read_words("writing.toml")
+_EN, _ES, _CALENDAR = _WORDS["months"]["en"], _WORDS["months"]["es"], _WORDS["calendar"]
+MONTHS = {"en": _table(_EN + _ES, _WORDS["months"]["no_english"]), "es": _table(_ES + _EN)}
 """Months by language; the language decides words that both have (feb, mar, may)."""
-WEEKDAYS = _table(
-    """
-Monday Tuesday Wednesday Thursday Friday Saturday Sunday
-Mon Tue Wed Thu Fri Sat Sun
-Mon Tues Wed Thurs Fri Sat Sun
-Mon Tues Weds Thur Fri Sat Sun
-Mondays Tuesdays Wednesdays Thursdays Fridays Saturdays Sundays
-lunes martes miércoles jueves viernes sábado domingo
-lun mar mié jue vie sáb dom
-lunes martes miércoles jueves viernes sábados domingos
-""",
-    skip=frozenset({"mar"}),  # a month more often than a Tuesday
-)
-SEASONS = _table(
-    """
-winter spring summer fall
-winter spring summer autumn
-winters springs summers falls
-invierno primavera verano otoño
-"""
-)
-
-FILLERS = frozenset(
-    name_key(word)
-    for word in """
-        of the in on at to and or thru through until till from between since late early mid middle end beginning start
-        last next this past coming previous following day date week weekend month year season night morning afternoon
-        evening eve noon midnight about around approximately circa ca uh um er a an s st nd rd th anno ad T Z am pm h by
-        before after during as de del el la los las en al a y o e hasta desde día mes año finales principios mediados
-        pasado pasada próximo próxima último última fin semana fecha hora noche tarde mañana entre sobre hacia primeros
-        durante antes después
-    """.split()  # noqa: SIM905
-)
+WEEKDAYS, SEASONS = _table(_CALENDAR["weekdays"], _CALENDAR["no_weekdays"]), _table(_CALENDAR["seasons"])
+CLOCK_WORDS, ENDINGS = frozenset(_CALENDAR["clock"].split()), frozenset(_CALENDAR["endings"].split())
+"""Words of clock times, and letters behind the number of a day or a decade."""
+FILLERS = frozenset(map(name_key, _CALENDAR["fillers"].split()))
 """Words that say nothing about which day it was; they stay. No plurals: "3 days" is no date."""
 
 
@@ -135,51 +94,19 @@ class Holiday:
     """Further names of the same day."""
 
 
-_ENGLISH = (
-    Holiday("New Year's Day", _fixed(1, 1), ("New Year's", "New Years", "New Year", "New Years Day")),
-    Holiday("Martin Luther King Day", _nth(1, 0, 3), ("MLK Day",)),
-    Holiday("Valentine's Day", _fixed(2, 14), ("Valentines Day", "Valentine's")),
-    Holiday("Presidents' Day", _nth(2, 0, 3), ("Presidents Day", "President's Day")),
-    Holiday("St. Patrick's Day", _fixed(3, 17), ("Saint Patrick's Day", "St Patrick's Day", "St. Paddy's Day")),
-    Holiday("Easter", _from_easter(0), ("Easter Sunday",)),
-    Holiday("Mother's Day", _nth(5, 6, 2), ("Mothers Day",)),
-    Holiday("Memorial Day", _nth(5, 0, -1), ("Spring Bank Holiday",)),
-    Holiday("Father's Day", _nth(6, 6, 3), ("Fathers Day",)),
-    Holiday("Independence Day", _fixed(7, 4), ("Fourth of July", "4th of July", "July Fourth", "July 4th")),
-    Holiday("Labor Day", _nth(9, 0, 1), ("Labour Day",)),
-    Holiday("Columbus Day", _nth(10, 0, 2), ("Indigenous Peoples' Day",)),
-    Holiday("Halloween", _fixed(10, 31), ("Hallowe'en",)),
-    Holiday("Veterans Day", _fixed(11, 11), ("Veteran's Day", "Veterans' Day", "Remembrance Day", "Armistice Day")),
-    Holiday("Thanksgiving", _nth(11, 3, 4), ("Thanksgiving Day",)),
-    Holiday("Christmas", _fixed(12, 25), ("Christmas Day", "Xmas", "Boxing Day", "Christmas Eve", "Xmas Eve")),
-    Holiday("New Year's Eve", _fixed(12, 31), ("New Years Eve",)),
-    Holiday("Good Friday", _from_easter(-2)),
-    Holiday("Ash Wednesday", _from_easter(-46)),
-    Holiday("Mardi Gras", _from_easter(-47)),
-    Holiday("Palm Sunday", _from_easter(-7)),
-    Holiday("Groundhog Day", _fixed(2, 2)),
-    Holiday("Juneteenth", _fixed(6, 19)),
-    Holiday("Cinco de Mayo", _fixed(5, 5)),
-    # movable by the moon: their usual day
-    Holiday("Hanukkah", _fixed(12, 12), ("Chanukah",)),
-    Holiday("Passover", _fixed(4, 12)),
-    Holiday("Rosh Hashanah", _fixed(9, 20)),
-    Holiday("Yom Kippur", _fixed(9, 29)),
-    Holiday("Diwali", _fixed(11, 2)),
-    Holiday("Kwanzaa", _fixed(12, 27)),
-    Holiday("Ramadan", _fixed(4, 1), ("Eid", "Eid al-Fitr")),
-)
-_SPANISH = (
-    Holiday("Año Nuevo", _fixed(1, 1), ("Nochevieja",)),
-    Holiday("Reyes", _fixed(1, 6), ("Día de Reyes", "Reyes Magos")),
-    Holiday("Carnaval", _from_easter(-47), ("Carnavales",)),
-    Holiday("San José", _fixed(3, 19), ("Día del Padre",)),
-    Holiday("Semana Santa", _from_easter(-4), ("Pascua", "Viernes Santo", "Jueves Santo", "Domingo de Ramos")),
-    Holiday("San Juan", _fixed(6, 24)),
-    Holiday("Todos los Santos", _fixed(11, 1), ("Día de los Muertos",)),
-    Holiday("Día de la Hispanidad", _fixed(10, 12), ("El Pilar",)),
-    Holiday("Navidad", _fixed(12, 25), ("Navidades", "Nochebuena")),
-)
+_RULES: dict[str, Callable[..., Callable[[int], datetime.date]]] = {
+    "fixed": _fixed,
+    "nth": _nth,
+    "easter": _from_easter,
+}
+
+
+def _holiday(rule: str, name: str, *others: str) -> Holiday:
+    kind, *numbers = rule.split()
+    return Holiday(name, _RULES[kind](*map(int, numbers)), others)
+
+
+_ENGLISH, _SPANISH = (tuple(_holiday(*row) for row in _WORDS["holidays"][language]) for language in ("en", "es"))
 _TURNED_INTO = 18
 """How many holidays of the English list others may turn into: those that most people keep."""
 

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from deid.reading.identity import name_key
+from deid.replacement.pools import read_words
 
-
-def _words(text: str) -> list[str]:
-    return text.split()
-
-
-_UNITS = _words(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
+_WRITTEN = read_words("writing.toml")["numbers"]
+_UNITS, _TENS, _ORDINALS, _UNITS_ES, _TENS_ES = (
+    _WRITTEN[name].split() for name in ("units", "tens", "ordinals", "units_es", "tens_es")
 )
-_TENS = _words("twenty thirty forty fifty sixty seventy eighty ninety")
-_ORDINALS = _words(
-    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
-    "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
-)
-_UNITS_ES = _words(
-    "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis "
-    "diecisiete dieciocho diecinueve veinte veintiuno veintidós veintitrés veinticuatro veinticinco "
-    "veintiséis veintisiete veintiocho veintinueve"
-)
-_TENS_ES = _words("treinta cuarenta cincuenta sesenta setenta ochenta noventa")
+YEARS: Mapping[str, str] = _WRITTEN["years"]
+"""Words of a year as it is spoken: thousand, and, zero, round."""
 
 
 def _english(value: int) -> str:
@@ -62,7 +50,7 @@ for _n in range(99, 0, -1):
 for _n in range(39, 0, -1):
     _VALUES[_key(ordinal_in_words(_n))] = (_n, "ordinal")
 _WORDS = sorted({word for key in _VALUES for word in key.split()} - {"y"}, key=lambda w: (-len(w), w))
-NUMERAL_WORDS = frozenset({*_WORDS, "hundred", "thousand", "oh"})
+NUMERAL_WORDS = frozenset({*_WORDS, *YEARS["thousand"].split(), YEARS["zero"], YEARS["round"]})
 """Keys of the words that numbers are made of."""
 _SPELLED = sorted({*_WORDS, *(w for n in range(1, 30) for w in _UNITS_ES[n : n + 1])}, key=lambda w: (-len(w), w))
 _ONE = "|".join(_SPELLED)

@@ -11,13 +11,13 @@ from deid.replacement.identifiers import scramble
 from deid.replacement.names import match_case
 from deid.replacement.numerals import NUMERAL, read_numeral, write_numeral
 from deid.replacement.permutation import Keyed
-from deid.replacement.pools import phrase_key, professions, term_index
+from deid.replacement.pools import phrase_key, professions, read_words, term_index
 
 _OLDEST_SHOWN = 89
-_DECADES = ("twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties")
+_DECADES, _TEENS = read_words("writing.toml")["ages"]["decades"].split(), read_words("writing.toml")["ages"]["teens"]
 _TERM = re.compile(r"([^\W\d_]+(?:\s+nacido)?)")
 _AGE = re.compile(
-    rf"(?P<decade>(?<!\d)\d0)(?=['’]?s\b)|(?P<number>\d+)|(?P<decades>(?i:\b(?:teens|{'|'.join(_DECADES)})\b))"
+    rf"(?P<decade>(?<!\d)\d0)(?=['’]?s\b)|(?P<number>\d+)|(?P<decades>(?i:\b(?:{_TEENS}|{'|'.join(_DECADES)})\b))"
     rf"|(?P<numeral>(?i:{NUMERAL.pattern.removeprefix('(?i)')}))"
 )
 
@@ -60,8 +60,8 @@ def replace_age(keyed: Keyed, text: str, step: int = 1) -> str:
             return str(_age(keyed, int(word) if len(word) < 4 else 120, step)).zfill(len(word) if word[0] == "0" else 1)
         if match["decades"]:
             lower = word.lower()
-            new = _decade(keyed, 10 if lower == "teens" else 20 + 10 * _DECADES.index(lower), step)
-            return match_case("teens" if new == 10 else _DECADES[new // 10 - 2], word)
+            new = _decade(keyed, 10 if lower == _TEENS else 20 + 10 * _DECADES.index(lower), step)
+            return match_case(_TEENS if new == 10 else _DECADES[new // 10 - 2], word)
         value = read_numeral(word)
         return word if value is None else write_numeral(_age(keyed, value[0], step), value[1], word)
 

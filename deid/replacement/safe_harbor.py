@@ -16,6 +16,7 @@ from deid.document import Document, Span
 from deid.reading.dictionaries import load_dictionary
 from deid.replacement.centuries import full_year
 from deid.replacement.operators import label_for
+from deid.replacement.pools import expression, read_words
 from deid.replacement.scope import Operator, Scope
 
 _MAX_PEOPLE = 20_000
@@ -37,8 +38,8 @@ _SHORT_YEARS = (  # a month's name with a day beside it, or with an apostrophe: 
     re.compile(r"(?<!\d)\d{1,2}[\s,./-]*[^\W\d_]{3,}\.?[\s,./-]+['’]?(\d{2})(?![\w:])"),
 )
 _COMPACT = re.compile(r"(?<!\d)\d{8}(?!\d)")
-_SPELT_MONTH = re.compile(r"(?<![^\W\d_])(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.IGNORECASE)
-_BIRTH = re.compile(r"\b(?:d\.?\s?o\.?\s?b|born|birth|birthdate|birthday|nacid[oa]|nacimiento)\b", re.IGNORECASE)
+_SPELT_MONTH = expression("spelt_month")
+_BIRTH = expression("birth")
 _BEFORE = 40  # characters before a date in which a word of birth counts
 
 
@@ -233,30 +234,8 @@ def age_rule(age: float) -> str:
 
 
 _NUMBER = re.compile(r"(?P<whole>\d+)(?:[.,]\d+)?(?:\s*(?:\d/\d|[½¼¾]))?(?:['’]?s\b)?")
-_TIME_UNIT = re.compile(
-    r"\s*-?\s*(?:months?|mos?|weeks?|wks?|days?|hours?|hrs?|meses|mes|semanas?|d[ií]as?|horas?)\b", re.I
-)
-_OLD_WORDS = re.compile(r"\b(?:nonagenarian|centenarian|nonagenari[oa]|centenari[oa]|hundred|cien(?:to)?)s?\b", re.I)
-_NINETY = re.compile(
-    r"\b(?:ninet(?:y|ies)(?:[\s-]+(?:one|two|three|four|five|six|seven|eight|nine))?"
-    r"|noventa(?:\s+y\s+(?:uno|un|dos|tres|cuatro|cinco|seis|siete|ocho|nueve))?)\b",
-    re.I,
-)
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_YOUNG_WORDS = _words(
-    """
-    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-    eighteen nineteen twenty thirty forty fifty sixty seventy eighty twenties thirties forties fifties sixties
-    seventies eighties teens teenager teenage newborn neonate infant infancy toddler
-    uno un una dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete
-    dieciocho diecinueve veinte treinta cuarenta cincuenta sesenta setenta ochenta
-    """
-)
+_TIME_UNIT, _OLD_WORDS, _NINETY = expression("time_unit"), expression("very_old"), expression("ninety")
+_YOUNG_WORDS = frozenset(read_words("writing.toml")["ages"]["young"].split())
 
 
 def age90() -> Operator:
