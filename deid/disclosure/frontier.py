@@ -183,8 +183,6 @@ def plot_map(points: Sequence[Point], choices: Sequence[ChosenRelease] = ()) -> 
             axes.plot(
                 [choice.point.risk], [choice.point.utility], "s", color="#000000", fillstyle="none", markersize=11
             )
-    axes.set_xscale("log")
-    axes.set_xlabel("risk: average chance of re-identification")
-    axes.set_ylabel("utility: 1 - NCP")
+    axes.set(xscale="log", xlabel="risk: average chance of re-identification", ylabel="utility: 1 - NCP")
     axes.legend(fontsize=8)
     return figure

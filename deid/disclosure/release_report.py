@@ -163,8 +163,6 @@ def _sizes(release: Release) -> Figure:
         sizes = np.sort(equivalence_classes(table).persons)
         share = np.cumsum(sizes) / sizes.sum()
         axes.step(sizes, share, where="post", label=name, color=colour)
-    axes.set_xscale("log")
-    axes.set_xlabel("size of a record's class")
-    axes.set_ylabel("share of records in classes up to that size")
+    axes.set(xscale="log", xlabel="size of a record's class", ylabel="share of records in classes up to that size")
     axes.legend()
     return figure

@@ -173,11 +173,14 @@ def distinguishability(released: Transactions, known: Sequence[frozenset[str]]) 
     return np.array([distinct[codes] for codes in known], dtype=np.int64)
 
 
-def _outcome(attacker: str, counts: NDArray[np.int64], most: int) -> Attack:
+def _outcome(attacker: str, counts: NDArray[np.int64], most: int, draws: Sequence[int] | None = None) -> Attack:
+    """Average over a person's draws first, so that every person counts once; by default each has one."""
     if not len(counts):
         return Attack(attacker, 0, 0.0, 0.0, most, 0.0)
-    few = float(((counts > 0) & (counts <= most)).mean())
-    return Attack(attacker, len(counts), float((counts == 1).mean()), few, most, float(np.median(counts)))
+    size = np.ones(len(counts), dtype=np.int64) if draws is None else np.array(draws)
+    fitting = np.stack([counts == 1, (counts > 0) & (counts <= most)]).astype(float)
+    unique, few = np.add.reduceat(fitting, np.cumsum(size) - size, axis=1) / size
+    return Attack(attacker, len(size), float(unique.mean()), float(few.mean()), most, float(np.median(counts)))
 
 
 def attack_codes(
@@ -221,23 +224,11 @@ def attack_codes(
         for _ in range(draws if len(names) > m else 1):
             chosen = rng.choice(len(names), min(m, len(names)), replace=False)
             parts.append(frozenset(names[i] for i in chosen))
-    weights = [draws if len(codes) > m else 1 for codes in full]
-    counts = distinguishability(released, parts)
-    found.append(_weighted(f"{m} random codes of a person", counts, weights, most))
+    drawn = [draws if len(codes) > m else 1 for codes in full]
+    found.append(_outcome(f"{m} random codes of a person", distinguishability(released, parts), most, drawn))
     if original.visits:
         found.append(_outcome("codes of one visit", distinguishability(released, original.visits), most))
     return found
-
-
-def _weighted(attacker: str, counts: NDArray[np.int64], weights: Sequence[int], most: int) -> Attack:
-    """Average over a person's draws first, so that every person counts once."""
-    if not len(counts):
-        return _outcome(attacker, counts, most)
-    starts = np.cumsum([0, *weights[:-1]])
-    size = np.array(weights)
-    unique = np.add.reduceat((counts == 1).astype(float), starts) / size
-    few = np.add.reduceat(((counts > 0) & (counts <= most)).astype(float), starts) / size
-    return Attack(attacker, len(weights), float(unique.mean()), float(few.mean()), most, float(np.median(counts)))
 
 
 def two_step(

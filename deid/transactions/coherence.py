@@ -8,25 +8,26 @@ The share is ``max_prob``, from 0 to 1: the paper's h. Some sources write it as 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-
-import numpy as np
 
 from deid.base.errors import ConfigError
 from deid.transactions.suppression import require_records
-from deid.transactions.transactions import Transactions, generalize
+from deid.transactions.transactions import Transactions, without
 
 MOST_SETS = 5_000_000
 """Sets of public codes above which the search is refused."""
 
 
-def without(data: Transactions, gone: Iterable[int]) -> Transactions:
-    """Return the records without some items (by number), which are suppressed everywhere."""
-    lost = frozenset(gone)
-    kept = [item for item in range(len(data.labels)) if item not in lost]
-    image = np.full(len(data.labels), -1)
-    image[kept] = np.arange(len(kept))
-    return generalize(data, image, [data.labels[i] for i in kept], [data.members[i] for i in kept])
+def items_in_all(sets: Iterable[frozenset[int]], data: Transactions) -> set[int]:
+    """Return items of which each set holds one: again and again that in most open sets for the fewest occurrences."""
+    left, chosen = list(sets), set[int]()
+    while left:
+        count = Counter(item for items in left for item in items)
+        worst = max(count, key=lambda item: (count[item] / int(data.supports[item]), -item))
+        chosen.add(worst)
+        left = [items for items in left if worst not in items]
+    return chosen
 
 
 def minimal_moles(
@@ -117,14 +118,5 @@ def coherence(
         raise ConfigError("max_prob is a probability, k and p are at least 1", "for example 0.5, k = 5, p = 2")
     moles = {frozenset(mole) for mole in minimal_moles(data, sensitive, max_prob=max_prob, k=k, p=p)}
     gone = {item for mole in moles if len(mole) == 1 for item in mole}
-    moles = {mole for mole in moles if not mole & gone}
-    supports = data.supports
-    while moles:
-        count: dict[int, int] = {}
-        for mole in moles:
-            for item in mole:
-                count[item] = count.get(item, 0) + 1
-        worst = max(count, key=lambda item: (count[item] / int(supports[item]), -item))
-        gone.add(worst)
-        moles = {mole for mole in moles if worst not in mole}
+    gone |= items_in_all((mole for mole in moles if not mole & gone), data)
     return without(data, gone), tuple(data.labels[item] for item in sorted(gone))

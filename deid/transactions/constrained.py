@@ -12,18 +12,19 @@ Knowledge and Information Systems 2011. PCTA: Gkoulalas-Divanis and Loukides 201
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError
+from deid.transactions.measures import Weight, log2_of_subsets
 from deid.transactions.policies import check_utility_policy
-from deid.transactions.suppression import require_records
+from deid.transactions.suppression import require_coded_records, require_records
 from deid.transactions.transactions import Transactions, generalize, set_label
 
 Policy = Sequence[frozenset[str]]
-Weight = Callable[[frozenset[str]], float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +53,15 @@ class _State:
         self,
         data: Transactions,
         privacy: Policy,
-        k: int,
         utility: Policy,
-        most_suppressed: float,
-        weight: Weight | None,
+        k: int,
+        most_suppressed: float = 1.0,
+        free: bool = False,
+        weight: Weight | None = None,
     ) -> None:
+        check_utility_policy(utility)
         require_records(data, k)
+        rest = frozenset(data.labels).difference(*utility) if free else frozenset()
         self.data, self.k, self.weight = data, k, weight
         self.most = math.floor(most_suppressed * len(data.labels) + 1e-9)
         # a code without records is no code of the release: it neither protects nor combines
@@ -69,7 +73,7 @@ class _State:
         self.counts = dict(enumerate(data.supports.tolist()))
         self.group_of: dict[int, int] = {}
         self.inside: list[set[int]] = []  # the generalized items of each utility constraint
-        for number, codes in enumerate(utility):
+        for number, codes in enumerate([*utility, rest] if rest else utility):
             held = {place[code] for code in codes if code in place}
             self.inside.append(held)
             self.group_of.update(dict.fromkeys(held, number))
@@ -107,9 +111,8 @@ class _State:
 
     def loss(self, a: int, b: int) -> tuple[float, int, int]:
         """Return what orders pairs by the UL of their union: its logarithm but for what is common to all."""
-        size = len(self.members[a]) + len(self.members[b])
         held = (self.bits[a] | self.bits[b]).bit_count()
-        log = (math.log2(2**size - 1) if size < 60 else size) + math.log2(held or 1)
+        log = log2_of_subsets(len(self.members[a]) + len(self.members[b])) + math.log2(held or 1)
         if self.weight is not None:
             names = frozenset(self.data.labels[item] for item in self.members[a] + self.members[b])
             log += math.log2(max(self.weight(names), 1e-9))
@@ -173,22 +176,7 @@ class _State:
         return Constrained(generalize(self.data, image, [set_label(m) for m in members], members), self.merges, gone)
 
 
-def _utility(data: Transactions, utility: Policy, free: bool) -> list[frozenset[str]]:
-    check_utility_policy(utility)
-    rest = frozenset(data.labels).difference(*utility)
-    return [*utility, rest] if free and rest else list(utility)
-
-
-def ugaclip(
-    data: Transactions,
-    privacy: Policy,
-    utility: Policy,
-    k: int,
-    *,
-    most_suppressed: float = 1.0,
-    free: bool = False,
-    weight: Weight | None = None,
-) -> Constrained:
+def ugaclip(data: Transactions, privacy: Policy, utility: Policy, k: int, **limits: Any) -> Constrained:
     """Protect the constraint that most records support first; combine its rarest item with the partner of least UL.
 
     Parameters
@@ -201,12 +189,10 @@ def ugaclip(
         Disjoint utility constraints.
     k : int
         Records that must support a constraint.
-    most_suppressed : float
-        Greatest share of the codes that may be suppressed.
-    free : bool
-        Codes in no utility constraint may be combined with each other; else they can only be suppressed.
-    weight : callable, optional
-        Semantic distance of a set of codes, from 0 to 1; 1 by default.
+    limits
+        ``most_suppressed``: greatest share of the codes that may be suppressed, 1 by default. ``free``: codes in no
+        utility constraint may be combined with each other; else they can only be suppressed. ``weight``: semantic
+        distance of a set of codes, from 0 to 1; 1 by default.
 
     Returns
     -------
@@ -218,7 +204,7 @@ def ugaclip(
     ConfigError
         When the bound on suppression does not allow it; names the constraint by its number.
     """
-    state = _State(data, privacy, k, _utility(data, utility, free), most_suppressed, weight)
+    state = _State(data, privacy, utility, k, **limits)
     while state.open:
         number = max(state.open, key=lambda n: (state.open[n], -n))
         while number in state.open:
@@ -231,11 +217,9 @@ def ugaclip(
     return state.result()
 
 
-def aclip(
-    data: Transactions, privacy: Policy, k: int, *, most_suppressed: float = 1.0, weight: Weight | None = None
-) -> Constrained:
+def aclip(data: Transactions, privacy: Policy, k: int, **limits: Any) -> Constrained:
     """Return what `ugaclip` does without a utility policy, so that any codes may be combined; arguments as its."""
-    return ugaclip(data, privacy, [frozenset(data.labels)], k, most_suppressed=most_suppressed, weight=weight)
+    return ugaclip(data, privacy, [frozenset(data.labels)], k, **limits)
 
 
 def _protect_by_pairs(state: _State, number: int) -> None:
@@ -249,51 +233,31 @@ def _protect_by_pairs(state: _State, number: int) -> None:
             state.merge(*best[1:])
 
 
-def cba(
-    data: Transactions,
-    privacy: Policy,
-    utility: Policy,
-    k: int,
-    *,
-    most_suppressed: float = 1.0,
-    free: bool = False,
-    weight: Weight | None = None,
-) -> Constrained:
+def cba(data: Transactions, privacy: Policy, utility: Policy, k: int, **limits: Any) -> Constrained:
     """Clustering-based anonymizer: constraints by falling support, each by the pair of least UL of all its items.
 
     Parameters, returned value and errors are those of `ugaclip`.
     """
-    state = _State(data, privacy, k, _utility(data, utility, free), most_suppressed, weight)
+    state = _State(data, privacy, utility, k, **limits)
     while state.open:  # combining can turn on constraints that no record supported
         for number in sorted(state.open, key=lambda n: (-state.open[n], n)):
             _protect_by_pairs(state, number)
     return state.result()
 
 
-def coat(
-    data: Transactions,
-    privacy: Policy,
-    utility: Policy,
-    k: int,
-    *,
-    most_suppressed: float = 1.0,
-    free: bool = False,
-    weight: Weight | None = None,
-) -> Constrained:
+def coat(data: Transactions, privacy: Policy, utility: Policy, k: int, **limits: Any) -> Constrained:
     """Constraint-based anonymization: as UGACLIP, by the pair of least UL of all items of a constraint.
 
     Parameters, returned value and errors are those of `ugaclip`.
     """
-    state = _State(data, privacy, k, _utility(data, utility, free), most_suppressed, weight)
+    state = _State(data, privacy, utility, k, **limits)
     while state.open:
         number = max(state.open, key=lambda n: (state.open[n], -n))
         _protect_by_pairs(state, number)
     return state.result()
 
 
-def pcta(
-    data: Transactions, privacy: Policy, k: int, *, most_suppressed: float = 1.0, weight: Weight | None = None
-) -> Constrained:
+def pcta(data: Transactions, privacy: Policy, k: int, **limits: Any) -> Constrained:
     """Combine the pair of least UL, without a utility policy and without suppression, until constraints are met.
 
     Parameters and returned value are those of `ugaclip`.
@@ -303,7 +267,5 @@ def pcta(
     InputError
         When fewer than k records hold codes at all.
     """
-    held = int((data.lengths > 0).sum())
-    if 0 < held < k:
-        raise InputError(f"{held} records with codes are fewer than k = {k}", "ask for a smaller k, or add records")
-    return cba(data, privacy, [frozenset(data.labels)], k, most_suppressed=most_suppressed, weight=weight)
+    require_coded_records(data, k)
+    return cba(data, privacy, [frozenset(data.labels)], k, **limits)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError
 from deid.transactions.measures import certainty_penalty
-from deid.transactions.suppression import require_records
+from deid.transactions.suppression import require_coded_records, require_records
 from deid.transactions.transactions import Transactions, from_rows, generalize
 from deid.transactions.tree import CodeTree
 
@@ -63,9 +63,8 @@ def apriori_cut(
     require_records(data, k)
     if m < 1 or k < 1:
         raise ConfigError("k and m are at least 1", "for example k = 5, m = 2")
-    held = int((data.lengths > 0).sum())
-    if below is None and 0 < held < k:
-        raise InputError(f"{held} records with codes are fewer than k = {k}", "ask for a smaller k, or add records")
+    if below is None:
+        require_coded_records(data, k)
     if sum(math.comb(int(n), m) for n in data.lengths.tolist()) > MOST_SETS:
         raise ConfigError(f"the records hold more than {MOST_SETS:,} sets of {m} codes", "choose a smaller m")
     cut = np.arange(len(data.labels)) if start is None else start.copy()
@@ -114,10 +113,7 @@ def _rare_sets(published: Transactions, size: int, k: int) -> Iterator[tuple[int
             counts = np.bincount(part.items[later], minlength=len(supports))
             yield from ((item, int(other)) for other in np.flatnonzero((counts > 0) & (counts < k)))
             continue
-        lengths = np.bincount(part.record_of[later], minlength=len(part))
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        rest = Transactions(part.labels, offsets, part.items[later], part.members)
-        yield from ((item, *others) for others in _rare_sets(rest, size - 1, k))
+        yield from ((item, *others) for others in _rare_sets(part.keep(later), size - 1, k))
 
 
 class _Nodes:
@@ -134,10 +130,7 @@ class _Nodes:
 
     def bits(self, node: int) -> int:
         if node not in self.held:
-            bits = 0
-            for item in self.tree.leaves[node]:
-                bits |= self.data.bits[item]
-            self.held[node] = bits
+            self.held[node] = self.data.any_bits(self.tree.leaves[node])
         return self.held[node]
 
     def _cost(self, node: int, cut: Cut) -> int:
@@ -187,10 +180,7 @@ def vertical_cut(data: Transactions, tree: CodeTree, k: int, m: int) -> Cut:
     require_records(data, k)
     cut = np.arange(len(data.labels))
     for branch in tree.children()[tree.top]:
-        inside = np.isin(data.items, tree.leaves[branch])
-        lengths = np.bincount(data.record_of[inside], minlength=len(data))
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        part = Transactions(data.labels, offsets, data.items[inside], data.members)
+        part = data.keep(np.isin(data.items, tree.leaves[branch]))
         cut = apriori_cut(part, tree, k, m, start=cut, below=branch)
     return apriori_cut(data, tree, k, m, start=cut)
 
@@ -255,15 +245,20 @@ def local_recoding(data: Transactions, tree: CodeTree, k: int, m: int, *, chunk:
 
 def _recode_chunks(data: Transactions, tree: CodeTree, k: int, m: int, order: list[int], size: int) -> Transactions:
     starts = list(range(0, max(len(order) - size, 0) + 1, size))
-    rows: list[list[str]] = [[] for _ in range(len(data))]
+    ends = [*starts[1:], len(order)]
+    return recode_apart(data, tree, k, m, [order[a:b] for a, b in zip(starts, ends, strict=True)])
+
+
+def recode_apart(data: Transactions, tree: CodeTree, k: int, m: int, parts: Iterable[Sequence[int]]) -> Transactions:
+    """Publish parts of the records, each k^m-anonymous by itself; records in no part are published empty."""
+    rows: list[tuple[str, ...]] = [()] * len(data)
     members: dict[str, frozenset[str]] = {}
-    for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
-        records = order[start:end]
+    for records in parts:
         part = data.take(records)
         found = tree.publish(part, apriori_cut(part, tree, k, m))
         for label, codes in zip(found.labels, found.members, strict=True):
             members[label] = members.get(label, frozenset()) | codes
         for record, labels in zip(records, found.texts(), strict=True):
-            rows[record] = list(labels)
+            rows[record] = labels
     names = sorted(members)
     return from_rows(names, rows, [members[name] for name in names])

@@ -34,7 +34,7 @@ def semantic_weight(hierarchy: Hierarchy) -> Weight:
     return weight
 
 
-def _log2_of_subsets(size: int) -> float:
+def log2_of_subsets(size: int) -> float:
     """Return log2(2^size - 1)."""
     return math.log2(2**size - 1) if size < 60 else float(size)
 
@@ -47,7 +47,7 @@ def log_item_loss(size: int, domain: int, support: int, records: int, weight: fl
     """
     if not support or not weight:
         return -math.inf
-    return _log2_of_subsets(size) - _log2_of_subsets(domain) + math.log2(weight * support / records)
+    return log2_of_subsets(size) - log2_of_subsets(domain) + math.log2(weight * support / records)
 
 
 def utility_loss(

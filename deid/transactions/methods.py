@@ -11,7 +11,7 @@ from deid.table.hierarchy import Hierarchy
 from deid.transactions.coherence import coherence
 from deid.transactions.constrained import Constrained, aclip, cba, coat, pcta, ugaclip
 from deid.transactions.disassociation import Disassociated, disassociate, verify_disassociated
-from deid.transactions.km import apriori_cut, local_recoding, vertical_cut
+from deid.transactions.km import Cut, apriori_cut, local_recoding, vertical_cut
 from deid.transactions.measures import Weight, semantic_weight
 from deid.transactions.partition import partition_records, publish_groups
 from deid.transactions.policies import maximal_sets
@@ -20,7 +20,7 @@ from deid.transactions.rules import Rule, rbat
 from deid.transactions.suppression import suppress_globally, suppress_locally
 from deid.transactions.transactions import Transactions
 from deid.transactions.tree import CodeTree, code_tree
-from deid.transactions.uncertainty import suppress_control, top_down_control
+from deid.transactions.uncertainty import Uncertain, suppress_control, top_down_control
 from deid.transactions.verifiers import (
     TransactionVerdict,
     verify_coherence,
@@ -226,12 +226,13 @@ def _constrained(run: Callable[[Sequence[frozenset[str]]], Constrained], asked: 
     return Found(found.published, told={"merges": found.merges, "suppressed_codes": len(found.suppressed)})
 
 
-def _under(method: Callable[..., Constrained]) -> Callable[[MethodInput, Asked], Found]:
-    """Return how a method under both policies is run."""
+def _under(method: Callable[..., Constrained], *, utility: bool = True) -> Callable[[MethodInput, Asked], Found]:
+    """Return how a method under both policies, or under the privacy policy alone, is run."""
 
     def run(source: MethodInput, asked: Asked) -> Found:
+        groups = (asked.utility,) if utility else ()
         more = {"most_suppressed": asked.most_suppressed, "free": asked.free, "weight": source.weight}
-        return _constrained(lambda p: method(source.data, p, asked.utility, asked.k, **more), asked)
+        return _constrained(lambda p: method(source.data, p, *groups, asked.k, **more), asked)
 
     return run
 
@@ -242,14 +243,14 @@ def _partition(source: MethodInput, asked: Asked) -> Found:
     return Found(publish_groups(source.data, tree, groups), told={"groups": len(groups)})
 
 
-def _km(source: MethodInput, asked: Asked) -> Found:
-    tree = source.tree
-    return Found(tree.publish(source.data, apriori_cut(source.data, tree, asked.k, asked.m)))
+def _cut(search: Callable[[Transactions, CodeTree, int, int], Cut]) -> Callable[[MethodInput, Asked], Found]:
+    """Return what publishes the cut that a search finds."""
 
+    def run(source: MethodInput, asked: Asked) -> Found:
+        tree = source.tree
+        return Found(tree.publish(source.data, search(source.data, tree, asked.k, asked.m)))
 
-def _vertical(source: MethodInput, asked: Asked) -> Found:
-    tree = source.tree
-    return Found(tree.publish(source.data, vertical_cut(source.data, tree, asked.k, asked.m)))
+    return run
 
 
 def _both(source: MethodInput, asked: Asked) -> Found:
@@ -259,73 +260,29 @@ def _both(source: MethodInput, asked: Asked) -> Found:
     return Found(found.published, cells=found.cells, told={"classes": found.classes, "merged": found.merged})
 
 
-def _top_down(source: MethodInput, asked: Asked) -> Found:
-    found = top_down_control(source.data, source.tree, asked.sensitive, asked.confidence, size=asked.known)
-    return Found(found.published, told={"suppressed_items": len(found.suppressed)})
-
-
-def _suppress_control(source: MethodInput, asked: Asked) -> Found:
-    found = suppress_control(source.data, asked.sensitive, asked.confidence, size=asked.known)
+def _controlled(found: Uncertain) -> Found:
     return Found(found.published, told={"suppressed_items": len(found.suppressed)})
 
 
 _POLICY = "knows one of the privacy policy's sets of codes"
 
+_ALL, _SOME = "knows all codes of a person", "knows up to m codes of a person"
+_INFERS = "knows any codes of a person and infers a sensitive one"
+
 METHODS: dict[str, TransactionMethod] = {
     "global-suppression": TransactionMethod(
-        "knows all codes of a person",
-        (),
-        lambda s, a: _suppressed(suppress_globally(s.data, a.k), "threshold"),
-        _check_full,
+        _ALL, (), lambda s, a: _suppressed(suppress_globally(s.data, a.k), "threshold"), _check_full
     ),
-    "local-suppression": TransactionMethod(
-        "knows all codes of a person", (), lambda s, a: Found(suppress_locally(s.data, a.k)), _check_full
-    ),
-    "complete": TransactionMethod(
-        "knows all codes of a person, and that there are no others", (), _partition, _check_complete
-    ),
-    "km": TransactionMethod("knows up to m codes of a person", (), _km, _check_km),
-    "km-local": TransactionMethod(
-        "knows up to m codes of a person",
-        (),
-        lambda s, a: Found(local_recoding(s.data, s.tree, a.k, a.m)),
-        _check_km,
-    ),
-    "km-vertical": TransactionMethod("knows up to m codes of a person", (), _vertical, _check_km),
-    "ugaclip": TransactionMethod(
-        _POLICY,
-        ("privacy", "utility"),
-        _under(ugaclip),
-        _under_policy,
-    ),
-    "cba": TransactionMethod(
-        _POLICY,
-        ("privacy", "utility"),
-        _under(cba),
-        _under_policy,
-    ),
-    "coat": TransactionMethod(
-        _POLICY,
-        ("privacy", "utility"),
-        _under(coat),
-        _under_policy,
-    ),
-    "pcta": TransactionMethod(
-        _POLICY,
-        ("privacy",),
-        lambda s, a: _constrained(
-            lambda p: pcta(s.data, p, a.k, most_suppressed=a.most_suppressed, weight=s.weight), a
-        ),
-        _without_policy,
-    ),
-    "aclip": TransactionMethod(
-        _POLICY,
-        ("privacy",),
-        lambda s, a: _constrained(
-            lambda p: aclip(s.data, p, a.k, most_suppressed=a.most_suppressed, weight=s.weight), a
-        ),
-        _without_policy,
-    ),
+    "local-suppression": TransactionMethod(_ALL, (), lambda s, a: Found(suppress_locally(s.data, a.k)), _check_full),
+    "complete": TransactionMethod(f"{_ALL}, and that there are no others", (), _partition, _check_complete),
+    "km": TransactionMethod(_SOME, (), _cut(apriori_cut), _check_km),
+    "km-local": TransactionMethod(_SOME, (), lambda s, a: Found(local_recoding(s.data, s.tree, a.k, a.m)), _check_km),
+    "km-vertical": TransactionMethod(_SOME, (), _cut(vertical_cut), _check_km),
+    "ugaclip": TransactionMethod(_POLICY, ("privacy", "utility"), _under(ugaclip), _under_policy),
+    "cba": TransactionMethod(_POLICY, ("privacy", "utility"), _under(cba), _under_policy),
+    "coat": TransactionMethod(_POLICY, ("privacy", "utility"), _under(coat), _under_policy),
+    "pcta": TransactionMethod(_POLICY, ("privacy",), _under(pcta, utility=False), _without_policy),
+    "aclip": TransactionMethod(_POLICY, ("privacy",), _under(aclip, utility=False), _without_policy),
     "coherence": TransactionMethod(
         "knows up to m public codes of a person and infers a sensitive one",
         ("sensitive",),
@@ -341,16 +298,19 @@ METHODS: dict[str, TransactionMethod] = {
         _check_rules,
     ),
     "suppress-control": TransactionMethod(
-        "knows any codes of a person and infers a sensitive one", ("sensitive",), _suppress_control, _check_uncertainty
+        _INFERS,
+        ("sensitive",),
+        lambda s, a: _controlled(suppress_control(s.data, a.sensitive, a.confidence, size=a.known)),
+        _check_uncertainty,
     ),
     "top-down-control": TransactionMethod(
-        "knows any codes of a person and infers a sensitive one", ("sensitive",), _top_down, _check_uncertainty
+        _INFERS,
+        ("sensitive",),
+        lambda s, a: _controlled(top_down_control(s.data, s.tree, a.sensitive, a.confidence, size=a.known)),
+        _check_uncertainty,
     ),
     "disassociation": TransactionMethod(
-        "knows up to m codes of a person",
-        (),
-        lambda s, a: Found(None, disassociate(s.data, a.k, a.m)),
-        _check_chunks,
+        _SOME, (), lambda s, a: Found(None, disassociate(s.data, a.k, a.m)), _check_chunks
     ),
     "relational": TransactionMethod("knows the columns and up to m codes of a person", (), _both, _check_both),
 }

@@ -139,15 +139,6 @@ def maximal_sets(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
     return [distinct[place] for place in sorted(kept)]
 
 
-def visit_policy(visits: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """Return the privacy policy of a linkable resource, such as discharge records (PPE): one constraint a visit.
-
-    What an attacker can know together are the codes of one visit; sets within others are left out, so a release must be
-    verified against all visits again.
-    """
-    return maximal_sets(visits)
-
-
 def all_parts(policy: Iterable[frozenset[str]]) -> list[frozenset[str]]:
     """Return all non-empty parts of constraints, for attackers who know parts of them.
 

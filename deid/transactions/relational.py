@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from deid.base.errors import InputError
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
-from deid.transactions.km import apriori_cut
-from deid.transactions.suppression import require_records
-from deid.transactions.transactions import Transactions, from_rows
+from deid.transactions.km import recode_apart
+from deid.transactions.suppression import require_coded_records, require_records
+from deid.transactions.transactions import Transactions
 from deid.transactions.tree import CodeTree
 from deid.transactions.verifiers import TransactionVerdict, verify_km
 
@@ -88,9 +88,7 @@ def anonymize_both(cells: Sequence[Cells], data: Transactions, tree: CodeTree, k
     require_records(data, k)
     if len(cells) != len(data):
         raise InputError("other records with codes than rows", "use a table with one row a person")
-    held = int((data.lengths > 0).sum())
-    if 0 < held < k:
-        raise InputError(f"{held} records with codes are fewer than k = {k}", "ask for a smaller k, or add records")
+    require_coded_records(data, k)
     groups: dict[Cells, list[int]] = {}
     for record, row in enumerate(cells):
         groups.setdefault(row, []).append(record)
@@ -106,17 +104,10 @@ def anonymize_both(cells: Sequence[Cells], data: Transactions, tree: CodeTree, k
         groups[both] = sorted(groups.pop(both, []) + records)
         merged += 1
     shown: list[Cells] = [()] * len(data)
-    rows: list[tuple[str, ...]] = [()] * len(data)
-    members: dict[str, frozenset[str]] = {}
     for row, records in groups.items():
-        part = data.take(records)
-        found = tree.publish(part, apriori_cut(part, tree, k, m))
-        for label, codes in zip(found.labels, found.members, strict=True):
-            members[label] = members.get(label, frozenset()) | codes
-        for record, labels in zip(records, found.texts(), strict=True):
-            shown[record], rows[record] = row, labels
-    names = sorted(members)
-    published = from_rows(names, rows, [members[name] for name in names])
+        for record in records:
+            shown[record] = row
+    published = recode_apart(data, tree, k, m, groups.values())
     return RelationalRelease(tuple(shown), published, len(groups), merged)
 
 

@@ -165,9 +165,7 @@ def _fitting(release: CodesRelease) -> Figure:
         counts = np.sort(distinguishability(table, full))
         share = np.arange(1, len(counts) + 1) / max(len(counts), 1)
         axes.step(np.maximum(counts, 0.5), share, where="post", label=name, color=colour)
-    axes.set_xscale("log")
-    axes.set_xlabel("records that fit all codes of a person")
-    axes.set_ylabel("share of persons")
+    axes.set(xscale="log", xlabel="records that fit all codes of a person", ylabel="share of persons")
     axes.legend()
     return figure
 
@@ -178,9 +176,6 @@ def _supports(original: Transactions, published: Transactions) -> Figure:
     for name, table, colour in (("codes before", original, COLOURS[2]), ("items after", published, COLOURS[1])):
         supports = np.sort(table.supports[table.supports > 0])[::-1]
         axes.plot(np.arange(1, len(supports) + 1), supports, label=name, color=colour)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("rank")
-    axes.set_ylabel("records that hold it")
+    axes.set(xscale="log", yscale="log", xlabel="rank", ylabel="records that hold it")
     axes.legend()
     return figure

@@ -8,11 +8,12 @@ are generalized to sets.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from deid.base.errors import ConfigError
+from deid.transactions.measures import Weight, log2_of_subsets
 from deid.transactions.suppression import require_records
 from deid.transactions.transactions import Transactions, generalize, set_label
 
@@ -23,14 +24,7 @@ _PAIRS = 400
 """Public items above which the seeds of a split are found in two passes instead of among all pairs."""
 
 
-def rbat(
-    data: Transactions,
-    rules: Sequence[Rule],
-    k: int,
-    c: float,
-    *,
-    weight: Callable[[frozenset[str]], float] | None = None,
-) -> Transactions:
+def rbat(data: Transactions, rules: Sequence[Rule], k: int, c: float, *, weight: Weight | None = None) -> Transactions:
     """Start with all public codes as one item and split it while all rules stay protected.
 
     Parameters
@@ -72,7 +66,7 @@ def rbat(
         goals.append((tuple(place[code] for code in sorted(left) if code in place), held))
     public = tuple(sorted(item for code, item in place.items() if code not in hidden))
     image = dict.fromkeys(public, 0)
-    bits = {0: _any(data, public)}
+    bits = {0: data.any_bits(public)}
     broken = _broken(goals, image, bits, data.all_bits, k, c)
     if broken is not None:
         raise ConfigError(
@@ -94,7 +88,7 @@ def rbat(
         new = max(bits) + 1
         kept = bits[old]
         image.update(dict.fromkeys(two, new))
-        bits[old], bits[new] = _any(data, one), _any(data, two)
+        bits[old], bits[new] = data.any_bits(one), data.any_bits(two)
         concerned = sorted({number for item in items for number in touching.get(item, ())})
         if _broken([goals[n] for n in concerned], image, bits, data.all_bits, k, c) is None:
             queue += [one, two]
@@ -104,13 +98,6 @@ def rbat(
             del bits[new]
             final.append(items)
     return _publish(data, final, public)
-
-
-def _any(data: Transactions, items: Sequence[int]) -> int:
-    bits = 0
-    for item in items:
-        bits |= data.bits[item]
-    return bits
 
 
 def _broken(
@@ -133,13 +120,12 @@ def _broken(
 
 
 def _split(
-    data: Transactions, items: tuple[int, ...], weight: Callable[[frozenset[str]], float] | None
+    data: Transactions, items: tuple[int, ...], weight: Weight | None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Split items by the two that lose most together; the others go where they lose less."""
 
     def loss(members: Sequence[int], bits: int) -> float:
-        size = len(members)
-        log = math.log2(2**size - 1) if size < 60 else float(size)
+        log = log2_of_subsets(len(members))
         if weight is not None:
             log += math.log2(max(weight(frozenset(data.labels[i] for i in members)), 1e-9))
         return log + math.log2(bits.bit_count() or 1)

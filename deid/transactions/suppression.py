@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from deid.base.errors import InputError
-from deid.transactions.transactions import Transactions, generalize
+from deid.transactions.transactions import Transactions, without
 
 
 def require_records(data: Transactions, k: int) -> None:
@@ -24,12 +24,16 @@ def require_records(data: Transactions, k: int) -> None:
         raise InputError(f"{len(data)} records are fewer than k = {k}", "ask for a smaller k, or add records")
 
 
+def require_coded_records(data: Transactions, k: int) -> None:
+    """Refuse tables in which some records hold codes, but fewer than k (`InputError`)."""
+    held = int((data.lengths > 0).sum())
+    if 0 < held < k:
+        raise InputError(f"{held} records with codes are fewer than k = {k}", "ask for a smaller k, or add records")
+
+
 def suppress_rare(data: Transactions, most: int) -> Transactions:
     """Return the records without the codes that at most ``most`` of them hold."""
-    kept = np.flatnonzero(data.supports > most)
-    image = np.full(len(data.labels), -1)
-    image[kept] = np.arange(len(kept))
-    return generalize(data, image, [data.labels[i] for i in kept], [data.members[i] for i in kept])
+    return without(data, np.flatnonzero(data.supports <= most))
 
 
 def _rare_records(data: Transactions, k: int) -> dict[frozenset[int], None]:

@@ -7,6 +7,8 @@ verifiers and measures read either.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -101,6 +103,10 @@ class Transactions:
         """A bit for every record."""
         return (1 << len(self)) - 1
 
+    def any_bits(self, items: Iterable[int]) -> int:
+        """Return the records that hold any of the items, a bit for each."""
+        return functools.reduce(operator.or_, (self.bits[item] for item in items), 0)
+
     def support(self, items: Iterable[int]) -> int:
         """Return the number of records that hold all the items."""
         held = self.all_bits
@@ -115,6 +121,12 @@ class Transactions:
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         places = np.repeat(self.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
         return Transactions(self.labels, offsets, self.items[places], self.members)
+
+    def keep(self, kept: NDArray[np.bool_]) -> Transactions:
+        """Return the records with some of their occurrences, shape [occurrences], over the same items."""
+        lengths = np.bincount(self.record_of[kept], minlength=len(self))
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        return Transactions(self.labels, offsets, self.items[kept], self.members)
 
     def texts(self) -> list[tuple[str, ...]]:
         """Return the labels of each record's items, in the order of the labels."""
@@ -169,6 +181,14 @@ def set_label(members: Iterable[str]) -> str:
     """Return the label of a set of codes: the code itself, or ``(a,b)`` in order."""
     names = sorted(members)
     return names[0] if len(names) == 1 else f"({','.join(names)})"
+
+
+def without(data: Transactions, gone: Iterable[int]) -> Transactions:
+    """Return the records without some items (by number), which are suppressed everywhere."""
+    kept = np.setdiff1d(np.arange(len(data.labels)), list(gone))
+    image = np.full(len(data.labels), -1)
+    image[kept] = np.arange(len(kept))
+    return generalize(data, image, [data.labels[i] for i in kept], [data.members[i] for i in kept])
 
 
 def generalize(

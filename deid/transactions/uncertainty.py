@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.base.errors import ConfigError
-from deid.transactions.coherence import without
-from deid.transactions.transactions import Transactions
+from deid.transactions.coherence import items_in_all
+from deid.transactions.transactions import Transactions, without
 from deid.transactions.tree import CodeTree
 
 MOST_SETS = 2_000_000
@@ -49,9 +49,7 @@ def _violating(data: Transactions, hidden: list[bool], rho: float, size: int) ->
     None when no larger set occurs together with a further sensitive item.
     """
     secret = [item for item, is_hidden in enumerate(hidden) if is_hidden and data.bits[item]]
-    every = 0
-    for item in secret:
-        every |= data.bits[item]
+    every = data.any_bits(secret)
     found: list[tuple[int, ...]] = []
     alive = False
     steps = 0
@@ -114,27 +112,11 @@ def suppress_control(
         rules = _violating(now, hidden, rho, level)
         if rules is None:
             break
-        left = [frozenset(rule) for rule in rules]
-        while left:
-            count: dict[int, int] = {}
-            for rule in left:
-                for item in rule:
-                    count[item] = count.get(item, 0) + 1
-            worst = max(count, key=lambda item: (count[item] / int(data.supports[item]), -item))
-            gone.add(worst)
-            left = [rule for rule in left if worst not in rule]
-        now = _emptied(data, gone)
+        gone |= items_in_all(map(frozenset, rules), data)
+        now = data.keep(~np.isin(data.items, sorted(gone)))  # suppressed items keep their places
         level += 1
     lost = sum(int(data.supports[item]) for item in gone)
     return Uncertain(without(data, gone), tuple(data.labels[i] for i in sorted(gone)), lost / max(len(data.items), 1))
-
-
-def _emptied(data: Transactions, gone: set[int]) -> Transactions:
-    """Suppress items but keep their places."""
-    keep = ~np.isin(data.items, sorted(gone))
-    lengths = np.bincount(data.record_of[keep], minlength=len(data))
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return Transactions(data.labels, offsets, data.items[keep], data.members)
 
 
 def _check(rho: float) -> None:

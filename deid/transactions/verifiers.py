@@ -5,6 +5,8 @@ They share no code with the methods. A witness names published items, which are 
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -119,9 +121,7 @@ def verify_full_sets(published: Transactions, k: int) -> TransactionVerdict:
     return TransactionVerdict(least >= k or not len(published.items), least, witness if least < k else ())
 
 
-def verify_privacy_policy(
-    published: Transactions, policy: Sequence[frozenset[str]], k: int, *, all_subsets: bool = False
-) -> TransactionVerdict:
+def verify_privacy_policy(published: Transactions, policy: Sequence[frozenset[str]], k: int) -> TransactionVerdict:
     """Verify privacy constraints: a constraint's images occur together in 0 or in at least k records.
 
     Loukides et al., PNAS 2010. Codes that no published item stands for are suppressed and left out. A code with several
@@ -135,8 +135,6 @@ def verify_privacy_policy(
         Codes of each constraint.
     k : int
         Least support.
-    all_subsets : bool
-        Also every part of a constraint, for attackers who know parts.
 
     Returns
     -------
@@ -150,13 +148,9 @@ def verify_privacy_policy(
     least, witness = float(len(published)), tuple[str, ...]()
     for constraint in policy:
         known = sorted(code for code in constraint if held.get(code))
-        parts: list[tuple[tuple[str, ...], int]] = [((), published.all_bits)]
-        for code in known:
-            joined = [((*names, code), bits & held[code]) for names, bits in parts]
-            parts = parts + joined if all_subsets else joined
-        for names, bits in parts:
-            if names and 0 < bits.bit_count() < least:
-                least, witness = float(bits.bit_count()), names
+        count = functools.reduce(operator.and_, (held[code] for code in known), published.all_bits).bit_count()
+        if known and 0 < count < least:
+            least, witness = float(count), tuple(known)
     return TransactionVerdict(least >= k or not witness, least, witness if least < k else ())
 
 

@@ -34,7 +34,7 @@ from deid.transactions.constrained import cba, ugaclip
 from deid.transactions.km import apriori_cut
 from deid.transactions.measures import certainty_penalty, code_loss, utility_loss
 from deid.transactions.methods import METHODS, Asked
-from deid.transactions.policies import maximal_sets, visit_policy
+from deid.transactions.policies import maximal_sets
 from deid.transactions.reading import CodedRecords, parse_published
 from deid.transactions.release import anonymize_codes
 from deid.transactions.transactions import set_label, transactions_of
@@ -191,7 +191,7 @@ def bench_policies() -> None:
     """Print the cost of UGACLIP and CBA."""
     small = generate(300, 200, 5)
     utility = categories(small.transactions.labels)
-    policy = visit_policy(small.visits)
+    policy = maximal_sets(small.visits)
     rows = [frozenset(row) for row in small.transactions.texts()]
     plain, plain_seconds = timed(lambda: plain_ugaclip(rows, policy, utility, 5))
     kept = [[set_label(i) for code in row if (i := plain[code]) is not None] for row in rows]
@@ -221,7 +221,7 @@ def compare_methods() -> None:
     data = cohort.transactions
     utility = categories(data.labels)
     sensitive = frozenset(code for code in data.labels if code.startswith("115."))
-    public = [codes - sensitive for codes in visit_policy(cohort.visits)]
+    public = [codes - sensitive for codes in maximal_sets(cohort.visits)]
     rules = [(codes, frozenset((secret,))) for codes in maximal_sets(public)[:50] for secret in sorted(sensitive)[:2]]
     asked = Asked(
         k=5, m=2, privacy=list(dict.fromkeys(cohort.visits)), utility=utility, sensitive=sensitive, rules=rules, known=2

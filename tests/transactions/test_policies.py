@@ -12,7 +12,6 @@ from deid.transactions.policies import (
     phenotype_policy,
     read_policy,
     read_rules,
-    visit_policy,
 )
 
 KNOWN = ["250.00", "493.00", "493.01", "493.90", "401.1"]
@@ -54,7 +53,6 @@ def test_rules(tmp_path: Path) -> None:
 def test_visits_become_the_sets_that_lie_in_no_other() -> None:
     sets = [frozenset("a"), frozenset("ab"), frozenset("bc"), frozenset("ab"), frozenset(), frozenset("abd")]
     assert maximal_sets(sets) == [frozenset("bc"), frozenset("abd")]
-    assert visit_policy(sets) == [frozenset("bc"), frozenset("abd")]
 
 
 def test_phenotypes_become_disjoint_constraints_with_siblings_on_request() -> None:
