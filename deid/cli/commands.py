@@ -74,6 +74,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "trajectories anonymize": ("trajectories:anonymize", "Release trajectories of which each occurs k times."),
         "genomes": ("", "Genomic records: release them, attack a release."),
         "genomes anonymize": ("genomes:anonymize", "Release genomic records so that none stands alone."),
+        "genomes verify": ("genomes:verify", "Verify released genomic records."),
         "genomes attack": ("", "What an attacker could do with a release."),
         "genomes attack membership": ("genomes:membership", "Tell who is in a mixture."),
         "genomes attack linkage": ("genomes:linkage", "Count the persons that a DNA record can be."),

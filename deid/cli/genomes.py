@@ -13,7 +13,7 @@ from deid.cli.option_groups import OutputOptions, SummaryOptions, command
 from deid.cli.run_manifest import begin, finish
 from deid.cli.table_options import table_of_files
 from deid.cli.tables import working
-from deid.genomes.publishing import GenomeOptions
+from deid.genomes.publishing import GenomeLevels, GenomeOptions
 
 
 @command
@@ -46,6 +46,21 @@ def anonymize(
     told = {**summary.extra, "names": "kept" if asked.keep_names else "replaced by numbers"}
     finish(run, summary, place.output, inputs=table_of_files(source), results=told)
     summary.finish(said)
+
+
+@command
+def verify(
+    *, source: Path = argument("What deid genomes anonymize wrote.", metavar="RELEASED"), asked: GenomeLevels,
+    said: SummaryOptions,
+) -> None:  # fmt: skip
+    """Verify released genomic records on their own, whoever made them; exit status 1 when they do not hold.
+
+    Example: deid genomes verify released.csv --method binning --within 3 --across 5
+    """
+    from deid.genomes.publishing import verify_genomes
+
+    good, what = verify_genomes(source, asked)
+    Summary("genomes verify", notes=[what], extra={"holds": good}).finish(said, status=0 if good else EXIT_FAILED)
 
 
 @command

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Container
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,8 +40,14 @@ class Genotypes:
         return np.array([[known.get(value, np.nan) for value in row] for row in self.rows])
 
 
-def read_genotypes(path: Path) -> Genotypes:
+def read_genotypes(path: Path, also: Container[str] = ("*",)) -> Genotypes:
     """Return the genotypes of a file: VCF (samples in columns), or CSV with a record a row and its name first.
+
+    Parameters
+    ----------
+    path : Path
+    also : container of str
+        Values that a CSV may hold as well, such as those of a hierarchy; by default what was no call.
 
     Raises
     ------
@@ -61,7 +68,9 @@ def read_genotypes(path: Path) -> Genotypes:
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
             raise FormatError(f"{len(row)} cells instead of {len(rows[0])}", "mend the line", where, f"line {number}")
-    cells = tuple(tuple(_call(v, where, f"line {n}") for v in row[1:]) for n, row in enumerate(rows[1:], 2))
+    cells = tuple(
+        tuple(v if v in also else _call(v, where, f"line {n}") for v in row[1:]) for n, row in enumerate(rows[1:], 2)
+    )
     return Genotypes(tuple(row[0] for row in rows[1:]), tuple(rows[0][1:]), cells)
 
 
@@ -84,8 +93,6 @@ def _from_vcf(lines: list[str], where: str) -> Genotypes:
 
 
 def _call(text: str, where: str, position: str) -> str:
-    if text == "*":  # as `write_genotypes` writes what was no call
-        return text
     match = _CALL.fullmatch(text.strip())
     if match is None:
         raise InputError("not a genotype", "write 0/0, 0/1 or 1/1, and ./. where there is no call", where, position)

@@ -13,15 +13,15 @@ from deid.genomes.binning import bin_genotypes, check_bins
 from deid.genomes.dnala import check_release, generalize_sequences
 from deid.genomes.genotypes import Genotypes, read_genotypes, write_genotypes
 from deid.genomes.sequences import Sequences, read_fasta, write_fasta
-from deid.table.hierarchy import read_hierarchy
+from deid.table.hierarchy import Hierarchy, read_hierarchy
 from deid.table.microdata import column_names, nearest
 
 _BINNING = "Binning"
 
 
 @dataclass(frozen=True)
-class GenomeOptions:
-    """How genomic records are released.
+class GenomeLevels:
+    """What a release of genomic records keeps.
 
     Raises
     ------
@@ -30,10 +30,6 @@ class GenomeOptions:
     """
 
     method: str = option("dnala", "dnala for sequences, binning for genotypes.", metavar="dnala|binning")
-    matching: str | None = option(
-        None, "dnala: how pairs are found; exact up to 500 sequences.", metavar="exact|greedy"
-    )
-    keep_names: bool = option(False, "Keep the names of the records.")
     within: int = option(2, "Least number of sites of a value.", metavar="B", panel=_BINNING)
     across: int = option(2, "Least number of records of a combination.", metavar="B", panel=_BINNING)
     protect: str | None = option(
@@ -45,6 +41,30 @@ class GenomeOptions:
     def __post_init__(self) -> None:
         if self.method not in ("dnala", "binning"):
             raise ConfigError(f"there is no method {self.method!r}", "dnala or binning")
+
+    def tree(self) -> Hierarchy:
+        """Return the hierarchy of genotypes."""
+        shipped = resource_folder("dictionaries") / "hierarchies" / "genotypes" / "hierarchy.csv"
+        return read_hierarchy(self.hierarchy or shipped)
+
+    def bins(self, sites: tuple[str, ...]) -> dict[str, Any]:
+        """Return the bin sizes, by the places of the protected sites."""
+        protected = column_names(self.protect)
+        for site in protected:
+            if site not in sites:
+                raise ConfigError(f"there is no site {site!r}", nearest(site, sites))
+        chosen = [sites.index(site) for site in protected] or None
+        return {"within": self.within, "across": self.across, "protected": chosen, "size": self.size}
+
+
+@dataclass(frozen=True)
+class GenomeOptions(GenomeLevels):
+    """How genomic records are released."""
+
+    matching: str | None = option(
+        None, "dnala: how pairs are found; exact up to 500 sequences.", metavar="exact|greedy"
+    )
+    keep_names: bool = option(False, "Keep the names of the records.")
 
     def names(self, given: tuple[str, ...]) -> tuple[str, ...]:
         """Return the names that records leave with: their own, or numbers."""
@@ -83,6 +103,37 @@ def release_genomes(source: Path, target: Path, asked: GenomeOptions) -> Publish
     return _sequences(source, target, asked) if asked.method == "dnala" else _genotypes(source, target, asked)
 
 
+def verify_genomes(source: Path, asked: GenomeLevels) -> tuple[bool, str]:
+    """Verify a released file on its own.
+
+    Parameters
+    ----------
+    source : Path
+        What `release_genomes` wrote.
+    asked : GenomeLevels
+        As of the release.
+
+    Returns
+    -------
+    bool
+        Whether it holds.
+    str
+        What holds, or what does not, by place.
+
+    Raises
+    ------
+    InputError, ConfigError
+        When it cannot be read, or lacks a protected site.
+    """
+    if asked.method == "dnala":
+        good, level, place = check_release(read_fasta(source))
+        return good, f"{'' if good else f'record {(place or 0) + 1}: '}the rarest sequence occurs {level} times"
+    tree = asked.tree()
+    table = read_genotypes(source, tree)
+    good, what = check_bins(table.rows, tree.root, **asked.bins(table.sites))
+    return good, what or f"bins of {asked.within} sites and {asked.across} records hold"
+
+
 def _held(good: bool, what: str = "", position: str = "") -> None:
     if not good:
         raise OutputError(f"the release does not hold{what}", "nothing was written; please report this", "", position)
@@ -110,20 +161,11 @@ def _sequences(source: Path, target: Path, asked: GenomeOptions) -> PublishedGen
 
 
 def _genotypes(source: Path, target: Path, asked: GenomeOptions) -> PublishedGenomes:
-    shipped = resource_folder("dictionaries") / "hierarchies" / "genotypes" / "hierarchy.csv"
-    tree = read_hierarchy(asked.hierarchy or shipped)
+    tree = asked.tree()
     table = read_genotypes(source)
-    protected = column_names(asked.protect)
-    for site in protected:
-        if site not in table.sites:
-            raise ConfigError(f"there is no site {site!r}", nearest(site, table.sites))
-    chosen = [table.sites.index(site) for site in protected] or None
-    result = bin_genotypes(
-        table.rows, tree, within=asked.within, across=asked.across, protected=chosen, size=asked.size
-    )
-    good, what = check_bins(
-        result.rows, tree.root, within=asked.within, across=asked.across, protected=chosen, size=asked.size
-    )
+    bins = asked.bins(table.sites)
+    result = bin_genotypes(table.rows, tree, **bins)
+    good, what = check_bins(result.rows, tree.root, **bins)
     _held(good, f" ({what})")
     released = Genotypes(tuple(table.records[i] for i in result.order), table.sites, result.rows).ordered()
     write_genotypes(Genotypes(asked.names(released.records), table.sites, released.rows), target)
@@ -133,7 +175,7 @@ def _genotypes(source: Path, target: Path, asked: GenomeOptions) -> PublishedGen
         "within": asked.within,
         "across": asked.across,
         "largest_combination": asked.size,
-        "protected": protected or "all",
+        "protected": column_names(asked.protect) or "all",
         "raised": result.raised,
         "loss": result.loss,
     }
