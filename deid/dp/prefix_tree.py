@@ -101,7 +101,7 @@ class PrefixTree:
         place = 0
         for depth, symbol in enumerate(prefix):
             level = self.levels[depth]
-            if depth == self.height or not level.expanded[place]:
+            if not level.expanded[place]:
                 return depth, place
             # the children of expanded nodes follow one another in the order of their parents
             place = int(level.expanded[:place].sum()) * self.symbols + symbol

@@ -58,15 +58,14 @@ class QueryColumn:
     ----------
     numeric : bool
         Whether its values are numbers.
-    low, high : float or None
-        Its declared bounds, of numbers.
+    bounds : (float, float) or None
+        The declared ones, of numbers.
     dimension : Dimension or None
         Its cells; computed columns have none.
     """
 
     numeric: bool
-    low: float | None
-    high: float | None
+    bounds: tuple[float, float] | None
     dimension: Dimension | None
 
     @property
@@ -80,8 +79,8 @@ class QueryColumn:
         for form in ("range", "edges"):
             if form in dimension.declaration:
                 ends = dimension.declaration[form]
-                return cls(True, float(ends[0]), float(ends[-1]), dimension)
-        return cls(False, None, None, dimension)
+                return cls(True, (float(ends[0]), float(ends[-1])), dimension)
+        return cls(False, None, dimension)
 
 
 def find_column(reference: ColumnRef, columns: Mapping[str, QueryColumn]) -> QueryColumn:
@@ -122,9 +121,7 @@ def value_bounds(value: Value, columns: Mapping[str, QueryColumn]) -> tuple[floa
     if not isinstance(value, ColumnRef):
         return None
     column = find_column(value, columns)
-    if column.low is None or column.high is None:
-        return None
-    return column.low, column.high, column.whole
+    return column.bounds and (*column.bounds, column.whole)
 
 
 def evaluate_value(value: Value, frame: pd.DataFrame, columns: Mapping[str, QueryColumn]) -> Computed:

@@ -214,9 +214,9 @@ def _check_size(plan: SequencePlan) -> None:
 
 def _rehearse(plan: SequencePlan) -> None:
     """Run a plan on no rows and two levels, with test noise: an epsilon too small for what is asked is refused here."""
-    small = replace(plan, dimension=replace(plan.dimension, labels=("0", "1")), ends=False, threshold=_RELUCTANT)
+    small = replace(plan, dimension=replace(plan.dimension, labels=("0", "1")), threshold=_RELUCTANT)
     measure_sequences(np.zeros((0, plan.height), np.int64), small, SeededNoise(0))
-    for epsilon in plan.depth_epsilons if plan.method != "markov" else ():
+    for epsilon in plan.depth_epsilons:
         laplace_variance(plan.unit.distance, epsilon)
     plan.rehearse_report()
 

@@ -276,7 +276,7 @@ class TableView:
         computed = evaluate_value(parsed, self._frame, self._columns)
         if computed.dtype == object or not low < high:
             raise ConfigError("a computed column holds numbers, between two bounds", "give a low and a higher bound")
-        columns = {**self._columns, name: QueryColumn(True, low, high, None)}
+        columns = {**self._columns, name: QueryColumn(True, (low, high), None)}
         frame = self._frame.assign(**{name: np.clip(computed.astype(float), low, high)})
         made = (*self._made, f"select {name} = {value} in {low}..{high}")
         return replace(self, _frame=frame, _columns=columns, _made=made, _named=self._named | columns_of(parsed))
@@ -354,7 +354,7 @@ class TableView:
         }
         table = pd.DataFrame(parts).reset_index()
         columns = {
-            name: replace(own, low=None, high=None, dimension=None) if how == "sum" and own.numeric else own
+            name: replace(own, bounds=None, dimension=None) if how == "sum" and own.numeric else own
             for name, own in self._columns.items()
         }
         distance = self._distance if self._path else min(self._distance, self._session.unit.unit_distance)
@@ -509,8 +509,8 @@ class TableView:
 
         if query.aggregate == "TOP":
             number = int(query.number or 0)
-            if number != query.number or not 1 <= number <= len(dimension):
-                raise ConfigError(f"there are {len(dimension)} values to choose from", "ask for 1 or more, not all")
+            if number != query.number:
+                raise ConfigError("how many values are chosen is a whole number", "for example: TOP(3, diagnosis)")
 
             def top(codes: npt.NDArray[Any]) -> list[dict[str, Any]]:
                 chosen = noisy_top(counts(codes), number, epsilon, noise, distance, level)

@@ -52,7 +52,7 @@ class Consistent:
         result = [self.spread[0]]
         for depth in range(self.tree.height):
             own = _families(self.spread[depth + 1], self.tree.symbols)
-            sums = own.sum(-1, keepdims=True)
+            sums = own.sum(1, keepdims=True)
             # given the parent, siblings vary within their sum; the parent's variance is shared out as its excess was
             parent = result[depth][self.tree.levels[depth].expanded][:, None]
             result.append((own - own**2 / sums + (own / sums) ** 2 * parent).ravel())
@@ -71,10 +71,10 @@ class Consistent:
         for depth in range(self.tree.height - 1, -1, -1):
             own = _families(self.spread[depth + 1], self.tree.symbols)
             below = _families(slopes, self.tree.symbols)
-            sums = own.sum(-1)
-            inner += float((below**2 * own).sum() - ((below * own).sum(-1) ** 2 / sums).sum())
+            sums = own.sum(1)
+            inner += float((below**2 * own).sum() - ((below * own).sum(1) ** 2 / sums).sum())
             slopes = np.array(weights[depth], float)
-            slopes[self.tree.levels[depth].expanded] += (below * own).sum(-1) / sums
+            slopes[self.tree.levels[depth].expanded] += (below * own).sum(1) / sums
         return inner + float(slopes[0] ** 2 * self.spread[0][0])
 
 
@@ -83,15 +83,15 @@ def consistent(tree: PrefixTree) -> Consistent:
     mixed, spread = tree.measurements()
     for depth in range(tree.height - 1, -1, -1):
         grown = tree.levels[depth].expanded
-        sums = _families(mixed[depth + 1], tree.symbols).sum(-1)
-        sum_variances = _families(spread[depth + 1], tree.symbols).sum(-1)
+        sums = _families(mixed[depth + 1], tree.symbols).sum(1)
+        sum_variances = _families(spread[depth + 1], tree.symbols).sum(1)
         own = spread[depth][grown]
         mixed[depth][grown] = (mixed[depth][grown] * sum_variances + sums * own) / (own + sum_variances)
         spread[depth][grown] = own * sum_variances / (own + sum_variances)
     for depth in range(tree.height):
         children, shares = _families(mixed[depth + 1], tree.symbols), _families(spread[depth + 1], tree.symbols)
-        excess = mixed[depth][tree.levels[depth].expanded] - children.sum(-1)
-        mixed[depth + 1] = (children + shares / shares.sum(-1, keepdims=True) * excess[:, None]).ravel()
+        excess = mixed[depth][tree.levels[depth].expanded] - children.sum(1)
+        mixed[depth + 1] = (children + shares / shares.sum(1, keepdims=True) * excess[:, None]).ravel()
     return Consistent(tree, tuple(mixed), tuple(spread))
 
 

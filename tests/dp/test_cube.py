@@ -13,8 +13,9 @@ import pytest
 from deid.base.errors import ConfigError, FormatError
 from deid.dp.cube import plan_cube, release_cube
 from deid.dp.domain import Dimension
-from deid.dp.forecast import epsilon_for, forecast
+from deid.dp.forecast import epsilon_for, expected_deviation, forecast
 from deid.dp.intervals import discrete_half_width, half_width
+from deid.dp.marginals import query_weights
 from deid.dp.methods import METHODS, Rows, measure
 from deid.dp.models import BoxModel, TableModel, clamp_bias
 from deid.dp.noise import SeededNoise, laplace_variance
@@ -124,6 +125,8 @@ def test_the_method_follows_from_the_domains_alone(small: Small, seer: Small) ->
     assert plan_cube(small[1], 1.0, ROW).method == "cells"
     assert plan_cube(small[1], 1.0, ROW, slices=[["age"]]).method == "marginals"
     assert plan_cube(seer[1], 1.0, ROW).method == "forest"
+    assert plan_cube(seer[1][:5], 1.0, ROW).method == "forest"
+    assert plan_cube(seer[1][:4], 1.0, ROW).method == "privtree"
     assert plan_cube(seer[1][1:3], 1.0, ROW).method == "privtree"
 
 
@@ -170,6 +173,61 @@ def test_intervals_cover_what_they_say(method: str, small: Small) -> None:
     assert 0.86 < inside / total <= 1.0
 
 
+def test_widths_of_boxes_are_those_of_their_shares_in_an_answer(small: Small) -> None:
+    frame, dimensions = small
+    plan = plan_cube(dimensions, 1.0, ROW, method="privtree", report_share=0)
+    boxes = release_cube(frame, plan, ledger=None, noise=SeededNoise(1)).model.boxes  # type: ignore[union-attr]
+    boxes = replace(boxes, variances=np.arange(1.0, len(boxes) + 1), counts=boxes.counts + 1e3)
+    for axes, chosen in (
+        ((0,), [None, np.arange(3, 6), None]),
+        ((1, 2), [None] * 3),
+        ((), [np.array([1]), None, None]),
+    ):
+        shares = [boxes.aggregate(axes, chosen, own) for own in np.eye(len(boxes))]
+        squares = [share**2 * variance for share, variance in zip(shares, boxes.variances, strict=True)]
+        variance, fourth = sum(squares), sum(own**2 for own in squares)
+        answer = BoxModel(boxes, boxes.counts).answer(axes, chosen, 0.9)
+        half = half_width(variance, variance**2 / fourth, 0.9)
+        np.testing.assert_allclose(answer.upper, answer.counts + half)
+        np.testing.assert_allclose(answer.lower, np.maximum(answer.counts - half, 0))
+
+
+def test_one_table_has_the_exact_widths_of_its_draws_and_several_those_of_their_weights(small: Small) -> None:
+    frame, dimensions = small
+    for slices in ([["sex", "age"]], [["sex", "age"], ["age", "clinic"]]):
+        plan = plan_cube(dimensions, 1.0, ROW, slices=slices, report_share=0, nonnegative=False)
+        found = release_cube(frame, plan, ledger=None, noise=SeededNoise(1)).slice(["sex"])
+        assert ((found["upper"] + found["lower"]) / 2).to_numpy() == pytest.approx(found["count"].to_numpy())
+        half = (found["upper"] - found["count"]).to_numpy()
+        if len(slices) == 1:
+            assert (half == discrete_half_width(1, 1.0, 12, 0.95)).all()
+        else:
+            weights = [np.eye(1, 2)[0], np.ones(12)]
+            tables = [(axes, laplace_variance(1, 0.5)) for axes in ((0, 1), (1, 2))]
+            assert half == pytest.approx(float(half_width(*query_weights(tables, (2, 12, 3), (0, 1), weights), 0.95)))
+
+
+def test_counts_are_projected_unless_that_is_not_wanted(small: Small) -> None:
+    frame, dimensions = small
+    for method in ("marginals", "diffgen", "dpcube"):
+        raw, shown = (
+            release_cube(
+                frame.iloc[:20],
+                plan_cube(dimensions, 0.1, ROW, method=method, slices=slices_for(method), nonnegative=wanted),
+                ledger=None,
+                noise=SeededNoise(2),
+            ).to_frame()["count"]
+            for wanted in (False, True)
+        )
+        assert raw.min() < 0 <= shown.min()
+
+
+def test_the_expected_error_goes_on_as_draws_become_many() -> None:
+    noise = np.abs(np.random.default_rng(0).laplace(size=(20_000, 7)).sum(axis=1))
+    assert expected_deviation(14.0, 7) == pytest.approx(noise.mean(), rel=0.02)
+    assert expected_deviation(3.0, 10_001) == pytest.approx(expected_deviation(3.0, 10_000), rel=1e-4)
+
+
 def test_exact_widths_against_simulation() -> None:
     noise = SeededNoise(4)
     for draws in (1, 2, 7, 40):
@@ -198,6 +256,9 @@ def test_forecast_is_what_happens(small: Small) -> None:
 def test_epsilon_for_an_error_reaches_it(small: Small) -> None:
     plan = plan_cube(small[1], 0.5, ROW, slices=[["age", "sex"]])
     needed = epsilon_for(plan, 3.0)
+    assert set(needed) == {"marginals", "cells", "cells-clamped"}
+    assert set(epsilon_for(plan_cube(small[1], 0.5, ROW), 3.0)) == {"cells", "cells-clamped"}  # no slices are named
+    assert set(epsilon_for(plan, 1e-9).values()) == {None}
     for method, epsilon in needed.items():
         assert epsilon is not None
         worst = [line.per_cell for line in forecast(replace(plan, epsilon=epsilon)) if line.method == method]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +22,23 @@ def test_groups_are_a_grid_over_the_cube(seed: int, rounds: int) -> None:
     for low, high in zip(boxes.lows, boxes.highs, strict=True):
         seen[tuple(map(slice, low, high))] += 1
     assert (seen == 1).all()
+
+
+@given(st.lists(st.integers(0, 9), min_size=4, max_size=4))
+def test_a_halving_scores_how_far_rows_are_from_their_share_of_the_cells(counts: list[int]) -> None:
+    seen = []
+
+    class Watching(SeededNoise):
+        def choose(self, scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> int:
+            seen.append(list(np.asarray(scores)))
+            return 0
+
+    points = np.repeat(np.arange(4), counts)[:, None]
+    diffgen(points, (4,), 1.0, Watching(0), rounds=3)
+    assert seen[0] == [pytest.approx(abs(sum(counts[:2]) - sum(counts) / 2))]
+    assert seen[1] == pytest.approx([abs(a - (a + b) / 2) for a, b in (counts[:2], counts[2:])])
+    diffgen(points % 3, (3,), 1.0, Watching(0), rounds=1)
+    assert seen[-1] == [pytest.approx(abs(counts[0] + counts[3] - sum(counts) / 3))]
 
 
 def test_columns_that_are_even_are_not_cut() -> None:

@@ -23,9 +23,10 @@ def test_taxonomy_groups_neighbours() -> None:
     assert TAXONOMY.height == 2
     assert [TAXONOMY.leaf_count(node) for node in TAXONOMY.children(TAXONOMY.root)] == [3, 3, 3]
     assert balanced_taxonomy(["a", "b", "c"], 2).height == 2
-    for wrong in (["a"], ["a", "a"]):
+    assert balanced_taxonomy(["a", "b"]).height == balanced_taxonomy(ITEMS, 10).height == 1
+    for wrong, fanout in ((["a"], 4), (["a", "a"], 4), (ITEMS, 1), (ITEMS, 11)):
         with pytest.raises(ConfigError):
-            balanced_taxonomy(wrong)
+            balanced_taxonomy(wrong, fanout)
 
 
 def test_frequent_sets_come_out() -> None:

@@ -61,7 +61,8 @@ def test_variance_of_queries_is_that_of_least_squares(tables: list[tuple[Axes, f
     expected = query @ np.linalg.pinv(information) @ query
     variance, draws = query_weights(tables, SHAPE, axes, chosen)
     assert variance == pytest.approx(expected, rel=1e-6)
-    assert draws >= 1 - 1e-9
+    each = (query @ np.linalg.pinv(information) @ matrix.T / variances) ** 2 * variances  # the share of each draw
+    assert draws == pytest.approx(each.sum() ** 2 / (each**2).sum(), rel=1e-6)
 
 
 @settings(max_examples=30)

@@ -285,6 +285,8 @@ def test_an_end_has_no_children_and_is_not_a_level() -> None:
     assert model.distribution(2).sum() == pytest.approx(300, abs=2)
     assert model.distribution(3).sum() == pytest.approx(0, abs=2)
     assert model.prefix([1, 2], 0.95).count == pytest.approx(200, abs=2)
+    for level in model.tree.levels[1:]:
+        assert not level.expanded[(level.symbols == 2) | (level.noisy < 100)].any()
 
 
 def test_a_markov_chain_is_recovered() -> None:

@@ -46,6 +46,20 @@ def test_long_ranges_have_less_noise_than_sums_of_cells() -> None:
     assert np.var([cells[7] for cells in drawn]) > laplace_variance(1, 1.0)
 
 
+@given(st.lists(st.booleans(), min_size=2, max_size=2), st.integers(0, 99))
+def test_weights_of_a_query_are_those_of_each_coefficient(transformed: list[bool], seed: int) -> None:
+    wavelet = Wavelet((5, 3), tuple(transformed))
+    chosen = [np.random.default_rng(seed + axis).integers(0, 2, size) * 1.0 for axis, size in enumerate((5, 3))]
+    weights = []
+    for place in range(int(np.prod(wavelet.padded))):
+        cells = np.eye(1, int(np.prod(wavelet.padded)), place).reshape(wavelet.padded)
+        for axis in (0, 1):
+            cells = inverse(cells, axis) if transformed[axis] else cells
+        weights.append(chosen[0] @ cells[:5, :3] @ chosen[1])
+    powers = [(np.array(weights) ** power).sum() for power in (2, 4)]
+    assert weight_sums(wavelet, chosen) == pytest.approx(powers)
+
+
 def test_intervals_cover_slices() -> None:
     wavelet = Wavelet((12, 3), (True, False))
     true = np.arange(36).reshape(12, 3)

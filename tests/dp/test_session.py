@@ -290,6 +290,8 @@ def test_mistakes_cost_nothing(tmp_path: Path) -> None:
         ("SELECT SUM(sex, 0, 1)", "needs numbers"),
         ("SELECT MEAN(age, 9, 3)", "the smaller first"),
         ("SELECT TOP(9, ward)", "4 values to choose from"),
+        ("SELECT TOP(0, ward)", "4 values to choose from"),
+        ("SELECT TOP(1.5, ward)", "a whole number"),
         ("SELECT QUANTILE(age, 2)", "between 0 and 1"),
         ("SELECT COUNT(*) GROUP BY wrad", "did you mean 'ward'"),
         ("SELECT COUNT(PERSONS)", "whose a row is"),
