@@ -40,11 +40,9 @@ import regex
 from deid.base.compiled import quick
 from deid.detection.find_again import (
     Gathered,
-    Seeds,
     find_again,
     gather,
     name_words,
-    seeds_of,
     settle_categories,
     tell,
     traits,
@@ -219,7 +217,7 @@ class Ensemble:
         text = document.text
         accepted, labelled, again, sure = Packed(), Packed(), Packed(), Packed()
         marks = [0]
-        gathered: Gathered = {}
+        gathered = Gathered()
         for part in parts:
             here: list[Candidate] | None = None if candidates is None else []
             scene, found, decisive = self._accept(document.with_text(part.of(text)), here)
@@ -231,12 +229,12 @@ class Ensemble:
             if candidates is not None:
                 candidates += (replace(p, span=back) for p in here or () if (back := part.back(p.span)) is not None)
         if self.consistency:
-            seeds = seeds_of(gathered)
+            gathered.sort()
             for part, first, stop in zip(parts, marks, marks[1:], strict=False):
                 scene, by = self._scene(part.of(text)), len(part.head) - part.start
                 found = [span.moved(span.start + by, span.end + by) for span in accepted.some(range(first, stop))]
                 here = None if candidates is None else []
-                passed, decisive = self._passed(self._again(scene, found, seeds, here))
+                passed, decisive = self._passed(self._again(scene, found, gathered, here))
                 again.extend(filter(None, map(part.back, passed)))
                 sure.extend(filter(None, map(part.back, decisive)))
                 if candidates is not None:
@@ -284,10 +282,10 @@ class Ensemble:
         return [span for span in spans if span.source in self._deciding and score_of(span) >= _DECIDES]
 
     def _again(
-        self, scene: Scene, accepted: Sequence[Span], seeds: Seeds | None, candidates: list[Candidate] | None
+        self, scene: Scene, accepted: Sequence[Span], gathered: Gathered | None, candidates: list[Candidate] | None
     ) -> list[Span]:
         """Return what was accepted, and stands elsewhere too."""
-        again = find_again(scene, accepted, self.strong, seeds) if self.consistency else []
+        again = find_again(scene, accepted, self.strong, gathered) if self.consistency else []
         again = [part for span in again for part in self._parts(scene, span)]
         if candidates is not None:
             for span in again:

@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import functools
 import itertools
+from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from deid.base.compiled import native_for
 from deid.detection.known import one_apart, soundex
 from deid.detection.overlaps import score_of
+from deid.detection.packed import Packed
 from deid.document import Span, by_position
 from deid.phi import group
 from deid.reading.lexicon import classes_of
@@ -51,8 +56,6 @@ _REMEMBERED = 1000
 
 _Seed = tuple[int, tuple[str, ...], Span]
 """A number in order of adding, a sequence of words to look for, and where it comes from."""
-Gathered = dict[tuple[str, ...], tuple[Any, Span]]
-"""Sequence of words -> how early it is sown, and where it comes from."""
 
 
 @dataclass(slots=True)
@@ -82,7 +85,7 @@ class Seeds:
             self.words.setdefault(sequence[0], {}).setdefault(second, []).append(seed)
 
 
-def find_again(scene: Scene, spans: Iterable[Span], certain: float, seeds: Seeds | None = None) -> list[Span]:
+def find_again(scene: Scene, spans: Iterable[Span], certain: float, gathered: Gathered | None = None) -> list[Span]:
     """Find further occurrences of what was found with certainty.
 
     Parameters
@@ -92,8 +95,8 @@ def find_again(scene: Scene, spans: Iterable[Span], certain: float, seeds: Seeds
         What was found.
     certain : float
         Least score of a span that is looked for elsewhere.
-    seeds : Seeds, optional
-        What to look for where the scene is a passage of a text (`seeds_of`); by default what the spans say.
+    gathered : Gathered, optional
+        What to look for where the scene is a passage of a text; by default what the spans say.
 
     Returns
     -------
@@ -103,10 +106,12 @@ def find_again(scene: Scene, spans: Iterable[Span], certain: float, seeds: Seeds
     view = scene.view
     taken = bytearray(len(view.text))
     sure = _sure(spans, certain, taken)
-    if not (sure or seeds):
+    if not (sure or gathered):
         return []
     odd = _odd_words(scene, taken)
-    if seeds is None:
+    if gathered is not None:
+        seeds = gathered.within(view, taken, odd)
+    else:
         seeds = Seeds()
         recurring, letters = _recurring(scene, sure, taken, {view.folded[i] for i in odd})
         for span, words in sorted(recurring, key=lambda r: _by_certainty(r[0])):
@@ -123,23 +128,99 @@ def find_again(scene: Scene, spans: Iterable[Span], certain: float, seeds: Seeds
 
 def gather(scene: Scene, spans: Iterable[Span], certain: float, at: int, gathered: Gathered) -> None:
     """Add what is to be looked for in a whole text because of what was found in one passage, which begins at ``at``."""
-    seeds = Seeds()
+    gathered.enter(at)
     for span in sorted(_sure(spans, certain, bytearray(len(scene.view.text))), key=_by_certainty):
-        _sow(scene, span, _words_in(scene.view, span.start, span.end), None, seeds)
-    for held in seeds.words.values():
-        for number, sequence, span in itertools.chain.from_iterable(held.values()):
-            moved = span.moved(span.start + at, span.end + at)
-            early = _by_certainty(moved), number
-            if sequence not in gathered or early < gathered[sequence][0]:
-                gathered[sequence] = early, moved
+        _sow(scene, span, _words_in(scene.view, span.start, span.end), (), gathered)
 
 
-def seeds_of(gathered: Gathered) -> Seeds:
-    """Return what was gathered, in the order in which the spans of a whole text are sown."""
-    seeds = Seeds()
-    for sequence, (_, span) in sorted(gathered.items(), key=lambda item: item[1][0]):
-        seeds.add(sequence, span)
-    return seeds
+class Gathered:
+    """What is to be looked for in all passages of a text: as few objects as can be, since it may be all of the text.
+
+    Sequences of words are held as bytes, their spans packed, and found by hashes of what a passage has of them.
+    """
+
+    def __init__(self) -> None:
+        self._spans = Packed()
+        self._words, self._ends = bytearray(), array("q", [0])
+        self._keys: Any = array("q")
+        self._whose: Any = array("i")
+        self._known: set[tuple[str, ...]] = set()
+        self._at = 0
+
+    def enter(self, at: int) -> None:
+        """Begin with the passage at a place of the text."""
+        self._at = at
+        self._known.clear()
+
+    def add(self, sequence: tuple[str, ...], span: Span) -> None:
+        """Add a sequence of words of a span of the passage, without its variants."""
+        if sequence in self._known:
+            return
+        self._known.add(sequence)
+        number = len(self._spans)
+        self._spans.extend((span.moved(span.start + self._at, span.end + self._at),))
+        self._words += "\n".join(sequence).encode("utf-8", "surrogatepass")
+        self._ends.append(len(self._words))
+        for key in _keys(sequence, span):
+            self._keys.append(key)
+            self._whose.append(number)
+
+    def sort(self) -> None:
+        """Make what was added ready to be looked up."""
+        keys = np.asarray(self._keys)
+        order = np.argsort(keys)
+        self._keys, self._whose = keys[order], np.asarray(self._whose)[order]
+
+    def within(self, view: View, taken: bytearray, odd: Sequence[int]) -> Seeds:
+        """Return what may stand in a passage, not all of it taken, or misspelt as one of the odd words.
+
+        In the order in which the spans of a whole text are sown.
+        """
+        words = view.folded
+        wanted = set(map(hash, pairwise(words)))
+        wanted.update(hash(w) for w, a, b in zip(words, view.starts, view.ends, strict=True) if not all(taken[a:b]))
+        for i in (i for i, word in enumerate(words) if len(word) == 1 and word.isalpha()):
+            wanted.update(hash((words[k], words[i])) for k in range(max(0, i - 2), min(i + 3, len(words))))
+        chosen = {number for held in self._held(list(wanted)) for number in held}
+        names = [words[i] for i in odd]
+        for held in self._held([hash((name, "")) for name in names]):
+            chosen.update(held[:1])  # one tells that the word begins something
+        for name, held in zip(names, self._held([hash(("", soundex(name))) for name in names]), strict=True):
+            chosen.update(number for number in held if one_apart(name, self._sequence(number)[0]))
+        seeds = Seeds()
+        ordered = sorted(chosen)
+        found = list(zip(ordered, self._spans.some(ordered), strict=True))
+        for number, span in sorted(found, key=lambda item: (_by_certainty(item[1]), item[0])):
+            sequence = self._sequence(number)
+            seeds.add(sequence, span)
+            if _has_variants(sequence, span):
+                _sow_variants(sequence, span, None, seeds)
+        return seeds
+
+    def _held(self, keys: Sequence[int]) -> list[list[int]]:
+        low, high = (np.searchsorted(self._keys, np.array(keys, dtype=np.int64), side) for side in ("left", "right"))
+        return [self._whose[a:b].tolist() if a < b else [] for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+
+    def _sequence(self, number: int) -> tuple[str, ...]:
+        held = self._words[self._ends[number] : self._ends[number + 1]]
+        return tuple(held.decode("utf-8", "surrogatepass").split("\n"))
+
+
+def _has_variants(sequence: tuple[str, ...], span: Span) -> bool:
+    return len(sequence) > 1 and group(span.category) == "NAME" and span.category != "USERNAME"
+
+
+def _keys(sequence: tuple[str, ...], span: Span) -> Iterator[int]:
+    """Yield hashes of what of a sequence tells where it may stand."""
+    if len(sequence) == 1:
+        yield hash(sequence[0])
+        if len(sequence[0]) >= _LEAST_FUZZY:
+            yield hash(("", soundex(sequence[0])))
+        return
+    yield hash(sequence[:2])
+    yield hash((sequence[0], ""))
+    if _has_variants(sequence, span) and (short := _with_initial(sequence)):
+        yield hash(short)
 
 
 def _repeated(view: View, taken: bytearray, seeds: Seeds) -> list[tuple[int, _Seed]]:
@@ -272,7 +353,7 @@ def _misspelt(scene: Scene, seeds: Seeds, odd: list[int]) -> Iterator[Span]:
                 break
 
 
-def _sow(scene: Scene, span: Span, words: range, letters: Collection[str] | None, seeds: Seeds) -> None:
+def _sow(scene: Scene, span: Span, words: range, letters: Collection[str] | None, seeds: Seeds | Gathered) -> None:
     """Add the sequences of a span that are worth looking for; ``letters`` are the initials that stand in the text."""
     view = scene.view
     if not words:
@@ -299,8 +380,18 @@ def _sow(scene: Scene, span: Span, words: range, letters: Collection[str] | None
                 seeds.add((view.folded[i],), span)
 
 
-def _sow_variants(whole: tuple[str, ...], span: Span, single: Collection[str] | None, seeds: Seeds) -> None:
+def _sow_variants(whole: tuple[str, ...], span: Span, single: Collection[str] | None, seeds: Seeds | Gathered) -> None:
     """Add the ways to write a full name with an initial: *Smith, J*, *J. Smith*, *J Smith*."""
+    short = _with_initial(whole)
+    if short is None or (single is not None and short[1] not in single):
+        return  # none of them stands in the text
+    last, initial = short
+    for variant in ((last, ",", initial), (initial, ".", last), (initial, last), (last, initial)):
+        seeds.add(variant, span)
+
+
+def _with_initial(whole: tuple[str, ...]) -> tuple[str, str] | None:
+    """Return the last name of a full name and the initial of the first one."""
     if "," in whole[1:3]:
         comma = whole.index(",")
         last, first = whole[:comma], whole[comma + 1 : comma + 2]
@@ -308,12 +399,8 @@ def _sow_variants(whole: tuple[str, ...], span: Span, single: Collection[str] | 
         letters = [w for w in whole if len(w) > 1]
         last, first = tuple(letters[-1:]), whole[:1]
     if len(last) != 1 or not first or len(last[0]) < 3 or not first[0].isalpha() or len(first[0]) < 2:
-        return
-    initial = first[0][0]
-    if single is not None and initial not in single:
-        return  # none of them stands in the text
-    for variant in ((last[0], ",", initial), (initial, ".", last[0]), (initial, last[0]), (last[0], initial)):
-        seeds.add(variant, span)
+        return None
+    return last[0], first[0][0]
 
 
 def settle_categories(
