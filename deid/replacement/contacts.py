@@ -162,7 +162,7 @@ _HOSTS = ("", "mail.", "web.", "info.", "home.", "office.", "post.", "net.", "my
 _ENDINGS = ("org", "com", "net")
 _SUFFIX = re.compile(r"\.(?:html?|php|aspx?|jsp|pdf|png|jpe?g|gif|txt|xml|json)$", re.IGNORECASE)
 _URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*://)?(?P<user>[^@/\s]+@)?(?P<host>[^/?#:\s]+)(?P<rest>.*)", re.I | re.S)
-_V4 = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
+_V4 = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?!\.?\d)")  # a sentence may end behind it
 _NETS = ("192.0.2.", "198.51.100.", "203.0.113.")
 _HEX = re.compile(r"[0-9a-f]", re.IGNORECASE)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from products import by_day
 from typer.testing import CliRunner
 
 from deid import Pipeline, build_recognizer, load_policy, read
@@ -194,46 +196,47 @@ def test_what_a_tagged_file_left_in_doubt_is_taken_out_of_it(tmp_path: Path, nam
 
 NOTES = (
     "Patient: Mario Belvedere. MRN: 4711203, Acct 70023391882, seen 5/3/2019 in Salem, MA 01970 by Dr. Priscilla Vann.",
-    "Soc Sec: 533209418. April Quimby called 617-555-0143; mail a.quimby@example.org. Sodium 138 140 137 139.",
+    "Soc Sec: 533209418. April Quimby called 617-555-0143; mail a.quimby@quimbymail.org. Sodium 138 140 137 139.",
     "Admitted 2019-06-03 from Gray, ME. Account 20-4411-93; license AB123-4567; Jan Zuckerman, RN, pager 48213.",
     "Belvedere lives at 14 Elm Hollow Road with his sister Rosamund; see https://example.org/p/8823 from 10.20.30.44.",
 )
-LIMITED = POLICIES["limited-data-set"]
+MARKS = ("seen", "Sodium", "Admitted", "lives")
+"""A word of each note that stays."""
 
 
-def scrub_notes(folder: Path) -> None:
+def scrub_notes(folder: Path, policy: str) -> None:
     lines = [json.dumps({"id": str(n), "text": note}) for n, note in enumerate(NOTES)]
     (folder / "in.jsonl").write_text("\n".join(lines) + "\n")
-    run(
-        "scrub", folder / "in.jsonl", folder / "out.jsonl", "--policy", "limited-data-set", "--key-file", folder / "key"
-    )
+    run("scrub", folder / "in.jsonl", folder / "out.jsonl", "--policy", policy, "--key-file", folder / "key")
 
 
-def texts(path: Path) -> str:
-    return "\n".join(json.loads(line)["text"] for line in path.read_text().splitlines())
+def by_scrub(folder: Path, policy: str) -> Iterable[Path]:
+    scrub_notes(folder, policy)
+    return [folder / "out.jsonl"]
 
 
-def by_scrub(folder: Path) -> str:
-    scrub_notes(folder)
-    return texts(folder / "out.jsonl")
-
-
-def by_generalize(folder: Path) -> str:
+def by_generalize(folder: Path, policy: str) -> Iterable[Path]:
     """Which works on what was scrubbed."""
-    scrub_notes(folder)
+    scrub_notes(folder, policy)
     run("generalize", folder / "out.jsonl", folder / "general.jsonl", "--t", 2, "--key-file", folder / "key")
-    return texts(folder / "general.jsonl")
+    return [folder / "general.jsonl"]
 
 
-def by_filter(folder: Path) -> str:
-    lines = [json.dumps({"text": note}) for note in NOTES]
-    (folder / "in.jsonl").write_text("\n".join(lines) + "\n")
-    options = ("--policy", "limited-data-set", "--key-file", folder / "key")
-    run("filter", folder / "in.jsonl", "-o", folder / "out.jsonl", *options)
-    return texts(folder / "out.jsonl")
+def by_filter(folder: Path, policy: str) -> Iterable[Path]:
+    (folder / "in.jsonl").write_text("".join(json.dumps({"text": note}) + "\n" for note in NOTES))
+    run("filter", folder / "in.jsonl", "-o", folder / "out.jsonl", "--policy", policy, "--key-file", folder / "key")
+    return [folder / "out.jsonl"]
 
 
-def by_release(folder: Path) -> str:
+def by_watch(folder: Path, policy: str) -> Iterable[Path]:
+    (folder / "inbox").mkdir()
+    (folder / "inbox/a.ndjson").write_text("".join(json.dumps({"text": note}) + "\n" for note in NOTES))
+    options = ("--policy", policy, "--key-file", folder / "key", "--once", "--settle", 0)
+    run("watch", folder / "inbox", folder / "outbox", *options)
+    return folder.glob("outbox/*.ndjson")
+
+
+def by_release(folder: Path, policy: str) -> Iterable[Path]:
     (folder / "notes").mkdir()
     for number, note in enumerate(NOTES):
         (folder / f"notes/n{number}.txt").write_text(note)
@@ -243,15 +246,15 @@ def by_release(folder: Path) -> str:
         "id,sex,comment\n" + "".join(f"{n},F,{NOTES[n]!r}\n" for n in numbers).replace("'", '"')
     )
     (folder / "plan.toml").write_text(
-        'policy = "limited-data-set"\nk = 2\n[notes]\npath = "notes"\npatients = "notes.csv"\n[tables.people]\n'
+        f'policy = "{policy}"\nk = 2\n[notes]\npath = "notes"\npatients = "notes.csv"\n[tables.people]\n'
         'path = "people.csv"\npatient = "id"\ncolumns = { sex = "quasi-identifier", comment = "free-text" }\n'
     )
     run("release", folder / "plan.toml", folder / "out", "--key-file", folder / "key")
-    return "\n".join(p.read_text() for p in (*folder.glob("out/notes/*"), folder / "out/people.csv"))
+    return [*folder.glob("out/notes/*"), folder / "out/people.csv"]
 
 
-def by_spacy(folder: Path) -> str:
-    """Which marks, and replaces nothing."""
+def by_spacy(folder: Path, policy: str) -> Iterable[Path]:
+    """Which marks whatever some policy forbids, and replaces nothing."""
     import spacy
 
     nlp = spacy.blank("en")
@@ -260,27 +263,41 @@ def by_spacy(folder: Path) -> str:
     for doc in map(nlp, NOTES):
         covered = {i for span in doc.spans["phi"] for i in range(span.start_char, span.end_char)}
         marked += "".join(" " if i in covered else sign for i, sign in enumerate(doc.text)) + "\n"
-    return marked
+    (folder / "out.txt").write_text(marked)
+    return [folder / "out.txt"]
 
 
-@pytest.mark.parametrize("way", [by_scrub, by_generalize, by_filter, by_release, by_spacy])
-def test_nothing_that_was_proposed_as_forbidden_is_left_by_any_way_in(
-    tmp_path: Path, way: Callable[[Path], str]
-) -> None:
-    """Limited data sets keep most, so that most can stay by mistake; words that stand elsewhere too are not counted."""
+@cache
+def posted() -> list[list[Span]]:
+    """Return what was posted of each note with certainty .5 or more."""
     ensemble = Ensemble((load_model("en"), RULES))
-    forbidden, elsewhere = set(), set()
+    found = []
     for note in NOTES:
-        taken: set[int] = set()
-        for candidate in ensemble.trace(Document("n", note)).candidates:
-            if (
-                candidate.fate == "accepted"
-                and candidate.certainty >= 0.5
-                and forbids(LIMITED, candidate.span.category)
-            ):
-                taken.update(range(candidate.span.start, candidate.span.end))
+        posts = ensemble.trace(Document("n", note)).candidates
+        found.append([p.span for p in posts if p.fate == "accepted" and p.certainty >= 0.5])
+    return found
+
+
+WAYS = [by_scrub, by_generalize, by_filter, by_watch, by_release, by_spacy]
+
+
+@pytest.mark.parametrize(("way", "policy"), by_day(WAYS, shipped_policies()))
+def test_nothing_that_was_posted_as_forbidden_is_left_by_any_way_in(
+    tmp_path: Path, way: Callable[[Path, str], Iterable[Path]], policy: str
+) -> None:
+    """Words that stand elsewhere in the note too are not counted."""
+    lines = [line for path in way(tmp_path, policy) for line in path.read_text().splitlines()]
+    lines = [json.loads(line)["text"] if line.startswith("{") else line for line in lines]
+    for note, mark, spans in zip(NOTES, MARKS, posted(), strict=True):
+        forbidden, elsewhere = set(), set()
+        taken = {i for span in spans if forbids(POLICIES[policy], span.category) for i in range(span.start, span.end)}
         for word in re.finditer(r"\w{2,}", note):
             (forbidden if taken.intersection(range(*word.span())) else elsewhere).add(word[0])
-    assert len(forbidden - elsewhere) > 20
-    assert "Sodium 138 140 137 139" in (left := way(tmp_path))
-    assert not (forbidden - elsewhere).intersection(re.findall(r"\w+", left))
+        assert len(forbidden - elsewhere) > 2
+        left = " ".join(line for line in lines if mark in line)
+        assert left
+        assert not any(note[span.start : span.end] in left for span in spans if span.start in taken)
+        if policy == "surrogate":  # years, telephone numbers and addresses share parts with others
+            forbidden = {word for word in forbidden if word.istitle()} - {"Road"}
+        assert not (forbidden - elsewhere).intersection(re.findall(r"\w+", left))
+    assert any("Sodium 138 140 137 139" in line for line in lines)

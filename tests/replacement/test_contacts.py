@@ -124,6 +124,7 @@ def test_urls_keep_their_layout(url: str, pattern: str) -> None:
 @pytest.mark.parametrize("address", ["10.1.2.3", "192.168.0.255", "8.8.8.8"])
 def test_addresses_of_version_4_are_for_documentation(address: str) -> None:
     new = ipaddress.ip_address(replace_ip(make_choices(), address))
+    assert replace_ip(make_choices(), f"{address}.") == f"{new}."
     nets = [ipaddress.ip_network(n) for n in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")]
     assert any(new in net for net in nets)
 
