@@ -183,8 +183,8 @@ def _vin(code: str) -> str:
 
 
 def _dea(code: str) -> str:
-    d = [int(c) for c in code[2:8]]
-    return code[:8] + str((d[0] + d[2] + d[4] + 2 * (d[1] + d[3] + d[5])) % 10)
+    a, b, c, d, e, f = map(int, code[2:8])
+    return code[:8] + str((a + c + e + 2 * (b + d + f)) % 10)
 
 
 def _nhs(code: str) -> str:

@@ -66,7 +66,7 @@ def _senses(data: str) -> tuple[dict[str, str], dict[str, str]]:
         names[offset] = f"{fields[4].replace('_', ' ')}#{offset}"
         pointers = fields[4 + 2 * words :]
         for place in range(1, 1 + 4 * int(pointers[0]), 4):
-            if pointers[place] in ("@", "@i") and pointers[place + 2] == "n":
+            if pointers[place] in ("@", "@i"):
                 above[offset] = pointers[place + 1]
                 break
     return names, above

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from deid.base.errors import ConfigError, OffsetError
 from deid.base.keys import Key
 from deid.document import Document, Span
+from deid.replacement.date_words import holidays
 from deid.replacement.dates import MAX_DAYS, MIN_DAYS, date_shift_operator, offset_of
 from deid.replacement.scope import Scope
 
@@ -144,6 +145,13 @@ def test_every_full_date_moves_by_the_offset_and_keeps_its_form(date: datetime.d
 def test_a_word_before_a_date_does_not_change_how_it_is_read(date: datetime.date, form: str, short: bool) -> None:
     text = re.sub(r"\b0(?=\d\b)", "", date.strftime(form)) if short else date.strftime(form)
     assert shift(f"on {text}")[0] == "on " + shift(text)[0]
+
+
+def test_holidays_that_follow_easter_do_so_in_every_year() -> None:
+    easter = pytest.importorskip("dateutil.easter").easter
+    days = {h.name: h.date for h in (*holidays("Christmas"), *holidays("Navidad"))}
+    for year in range(1900, 2100):
+        assert days["Easter"](year) == easter(year)
 
 
 @given(st.lists(DATES, min_size=2, max_size=6, unique=True), st.data())

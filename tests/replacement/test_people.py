@@ -54,6 +54,16 @@ def test_forms_of_ages(text: str, pattern: str) -> None:
         assert re.fullmatch(pattern, replace_age(make_choices(f"p{scope}").keyed, text))
 
 
+def test_decades_become_a_neighbour_and_nobodys_the_nineties() -> None:
+    for word in ("10s", "40s", "70s", "80s", "90s", "teens", "seventies"):
+        new = {replace_age(make_choices(f"p{scope}").keyed, word) for scope in range(30)}
+        ten = int(word[:-1]) if word[0].isdigit() else {"t": 10, "s": 70}[word[0]]
+        expected = {"teens": {"twenties"}, "seventies": {"sixties", "eighties"}}.get(
+            word, {f"{n}s" for n in (ten - 10, ten + 10) if 10 <= n <= 80 and (ten > 10 or n > ten)}
+        )
+        assert new == expected, word
+
+
 def group_of(profession: str) -> tuple[str, ...]:
     groups, index = professions()
     return groups[index[profession][0]]

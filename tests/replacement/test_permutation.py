@@ -11,6 +11,7 @@ from deid.replacement.permutation import Keyed
 
 KEYED = Keyed(Key(b"0123456789abcdef"), "patient:1")
 FIVE = [1, 3, 0, 4, 2]
+EDGE = [25, 28]
 LARGE, MOVED, NUMBER = 979823601, 279474719, 66525145184
 
 
@@ -43,7 +44,9 @@ def test_large_sets(size: int, data: st.DataObject) -> None:
 
 
 def test_steps_never_come_back_to_the_original() -> None:
-    assert {KEYED.move("x", 3, 10, step) for step in range(1, 10)} == set(range(10)) - {3}
+    for size in (2, 3, 10, 40):
+        assert {KEYED.move("x", 1, size, step) for step in range(1, size)} == set(range(size)) - {1}
+        assert 1 not in {KEYED.move("x", 1, size, step) for step in range(size, 4 * size)}
 
 
 def test_a_set_of_one_cannot_be_moved_and_a_huge_one_is_refused() -> None:
@@ -64,6 +67,7 @@ def test_another_key_scope_or_name_gives_another_permutation() -> None:
 def test_values_are_fixed_for_all_versions() -> None:
     """Surrogates made yesterday must be made again tomorrow: these values may never change."""
     assert [KEYED.permute("x", i, 5) for i in range(5)] == FIVE
+    assert [KEYED.permute("x", 5, size) for size in (32, 33)] == EDGE
     assert KEYED.permute("x", 12345, 10**9) == LARGE
     assert KEYED.move("x", 12345, 10**9) == MOVED
     assert KEYED.number("a", "b") % 10**12 == NUMBER

@@ -33,6 +33,26 @@ def test_city_state_and_zip_of_an_address_fit(scope: str) -> None:
     assert code[:3] in BY_CODE[state].zip3
 
 
+def test_each_address_of_a_document_is_in_its_own_state() -> None:
+    text = "Springfield, OH 45501 and later Columbus, GA; then Dayton, OH; born in Ohio"
+    places = [
+        Place(
+            m.start(),
+            m.end(),
+            {"S": "CITY", "C": "CITY", "D": "CITY", "4": "ZIP"}.get(m.group()[0], "STATE"),
+            m.group(),
+        )
+        for m in re.finditer(r"Springfield|OH|45501|Columbus|GA|Dayton|Ohio", text)
+    ]
+    for scope in range(8):
+        found = PlaceMap(make_choices(f"p{scope}"), text, places)
+        one, ohio, code, two, georgia, three, again, spelt = (found.replace(place) for place in places)
+        assert {one, three} <= set(cities()[f"US-{ohio}"])
+        assert code[:3] in BY_CODE[ohio].zip3
+        assert two in cities()[f"US-{georgia}"]
+        assert ohio == again == BY_NAME[spelt].code != georgia
+
+
 def test_a_city_elsewhere_in_the_document_is_the_same_city() -> None:
     new = replace(("CITY", "Springfield"), ("STATE", "OH"), ("CITY", "Springfield"), gap=", ")
     assert new[0] == new[2]

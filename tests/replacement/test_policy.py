@@ -204,6 +204,33 @@ def test_paths_begin_at_the_policy(tmp_path: Path) -> None:
         Replacer(load_policy(file))
 
 
+@pytest.mark.parametrize(
+    ("label", "also", "applied"),
+    [
+        ("DATE", [], "DATE"),
+        ("DATE", ["PATIENT"], "PATIENT"),
+        ("STATE", ["DATE"], "DATE"),
+        ("PATIENT", ["DATE"], "PATIENT"),
+        ("DATE", ["AGE"], "OTHER"),  # a year and an age: what one leaves is what the other takes out
+        ("DATE", ["STATE"], "DATE"),
+        ("STATE", ["COUNTRY"], "STATE"),
+    ],
+)
+def test_what_may_be_two_things_loses_what_either_would(label: str, also: list[str], applied: str) -> None:
+    assert load_policy("safe-harbor").applied(label, also, {}) == applied
+
+
+def test_two_rules_of_parts_need_one_that_takes_all_out() -> None:
+    both = '[categories.DATE]\noperator = "year-only"\n[categories.AGE]\noperator = "age90"\n'
+    assert policy(both + REST).applied("DATE", ["AGE"], {}) == "OTHER"
+    assert (
+        policy('allow = ["OTHER"]\n' + both + '[categories.OTHER]\noperator = "keep"' + REST).applied(
+            "DATE", ["AGE"], {}
+        )
+        == "DATE"
+    )
+
+
 def test_policies_that_are_no_files(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="safe-harbor"):
         load_policy("safe-haven")

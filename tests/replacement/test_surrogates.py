@@ -415,3 +415,21 @@ def test_options_reach_the_dates() -> None:
 def test_original_words_of_ascii_texts_are_found_like_those_of_others(texts: list[str]) -> None:
     with_accents: list[str] = [*texts, "ñandú"]
     assert original_words(with_accents) == original_words(texts) | {"nandu"}
+
+
+def test_a_surrogate_that_is_an_original_elsewhere_becomes_another_one() -> None:
+    for category, text, form in (
+        ("PHONE", "234-5678", r"555-01\d\d"), ("IPADDR", "10.1.2.3", r"[\d.]+"), ("ROOM", "K12-77", r"[A-Z]\d\d-\d\d"),
+        ("CITY", "Boston", r"[A-Z][\w ]+"),
+    ):  # fmt: skip
+        usual = run(build((category, text)))[0]
+        first, second = run(build((category, text), " or ", (category, usual)))
+        assert usual not in (first, second), category
+        assert re.fullmatch(form, first), (category, first)
+
+
+def test_words_of_the_patients_known_names_are_in_no_surrogate() -> None:
+    document = build(("PATIENT", "John Smith"), " of ", ("CITY", "Boston"))
+    usual, _ = run(document)
+    again, _ = run(document, names=(usual,))
+    assert not set(usual.split()) & set(again.split())
