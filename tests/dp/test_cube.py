@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError, FormatError
 from deid.dp.cube import plan_cube, release_cube
@@ -226,6 +228,18 @@ def test_the_expected_error_goes_on_as_draws_become_many() -> None:
     noise = np.abs(np.random.default_rng(0).laplace(size=(20_000, 7)).sum(axis=1))
     assert expected_deviation(14.0, 7) == pytest.approx(noise.mean(), rel=0.02)
     assert expected_deviation(3.0, 10_001) == pytest.approx(expected_deviation(3.0, 10_000), rel=1e-4)
+
+
+@given(st.integers(1, 4), st.floats(0.3, 3), st.floats(0.05, 0.99))
+def test_exact_widths_are_the_least_that_hold_the_level(draws: int, epsilon: float, level: float) -> None:
+    one = np.exp(-epsilon * np.abs(np.arange(-60, 61)))
+    law = one / one.sum()
+    for _ in range(draws - 1):
+        law = np.convolve(law, one / one.sum())
+    middle = len(law) // 2
+    held = [law[middle - width : middle + width + 1].sum() for width in range(50)]
+    assume(min(abs(own - level) for own in held) > 1e-6)
+    assert discrete_half_width(1, epsilon, draws, level) == sum(own < level for own in held)
 
 
 def test_exact_widths_against_simulation() -> None:

@@ -72,6 +72,17 @@ def test_what_comes_out_depends_on_the_data_through_noise_alone() -> None:
     assert one == other
 
 
+@pytest.mark.parametrize(("distance", "left", "told"), [(1, 0, False), (1, 9, True), (3, 1, False), (3, 9, True)])
+def test_a_set_is_told_from_a_standard_deviation_of_its_last_count(distance: int, left: int, told: bool) -> None:
+    class Shrinking(SeededNoise):
+        def discrete_laplace(self, values: npt.ArrayLike, sensitivity: int, epsilon: float) -> Any:
+            assert sensitivity == distance
+            return np.array(values) if np.size(values) > 1 else np.array([left])
+
+    found = diffpart([frozenset({"code1"})] * 50, TAXONOMY, 3.0, Shrinking(0), distance=distance)
+    assert found == ({frozenset({"code1"}): left} if told else {})
+
+
 def test_wide_taxonomies_are_refused() -> None:
     from deid.table.hierarchy import Hierarchy
 

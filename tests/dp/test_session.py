@@ -303,6 +303,18 @@ def test_mistakes_cost_nothing(tmp_path: Path) -> None:
     assert spent(ledger) == 0
 
 
+def test_a_computed_column_holds_numbers_between_two_bounds() -> None:
+    table = asked(visits()).table
+    for name, value, low, high, match in (
+        ("half", "age / 2", 50, 0, "between two bounds"),
+        ("half", "age / 2", 5, 5, "between two bounds"),
+        ("half", "sex", 0, 50, "between two bounds"),
+        ("age", "age / 2", 0, 50, "already"),
+    ):
+        with pytest.raises(ConfigError, match=match):
+            table.select(name, value, low, high)
+
+
 def test_a_session_needs_a_ledger_and_a_person(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="needs a ledger"):
         Session(visits(), DIMENSIONS, None)
