@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass, field
 from typing import Any
 
 from deid.base.errors import ConfigError
@@ -13,6 +14,7 @@ from deid.disclosure.scheme import Scheme, apply_scheme, scheme_of
 from deid.table.microdata import Microdata, nearest
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Anonymizer:
     """Make tables publishable, and recode new rows as the table that was fitted.
 
@@ -45,39 +47,21 @@ class Anonymizer:
     ['[20-25]', '[23-27]', '[20-25]', '[23-27]', '[28-29]', '[28-29]']
     """
 
-    release_: Release
-    scheme_: Scheme
-
-    def __init__(
-        self,
-        *,
-        k: int | None = None,
-        l: int | None = None,  # noqa: E741
-        entropy_l: float | None = None,
-        c: float | None = None,
-        alpha: float | None = None,
-        t: float | None = None,
-        distance: str = "equal",
-        beta: float | None = None,
-        method: str = "auto",
-        suppression: float = 0.0,
-        rounds: int | None = None,
-        seed: int = 0,
-        target: str | None = None,
-    ) -> None:
-        self.k = k
-        self.l = l
-        self.entropy_l = entropy_l
-        self.c = c
-        self.alpha = alpha
-        self.t = t
-        self.distance = distance
-        self.beta = beta
-        self.method = method
-        self.suppression = suppression
-        self.rounds = rounds
-        self.seed = seed
-        self.target = target
+    k: int | None = None
+    l: int | None = None  # noqa: E741
+    entropy_l: float | None = None
+    c: float | None = None
+    alpha: float | None = None
+    t: float | None = None
+    distance: str = "equal"
+    beta: float | None = None
+    method: str = "auto"
+    suppression: float = 0.0
+    rounds: int | None = None
+    seed: int = 0
+    target: str | None = None
+    release_: Release = field(init=False)
+    scheme_: Scheme = field(init=False)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""

@@ -103,6 +103,15 @@ def group_rows(columns: Sequence[tuple[np.ndarray, int]]) -> tuple[np.ndarray, i
     return ids.astype(np.int64), len(uniques)
 
 
+def suppressed_rows(release: Microdata, names: Sequence[str] | None = None) -> np.ndarray:
+    """Tell which rows have nothing but ``*`` in some columns, the quasi-identifiers by default; bool array (rows,)."""
+    gone = np.ones(len(release), dtype=bool)
+    for name in release.quasi_identifiers if names is None else names:
+        column = release.codes(name)
+        gone &= column.codes == (column.values.index(SUPPRESSED) if SUPPRESSED in column.values else len(column.values))
+    return gone
+
+
 _known: weakref.WeakKeyDictionary[Microdata, dict[object, EquivalenceClasses]] = weakref.WeakKeyDictionary()
 
 
@@ -148,10 +157,7 @@ def _classes(release: Microdata, names: tuple[str, ...], suppressed: str) -> Equ
     coded = [release.codes(name) for name in names]
     ids, count = group_rows([(column.codes, len(column.values)) for column in coded])
     if suppressed == "ignore":
-        out = np.ones(len(ids), dtype=bool)
-        for column in coded:
-            star = column.values.index(SUPPRESSED) if SUPPRESSED in column.values else len(column.values)
-            out &= column.codes == star
+        out = suppressed_rows(release, names)
         if out.any():
             gone = ids[np.argmax(out)]
             ids = np.where(out, -1, ids - (ids > gone))

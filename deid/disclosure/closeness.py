@@ -129,8 +129,8 @@ def t_closeness(
 
     Parameters
     ----------
-    release : Microdata
-        The published table.
+    release, suppressed
+        See `deid.disclosure.privacy.distinct_l_diversity`.
     sensitive : str
         Column whose distribution is compared. For ``ordered`` its values must be numbers or dates, or sort by their
         characters; for ``hierarchical`` they must be leaves of its hierarchy.
@@ -138,8 +138,6 @@ def t_closeness(
         Greatest distance allowed, 0 to 1.
     distance : str
         Ground distance, one of `DISTANCES`.
-    suppressed : str
-        ``class`` or ``ignore``, see `equivalence_classes`.
 
     Returns
     -------

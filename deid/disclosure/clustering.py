@@ -197,15 +197,7 @@ def top_down(table: CodedTable, constraint: Constraint) -> Indices:
     themselves would send rows to the smaller side, however unlike it is. Sides are brought up to date
     after every row at first, then after blocks of rows that double, for speed: they hardly grow any more.
 
-    Returns
-    -------
-    ndarray of intp, shape [n]
-        Group of each row.
-
-    Raises
-    ------
-    ConfigError
-        When not even the whole table satisfies the constraint.
+    Returned value and errors are those of `bottom_up`.
     """
     work = _Work.of(table, constraint)
     groups: list[list[int]] = []
@@ -315,15 +307,7 @@ def hybrid(table: CodedTable, constraint: Constraint, part: int = 0) -> Indices:
     part : int
         Size of a part; by default 20 times the smallest group, at least 100.
 
-    Returns
-    -------
-    ndarray of intp, shape [n]
-        Group of each row.
-
-    Raises
-    ------
-    ConfigError
-        When not even the whole table satisfies the constraint.
+    Returned value and errors are those of `bottom_up`.
     """
     work = _Work.of(table, constraint)
     part = part or max(20 * work.k, 100)

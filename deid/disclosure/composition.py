@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.base.errors import ConfigError
-from deid.disclosure.cells import cover_table, overlap_table
+from deid.disclosure.cells import overlap_table
 from deid.disclosure.classes import EquivalenceClasses, ValueCounts, equivalence_classes, group_rows, value_counts
-from deid.disclosure.consistency import matches
+from deid.disclosure.consistency import compare_columns, matches
 from deid.table.microdata import Microdata, check_columns
 
 
@@ -116,13 +116,7 @@ def _pairs(
     release: Microdata, other: Microdata, shared: tuple[str, ...], ours: EquivalenceClasses, theirs: EquivalenceClasses
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs of classes whose boxes meet."""
-    tables, boxes, points = [], [], []
-    for name in shared:
-        left, right = release.codes(name), other.codes(name)
-        hierarchy = release.hierarchies.get(name, other.hierarchies.get(name))
-        tables.append(overlap_table(left.values, right.values, hierarchy))
-        boxes.append(left.codes[ours.first_rows])
-        points.append(right.codes[theirs.first_rows])
+    tables, boxes, points = compare_columns(release, other, shared, ours.first_rows, theirs.first_rows, overlap_table)
     # classes can be the same on the shared columns: look at distinct boxes, then go back to classes
     of_class, count = group_rows([(box, len(table)) for box, table in zip(boxes, tables, strict=True)])
     distinct = np.unique(of_class, return_index=True)[1]
@@ -143,14 +137,7 @@ def _of_persons(
     distinct = np.unique(of_class, return_index=True)[1]
     merged = np.zeros((len(distinct), candidates.shape[1]), dtype=bool)
     np.logical_or.at(merged, of_class, candidates)
-    tables, boxes, points = [], [], []
-    for name in names:
-        published, column = release.codes(name), known.codes(name)
-        hierarchy = release.hierarchies.get(name, known.hierarchies.get(name))
-        tables.append(cover_table(published.values, column.values, hierarchy))
-        boxes.append(published.codes[classes.first_rows][distinct])
-        points.append(column.codes)
     possible = np.zeros((len(known), candidates.shape[1]), dtype=bool)
-    for box, inside in matches(tables, boxes, points):
+    for box, inside in matches(*compare_columns(release, known, names, classes.first_rows[distinct], slice(None))):
         possible[inside] |= merged[box]
     return possible

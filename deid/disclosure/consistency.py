@@ -7,8 +7,9 @@ not looked up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from deid.base.errors import ConfigError, InputError
 from deid.disclosure.cells import cover_table
 from deid.disclosure.classes import EquivalenceClasses, Verdict, equivalence_classes, group_rows
 from deid.disclosure.privacy import least
+from deid.table.hierarchy import Hierarchy
 from deid.table.microdata import Microdata, check_columns
 
 
@@ -40,6 +42,45 @@ class Consistency:
     records: np.ndarray
     rows: np.ndarray
     presence: np.ndarray
+
+
+class Compared(NamedTuple):
+    """Columns of published boxes beside those of points: which value meets which cell, and the codes of both."""
+
+    tables: list[np.ndarray]
+    boxes: list[np.ndarray]
+    points: list[np.ndarray]
+
+
+def compare_columns(
+    release: Microdata,
+    records: Microdata,
+    names: Sequence[str],
+    boxes: np.ndarray,
+    points: np.ndarray | slice,
+    meet: Callable[[Sequence[str], Sequence[str], Hierarchy | None], np.ndarray] = cover_table,
+) -> Compared:
+    """Return some columns of two tables for `matches`.
+
+    Parameters
+    ----------
+    release, records : Microdata
+        Where the boxes are, and the points.
+    names : sequence of str
+        The columns, which both have.
+    boxes, points : int array
+        The rows to take of each.
+    meet : callable
+        Tells which cells meet which values: `cover_table`, or `overlap_table` where the points are boxes, too.
+    """
+    compared = Compared([], [], [])
+    for name in names:
+        ours, theirs = release.codes(name), records.codes(name)
+        hierarchy = release.hierarchies.get(name, records.hierarchies.get(name))
+        compared.tables.append(meet(ours.values, theirs.values, hierarchy))
+        compared.boxes.append(ours.codes[boxes])
+        compared.points.append(theirs.codes[points])
+    return compared
 
 
 def consistent_records(release: Microdata, records: Microdata, *, suppressed: str = "class") -> Consistency:
@@ -72,35 +113,21 @@ def consistent_records(release: Microdata, records: Microdata, *, suppressed: st
     theirs = [records.codes(name) for name in names]
     of_record, count = group_rows([(column.codes, len(column.values)) for column in theirs])
     first = np.unique(of_record, return_index=True)[1]
+    compared = compare_columns(release, records, names, classes.first_rows, first)
+    disjoint = all((table.sum(axis=0) <= 1).all() for table in compared.tables)
     weights = np.bincount(of_record, minlength=count)
-    tables, boxes, points = [], [], []
-    for name, column in zip(names, theirs, strict=True):
-        published = release.codes(name)
-        hierarchy = release.hierarchies.get(name, records.hierarchies.get(name))
-        tables.append(cover_table(published.values, column.values, hierarchy))
-        boxes.append(published.codes[classes.first_rows])
-        points.append(column.codes[first])
-    if all((table.sum(axis=0) <= 1).all() for table in tables):
-        sums, seen, presence = _disjoint(tables, boxes, points, weights, classes)
-    else:
-        sums, seen, presence = _overlapping(tables, boxes, points, weights, classes)
+    sums, seen, presence = (_disjoint if disjoint else _overlapping)(compared, weights, classes)
     return Consistency(classes, sums, seen[of_record], np.minimum(presence, 1.0)[of_record])
 
 
 _Counts = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def _disjoint(
-    tables: Sequence[np.ndarray],
-    boxes: Sequence[np.ndarray],
-    points: Sequence[np.ndarray],
-    weights: np.ndarray,
-    classes: EquivalenceClasses,
-) -> _Counts:
+def _disjoint(compared: Compared, weights: np.ndarray, classes: EquivalenceClasses) -> _Counts:
     """Count where every value is covered by at most one cell of its column: recode the records, then group."""
     columns = []
     outside = np.zeros(len(weights), dtype=bool)
-    for table, box, point in zip(tables, boxes, points, strict=True):
+    for table, box, point in zip(*compared, strict=True):
         cell = np.where(table.any(axis=0), table.argmax(axis=0), len(table))[point]
         outside |= cell == len(table)
         columns.append((np.concatenate([np.where(box < 0, len(table) - 1, box), cell]), len(table) + 1))
@@ -116,18 +143,12 @@ def _disjoint(
     return sums, seen, presence
 
 
-def _overlapping(
-    tables: Sequence[np.ndarray],
-    boxes: Sequence[np.ndarray],
-    points: Sequence[np.ndarray],
-    weights: np.ndarray,
-    classes: EquivalenceClasses,
-) -> _Counts:
+def _overlapping(compared: Compared, weights: np.ndarray, classes: EquivalenceClasses) -> _Counts:
     """Count what every box covers, box by box."""
     sums = np.zeros(len(classes), dtype=np.int64)
     seen = np.zeros(len(weights), dtype=np.int64)
     presence = np.zeros(len(weights))
-    for mine, left in matches(tables, boxes, points):
+    for mine, left in matches(*compared):
         total = int(weights[left].sum())
         sums[mine] = total
         seen[left] += classes.sizes[mine]

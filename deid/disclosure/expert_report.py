@@ -193,6 +193,17 @@ def check_report(text: str, key: Key, digests: Mapping[str, str]) -> list[str]:
     return wrong
 
 
+def read_and_check(place: Path, key: Key, digests: Mapping[str, str]) -> tuple[bytes, list[str]]:
+    """Return the content of a report's file, and what `check_report` says of it; errors name the file."""
+    try:
+        content = place.read_bytes()
+        return content, check_report(content.decode("utf-8"), key, digests)
+    except (OSError, UnicodeDecodeError):
+        raise InputError("cannot be read", "check the path and its permissions", str(place)) from None
+    except FormatError as error:
+        raise error.at(str(place)) from None
+
+
 def read_report(place: Path, key: Key) -> bytes:
     """Return the content of a signed report's file.
 
@@ -203,13 +214,7 @@ def read_report(place: Path, key: Key) -> bytes:
     FormatError
         When it is no signed report.
     """
-    try:
-        content = place.read_bytes()
-        wrong = check_report(content.decode("utf-8"), key, {})
-    except (OSError, UnicodeDecodeError):
-        raise InputError("cannot be read", "check the path and its permissions", str(place)) from None
-    except FormatError as error:
-        raise error.at(str(place)) from None
+    content, wrong = read_and_check(place, key, {})
     if wrong:
         raise InputError("; ".join(wrong), "sign it with the key of this run: deid risk --expert-report", str(place))
     return content

@@ -9,11 +9,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError, FormatError, InputError
+from deid.base.errors import ConfigError, InputError
 from deid.base.keys import Key
 from deid.disclosure.assessment import Requirements, assess
 from deid.disclosure.composition import Composition, composition_attack
-from deid.disclosure.expert_report import check_report, expert_report, sign_report
+from deid.disclosure.expert_report import expert_report, read_and_check, sign_report
 from deid.disclosure.risk import AttackerRisk, PopulationRisk, SampleRisk, population_risk, sample_risk
 from deid.table.microdata import Microdata
 
@@ -201,9 +201,4 @@ def check_signed(report: Path, key: Key, place: str, population: str | None) -> 
     digests = digests_of(place, population)
     if "table" not in digests:
         raise InputError("there is no such file", "name the table that the report is about", place)
-    try:
-        return check_report(report.read_text(encoding="utf-8"), key, digests)
-    except (OSError, UnicodeDecodeError):
-        raise InputError("cannot be read", "check the path and its permissions", str(report)) from None
-    except FormatError as error:
-        raise error.at(str(report)) from None
+    return read_and_check(report, key, digests)[1]

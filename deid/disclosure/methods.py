@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -96,36 +97,17 @@ def _full_domain(
     search: Callable[[CodedTable, Constraint, float], FullDomain],
     table: CodedTable,
     constraint: Constraint,
-    share: float,
+    options: MethodOptions,
+    target: Ints | None,
 ) -> Recoding:
     small, ids = table.collapse()
-    found = search(small, constraint, share)
+    found = search(small, constraint, options.suppression)
     regions = []
     for c, (column, level) in enumerate(zip(table.columns, found.levels, strict=True)):
         low, high = level_ranges(column, level)
         regions.append((low[small.codes[:, c]], high[small.codes[:, c]]))
     levels = {column.name: level for column, level in zip(table.columns, found.levels, strict=True)}
     return Recoding(ids, found.suppressed[ids], regions, levels)
-
-
-def _optimal(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
-    return _full_domain(optimal_levels, table, constraint, options.suppression)
-
-
-def _greedy(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
-    return _full_domain(greedy_levels, table, constraint, options.suppression)
-
-
-def _bottom_up(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
-    return Recoding(bottom_up(table, constraint))
-
-
-def _top_down(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
-    return Recoding(top_down(table, constraint))
-
-
-def _hybrid(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
-    return Recoding(hybrid(table, constraint))
 
 
 def _cells(table: CodedTable, constraint: Constraint, options: MethodOptions, target: Ints | None) -> Recoding:
@@ -175,11 +157,11 @@ METHODS: dict[str, Method] = {
     "local": _local,
     "mondrian": _mondrian,
     "relaxed": _relaxed,
-    "optimal": _optimal,
-    "greedy": _greedy,
-    "bottom-up": _bottom_up,
-    "top-down": _top_down,
-    "hybrid": _hybrid,
+    "optimal": functools.partial(_full_domain, optimal_levels),
+    "greedy": functools.partial(_full_domain, greedy_levels),
+    "bottom-up": lambda table, constraint, options, target: Recoding(bottom_up(table, constraint)),
+    "top-down": lambda table, constraint, options, target: Recoding(top_down(table, constraint)),
+    "hybrid": lambda table, constraint, options, target: Recoding(hybrid(table, constraint)),
     "mdav": _mdav,
     "kk": _kk,
     "cells": _cells,

@@ -190,16 +190,12 @@ def recursive_l_diversity(
 
     Parameters
     ----------
-    release : Microdata
-        The published table.
-    sensitive : str
-        One of its columns.
+    release, sensitive, suppressed
+        See `distinct_l_diversity`.
     c : float
         At least 0.
     l : int
         At least 1.
-    suppressed : str
-        ``class`` or ``ignore``, see `equivalence_classes`.
 
     Returns
     -------
@@ -239,18 +235,14 @@ def alpha_k_anonymity(
 
     Parameters
     ----------
-    release : Microdata
-        The published table.
-    sensitive : str
-        One of its columns.
+    release, sensitive, suppressed
+        See `distinct_l_diversity`.
     alpha : float
         Greatest share of a value in a class, 0 to 1; 1 is reached by homogeneous classes.
     k : int
         Persons a class, at least 1.
     protected : sequence of str, optional
         The values to protect; all by default (the general form).
-    suppressed : str
-        ``class`` or ``ignore``, see `equivalence_classes`.
 
     Returns
     -------
@@ -285,16 +277,12 @@ def beta_likeness(
 
     Parameters
     ----------
-    release : Microdata
-        The published table.
-    sensitive : str
-        One of its columns.
+    release, sensitive, suppressed
+        See `distinct_l_diversity`.
     beta : float
         Greatest relative gain allowed, at least 0.
     enhanced : bool
         The gain of a value with overall share q must not exceed -ln q either (their definition 3).
-    suppressed : str
-        ``class`` or ``ignore``, see `equivalence_classes`.
 
     Returns
     -------
@@ -358,8 +346,8 @@ def epsilon_m_anonymity(
 
     Parameters
     ----------
-    release : Microdata
-        The published table.
+    release, suppressed
+        See `distinct_l_diversity`.
     sensitive : str
         Column of numbers.
     epsilon : float
@@ -368,8 +356,6 @@ def epsilon_m_anonymity(
         At least 1.
     relative : bool
         Measure the distance relative to the value.
-    suppressed : str
-        ``class`` or ``ignore``, see `equivalence_classes`.
 
     Returns
     -------
@@ -403,16 +389,14 @@ def range_diversity(
 
     Parameters
     ----------
-    release : Microdata
-        The published table.
+    release, suppressed
+        See `distinct_l_diversity`.
     sensitive : str
         Column of numbers.
     width : float
         Length of the interval as a share (0 to 1) of the range of the column in the whole table.
     alpha : float
         Greatest share of a class's persons in one interval, 0 to 1.
-    suppressed : str
-        ``class`` or ``ignore``, see `equivalence_classes`.
 
     Returns
     -------
@@ -458,16 +442,14 @@ def personalised_privacy(
 
     Parameters
     ----------
-    release : Microdata
-        The published table.
+    release, suppressed
+        See `distinct_l_diversity`.
     sensitive : str
         Column with a hierarchy.
     guards : sequence of str or None
         Guarding node of each row, in the order of the table; None for rows that need no protection.
     breach : float
         Greatest chance allowed, 0 to 1.
-    suppressed : str
-        ``class`` or ``ignore``, see `equivalence_classes`.
 
     Returns
     -------

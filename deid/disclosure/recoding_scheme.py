@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.base.errors import InputError
-from deid.disclosure.classes import group_rows
+from deid.disclosure.classes import group_rows, suppressed_rows
 from deid.table.hierarchy import Hierarchy
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
 
@@ -64,9 +64,7 @@ def classify_recoding(original: Microdata, release: Microdata, rows: Sequence[in
         raise InputError("the tables have different rows", "give the original row of each published row")
     before = [original.codes(name) for name in names]
     after = [release.codes(name) for name in names]
-    gone = np.ones(len(release), dtype=bool)
-    for column in after:
-        gone &= column.codes == (column.values.index(SUPPRESSED) if SUPPRESSED in column.values else len(column.values))
+    gone = suppressed_rows(release)
     kept = np.flatnonzero(~gone)
     levels: dict[str, int | None] = {}
     single = True

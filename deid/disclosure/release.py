@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -171,6 +171,19 @@ def _without_rows(values: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+_MODELS: dict[str, Callable[[Any, str], Constraint]] = {
+    "c": lambda asked, column: RecursiveL(asked.c, 2 if asked.l is None else asked.l, column),
+    "l": lambda asked, column: DistinctL(asked.l, column),
+    "entropy_l": lambda asked, column: EntropyL(asked.entropy_l, column),
+    "alpha": lambda asked, column: AlphaK(asked.alpha, column),
+    "t": lambda asked, column: TCloseness(asked.t, column, asked.distance),
+    "beta": lambda asked, column: BetaLikeness(asked.beta, column),
+    "epsilon_m": lambda asked, column: EpsilonM(asked.epsilon_m[0], asked.epsilon_m[1], column),
+    "range_diversity": lambda asked, column: RangeDiversity(asked.range_diversity[0], asked.range_diversity[1], column),
+}
+"""The models of a sensitive column, by what is asked."""
+
+
 def constraint_of(data: Microdata, asked: Requirements) -> Constraint:
     """Return what a search must keep, for all sensitive columns.
 
@@ -185,23 +198,8 @@ def constraint_of(data: Microdata, asked: Requirements) -> Constraint:
             f"no method enforces {', '.join(unsearched)}", "check it on the release with deid privacy instead"
         )
     parts: list[Constraint] = [KAnonymity(asked.k)] if asked.k is not None else []
-    for column in data.sensitive:
-        if asked.c is not None:
-            parts.append(RecursiveL(asked.c, 2 if asked.l is None else asked.l, column))
-        if asked.l is not None:
-            parts.append(DistinctL(asked.l, column))
-        if asked.entropy_l is not None:
-            parts.append(EntropyL(asked.entropy_l, column))
-        if asked.alpha is not None:
-            parts.append(AlphaK(asked.alpha, column))
-        if asked.t is not None:
-            parts.append(TCloseness(asked.t, column, asked.distance))
-        if asked.beta is not None:
-            parts.append(BetaLikeness(asked.beta, column))
-        if asked.epsilon_m is not None:
-            parts.append(EpsilonM(asked.epsilon_m[0], asked.epsilon_m[1], column))
-        if asked.range_diversity is not None:
-            parts.append(RangeDiversity(asked.range_diversity[0], asked.range_diversity[1], column))
+    built = [build for name, build in _MODELS.items() if getattr(asked, name) is not None]
+    parts += [build(asked, column) for column in data.sensitive for build in built]
     if asked.about_values and not data.sensitive:
         raise ConfigError("no column is sensitive", "name the ones to protect with --sensitive")
     if not parts:

@@ -13,19 +13,8 @@ import numpy as np
 
 from deid.base.errors import ConfigError, InputError
 from deid.disclosure.cells import Domain
-from deid.disclosure.classes import EquivalenceClasses, equivalence_classes
-from deid.table.microdata import SUPPRESSED, Microdata, check_columns
-
-
-def suppressed_rows(release: Microdata) -> np.ndarray:
-    """Tell which rows have nothing but ``*`` in their quasi-identifiers; bool array, shape (rows,)."""
-    gone = np.ones(len(release), dtype=bool)
-    for name in release.quasi_identifiers:
-        column = release.codes(name)
-        if SUPPRESSED not in column.values:
-            return np.zeros(len(release), dtype=bool)
-        gone &= column.codes == column.values.index(SUPPRESSED)
-    return gone
+from deid.disclosure.classes import EquivalenceClasses, equivalence_classes, suppressed_rows
+from deid.table.microdata import Microdata, check_columns
 
 
 def discernibility(sizes: np.ndarray, suppressed: int = 0) -> int:
