@@ -253,12 +253,10 @@ def value_counts(release: Microdata, sensitive: str, *, suppressed: str = "class
 
     Parameters
     ----------
-    release : Microdata
-        The published table.
+    release, suppressed
+        See `equivalence_classes`.
     sensitive : str
         The column to count.
-    suppressed : str
-        ``class`` or ``ignore``, see `equivalence_classes`.
 
     Returns
     -------

@@ -53,15 +53,7 @@ def least(levels: np.ndarray, bound: float, classes: EquivalenceClasses) -> Verd
 
 
 def greatest(levels: np.ndarray, bound: float, classes: EquivalenceClasses) -> Verdict:
-    """Return the verdict of a model whose level may exceed a bound in no class.
-
-    Parameters as those of `least`.
-
-    Returns
-    -------
-    Verdict
-        Level: the greatest one; witness: rows of its class.
-    """
+    """Return the verdict of a model whose level may exceed a bound in no class; parameters as those of `least`."""
     worst = int(np.argmax(levels))
     level = float(levels[worst])
     return Verdict(level <= bound * (1 + TOLERANCE) + 1e-15, level, classes.rows(worst))
@@ -78,12 +70,10 @@ def k_anonymity(release: Microdata, k: int, *, suppressed: str = "class") -> Ver
 
     Parameters
     ----------
-    release : Microdata
-        The published table.
+    release, suppressed
+        See `equivalence_classes`.
     k : int
         At least 1.
-    suppressed : str
-        ``class`` or ``ignore``, see `equivalence_classes`.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +29,7 @@ _CANDIDATES = 1000  # of a quantile of numbers that are not whole
 _MOST_CANDIDATES = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(NamedTuple):
     """A number with the ends of its interval."""
 
     value: float
@@ -52,10 +51,8 @@ def noisy_counts(counts: IntArray, epsilon: float, noise: Noise, distance: int, 
         True counts.
     epsilon : float
         Cost of all cells together; each row is in one of them.
-    noise : Noise
-        Source of noise.
-    distance : int
-        Rows between neighbours.
+    noise, distance : Noise, int
+        Source of noise, and rows between neighbours.
     level : float
         Level of each interval, 0 to 1.
 
@@ -95,10 +92,8 @@ def noisy_sum(
         Bounds of a value, finite and low < high; the noise grows with the greater absolute one.
     epsilon : float
         Cost.
-    noise : Noise
-        Source of noise.
-    distance : int
-        Rows between neighbours.
+    noise, distance : Noise, int
+        Source of noise, and rows between neighbours.
     level : float
         Level of the interval, 0 to 1; it covers the noise, not what the bounds cut off.
     whole : bool

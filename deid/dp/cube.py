@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +18,12 @@ import numpy.typing as npt
 from deid.base.errors import ConfigError
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
-from deid.dp.intervals import check_level
-from deid.dp.left_out import check_share
 from deid.dp.methods import METHODS, CubePlan, Rows, measure, wavelet_of
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale
 from deid.dp.payment import AlreadyReleased, check_payer, partition_name, row_key, table_mark
+from deid.dp.plan import plan_terms
 from deid.dp.release import RESERVED, CubeRelease
-from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound
+from deid.dp.unit import PrivacyUnit, bounded_rows
 from deid.table.microdata import check_columns
 
 if TYPE_CHECKING:
@@ -52,11 +51,8 @@ def plan_cube(
     slices: Sequence[Sequence[str]] = (),
     weights: Sequence[float] = (),
     nonnegative: bool = True,
-    level: float = 0.95,
-    person: str | None = None,
-    report_share: float | None = None,
-    assert_bound: bool = False,
     part: Sequence[tuple[Dimension, str]] = (),
+    **terms: Any,
 ) -> CubePlan:
     """Check what is asked and choose the method, without looking at the data.
 
@@ -79,16 +75,10 @@ def plan_cube(
         Shares of epsilon of the slices, in any scale; equal by default.
     nonnegative : bool
         Whether to project onto non-negative counts, for methods where that is a step of its own.
-    level : float
-        Level of the intervals, 0 to 1.
-    person : str, optional
-        Column of the person, whose rows are bounded by ``unit.max_rows``.
-    report_share : float, optional
-        Share of epsilon for telling what was left out; 0 tells nothing.
-    assert_bound : bool
-        Vouch for the bound on a unit's rows instead of naming the person.
     part : sequence of (Dimension, str)
         Only the rows in these cells.
+    terms
+        Level, person, report and bound: see `deid.dp.plan.plan_terms`.
 
     Returns
     -------
@@ -105,8 +95,7 @@ def plan_cube(
         raise ConfigError("a cube needs a dimension", "name columns: --dims age,sex")
     if len(set(names)) < len(names):
         raise ConfigError("a dimension is named twice", "name each once")
-    check_level(level)
-    bound = check_bound(unit, person, assert_bound)
+    settled = plan_terms(unit, **terms)
     named = []
     for one in slices:
         missing = [name for name in one if name not in names]
@@ -129,20 +118,15 @@ def plan_cube(
     for own, cell in part:
         if own.place(cell) < 0:
             raise ConfigError(f"the domain of {own.name!r} has no such cell", "a part is one cell of a declared column")
-    share = check_share(report_share)
     plan = CubePlan(
         dimensions=tuple(dimensions),
         epsilon=epsilon,
-        unit=unit,
         method=method,
         slices=tuple(named),
         weights=tuple(weights) or (1.0,) * len(named),
         nonnegative=nonnegative,
-        level=level,
-        person=person,
-        report_share=share,
-        bound=bound,
         part=tuple((own, own.labels[own.place(cell)]) for own, cell in part),
+        **settled,
     )
     _check_size(plan)
     _rehearse(plan)

@@ -54,16 +54,12 @@ def diffgen(
 
     Parameters
     ----------
-    points : int64 array, shape (rows, dimensions)
-        The cell of each row.
-    shape : tuple of int
-        Cells of each dimension.
+    points, shape
+        See `deid.dp.methods.Rows`.
     epsilon : float
         For choices and counts together.
-    noise : Noise
-        Source of noise.
-    distance : int
-        Rows between neighbours.
+    noise, distance : Noise, int
+        Source of noise, and rows between neighbours.
     rounds : int
         How many specializations; fewer where nothing is left to halve.
 

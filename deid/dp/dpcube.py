@@ -85,38 +85,12 @@ GAINS: dict[str, Callable[[FloatArray, float, float], FloatArray]] = {
     "uniformity": _uniformity,
     "sse": _sse,
 }
-"""Gains by name: from the box's sums along one dimension, its number of cells and the cells' noise variance."""
+"""Gains of every cut of a box along one dimension (cut i leaves i + 1 slabs on the left), by name.
 
-
-def cut_gains(gain: str, mass: npt.ArrayLike, volume: float | None = None, variance: float = 0.0) -> FloatArray:
-    """Return the gain of every cut of a box along one dimension (cut i leaves i + 1 slabs on the left).
-
-    Parameters
-    ----------
-    gain : str
-        ``printed`` (the dissertation's definition 6, H1 + H2 - H), ``weighted`` (information gain), ``uniformity``
-        (divergence of the halves' mass from their cells) or ``sse`` (fall of the squared error).
-    mass : array, shape (slabs,)
-        Sums of the box's noisy cells along the dimension. All gains but ``sse`` clip negative ones.
-    volume : float, optional
-        Cells of the box; as many as slabs by default.
-    variance : float
-        Noise variance of a cell; only ``sse`` uses it.
-
-    Returns
-    -------
-    float64 array, shape (slabs - 1,)
-        Gain of each cut; the greatest is the best.
-
-    Raises
-    ------
-    ConfigError
-        When there is no such gain.
-    """
-    if gain not in GAINS:
-        raise ConfigError("unknown gain", f"use one of {', '.join(GAINS)}")
-    sums = np.asarray(mass, float)
-    return GAINS[gain](sums, float(len(sums)) if volume is None else volume, variance)
+``printed`` is the dissertation's definition 6 (H1 + H2 - H), ``weighted`` information gain, ``uniformity`` the
+divergence of the halves' mass from their cells, ``sse`` the fall of the squared error. Each takes the sums of the
+box's noisy cells along the dimension, its number of cells and, for ``sse``, the noise variance of a cell; all but
+``sse`` clip negative sums."""
 
 
 def partition(

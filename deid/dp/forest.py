@@ -158,10 +158,8 @@ def measure_forest(
         How many dimensions there are.
     epsilon : float
         For all steps together.
-    noise : Noise
-        Source of noise.
-    distance : int
-        Rows between neighbours.
+    noise, distance : Noise, int
+        Source of noise, and rows between neighbours.
 
     Returns
     -------

@@ -94,10 +94,8 @@ def measure_chain(codes: IntArray, symbols: int, epsilon: float, noise: Noise, *
         How many symbols there are.
     epsilon : float
         Cost.
-    noise : Noise
-        Source of noise.
-    distance : int
-        Rows between neighbours.
+    noise, distance : Noise, int
+        Source of noise, and rows between neighbours.
 
     Returns
     -------

@@ -11,6 +11,7 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +33,7 @@ _REPLICATES = 100
 _SEED = 20121  # of the bootstrap, which is post-processing: it must be repeatable, not secret
 
 
-@dataclass(frozen=True, eq=False)
-class Answer:
+class Answer(NamedTuple):
     """A table with the ends of its intervals: float64 arrays of one shape, a dimension for each axis of the slice."""
 
     counts: FloatArray
@@ -201,6 +201,11 @@ class WaveletModel:
         return self.wavelet.shape
 
     @property
+    def tables(self) -> tuple[MarginalTable, ...]:
+        """The cells as one table over all dimensions."""
+        return (MarginalTable(tuple(range(self.cells.ndim)), self.cells, self.cells, self.epsilon),)
+
+    @property
     def caveat(self) -> str:
         """What intervals leave out."""
         return ""
@@ -286,6 +291,11 @@ class ForestModel:
     def shape(self) -> tuple[int, ...]:
         """Cells of each dimension."""
         return self.forest.shape
+
+    @property
+    def tables(self) -> tuple[MarginalTable, ...]:
+        """The tables of the forest, single columns first; nothing unbiased is left of them."""
+        return tuple(MarginalTable(axes, own, own, self.epsilons[axes]) for axes, own in self.forest.tables.items())
 
     @property
     def caveat(self) -> str:

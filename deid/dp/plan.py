@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,14 +11,47 @@ import numpy as np
 import numpy.typing as npt
 
 from deid.dp.budget import Ledger, Part
-from deid.dp.left_out import split_report, tell_left_out
+from deid.dp.intervals import check_level
+from deid.dp.left_out import check_share, split_report, tell_left_out
 from deid.dp.noise import Noise, SeededNoise
 from deid.dp.payment import pay
-from deid.dp.unit import PrivacyUnit
+from deid.dp.unit import PrivacyUnit, check_bound
+
+
+def plan_terms(
+    unit: PrivacyUnit,
+    *,
+    level: float = 0.95,
+    person: str | None = None,
+    report_share: float | None = None,
+    assert_bound: bool = False,
+) -> dict[str, Any]:
+    """Check the terms that all plans have, and return them as fields of `ReleasePlan`.
+
+    Parameters
+    ----------
+    unit : PrivacyUnit
+        Whom the release protects.
+    level : float
+        Level of the intervals, 0 to 1.
+    person : str, optional
+        Column of the person, whose rows are bounded by ``unit.max_rows``.
+    report_share : float, optional
+        Share of epsilon for telling what was left out; 0 tells nothing.
+    assert_bound : bool
+        Vouch for the bound on a unit's rows instead of naming the person.
+
+    Raises
+    ------
+    ConfigError
+        When a number is out of its range, or nothing ensures the bound.
+    """
+    level, bound = check_level(level), check_bound(unit, person, assert_bound)
+    return {"unit": unit, "level": level, "person": person, "report_share": check_share(report_share), "bound": bound}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleasePlan:
+class ReleasePlan(ABC):
     """What is to be released; holds nothing of the data.
 
     Parameters
@@ -56,9 +90,9 @@ class ReleasePlan:
         """Epsilon of the report on what was left out; None for no report."""
         return split_report(self.epsilon, self.report_share)[1]
 
+    @abstractmethod
     def question(self) -> dict[str, Any]:
         """Return all that defines the release, as JSON values."""
-        raise NotImplementedError
 
     def questioned(self) -> dict[str, Any]:
         """Return what a question says of the fields that all plans have."""
@@ -71,15 +105,8 @@ class ReleasePlan:
 
     def tell_left_out(self, left_out: npt.NDArray[np.int64], noise: Noise, *, of_part: bool = False) -> dict[str, Any]:
         """Return what a release says of what it left out; see `deid.dp.left_out.tell_left_out`."""
-        return tell_left_out(
-            left_out,
-            self.reporting,
-            noise,
-            unit=self.unit,
-            level=self.level,
-            persons=self.person is not None,
-            of_part=of_part,
-        )
+        unit, level, persons = self.unit, self.level, self.person is not None
+        return tell_left_out(left_out, self.reporting, noise, unit=unit, level=level, persons=persons, of_part=of_part)
 
     def rehearse_report(self) -> None:
         """Draw the report with test noise: an epsilon too small for it is refused here."""
@@ -89,16 +116,9 @@ class ReleasePlan:
         self, ledger: Ledger | None, noise: Noise, request: str, purpose: str, path: Sequence[Part] = ()
     ) -> dict[str, Any] | None:
         """Charge a ledger for the release; see `deid.dp.payment.pay`."""
+        unit, person, asked = self.unit, self.person, self.question()
         return pay(
-            ledger,
-            noise,
-            self.epsilon,
-            request,
-            unit=self.unit,
-            purpose=purpose,
-            question=self.question(),
-            path=path,
-            person=self.person,
+            ledger, noise, self.epsilon, request, unit=unit, purpose=purpose, question=asked, path=path, person=person
         )
 
     def metadata(

@@ -180,10 +180,8 @@ def grow(
         How many symbols there are.
     epsilons : sequence of float
         What each depth spends, the root first; they add up to the cost.
-    noise : Noise
-        Source of noise.
-    distance : int
-        Rows between neighbours.
+    noise, distance : Noise, int
+        Source of noise, and rows between neighbours.
     threshold : float
         A node gets children from so many standard deviations of the noise, and more (`growing_from`).
     ends : bool

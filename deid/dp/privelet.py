@@ -86,12 +86,8 @@ def privelet(counts: IntArray, wavelet: Wavelet, epsilon: float, noise: Noise, *
         The cube.
     wavelet : Wavelet
         Which dimensions are transformed.
-    epsilon : float
-        Cost.
-    noise : Noise
-        Source of noise.
-    distance : int
-        Rows between neighbours.
+    epsilon, noise, distance
+        Cost, source of noise, and rows between neighbours.
 
     Returns
     -------

@@ -41,16 +41,12 @@ def privtree(
 
     Parameters
     ----------
-    points : int64 array, shape (rows, dimensions)
-        The cell of each row.
-    shape : tuple of int
-        Cells of each dimension.
+    points, shape
+        See `deid.dp.methods.Rows`.
     epsilon : float
         For decisions and counts together.
-    noise : Noise
-        Source of noise.
-    distance : int
-        Rows between neighbours (`PrivacyUnit.distance`).
+    noise, distance : Noise, int
+        Source of noise, and rows between neighbours (`PrivacyUnit.distance`).
     count_share : float
         Share of epsilon for the counts.
     threshold : float

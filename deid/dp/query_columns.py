@@ -99,6 +99,14 @@ def find_column(reference: ColumnRef, columns: Mapping[str, QueryColumn]) -> Que
     return columns[reference.name]
 
 
+def declared_cells(reference: ColumnRef, columns: Mapping[str, QueryColumn]) -> Dimension:
+    """Return the declared cells of a column (`ConfigError` where it was computed and has none)."""
+    dimension = find_column(reference, columns).dimension
+    if dimension is None:
+        raise ConfigError(f"the column {reference.name!r} has no declared cells", "use a column of the table")
+    return dimension
+
+
 def column_values(series: pd.Series, column: QueryColumn) -> Computed:
     """Return a column's values, shape (rows,): numbers with nan, or texts (labels of declared cells) with None."""
     if series.dtype == np.float64:  # computed, or its texts would be read as the same numbers

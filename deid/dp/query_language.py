@@ -229,21 +229,19 @@ class _Parser:
         self.depth -= 1
         return found
 
-    def product(self) -> Value:
-        left = self.factor()
-        while self.peek("*", "/"):
+    def chain(self, operand: Callable[[], Value], *signs: str) -> Value:
+        left = operand()
+        while self.peek(*signs):
             at = self.position
-            sign = self.take("*", "/") or ""
-            left = Arithmetic(sign, left, self.factor(), at)
+            sign = self.take(*signs) or ""
+            left = Arithmetic(sign, left, operand(), at)
         return left
 
+    def product(self) -> Value:
+        return self.chain(self.factor, "*", "/")
+
     def value(self) -> Value:
-        left = self.product()
-        while self.peek("+", "-"):
-            at = self.position
-            sign = self.take("+", "-") or ""
-            left = Arithmetic(sign, left, self.product(), at)
-        return left
+        return self.chain(self.product, "+", "-")
 
     def comparison(self) -> Condition:
         left = self.value()

@@ -18,10 +18,10 @@ from deid.base.errors import ConfigError, FormatError
 from deid.dp.boxes import Boxes
 from deid.dp.domain import Dimension, declare
 from deid.dp.forest import Forest
-from deid.dp.intervals import check_level
+from deid.dp.intervals import half_width
 from deid.dp.models import BoxModel, ForestModel, MarginalTable, Model, TableModel, WaveletModel
 from deid.dp.privelet import Wavelet
-from deid.dp.release_files import FORMATS, NOT_PRIVATE, check_suffix, read_numbers, write_numbers
+from deid.dp.release_files import FORMATS, NOT_PRIVATE, ReleaseFacts, check_suffix, read_numbers, write_numbers
 from deid.dp.unit import PrivacyUnit
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _SUFFIXES = (" from", " to")
 
 
 @dataclass(frozen=True, eq=False)
-class CubeRelease:
+class CubeRelease(ReleaseFacts):
     """What was published.
 
     Parameters
@@ -54,11 +54,6 @@ class CubeRelease:
     dimensions: tuple[Dimension, ...]
     model: Model
     metadata: Mapping[str, Any]
-
-    @property
-    def private(self) -> bool:
-        """Whether it was made with noise that protects."""
-        return bool(self.metadata["private"])
 
     @property
     def unit(self) -> PrivacyUnit:
@@ -97,9 +92,7 @@ class CubeRelease:
         chosen: list[np.ndarray | None] = [None] * len(self.dimensions)
         for name, text in (where or {}).items():
             chosen[self._axis(name)] = self.dimensions[self._axis(name)].select(text)
-        width = float(self.metadata["level"]) if level is None else level
-        check_level(width)
-        answer = self.model.answer(axes, chosen, width)
+        answer = self.model.answer(axes, chosen, self.level(level))
         cells = [np.arange(len(self.dimensions[a])) if (own := chosen[a]) is None else own for a in axes]
         grids = np.meshgrid(*cells, indexing="ij") if axes else []
         columns: dict[str, Any] = {
@@ -107,8 +100,7 @@ class CubeRelease:
             for axis, grid in zip(axes, grids, strict=True)
         }
         columns |= {name: getattr(answer, field).ravel() for name, field in _ANSWER.items()}
-        frame = pd.DataFrame(columns)
-        return frame if self.private else frame.assign(**{NOT_PRIVATE: self.metadata["noise"]})
+        return self.marked(pd.DataFrame(columns))
 
     def _axis(self, name: str) -> int:
         names = [dimension.name for dimension in self.dimensions]
@@ -118,8 +110,7 @@ class CubeRelease:
 
     def to_frame(self) -> pd.DataFrame:
         """Return all numbers as a table, as they stand in the file."""
-        frame = _FRAMES[type(self.model)](self)
-        return frame if self.private else frame.assign(**{NOT_PRIVATE: self.metadata["noise"]})
+        return self.marked(_box_frame(self) if isinstance(self.model, BoxModel) else _table_frame(self))
 
 
 _ANSWER = {"count": "counts", "lower": "lower", "upper": "upper"}
@@ -130,23 +121,16 @@ def _table_frame(release: CubeRelease) -> pd.DataFrame:
     import pandas as pd
 
     model = release.model
+    assert not isinstance(model, BoxModel)
     parts = []
-    if isinstance(model, TableModel):
-        tables = [(table.axes, table.unbiased) for table in model.tables]
-    elif isinstance(model, WaveletModel):
-        tables = [(tuple(range(model.cells.ndim)), model.cells)]
-    else:
-        assert isinstance(model, ForestModel)
-        tables = list(model.forest.tables.items())
     none: list[None] = [None] * len(release.dimensions)
-    for axes, unbiased in tables:
-        answer = model.answer(axes, none, float(release.metadata["level"]))
-        grids = np.indices(unbiased.shape)
+    for table in model.tables:
+        answer = model.answer(table.axes, none, release.level())
         columns: dict[str, Any] = {dimension.name: None for dimension in release.dimensions}
-        for axis, grid in zip(axes, grids, strict=True):
+        for axis, grid in zip(table.axes, np.indices(table.unbiased.shape), strict=True):
             columns[release.dimensions[axis].name] = np.array(release.dimensions[axis].labels, object)[grid.ravel()]
         columns |= {name: getattr(answer, field).ravel() for name, field in _ANSWER.items()}
-        parts.append(pd.DataFrame(columns | {"unbiased": unbiased.ravel()}))
+        parts.append(pd.DataFrame(columns | {"unbiased": table.unbiased.ravel()}))
     names = [dimension.name for dimension in release.dimensions]
     return pd.concat([part.astype(dict.fromkeys(names, object)) for part in parts], ignore_index=True)
 
@@ -154,8 +138,6 @@ def _table_frame(release: CubeRelease) -> pd.DataFrame:
 def _box_frame(release: CubeRelease) -> pd.DataFrame:
     """One row a box, with its first and last cell in every dimension."""
     import pandas as pd
-
-    from deid.dp.intervals import half_width
 
     model = release.model
     assert isinstance(model, BoxModel)
@@ -165,35 +147,29 @@ def _box_frame(release: CubeRelease) -> pd.DataFrame:
         labels = np.array(dimension.labels, object)
         columns[dimension.name + _SUFFIXES[0]] = labels[boxes.lows[:, axis]]
         columns[dimension.name + _SUFFIXES[1]] = labels[boxes.highs[:, axis] - 1]
-    half = half_width(boxes.variances, np.ones(len(boxes)), float(release.metadata["level"]))
+    half = half_width(boxes.variances, np.ones(len(boxes)), release.level())
     columns["count"] = boxes.counts
     columns["lower"] = np.minimum(np.maximum(model.unbiased - half, 0), boxes.counts)
     columns["upper"] = np.maximum(np.maximum(model.unbiased + half, 0), boxes.counts)
     return pd.DataFrame(columns | {"unbiased": model.unbiased, "variance": boxes.variances})
 
 
-_FRAMES = {TableModel: _table_frame, WaveletModel: _table_frame, ForestModel: _table_frame, BoxModel: _box_frame}
+_KINDS = {TableModel: "tables", WaveletModel: "wavelet", ForestModel: "forest", BoxModel: "boxes"}
 
 
 def _metadata(release: CubeRelease) -> dict[str, Any]:
-    model: dict[str, Any]
-    if isinstance(release.model, TableModel):
-        tables = [{"axes": list(table.axes), "epsilon": table.epsilon} for table in release.model.tables]
-        model = {"kind": "tables", "tables": tables, "clamped": release.model.clamped}
-    elif isinstance(release.model, ForestModel):
-        epsilons = release.model.epsilons
-        model = {"kind": "forest", "tables": [{"axes": list(axes), "epsilon": epsilons[axes]} for axes in epsilons]}
-    elif isinstance(release.model, WaveletModel):
-        axes = list(range(release.model.cells.ndim))
-        model = {
-            "kind": "wavelet",
-            "tables": [{"axes": axes, "epsilon": release.model.epsilon}],
-            "transformed": list(release.model.wavelet.transformed),
-        }
+    model = release.model
+    told: dict[str, Any] = {"kind": _KINDS[type(model)]}
+    if isinstance(model, BoxModel):
+        told["spread"] = model.boxes.spread
     else:
-        model = {"kind": "boxes", "spread": release.model.boxes.spread}
+        told["tables"] = [{"axes": list(table.axes), "epsilon": table.epsilon} for table in model.tables]
+    if isinstance(model, TableModel):
+        told["clamped"] = model.clamped
+    if isinstance(model, WaveletModel):
+        told["transformed"] = list(model.wavelet.transformed)
     domains = [{"name": own.name, **own.declaration} for own in release.dimensions]
-    return {"deid_cube": _VERSION, **release.metadata, "domains": domains, "model": model}
+    return {"deid_cube": _VERSION, **release.metadata, "domains": domains, "model": told}
 
 
 def write_release(release: CubeRelease, path: Path, *, replace: bool = False) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from deid.base.errors import ConfigError
 from deid.base.files import atomic_files
+from deid.dp.intervals import check_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +22,25 @@ FORMATS = (".parquet", ".csv", ".json")
 """Suffixes of release files."""
 NOT_PRIVATE = "NOT_PRIVATE"
 """Column that marks every row of a release made with test noise."""
+
+
+class ReleaseFacts:
+    """What a release's metadata say of it, for every kind of release."""
+
+    metadata: Mapping[str, Any]
+
+    @property
+    def private(self) -> bool:
+        """Whether it was made with noise that protects."""
+        return bool(self.metadata["private"])
+
+    def level(self, asked: float | None = None) -> float:
+        """Return the level of intervals that is asked for, by default the release's own."""
+        return check_level(float(self.metadata["level"]) if asked is None else asked)
+
+    def marked(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return numbers as they are shown: those made with test noise are marked in every row."""
+        return frame if self.private else frame.assign(**{NOT_PRIVATE: self.metadata["noise"]})
 
 
 def check_suffix(path: Path) -> str:

@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from deid.base.errors import ConfigError, FormatError
 from deid.dp.domain import Dimension, declare
-from deid.dp.intervals import check_level
 from deid.dp.markov_chain import MarkovChain
 from deid.dp.prefix_tree import Level, PrefixTree
-from deid.dp.release_files import NOT_PRIVATE, read_numbers, write_numbers
+from deid.dp.release_files import NOT_PRIVATE, ReleaseFacts, read_numbers, write_numbers
 from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel
 from deid.dp.trend import average_slope, regression_slope
 from deid.dp.unit import PrivacyUnit
@@ -77,7 +76,7 @@ def slope_classes(values: Sequence[float], length: int, *, step: float = 0.5, sl
 
 
 @dataclass(frozen=True, eq=False)
-class SequenceRelease:
+class SequenceRelease(ReleaseFacts):
     """What was published.
 
     Parameters
@@ -98,22 +97,10 @@ class SequenceRelease:
     metadata: Mapping[str, Any]
 
     @property
-    def private(self) -> bool:
-        """Whether it was made with noise that protects."""
-        return bool(self.metadata["private"])
-
-    @property
     def labels(self) -> tuple[str, ...]:
         """The levels, and the end where sequences may end early."""
         ends = self.model.tree.ends if isinstance(self.model, TreeModel) else self.model.ends
         return (*self.dimension.labels, *([END] if ends else []))
-
-    def _level(self, level: float | None) -> float:
-        width = float(self.metadata["level"]) if level is None else level
-        return check_level(width)
-
-    def _marked(self, frame: pd.DataFrame) -> pd.DataFrame:
-        return frame if self.private else frame.assign(**{NOT_PRIVATE: self.metadata["noise"]})
 
     def prefix(self, prefix: Sequence[str], level: float | None = None, *, predict: bool = False) -> pd.DataFrame:
         """Return the count of the sequences that begin with some levels.
@@ -152,8 +139,8 @@ class SequenceRelease:
         end = len(self.dimension)
         if any(code == end for code in codes[:-1]):
             raise ConfigError("nothing follows the end of a sequence", f"write {END} last")
-        found = self.model.prefix(codes, self._level(level), predict=predict)
-        return self._marked(pd.DataFrame([{"prefix": " ".join(prefix), **asdict(found)}]))
+        found = self.model.prefix(codes, self.level(level), predict=predict)
+        return self.marked(pd.DataFrame([{"prefix": " ".join(prefix), **asdict(found)}]))
 
     def prefixes(self, length: int, level: float | None = None, *, predict: bool = False) -> pd.DataFrame:
         """Return the counts of all prefixes of a length.
@@ -179,10 +166,10 @@ class SequenceRelease:
         """
         import pandas as pd
 
-        found = self.model.prefixes(length, self._level(level), predict=predict)
+        found = self.model.prefixes(length, self.level(level), predict=predict)
         names = [" ".join(own) for own in itertools.product(self.dimension.labels, repeat=length)]
         columns = dict(zip(_COUNTED, found.arrays, strict=True))
-        return self._marked(pd.DataFrame({"prefix": names, **columns}))
+        return self.marked(pd.DataFrame({"prefix": names, **columns}))
 
     def slopes(
         self,
@@ -224,10 +211,10 @@ class SequenceRelease:
         self.model.distribution(length)  # refuses lengths that there are not
         classes = slope_classes(numbers, length, step=step, slope=slope)
         rows = [
-            {"slope": name, **asdict(self.model.total(own, self._level(level)))}
+            {"slope": name, **asdict(self.model.total(own, self.level(level)))}
             for name, own in zip(CLASSES, classes, strict=True)
         ]
-        return self._marked(pd.DataFrame(rows))
+        return self.marked(pd.DataFrame(rows))
 
     def to_frame(self) -> pd.DataFrame:
         """Return all numbers as a table, as they stand in the file: a row a node, or a pair of levels."""
@@ -242,8 +229,8 @@ class SequenceRelease:
                 for place, cell in enumerate(cells):
                     names[self.columns[start + place]] = labels[cell]
                 parts.append(pd.DataFrame({**names, "noisy": noisy.ravel(), "count": shown.ravel()}))
-            return self._marked(pd.concat(parts, ignore_index=True))
-        level, parts = self._level(None), []
+            return self.marked(pd.concat(parts, ignore_index=True))
+        level, parts = self.level(), []
         prefixes = np.full((1, len(self.columns)), len(self.labels))  # the label after the last one is blank
         for depth, nodes in enumerate(self.model.tree.levels):
             if depth:
@@ -254,7 +241,7 @@ class SequenceRelease:
             columns |= dict(zip(_COUNTED, self.model.nodes(depth, level).arrays, strict=True))
             drawn = {"noisy": nodes.noisy, "again": nodes.again, "expanded": nodes.expanded}
             parts.append(pd.DataFrame(columns | drawn))
-        return self._marked(pd.concat(parts, ignore_index=True))
+        return self.marked(pd.concat(parts, ignore_index=True))
 
 
 def write_sequences(release: SequenceRelease, path: Path, *, replace: bool = False) -> None:

@@ -22,16 +22,14 @@ from deid.base.reports import Section
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
 from deid.dp.epsilon import split_epsilon
-from deid.dp.intervals import check_level
-from deid.dp.left_out import check_share
 from deid.dp.markov_chain import measure_chain
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_variance
 from deid.dp.payment import check_payer, row_key
-from deid.dp.plan import ReleasePlan
+from deid.dp.plan import ReleasePlan, plan_terms
 from deid.dp.prefix_tree import MAX_NODES, grow, growing_from
 from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel
 from deid.dp.sequence_release import END, RESERVED, SequenceRelease
-from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound
+from deid.dp.unit import PrivacyUnit, bounded_rows
 from deid.table.cell_text import text_column
 from deid.table.microdata import check_columns
 
@@ -118,10 +116,7 @@ def plan_sequences(
     weights: Mapping[int, float] | None = None,
     threshold: float = 2.0,
     ends: bool = False,
-    level: float = 0.95,
-    person: str | None = None,
-    report_share: float | None = None,
-    assert_bound: bool = False,
+    **terms: Any,
 ) -> SequencePlan:
     """Check what is asked, without looking at the data.
 
@@ -143,14 +138,8 @@ def plan_sequences(
         A node gets children when its noisy count is at least so many standard deviations of its noise, at least 0.
     ends : bool
         Sequences may end early; otherwise only complete ones count.
-    level : float
-        Level of the intervals, 0 to 1.
-    person : str, optional
-        Column of the person, whose rows are bounded by ``unit.max_rows``.
-    report_share : float, optional
-        Share of epsilon for telling what was left out; 0 tells nothing.
-    assert_bound : bool
-        Vouch for the bound on a unit's rows instead of naming the person.
+    terms
+        Level, person, report and bound: see `deid.dp.plan.plan_terms`.
 
     Returns
     -------
@@ -168,30 +157,24 @@ def plan_sequences(
         raise ConfigError(f"a level may not be called {END}", "name it differently")
     if method not in METHODS:
         raise ConfigError("unknown method", f"use one of {', '.join(METHODS)}")
-    check_level(level)
     if not 0 <= threshold < 1000:
         raise ConfigError("a threshold is a number of standard deviations, 0 or more", "for example: --threshold 2")
-    bound = check_bound(unit, person, assert_bound)
+    settled = plan_terms(unit, **terms)
     asked = dict(weights or {}) or dict.fromkeys(range(1, len(columns) + 1), 1.0)
     if any(not 1 <= length <= len(columns) or not 0 < weight < 1e9 for length, weight in asked.items()):
         raise ConfigError(
             f"a length lies between 1 and {len(columns)}, and its weight above 0", "for example: --length 3:2"
         )
-    share = check_share(report_share)
     by_length = tuple(float(asked.get(length, 0.0)) for length in range(1, len(columns) + 1))
     plan = SequencePlan(
         dimension=dimension,
         columns=tuple(columns),
         epsilon=epsilon,
-        unit=unit,
         method=method,
         weights=by_length,
         threshold=threshold,
         ends=ends,
-        level=level,
-        person=person,
-        report_share=share,
-        bound=bound,
+        **settled,
     )
     if plan.symbols < 2:
         raise ConfigError("sequences need two levels", "declare the levels: --domain level=0..3")
@@ -319,16 +302,8 @@ def measure_sequences(codes: IntArray, plan: SequencePlan, noise: Noise) -> Sequ
     if plan.method == "markov":
         return ChainModel(measure_chain(codes, plan.symbols, plan.measuring, noise, distance=distance), plan.ends)
     mode = "paper" if plan.method == "tree-paper" else "improved"
-    tree = grow(
-        codes,
-        plan.symbols,
-        plan.depth_epsilons,
-        noise,
-        distance=distance,
-        threshold=plan.threshold,
-        ends=plan.ends,
-        mode=mode,
-    )
+    epsilons, threshold, ends = plan.depth_epsilons, plan.threshold, plan.ends
+    tree = grow(codes, plan.symbols, epsilons, noise, distance=distance, threshold=threshold, ends=ends, mode=mode)
     return TreeModel(tree, printed=mode == "paper")
 
 
@@ -358,26 +333,13 @@ def release_sequences(
         The table, a sequence a row.
     plan : SequencePlan
         What to release.
-    ledger : Ledger or None
-        What pays. May be None for test noise alone, which protects nobody.
-    request, purpose : str
-        For the ledger.
-    noise : Noise, optional
-        OpenDP's by default.
+    ledger, request, purpose, noise
+        See `deid.dp.cube.release_cube`, as for errors.
 
     Returns
     -------
     SequenceRelease
         Noisy counts, with all that is needed to read them.
-
-    Raises
-    ------
-    ConfigError
-        When there is no ledger, or the ledger is for another unit, or a column is missing.
-    BudgetExceeded
-        When the budget does not suffice; nothing was charged.
-    AlreadyReleased
-        When this request was answered before.
     """
     noise = noise or OpenDPNoise()
     check_payer(ledger, noise)

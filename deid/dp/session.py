@@ -16,7 +16,7 @@ import hashlib
 import json
 import math
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,37 +24,26 @@ import numpy as np
 import numpy.typing as npt
 
 from deid.base.errors import ConfigError
-from deid.dp.aggregates import (
-    Estimate,
-    noisy_count,
-    noisy_counts,
-    noisy_mean,
-    noisy_quantile,
-    noisy_sum,
-    noisy_top,
-    quantile_candidates,
-)
 from deid.dp.budget import Ledger, Part
-from deid.dp.domain import Dimension, count_cells
+from deid.dp.domain import Dimension
 from deid.dp.intervals import check_level
 from deid.dp.left_out import check_share, split_report, tell_left_out
+from deid.dp.measuring import PERSON, Asking, Measure
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale
 from deid.dp.payment import AlreadyReleased, check_payer, partition_name, pay, row_key, table_mark
 from deid.dp.query_answer import QueryAnswer
 from deid.dp.query_columns import (
     QueryColumn,
     column_values,
+    declared_cells,
     evaluate_condition,
     evaluate_value,
-    find_column,
-    value_bounds,
 )
 from deid.dp.query_language import (
     PERSON_VALUES,
     ColumnRef,
     Condition,
     Query,
-    Value,
     columns_of,
     parse_condition,
     parse_query,
@@ -70,39 +59,10 @@ if TYPE_CHECKING:
 
 __all__ = ["QueryAnswer", "Session", "TableView"]
 
-_PERSON = "\0person"  # no column of a table is called so
 _MAX_PARTS = 10_000
 _MAX_NUMBERS = 1_000_000
 _MAX_CANDIDATES = 50_000_000
 _RESERVED = frozenset({"value", "lower", "upper", NOT_PRIVATE})
-
-
-@dataclass(frozen=True)
-class Measure:
-    """How a question is answered.
-
-    Parameters
-    ----------
-    read : callable
-        From the rows of a table to what is asked of each: array, shape (rows,).
-    answer : callable
-        From such values to the rows of an answer, with noise.
-    numbers : int
-        How many numbers an answer has.
-    candidates : int
-        Among how many candidates something is chosen, all choices together.
-    """
-
-    read: Callable[[pd.DataFrame], npt.NDArray[Any]]
-    answer: Callable[[npt.NDArray[Any]], list[dict[str, Any]]]
-    numbers: int
-    candidates: int = 0
-    labelled: bool = False
-    """Whether the rows of an answer name cells of the column that is asked."""
-
-
-def _row(estimate: Estimate, cell: Mapping[str, str] | None = None) -> dict[str, Any]:
-    return {**(cell or {}), "value": estimate.value, "lower": estimate.lower, "upper": estimate.upper}
 
 
 class Session:
@@ -164,7 +124,7 @@ class Session:
         kept = frame[names]
         if person is not None:
             keep = bounded_rows(frame, person, self.unit.max_rows, row_key(ledger)).keep
-            kept = kept.assign(**{_PERSON: text_column(frame[person], key=True)})[keep]
+            kept = kept.assign(**{PERSON: text_column(frame[person], key=True)})[keep]
         self._source = frame
         columns = {own.name: QueryColumn.of(own) for own in dimensions}
         self._all = TableView(self, kept, columns, self.unit.distance, (), (), person, kept, frozenset())
@@ -289,7 +249,7 @@ class TableView:
         dict of str to TableView
             One for each declared cell, also for empty ones.
         """
-        dimension = self._dimension(ColumnRef(column, 1))
+        dimension = declared_cells(ColumnRef(column, 1), self._columns)
         codes = dimension.codes(self._frame[column])
         name = self._partition(dimension)
         # which rows belong to a part of persons depends on how persons were made: what they left out is not told
@@ -347,7 +307,7 @@ class TableView:
         )
         others = how if how in ("first", "last") else "first"
         options: dict[str, Any] = {"min_count": 1} if how == "sum" else {}
-        grouped = frame.groupby(_PERSON, sort=False, observed=True)
+        grouped = frame.groupby(PERSON, sort=False, observed=True)
         parts = {
             name: grouped[name].agg(how, **options) if name in numeric else grouped[name].agg(others)
             for name in self._columns
@@ -457,12 +417,6 @@ class TableView:
         """
         return self._ask(Query("TOP", ColumnRef(column, 1), number), epsilon, **options)
 
-    def _dimension(self, reference: ColumnRef) -> Dimension:
-        dimension = find_column(reference, self._columns).dimension
-        if dimension is None:
-            raise ConfigError(f"the column {reference.name!r} has no declared cells", "use a column of the table")
-        return dimension
-
     def _answer_query(self, query: Query, epsilon: float, request: str | None) -> QueryAnswer:
         view = self if query.where is None else self._where(query.where)
         if query.per_person is not None:
@@ -471,90 +425,13 @@ class TableView:
 
     def _measure(self, query: Query, epsilon: float, noise: Noise) -> Measure:
         """Check what is asked, without looking at a row, and return how to answer it."""
-        distance, level = self._distance, self._session.level
-        if query.aggregate == "PERSONS":
-            if self._person is None:
-                raise ConfigError("no column says whose a row is", "name the column: --person COLUMN")
+        session, apart = self._session, None
+        if self._person is not None:
             # a person with rows in several parts is counted in each of them
             parted = self._path or query.group_by
-            own = distance if parted else min(distance, self._session.unit.unit_distance)
-            return Measure(
-                lambda frame: frame[_PERSON].cat.codes.to_numpy() if len(frame) else np.zeros(0, np.int64),
-                lambda persons: [_row(noisy_count(len(np.unique(persons)), epsilon, noise, own, level))],
-                1,
-            )
-        if query.aggregate == "COUNT":
-            return Measure(
-                lambda frame: np.zeros(len(frame)),
-                lambda rows: [_row(noisy_count(len(rows), epsilon, noise, distance, level))],
-                1,
-            )
-        assert query.value is not None
-        if query.aggregate in ("HISTOGRAM", "TOP"):
-            assert isinstance(query.value, ColumnRef)
-            return self._cells(query, self._dimension(query.value), epsilon, noise)
-        return self._numeric(query, query.value, epsilon, noise)
-
-    def _cells(self, query: Query, dimension: Dimension, epsilon: float, noise: Noise) -> Measure:
-        distance, level = self._distance, self._session.level
-
-        def read(frame: pd.DataFrame) -> npt.NDArray[Any]:
-            return dimension.codes(frame[dimension.name])
-
-        def counts(codes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-            return count_cells([codes[codes >= 0]], [len(dimension)])
-
-        def label(cell: int) -> dict[str, str]:
-            return {dimension.name: dimension.labels[cell]}
-
-        if query.aggregate == "TOP":
-            number = int(query.number or 0)
-            if number != query.number:
-                raise ConfigError("how many values are chosen is a whole number", "for example: TOP(3, diagnosis)")
-
-            def top(codes: npt.NDArray[Any]) -> list[dict[str, Any]]:
-                chosen = noisy_top(counts(codes), number, epsilon, noise, distance, level)
-                return [_row(found, label(cell)) for cell, found in chosen]
-
-            return Measure(read, top, number, number * len(dimension), True)
-
-        def histogram(codes: npt.NDArray[Any]) -> list[dict[str, Any]]:
-            found = noisy_counts(counts(codes), epsilon, noise, distance, level)
-            return [_row(own, label(cell)) for cell, own in enumerate(found)]
-
-        return Measure(read, histogram, len(dimension), 0, True)
-
-    def _numeric(self, query: Query, value: Value, epsilon: float, noise: Noise) -> Measure:
-        distance, level = self._distance, self._session.level
-        declared = value_bounds(value, self._columns)
-        low, high, whole = query.low, query.high, declared is not None and declared[2]
-        if low is None or high is None:
-            if declared is None:
-                raise ConfigError("the value has no declared bounds", f"give them: {query.aggregate}(value, low, high)")
-            low, high = declared[0], declared[1]
-        elif not float(low).is_integer() or not float(high).is_integer():
-            whole = False
-        bounds = low, high
-        if not bounds[0] < bounds[1]:
-            raise ConfigError("bounds are two numbers, the smaller first", "for example: SUM(dose, 0, 500)")
-        if evaluate_value(value, self._frame.iloc[:0], self._columns).dtype == object:
-            raise ConfigError(f"{query.aggregate} needs numbers", "declare the column as a range or by edges")
-        share = 0.5 if query.aggregate == "MEDIAN" else query.number
-        if query.aggregate == "QUANTILE" and not 0 <= (share or 0) <= 1:
-            raise ConfigError("a quantile's share lies between 0 and 1", "for example: QUANTILE(age, 0.9)")
-
-        def read(frame: pd.DataFrame) -> npt.NDArray[Any]:
-            return evaluate_value(value, frame, self._columns).astype(float)
-
-        def answer(values: npt.NDArray[Any]) -> list[dict[str, Any]]:
-            if query.aggregate == "SUM":
-                return [_row(noisy_sum(values, *bounds, epsilon, noise, distance, level, whole=whole))]
-            if query.aggregate == "MEAN":
-                return [_row(noisy_mean(values, *bounds, epsilon, noise, distance, level))]
-            return [_row(noisy_quantile(values, share or 0.0, *bounds, epsilon, noise, distance, level, whole=whole))]
-
-        chosen = len(quantile_candidates(*bounds, whole=whole)) if query.aggregate in ("MEDIAN", "QUANTILE") else 0
-        return Measure(read, answer, 1, 3 * chosen)
+            apart = self._distance if parted else min(self._distance, session.unit.unit_distance)
+        asking = Asking(self._columns, self._distance, apart, session.level, epsilon, noise)
+        return asking.measure(query, self._frame.iloc[:0])
 
     def _check_size(self, parts: int, measure: Measure) -> None:
         if parts > _MAX_PARTS:
@@ -581,7 +458,7 @@ class TableView:
         told = session.report_share if named and self._rows is not None else 0.0
         measuring, reporting = split_report(epsilon, told)
         measure = self._measure(query, measuring, session.noise)
-        groups = [self._dimension(reference) for reference in query.group_by]
+        groups = [declared_cells(reference, self._columns) for reference in query.group_by]
         names = [own.name for own in groups]
         if len({*names, *(columns_of(query.value) if measure.labelled else ())}) < len(names) + measure.labelled:
             raise ConfigError("a column is named twice", "group by each column once, and by none that is counted")

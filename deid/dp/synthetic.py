@@ -27,7 +27,7 @@ from deid.dp.domain import Dimension, count_cells
 from deid.dp.epsilon import split_epsilon
 from deid.dp.intervals import check_level, discrete_half_width
 from deid.dp.marginals import Axes
-from deid.dp.models import BoxModel, ForestModel, TableModel, WaveletModel
+from deid.dp.models import BoxModel
 from deid.dp.noise import Noise, OpenDPNoise, laplace_scale
 from deid.dp.payment import AlreadyReleased, check_payer, pay, row_key
 from deid.dp.release import CubeRelease, read_release
@@ -100,22 +100,7 @@ def _cube_codes(release: CubeRelease, rows: int, generator: np.random.Generator)
     model = release.model
     if isinstance(model, BoxModel):
         return _from_boxes(model.boxes, rows, generator)
-    if isinstance(model, WaveletModel):
-        return _from_tables([(tuple(range(model.cells.ndim)), model.cells)], rows, generator)
-    if isinstance(model, TableModel):
-        return _from_tables([(table.axes, table.counts) for table in model.tables], rows, generator)
-    return _from_tables(list(model.forest.tables.items()), rows, generator)
-
-
-def _cube_total(release: CubeRelease) -> float:
-    model = release.model
-    if isinstance(model, BoxModel):
-        return float(model.boxes.counts.sum())
-    if isinstance(model, WaveletModel):
-        return float(model.cells.sum())
-    if isinstance(model, ForestModel):
-        return float(model.forest.tables[(0,)].sum())
-    return float(model.tables[0].counts.sum())
+    return _from_tables([(table.axes, table.counts) for table in model.tables], rows, generator)
 
 
 def _tree_codes(model: TreeModel, rows: int, generator: np.random.Generator) -> IntArray:
@@ -148,11 +133,12 @@ def _sequence_codes(release: SequenceRelease, rows: int, generator: np.random.Ge
 
 
 def _total(release: CubeRelease | SequenceRelease) -> float:
-    if isinstance(release, CubeRelease):
-        return _cube_total(release)
-    if isinstance(release.model, TreeModel):
-        return float(release.model.counts[0][0])
-    return float(release.model.chain.tables[0].sum())
+    model = release.model
+    if isinstance(model, TreeModel):
+        return float(model.counts[0][0])
+    if isinstance(model, ChainModel):
+        return float(model.chain.tables[0].sum())
+    return float((model.boxes if isinstance(model, BoxModel) else model.tables[0]).counts.sum())
 
 
 def synthesize(release: CubeRelease | SequenceRelease, *, rows: int | None = None, seed: int = 0) -> pd.DataFrame:
@@ -266,12 +252,8 @@ def check_fidelity(
 
     Raises
     ------
-    ConfigError
-        When there is no ledger, or a column is missing.
-    BudgetExceeded
-        When the budget does not suffice; nothing was charged.
-    AlreadyReleased
-        When this request was answered before.
+    ConfigError, BudgetExceeded, AlreadyReleased
+        See `deid.dp.cube.release_cube`.
     """
     noise = noise or OpenDPNoise()
     check_payer(ledger, noise)

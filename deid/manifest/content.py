@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -81,15 +81,7 @@ class Manifest:
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
     def _values(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "run": self.run,
-            "made": self.made,
-            "number": self.number,
-            "previous": self.previous,
-            "public_key": self.public_key,
-            "signature": self.signature,
-        }
+        return {"format": FORMAT, **{field.name: getattr(self, field.name) for field in fields(self)}}
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str = "") -> Manifest:

@@ -117,10 +117,8 @@ def digest_file(key: Key | None, name: str, path: Path) -> Digest:
 
     Parameters
     ----------
-    key : Key or None
-        Key of manifests; without it there is no keyed checksum.
-    name : str
-        What the file is called in the listing.
+    key, name
+        See `Digest`.
     path : Path
         Where it is.
 

@@ -90,8 +90,7 @@ class Published:
         figure = new_figure(6, 3)
         axes = figure.subplots()
         axes.hist(self.sizes, bins=range(min(self.sizes), max(self.sizes) + 2), color=COLOURS[1])
-        axes.set_xlabel("persons of a cluster")
-        axes.set_ylabel("clusters")
+        axes.set(xlabel="persons of a cluster", ylabel="clusters")
         rows = [(n.replace("_", " "), f"{v:.4f}" if isinstance(v, float) else str(v)) for n, v in self.figures.items()]
         write_page(path, "Release of trajectories", [Section("Release", ("", "figure"), rows), made], [figure])
 

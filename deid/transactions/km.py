@@ -212,11 +212,7 @@ def local_recoding(data: Transactions, tree: CodeTree, k: int, m: int, *, chunk:
 
     Parameters
     ----------
-    data : Transactions
-        The records.
-    tree : CodeTree
-        Tree over their items.
-    k, m : int
+    data, tree, k, m
         As those of `apriori_cut`.
     chunk : int, optional
         Records of a chunk, at least; chunks hold at least k records with codes. Without it 4 k, 40 k and all records

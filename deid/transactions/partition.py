@@ -19,10 +19,8 @@ def partition_records(data: Transactions, tree: CodeTree, k: int) -> list[Group]
 
     Parameters
     ----------
-    data : Transactions
-        The records.
-    tree : CodeTree
-        Tree over their items.
+    data, tree
+        The records, and the tree over their items.
     k : int
         Least number of records of a group.
 
@@ -119,10 +117,8 @@ def publish_groups(data: Transactions, tree: CodeTree, groups: list[Group]) -> T
 
     Parameters
     ----------
-    data : Transactions
-        The records.
-    tree : CodeTree
-        Tree over their items.
+    data, tree
+        The records, and the tree over their items.
     groups : list of (list of int, frozenset of int)
         Records of each group, and the nodes that all of them are published as; records in none become empty.
     """

@@ -62,17 +62,10 @@ def write_codes_report(path: Path, release: CodesRelease, made: Section) -> None
 
     Parameters
     ----------
-    path : Path
-        The HTML file; replaced where it exists.
+    path, made
+        The HTML file and how it was made, as for `deid.disclosure.release_report.write_report`.
     release : CodesRelease
         What was made.
-    made : Section
-        How it was made (`deid.manifest.page.made_section`).
-
-    Raises
-    ------
-    OutputError
-        When the file cannot be written.
     """
     figures = [_fitting(release)]
     if release.published is not None:

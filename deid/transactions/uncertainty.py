@@ -139,15 +139,7 @@ def top_down_control(
     sensitive, rho, size
         As those of `suppress_control`.
 
-    Returns
-    -------
-    Uncertain
-        The published records, with what is gone.
-
-    Raises
-    ------
-    ConfigError
-        When rho is not from 0 to 1.
+    Returned value and errors are those of `suppress_control`.
     """
     _check(rho)
     public = np.array([label not in sensitive for label in data.labels])

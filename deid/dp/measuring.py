@@ -1,0 +1,186 @@
+"""How a query is measured: what is read of each row, and how the rows of a part are answered with noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deid.base.errors import ConfigError
+from deid.dp.aggregates import (
+    Estimate,
+    noisy_count,
+    noisy_counts,
+    noisy_mean,
+    noisy_quantile,
+    noisy_sum,
+    noisy_top,
+    quantile_candidates,
+)
+from deid.dp.domain import Dimension, count_cells
+from deid.dp.noise import Noise
+from deid.dp.query_columns import QueryColumn, declared_cells, evaluate_value, value_bounds
+from deid.dp.query_language import ColumnRef, Query, Value
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PERSON = "\0person"
+"""Column of whose a row is; no column of a table is called so."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How a question is answered.
+
+    Parameters
+    ----------
+    read : callable
+        From the rows of a table to what is asked of each: array, shape (rows,).
+    answer : callable
+        From such values to the rows of an answer, with noise.
+    numbers : int
+        How many numbers an answer has.
+    candidates : int
+        Among how many candidates something is chosen, all choices together.
+    """
+
+    read: Callable[[pd.DataFrame], npt.NDArray[Any]]
+    answer: Callable[[npt.NDArray[Any]], list[dict[str, Any]]]
+    numbers: int
+    candidates: int = 0
+    labelled: bool = False
+    """Whether the rows of an answer name cells of the column that is asked."""
+
+
+def _row(estimate: Estimate, cell: Mapping[str, str] | None = None) -> dict[str, Any]:
+    return {**(cell or {}), **estimate._asdict()}
+
+
+@dataclass(frozen=True, eq=False)
+class Asking:
+    """Of what a query is asked, and with what it is answered.
+
+    Parameters
+    ----------
+    columns : mapping of str to QueryColumn
+        The declared columns.
+    distance : int
+        Rows between neighbours.
+    apart : int or None
+        Persons between neighbours; None where no column says whose a row is.
+    level : float
+        Level of the intervals, 0 to 1.
+    epsilon : float
+        Cost of the numbers.
+    noise : Noise
+        Source of noise.
+    """
+
+    columns: Mapping[str, QueryColumn]
+    distance: int
+    apart: int | None
+    level: float
+    epsilon: float
+    noise: Noise
+
+    def measure(self, query: Query, empty: pd.DataFrame) -> Measure:
+        """Check what is asked, and return how to answer it.
+
+        Parameters
+        ----------
+        query : Query
+            What is asked; its condition and its parts are the caller's.
+        empty : pandas.DataFrame
+            The table without its rows.
+
+        Raises
+        ------
+        ConfigError
+            When a column, bounds or cells are not declared, or a number is out of its range.
+        """
+        epsilon, noise, distance, level = self.epsilon, self.noise, self.distance, self.level
+        if query.aggregate == "PERSONS":
+            apart = self.apart
+            if apart is None:
+                raise ConfigError("no column says whose a row is", "name the column: --person COLUMN")
+            return Measure(
+                lambda frame: frame[PERSON].cat.codes.to_numpy() if len(frame) else np.zeros(0, np.int64),
+                lambda persons: [_row(noisy_count(len(np.unique(persons)), epsilon, noise, apart, level))],
+                1,
+            )
+        if query.aggregate == "COUNT":
+            return Measure(
+                lambda frame: np.zeros(len(frame)),
+                lambda rows: [_row(noisy_count(len(rows), epsilon, noise, distance, level))],
+                1,
+            )
+        assert query.value is not None
+        if query.aggregate in ("HISTOGRAM", "TOP"):
+            assert isinstance(query.value, ColumnRef)
+            return self._cells(query, declared_cells(query.value, self.columns))
+        return self._numeric(query, query.value, empty)
+
+    def _cells(self, query: Query, dimension: Dimension) -> Measure:
+        epsilon, noise, distance, level = self.epsilon, self.noise, self.distance, self.level
+
+        def read(frame: pd.DataFrame) -> npt.NDArray[Any]:
+            return dimension.codes(frame[dimension.name])
+
+        def counts(codes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+            return count_cells([codes[codes >= 0]], [len(dimension)])
+
+        def label(cell: int) -> dict[str, str]:
+            return {dimension.name: dimension.labels[cell]}
+
+        if query.aggregate == "TOP":
+            number = int(query.number or 0)
+            if number != query.number:
+                raise ConfigError("how many values are chosen is a whole number", "for example: TOP(3, diagnosis)")
+
+            def top(codes: npt.NDArray[Any]) -> list[dict[str, Any]]:
+                chosen = noisy_top(counts(codes), number, epsilon, noise, distance, level)
+                return [_row(found, label(cell)) for cell, found in chosen]
+
+            return Measure(read, top, number, number * len(dimension), True)
+
+        def histogram(codes: npt.NDArray[Any]) -> list[dict[str, Any]]:
+            found = noisy_counts(counts(codes), epsilon, noise, distance, level)
+            return [_row(own, label(cell)) for cell, own in enumerate(found)]
+
+        return Measure(read, histogram, len(dimension), 0, True)
+
+    def _numeric(self, query: Query, value: Value, empty: pd.DataFrame) -> Measure:
+        epsilon, noise, distance, level = self.epsilon, self.noise, self.distance, self.level
+        declared = value_bounds(value, self.columns)
+        low, high, whole = query.low, query.high, declared is not None and declared[2]
+        if low is None or high is None:
+            if declared is None:
+                raise ConfigError("the value has no declared bounds", f"give them: {query.aggregate}(value, low, high)")
+            low, high = declared[0], declared[1]
+        elif not float(low).is_integer() or not float(high).is_integer():
+            whole = False
+        bounds = low, high
+        if not bounds[0] < bounds[1]:
+            raise ConfigError("bounds are two numbers, the smaller first", "for example: SUM(dose, 0, 500)")
+        if evaluate_value(value, empty, self.columns).dtype == object:
+            raise ConfigError(f"{query.aggregate} needs numbers", "declare the column as a range or by edges")
+        share = 0.5 if query.aggregate == "MEDIAN" else query.number
+        if query.aggregate == "QUANTILE" and not 0 <= (share or 0) <= 1:
+            raise ConfigError("a quantile's share lies between 0 and 1", "for example: QUANTILE(age, 0.9)")
+
+        def read(frame: pd.DataFrame) -> npt.NDArray[Any]:
+            return evaluate_value(value, frame, self.columns).astype(float)
+
+        def answer(values: npt.NDArray[Any]) -> list[dict[str, Any]]:
+            if query.aggregate == "SUM":
+                return [_row(noisy_sum(values, *bounds, epsilon, noise, distance, level, whole=whole))]
+            if query.aggregate == "MEAN":
+                return [_row(noisy_mean(values, *bounds, epsilon, noise, distance, level))]
+            return [_row(noisy_quantile(values, share or 0.0, *bounds, epsilon, noise, distance, level, whole=whole))]
+
+        chosen = len(quantile_candidates(*bounds, whole=whole)) if query.aggregate in ("MEDIAN", "QUANTILE") else 0
+        return Measure(read, answer, 1, 3 * chosen)
