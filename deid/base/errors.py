@@ -106,3 +106,11 @@ class DetectionError(DeidError):
 
 class StoreError(DeidError):
     """A database that cannot be opened, read or written, or whose content was altered."""
+
+
+def raised_at(error: BaseException) -> str:
+    """Return file and line where an unknown error was raised: its message is not shown, it could quote a document."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "unknown place"

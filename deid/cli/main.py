@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from deid import __version__
-from deid.base.errors import DeidError
+from deid.base.errors import DeidError, raised_at
 from deid.cli.commands import Commands
 from deid.cli.common import EXIT_USAGE
 
@@ -83,12 +83,7 @@ def main() -> None:
     except KeyboardInterrupt:
         status = 130
     except Exception as error:  # a bug: say where, never what, because messages can quote a document
-        trace = error.__traceback__
-        while trace is not None and trace.tb_next is not None:
-            trace = trace.tb_next
-        place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "unknown place"
-        sys.stderr.write(
-            f"internal error: {type(error).__name__} at {place} (its message is withheld, it could quote a document)\n"
-        )
+        what = f"{type(error).__name__} at {raised_at(error)}"
+        sys.stderr.write(f"internal error: {what} (its message is withheld, it could quote a document)\n")
         status = 70
     sys.exit(status if isinstance(status, int) else 0)

@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 
 from deid.base.errors import ConfigError
+from deid.base.pool import Pool
 from deid.document import Document
 from deid.evaluation import Evaluation, ScoringSettings, evaluate
 from deid.features import FeatureSet
@@ -69,34 +71,18 @@ def run_trials(
     """
     if jobs < 1:
         raise ConfigError("the number of jobs is less than 1", "give 1 or more")
+    outcomes: Iterator[TrialResult]
     with ExitStack() as stack:
         if jobs == 1 or len(trials) < 2:
-            outcomes: Iterator[TrialResult] = (_run(documents, trial) for trial in trials)
-        else:
-            import multiprocessing
-            from concurrent.futures import ProcessPoolExecutor
-
-            spawn = multiprocessing.get_context("spawn")
-            pool = ProcessPoolExecutor(min(jobs, len(trials)), spawn, _receive, (tuple(documents),))
-            stack.callback(pool.shutdown, cancel_futures=True)  # whoever stops early does not wait for the rest
-            outcomes = pool.map(_run_received, trials)
+            outcomes = map(partial(_run, documents), trials)
+        else:  # the documents are sent once to each worker, not with every trial
+            answering = partial(partial, _run, tuple(documents))
+            pool: Pool[Trial, TrialResult] = stack.enter_context(Pool(answering, min(jobs, len(trials))))
+            outcomes = pool.in_order(iter(trials))
         for done, outcome in enumerate(outcomes, 1):
             if report is not None:
                 report(done, len(trials))
             yield outcome
-
-
-_received: tuple[Document, ...] = ()
-
-
-def _receive(documents: tuple[Document, ...]) -> None:
-    """Keep the documents in a worker, so that they are sent once and not with every trial."""
-    global _received
-    _received = documents
-
-
-def _run_received(trial: Trial) -> TrialResult:
-    return _run(_received, trial)
 
 
 def _run(documents: Sequence[Document], trial: Trial) -> TrialResult:

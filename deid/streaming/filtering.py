@@ -20,24 +20,17 @@ from typing import Any
 
 from deid.base.errors import ConfigError, InputError
 from deid.base.keys import Key
+from deid.base.pool import IN_HAND, Died, Done
 from deid.streaming.beginning import begins_as_json
-from deid.streaming.crew import IN_HAND, Crew, Died
+from deid.streaming.crew import Crew
 from deid.streaming.journal import Commit, Journal
 from deid.streaming.letters import DeadLetter, RecordTimeout, WorkerDied, record_mac
 from deid.streaming.proof import Proof
 from deid.streaming.reading import HEAD_BYTES, Reader, Stretch, singles
 from deid.streaming.stopping import Stop
 from deid.streaming.totals import Totals
-from deid.streaming.work import FilePlace, Reply, Shape, changed
-from deid.streaming.writing import (
-    FeedSink,
-    append_private,
-    is_file,
-    new_output,
-    part_of,
-    resumable_output,
-    sync_folder,
-)
+from deid.streaming.work import FilePlace, Reply, Request, Shape, changed
+from deid.streaming.writing import FeedSink, append_private, is_file, new_output, part_of, resumable_output, sync_folder
 
 _UNDER_WAY = 4
 """Stretches a worker that may be under way, or wait for their turn to be written."""
@@ -274,7 +267,7 @@ class _Run:
 
     def _wait(self, reader: Reader, window: list[Stretch], *, dirty: bool) -> None:
         poll = select.poll()
-        calls: dict[int, Callable[[], Reply | Died | None]] = dict(self.crew.sources())
+        calls: dict[int, Callable[[], Done[Request, Reply] | Died[Request] | None]] = dict(self.crew.sources())
         for descriptor in calls:
             poll.register(descriptor, select.POLLIN)
         if not self._stopping:
@@ -288,8 +281,8 @@ class _Run:
         for descriptor, event in poll.poll(None if due is None else 1 + 1000 * due):
             if descriptor in calls:
                 answer = calls[descriptor]()
-                if isinstance(answer, Reply):
-                    self._asked.pop(answer.number).fill(answer)
+                if isinstance(answer, Done):
+                    self._asked.pop(answer.request.number).fill(answer.answer)
                 elif isinstance(answer, Died):
                     self._bury(answer, reader, window)
             elif readable and descriptor == reader.descriptor:
@@ -297,7 +290,7 @@ class _Run:
             elif descriptor == self.output.descriptor and event & select.POLLERR:
                 raise BrokenPipeError
 
-    def _bury(self, died: Died, reader: Reader, window: list[Stretch]) -> None:
+    def _bury(self, died: Died[Request], reader: Reader, window: list[Stretch]) -> None:
         """Try again what a dead worker had in hand, record by record; leave out the one that kills it then too."""
         self.totals.restarts = self.crew.restarts
         for request in reversed(died.waiting):

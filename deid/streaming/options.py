@@ -54,11 +54,7 @@ class RecordOptions:
         "", "Encoding of the output; by default (the first of) --encoding.", metavar="NAME", panel=_RECORDS
     )
     max_record: int = option(
-        4 << 20,
-        "Leave out longer records: bytes, or with K, M, G (4M).",
-        metavar="SIZE",
-        panel=_RECORDS,
-        read=size_of,
+        4 << 20, "Leave out longer records: bytes, or with K, M, G (4M).", metavar="SIZE", panel=_RECORDS, read=size_of
     )
     timeout: float = option(600.0, "Leave out records that take longer than S seconds.", metavar="S", panel=_RECORDS)
 

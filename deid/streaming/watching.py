@@ -180,14 +180,7 @@ def watch(
 
 
 def _one(
-    path: Path,
-    folders: Folders,
-    crew: Crew,
-    shape: Shape,
-    key: Key,
-    totals: Totals,
-    stop: Stop,
-    proof: Proof | None,
+    path: Path, folders: Folders, crew: Crew, shape: Shape, key: Key, totals: Totals, stop: Stop, proof: Proof | None
 ) -> Seen | None:
     """Filter one file; None when the watch is to end before it is done."""
     name = safe_name(path.name)

@@ -226,6 +226,8 @@ class Work:
         self._ways = {s.content: (s, s.fields(), CONTENTS[s.content]) for s in shapes}
         self.pipeline = recipe.pipeline()
         self.pipeline.prepare()
+        self.notes = self.pipeline.notes
+        """What whoever releases the output must know."""
         self.mac = record_mac(recipe.key)
         self._file: tuple[FilePlace, int] | None = None
 
