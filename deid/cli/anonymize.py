@@ -120,11 +120,7 @@ def anonymize(
 class MapOptions(MethodOptions):
     """What the map is drawn of."""
 
-    k: Sequence[int] = option(
-        (2, 5, 10, 25, 50),
-        "Values of k.",
-        metavar="2,5",
-    )
+    k: Sequence[int] = option((2, 5, 10, 25, 50), "Values of k.", metavar="2,5")
     l: int | None = option(None, "Distinct sensitive values in every class.")  # noqa: E741
     suppression: float = option(0.05, "Share of rows that full-domain methods may suppress.", metavar="P", panel=_HOW)
     method: str = option("local,mondrian,optimal", "Methods, see deid anonymize.", metavar="A,B", panel=_HOW)

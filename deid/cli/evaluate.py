@@ -29,9 +29,7 @@ def evaluate(
         None, "Write a page that shows every mistake in its context (holds PHI).", metavar="F"
     ),
     sentences: Path | None = option(
-        None,
-        "Sentences of each document for MEDDOCAN's leak score: tab-separated id, part, sentences.",
-        metavar="F",
+        None, "Sentences of each document for MEDDOCAN's leak score: tab-separated id, part, sentences.", metavar="F"
     ),
     settings: ScoringSettings,
     reading: ReadingOptions,

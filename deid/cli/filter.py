@@ -90,10 +90,7 @@ def filter(
     said: PipelineOptions,
     work: WorkOptions,
     dead_letters: Path | None = option(
-        None,
-        "Note records that were left out in F: offset, length, keyed hash, error.",
-        metavar="F",
-        panel=_KEEPING,
+        None, "Note records that were left out in F: offset, length, keyed hash, error.", metavar="F", panel=_KEEPING
     ),
     journal: Path | None = option(
         None, "Note progress in F, so that the same command goes on after a crash.", metavar="F", panel=_KEEPING

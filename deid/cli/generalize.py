@@ -43,10 +43,7 @@ def generalize(
         0.5, "For uniform: weight (0 to 1) of the whole text against the words.", metavar="A", panel=_SEARCH
     ),
     search: str = option(
-        "auto",
-        "auto, best-first, branch-and-bound, greedy, or exhaustive (for checks).",
-        metavar="NAME",
-        panel=_SEARCH,
+        "auto", "auto, best-first, branch-and-bound, greedy, or exhaustive (for checks).", metavar="NAME", panel=_SEARCH
     ),
     people: PeopleOptions,
     listed: ListOptions,

@@ -75,12 +75,7 @@ class NotesRun:
     """
 
     def __init__(
-        self,
-        name: str,
-        context: typer.Context,
-        source: Path,
-        reading: ReadingOptions,
-        again: ListOptions | None = None,
+        self, name: str, context: typer.Context, source: Path, reading: ReadingOptions, again: ListOptions | None = None
     ) -> None:
         from deid.io import scan
         from deid.pipeline.resuming import select_files

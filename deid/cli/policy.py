@@ -14,10 +14,7 @@ _ACCEPT = option((), "Accept that this stays readable (repeatable).", metavar="C
 
 @command
 def check(
-    *,
-    policy: str = argument(f"{_NAME}.", metavar="NAME|FILE"),
-    accept: tuple[str, ...] = _ACCEPT,
-    said: SummaryOptions,
+    *, policy: str = argument(f"{_NAME}.", metavar="NAME|FILE"), accept: tuple[str, ...] = _ACCEPT, said: SummaryOptions
 ) -> None:
     """Check that a policy holds together and can be fulfilled.
 

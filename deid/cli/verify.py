@@ -60,13 +60,7 @@ def verify(
     if detect and edits is None:
         recognizer = build_recognizer(said, read_people(said).recognizer(said.language))
     result = verify_files(
-        run.found,
-        theirs,
-        key=own,
-        edit_log=edits,
-        policy=checked,
-        recognizer=recognizer,
-        watch=run.watch("verifying"),
+        run.found, theirs, key=own, edit_log=edits, policy=checked, recognizer=recognizer, watch=run.watch("verifying")
     )
     told = run.summary
     told.documents, told.failures, told.categories = result.documents, result.failures, result.stretches

@@ -79,8 +79,7 @@ def prepare(pairs: Sequence[Pair], *, labels: Collection[str] = (), map_to: str 
         unknown = sorted(label for label in set(labels) - found if find_label(label) is None)
         if unknown:
             raise ConfigError(
-                f"no span on either side has the label {', '.join(unknown)}",
-                "labels met: " + ", ".join(sorted(found)),
+                f"no span on either side has the label {', '.join(unknown)}", "labels met: " + ", ".join(sorted(found))
             )
         found &= set(labels)
         gold = [tuple(span for span in spans if span.category in found) for spans in gold]

@@ -97,8 +97,7 @@ def _by_id(documents: Iterable[Document | Failure], side: str, failures: list[Fa
         try:
             if item.id in found:
                 raise DuplicateError(
-                    f"{side} has another document with this id, which was scored",
-                    "give every document its own id",
+                    f"{side} has another document with this id, which was scored", "give every document its own id"
                 )
             check_spans(len(item.text), item.spans, f"{side} {item.name}")
         except DeidError as error:

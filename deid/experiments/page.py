@@ -46,11 +46,7 @@ def crossval_sections(result: CrossValidation) -> tuple[Section, ...]:
     """Return the table of folds and the table of Begin and Intermediate labels."""
     frame, summary = result.to_frame(), result.summary()
     rows = [
-        (
-            str(fold),
-            *_counts(row),
-            *(_number(row[name]) for name in _TITLES),
-        )
+        (str(fold), *_counts(row), *(_number(row[name]) for name in _TITLES))
         for fold, row in zip(frame.index, frame.to_dict("records"), strict=True)
     ]
     rows += [(name, "", "", "", *map(_number, summary.loc[list(_TITLES), name])) for name in ("mean", "sd")]

@@ -126,12 +126,7 @@ def read(
 
 
 def open_writer(
-    path: str | Path,
-    format: str,
-    options: Options | None = None,
-    *,
-    private: bool = True,
-    single: bool | None = None,
+    path: str | Path, format: str, options: Options | None = None, *, private: bool = True, single: bool | None = None
 ) -> Writer:
     """Return a writer, to be used in a ``with`` statement, whose ``write(document)`` streams.
 

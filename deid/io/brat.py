@@ -134,10 +134,7 @@ def write(document: Document, options: Options) -> dict[str, bytes]:
                 lines.append(f"A{marks}\t{name} {identifier}" + (f" {value}" if value else ""))
     lines += _other_lines(document, ids)
     content = "".join(f"{line}\n" for line in lines)
-    return {
-        ".ann": encode(content, options.encoding, whole=False),
-        ".txt": encode(document.text, options.encoding),
-    }
+    return {".ann": encode(content, options.encoding, whole=False), ".txt": encode(document.text, options.encoding)}
 
 
 def _ids(document: Document) -> list[str]:

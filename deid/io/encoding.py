@@ -248,10 +248,7 @@ def decode(data: bytes, encoding: str, *, whole: bool = True) -> str:
     if whole and (found := _CONTROL.findall(text)) and _mostly_control(len(found), len(text)):
         if _wide(data):
             raise misfit(data, encoding, "byte 0")
-        raise FormatError(
-            f"this is no text: {len(found)} of {len(text)} characters are control characters",
-            _REMEDY,
-        )
+        raise FormatError(f"this is no text: {len(found)} of {len(text)} characters are control characters", _REMEDY)
     return text
 
 

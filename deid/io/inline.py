@@ -44,10 +44,7 @@ class Markup:
 
 
 def compose(
-    document: Document,
-    escape: Callable[[str], str],
-    opening: Callable[[Span], str],
-    closing: Callable[[Span], str],
+    document: Document, escape: Callable[[str], str], opening: Callable[[Span], str], closing: Callable[[Span], str]
 ) -> str:
     """Return the text with its annotations written into it.
 

@@ -225,8 +225,6 @@ def _single(path: Path, named: Format | None, formats: Mapping[str, Format], opt
         if not head:
             raise FormatError("this file is empty", "name a file that holds notes", str(path))
         raise FormatError(
-            "the format of this file cannot be told",
-            f"name it with --from: {', '.join(formats)}",
-            str(path),
+            "the format of this file cannot be told", f"name it with --from: {', '.join(formats)}", str(path)
         )
     return Source(path.parent, (path.name,), found, options, single=True)

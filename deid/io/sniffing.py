@@ -111,8 +111,7 @@ def sniff_names(root: Path, names: Sequence[str], formats: Mapping[str, Format])
     ranked = sorted(votes.items(), key=lambda item: -item[1])
     if len(ranked) > 1 and ranked[0][1] == ranked[1][1]:
         raise FormatError(
-            f"the folder holds as many {ranked[0][0]} as {ranked[1][0]} files",
-            "name the one to read with --from",
+            f"the folder holds as many {ranked[0][0]} as {ranked[1][0]} files", "name the one to read with --from"
         )
     return formats[ranked[0][0]]
 

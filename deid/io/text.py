@@ -25,10 +25,5 @@ def write(document: Document, options: Options) -> dict[str, bytes]:
 
 
 TEXT = DocumentFormat(
-    name="text",
-    suffixes=(".txt", ".text"),
-    matches=looks_textual,
-    carries_spans=False,
-    read=read,
-    write=write,
+    name="text", suffixes=(".txt", ".text"), matches=looks_textual, carries_spans=False, read=read, write=write
 )

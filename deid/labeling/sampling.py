@@ -39,18 +39,7 @@ def keep_window(labels: Sequence[str], k: int) -> np.ndarray:
 def keep_random_o(labels: Sequence[str], p: float, rng: np.random.Generator) -> np.ndarray:
     """Keep every labelled token and each other one with probability ``p``; order is preserved.
 
-    Parameters
-    ----------
-    labels : sequence of str
-        Labels of one document, ``O`` for none.
-    p : float
-        Share of the ``O`` tokens to keep, 0 to 1.
-    rng : numpy.random.Generator
-        Source of chance.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_items,)
+    Labels and result as of `keep_window`; ``rng`` is the source of chance.
 
     Raises
     ------

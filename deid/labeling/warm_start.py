@@ -49,11 +49,7 @@ def rename_labels(weights: Weights, categories: Iterable[str]) -> Weights:
     share[np.arange(len(place)), place] = 1.0
     share /= share.sum(axis=0)
     return Weights(
-        tuple(new),
-        weights.attributes,
-        weights.state @ share,
-        share.T @ weights.transition @ share,
-        np.zeros(len(new)),
+        tuple(new), weights.attributes, weights.state @ share, share.T @ weights.transition @ share, np.zeros(len(new))
     )
 
 

@@ -95,8 +95,7 @@ def require_names(source: Source, fields: Mapping[str, str], patients: Mapping[s
         close = difflib.get_close_matches(name, seen, 1, 0.5)
         there = f"fields: {', '.join(map(repr, list(seen)[:12]))}" if seen else "they have no fields beside the text"
         raise ConfigError(
-            f"{fields[name]} {name}: no document has such a field",
-            f"did you mean {close[0]!r}?" if close else there,
+            f"{fields[name]} {name}: no document has such a field", f"did you mean {close[0]!r}?" if close else there
         )
     raise ConfigError(
         "no document of IN stands in the table of patients",

@@ -147,10 +147,8 @@ def generalize_files(
 
     Parameters
     ----------
-    source : Source
-        What to read (`deid.io.scan`).
-    target : Path
-        Where to write (checked with `deid.io.check_output`).
+    source, target, jobs, watch
+        See `deid.pipeline.batch.scrub_files`.
     generalizer : Generalizer
     key : Key
         Makes pseudonyms of ids and other fields. Ids that `deid scrub` made stay.
@@ -160,8 +158,6 @@ def generalize_files(
         The annotations of the documents are the sensitive words; otherwise the ontologies' phrases are searched for.
     people : People, optional
         Whom documents are about; what is known of a document's patient is sensitive, too.
-    jobs, watch
-        See `deid.pipeline.batch.scrub_files`.
 
     Returns
     -------

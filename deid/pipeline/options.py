@@ -34,18 +34,10 @@ class NoteOptions(RecognizerOptions):
 
     gold: bool = option(False, "Take the annotations that IN carries, instead of detecting.", panel=_NOTES)
     date_field: str | None = option(
-        None,
-        "Column or field with the document's date (YYYY-MM-DD).",
-        metavar="NAME",
-        panel=_NOTES,
-        repr=False,
+        None, "Column or field with the document's date (YYYY-MM-DD).", metavar="NAME", panel=_NOTES, repr=False
     )
     as_of: datetime.date | None = option(
-        None,
-        "Reference day of documents without a date of their own.",
-        metavar="DATE",
-        panel=_NOTES,
-        read=read_day,
+        None, "Reference day of documents without a date of their own.", metavar="DATE", panel=_NOTES, read=read_day
     )
 
     def __post_init__(self) -> None:
@@ -85,10 +77,7 @@ class PipelineOptions(NoteOptions):
         (), "Accept that this stays readable or undetected (repeatable).", metavar="CATEGORY", panel=_REPLACING
     )
     method: str = option(
-        "policy",
-        "policy, or concept-match: block all that no nomenclature knows.",
-        metavar="NAME",
-        panel=_REPLACING,
+        "policy", "policy, or concept-match: block all that no nomenclature knows.", metavar="NAME", panel=_REPLACING
     )
 
     def __post_init__(self) -> None:

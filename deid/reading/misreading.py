@@ -56,16 +56,8 @@ _NOISY, _FEWEST = 0.015, 3
 def decipher(text: str, lexicon: Lexicon) -> str:
     """Return the text with numbers and words as they were before a scanner misread them.
 
-    Parameters
-    ----------
-    text : str
-    lexicon : Lexicon
-        Word lists of its language.
-
-    Returns
-    -------
-    str
-        Of the same length; the text itself where nothing looks misread.
+    The text (``lexicon`` has the word lists of its language) keeps its length, and is returned itself where nothing
+    looks misread.
 
     Examples
     --------

@@ -61,14 +61,7 @@ def languages() -> tuple[str, ...]:
 
 
 def load_vocabulary(language: str, folders: Sequence[Path] = ()) -> Vocabulary:
-    """Return the small words of a language, loaded once.
-
-    Parameters
-    ----------
-    language : str
-        Such as ``en``.
-    folders : sequence of Path
-        Folders of the user's own, searched before the shipped one.
+    """Return the small words of a language, loaded once; arguments as those of `deid.reading.lexicon.load_lexicon`.
 
     Raises
     ------

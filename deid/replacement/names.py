@@ -28,10 +28,7 @@ from deid.replacement.identifiers import scramble
 from deid.replacement.permutation import Keyed
 from deid.replacement.pools import Cell, name_pool
 
-_LETTERS = {
-    "en": ("abcdghjklmprstw", "efinov", "quyz"),
-    "es": ("abcglmprsv", "defhijnot", "quyz"),
-}
+_LETTERS = {"en": ("abcdghjklmprstw", "efinov", "quyz"), "es": ("abcglmprsv", "defhijnot", "quyz")}
 """Classes of initials by language; the remaining letters are too rare as initials to be given to anybody, and go to a
 letter of the last class."""
 _ALPHABET = frozenset("abcdefghijklmnopqrstuvwxyz")

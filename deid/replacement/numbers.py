@@ -16,15 +16,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 
 from deid.base.keys import Key
-from deid.replacement.identifiers import (
-    DIGITS,
-    UPPER,
-    label_end,
-    of_rank,
-    pieces,
-    rank_of,
-    scheme_of,
-)
+from deid.replacement.identifiers import DIGITS, UPPER, label_end, of_rank, pieces, rank_of, scheme_of
 from deid.replacement.permutation import Keyed, keyed_for
 from deid.replacement.pools import words
 

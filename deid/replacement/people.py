@@ -72,19 +72,7 @@ def replace_age(keyed: Keyed, text: str, step: int = 1) -> str:
 def replace_profession(choices: Choices, text: str, step: int = 1) -> str:
     """Return an occupation like another one; for one that no list knows, any that the key chooses.
 
-    Parameters
-    ----------
-    choices : Choices
-        The document's choices.
-    text : str
-        The original.
-    step : int
-        Which choice, from 1.
-
-    Returns
-    -------
-    str
-        Empty when ``text`` has no letter.
+    Arguments as those of `deid.replacement.contacts.replace_phone`; empty when ``text`` has no letter.
     """
     groups, index = professions()
     key = phrase_key(text)

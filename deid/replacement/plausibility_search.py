@@ -341,8 +341,7 @@ def choose(problem: Problem, search: str = "auto", limit: int = 100_000) -> Choi
             return problem.choice(SEARCHES[search](problem, limit), optimal=search != "greedy")
         except SearchLimit:
             raise ConfigError(
-                f"{search} search needs more than {limit} states for {problem.n} words",
-                "use the search auto or greedy",
+                f"{search} search needs more than {limit} states for {problem.n} words", "use the search auto or greedy"
             ) from None
     best = greedy(problem, limit)
     for exact in (best_first, branch_and_bound) if problem.minimal else (branch_and_bound,):

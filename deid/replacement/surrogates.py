@@ -269,10 +269,7 @@ def _holds_one(text: str, starts: Mapping[str, Sequence[str]]) -> bool:
 
 
 def surrogate_operator(
-    *,
-    scope: str = "patient",
-    preserve_weekday: bool = False,
-    day_first: bool | None = None,
+    *, scope: str = "patient", preserve_weekday: bool = False, day_first: bool | None = None
 ) -> SurrogateOperator:
     """Return the operator that replaces spans by keyed surrogates.
 

@@ -139,11 +139,7 @@ def generalize(document: Document, generalizer: Generalizer, spans: Sequence[Spa
 
 
 def t_plausible_operator(
-    t: int,
-    objective: str = "minimal",
-    alpha: float = 0.5,
-    search: str = "auto",
-    ontologies: Sequence = SHIPPED,
+    t: int, objective: str = "minimal", alpha: float = 0.5, search: str = "auto", ontologies: Sequence = SHIPPED
 ) -> Operator:
     """Return an operator that generalizes the spans of a document together, each by at least one step.
 
