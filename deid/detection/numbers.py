@@ -9,15 +9,16 @@ data of the language (`deid.reading.vocabulary`).
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable
-
-import regex
 
 from deid.detection.overlaps import score_of
 from deid.document import Span
 from deid.phi import canonical, group
 from deid.reading.lexicon import classes_of
 from deid.reading.view import NUMBER, SIGN, UPPER
+from deid.reading.vocabulary import Vocabulary
 from deid.rules import checks
 from deid.rules.scene import Scene
 
@@ -32,14 +33,16 @@ _ALONE, _ROWED, _CLINICAL, _MEASURED = range(4)
 or before a unit."""
 _NEAR, _WINDOW = 30, 120
 """Characters around a number in which a date makes another number a date, and that are looked at."""
+_REMEMBERED = 1024
+"""Labels whose reading is kept."""
 _VAGUE = 0.5
 """Certainty of what a model calls a date and nothing shows to be one."""
 
 _NUMBER = r"[0-9]+(?:[.,:/][0-9]+)*"
 _GAP = r"[ \t\u00a0]*(?:[,;|/\u2013\u2192>~-]|->|=>|--)?[ \t\u00a0]*"
-_RUN = regex.compile(rf"{_NUMBER}(?:{_GAP}{_NUMBER})*")
-_PIECE = regex.compile(_NUMBER)
-_GROUP = regex.compile(r"[0-9]+")
+_RUN = re.compile(rf"{_NUMBER}(?:{_GAP}{_NUMBER})*")
+_PIECE = re.compile(_NUMBER)
+_GROUP = re.compile(r"[0-9]+")
 
 _BEGINS = r"(?<![0-9])(?<![0-9][-./,:])"
 _SEPARATED_PHONE = (
@@ -48,52 +51,52 @@ _SEPARATED_PHONE = (
     r"|\+[1-9][0-9]{0,2}[-. ]?(?:\([0-9]{1,4}\)[-. ]?)?[0-9]{1,4}(?:[-. ]?[0-9]{2,8}){1,4}"
 )
 _OWN_FORM = {
-    "PHONE": regex.compile(rf"{_BEGINS}(?:{_SEPARATED_PHONE})(?![0-9])"),
-    "DATE": regex.compile(
+    "PHONE": re.compile(rf"{_BEGINS}(?:{_SEPARATED_PHONE})(?![0-9])"),
+    "DATE": re.compile(
         _BEGINS + r"(?:[0-9]{1,2}([/-])[0-9]{1,2}\1(?:[0-9]{4}|[0-9]{2})(?!\1[0-9])"
         r"|[0-9]{4}([/-])[0-9]{1,2}\2[0-9]{1,2}(?!\2[0-9])"
         r"|[0-9]{1,2}\.[0-9]{1,2}\.(?:[0-9]{4}|[0-9]{2}))(?![0-9])"
     ),
-    "ID": regex.compile(
+    "ID": re.compile(
         _BEGINS + r"(?:[0-9]{3}-[0-9]{2}-[0-9]{4}|[0-9]{2,4}-[0-9]{2,4}-[0-9]{2,6}|[0-9]{7,18})(?![0-9]|[.,/:][0-9])"
     ),
-    "ZIP": regex.compile(r"(?<![0-9.,])[0-9]{5}-[0-9]{4}(?![0-9])"),
+    "ZIP": re.compile(r"(?<![0-9.,])[0-9]{5}-[0-9]{4}(?![0-9])"),
 }
 """Forms that no row of values has."""
-_LOOSE_PHONE = regex.compile(
+_LOOSE_PHONE = re.compile(
     r"\(?(?:\+?1[-. ]?)?(?:[2-9][0-9]{2}[-. )/]{0,2})?[2-9][0-9]{2}[-. ][0-9]{4}|(?:\+?1)?[2-9][0-9]{9}"
     r"|\(?0[0-9]{2,5}\)?[ -]?[0-9]{3,4}[ -]?[0-9]{3,6}|[0-9]{3}(?: ?[0-9]{2,3}){2,3}|[0-9]{7,15}"
 )
-_LOOSE_DATE = regex.compile(
+_LOOSE_DATE = re.compile(
     r"[0-9]{1,2}[/-][0-9]{1,2}|[0-9]{1,2}[/-][0-9]{4}|[0-9]{4}[/-][0-9]{1,2}|'?[0-9]{2}'?s|['\u2019\u2018][0-9]{2}"
     r"|(?:18|19|20)[0-9]{2}(?:'?s)?(?: ?[-/\u2013] ?(?:[0-9]{2}|(?:18|19|20)[0-9]{2}))?|[0-9]{8}(?:[0-9]{4}|[0-9]{6})?"
     r"|[0-9]{1,2} [0-9]{1,2} (?:19|20)[0-9]{2}|[0-9]{6}"
 )
-_CHAIN = regex.compile(r"(?<![0-9])[0-9]{1,4}([-/])[0-9]{1,4}\1[0-9]{1,4}\1[0-9]")
+_CHAIN = re.compile(r"(?<![0-9])[0-9]{1,4}([-/])[0-9]{1,4}\1[0-9]{1,4}\1[0-9]")
 """More numbers between equal signs than a date has."""
-_SOME_DATE = regex.compile(r"(?<![0-9])[0-9]{1,2}[/-][0-9]{1,2}(?![0-9])|(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
-_SPACED = regex.compile(
+_SOME_DATE = re.compile(r"(?<![0-9])[0-9]{1,2}[/-][0-9]{1,2}(?![0-9])|(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
+_SPACED = re.compile(
     r"\(?(?:\+?1 )?[2-9][0-9]{2}\)? [0-9]{3} [0-9]{4}|\(?0[0-9]{2,5}\)?(?: [0-9]{2,8}){1,4}|[0-9]{3} [0-9]{3} [0-9]{4}"
 )
 """A number in groups between blanks, as telephone and health service numbers are written."""
-_GROUPED = regex.compile(r"\D*(?:[0-9]+(?:[-/.][0-9]+)*|[0-9]{2,4}(?:[ -][0-9]{2,4}){1,4})\D*\Z")
-_CALLABLE = regex.compile(r"(?!.*[0-9]\.[0-9]{1,2}(?![0-9]))\D*(?:[0-9]{3,}|.*[0-9]{4})")
+_GROUPED = re.compile(r"\D*(?:[0-9]+(?:[-/.][0-9]+)*|[0-9]{2,4}(?:[ -][0-9]{2,4}){1,4})\D*\Z")
+_CALLABLE = re.compile(r"(?!.*[0-9]\.[0-9]{1,2}(?![0-9]))\D*(?:[0-9]{3,}|.*[0-9]{4})")
 """A number behind a label: one, or one in groups; what is longer may have taken values along. Nobody calls decimals."""
-_CODE = regex.compile(r"[A-Za-z][-/_#]?[0-9]{3}|[A-Za-z][-_][0-9]|[0-9][-_][A-Za-z]|[0-9][A-Za-z]{1,4}[0-9]")
+_CODE = re.compile(r"[A-Za-z][-/_#]?[0-9]{3}|[A-Za-z][-_][0-9]|[0-9][-_][A-Za-z]|[0-9][A-Za-z]{1,4}[0-9]")
 """What letters and digits look like that are one code: *S21-4410*, *20-CV-118*, *A4410*; *CD4* and *10mg* are none."""
-_POSTCODE = regex.compile(r"[A-Za-z]{1,2}[0-9][0-9A-Za-z]? ?[0-9][A-Za-z]{2}")
+_POSTCODE = re.compile(r"[A-Za-z]{1,2}[0-9][0-9A-Za-z]? ?[0-9][A-Za-z]{2}")
 _SHORT = 4
 """Letters of an abbreviation, whose full stop ends nothing."""
 _CHUNK = 24
 """Characters on either side of a span that may belong to the same code."""
-_DATED = regex.compile(r"['\u2018\u2019]?[0-9]+(?:'?s\b|[-/.][0-9]+(?:[-/.][0-9]+)?)?")
-_NO_DATE = regex.compile(r"(?<![0-9/])[0-9]+(?:\.[0-9]+)?(?![0-9/])")
-_GROUPS = regex.compile(r"[0-9]{1,4}([- ])[0-9]{2,4}\1[0-9]{2,4}")
-_CELL = regex.compile(r"(?:^|[|/\r\n])[ \t]*$")
-_PAIR = regex.compile(r"[0-9]{2,3}/[0-9]{2,3} ?\($")
+_DATED = re.compile(r"['\u2018\u2019]?[0-9]+(?:'?s\b|[-/.][0-9]+(?:[-/.][0-9]+)?)?")
+_NO_DATE = re.compile(r"(?<![0-9/])[0-9]+(?:\.[0-9]+)?(?![0-9/])")
+_GROUPS = re.compile(r"[0-9]{1,4}([- ])[0-9]{2,4}\1[0-9]{2,4}")
+_CELL = re.compile(r"(?:^|[|/\r\n])[ \t]*$")
+_PAIR = re.compile(r"[0-9]{2,3}/[0-9]{2,3} ?\($")
 """Before the mean of two pressures."""
-_LOOSE_ID = regex.compile(r"[0-9]{5,20}|[0-9]{1,10}(?:[-/][0-9]{1,10})+|[0-9]{3}(?: [0-9]{3,4}){2}")
-_LONG_ID = regex.compile(r"[0-9]{6,20}|[0-9]{2,10}(?:-[0-9]{2,10}){2,}")
+_LOOSE_ID = re.compile(r"[0-9]{5,20}|[0-9]{1,10}(?:[-/][0-9]{1,10})+|[0-9]{3}(?: [0-9]{3,4}){2}")
+_LONG_ID = re.compile(r"[0-9]{6,20}|[0-9]{2,10}(?:-[0-9]{2,10}){2,}")
 
 
 def read(scene: Scene, span: Span) -> tuple[Span, ...]:
@@ -112,21 +115,17 @@ def read(scene: Scene, span: Span) -> tuple[Span, ...]:
         is a row of values; nothing where no part does. What a model calls a date without a word or a figure of one, but
         with a capital, is `OTHER`, with little certainty: it may be anything.
     """
-    figures = _GROUP.search(scene.view.text, span.start, span.end)
+    whole, start, end = scene.text, span.start, span.end
+    figures = _GROUP.search(whole, start, end)
     if figures is None and span.category not in _DATES:
         return (span,)
-    category = canonical(span.category)
-    kind = group(category)
-    test = _READERS.get(category) or _READERS.get(kind)
+    kind, test, own = _reading(span.category)
     ruled = span.source.startswith("rule:")
-    if test is None or (ruled and kind == "AGE"):  # rules for ages ask for words of age
+    if test is None or (ruled and (kind == "AGE" or figures is None)):  # rules for ages ask for words of age
         return (span,)
-    text = scene.view.text[span.start : span.end]
-    own = _OWN_FORM.get(_FORM.get(category, kind))
-    first = None if own is None else own.match(scene.view.text, span.start)
-    if first is not None and first.end() == span.end and (kind != "DATE" or checks.date(text)):
-        return (span,)
-    if ruled and figures is None:
+    text = whole[start:end]
+    first = None if own is None else own.match(whole, start)
+    if first is not None and first.end() == end and (kind != "DATE" or checks.date(text)):
         return (span,)
     numbers = _is_numbers(scene, span)
     if numbers is None:
@@ -152,7 +151,7 @@ def read(scene: Scene, span: Span) -> tuple[Span, ...]:
         return (span.named("IDNUM"),)
     if own is None or (level == _ALONE and cue != kind):
         return ()
-    found = (m for m in own.finditer(scene.view.text, span.start, span.end + 2) if m.end() <= span.end)
+    found = (m for m in own.finditer(whole, start, end + 2) if m.end() <= end)
     return tuple(span.moved(m.start(), m.end()) for m in found if kind != "DATE" or checks.date(m[0]))
 
 
@@ -161,8 +160,7 @@ def _is_numbers(scene: Scene, span: Span) -> bool | None:
 
     The words of a calendar, and codes of letters and digits, are read as such, and are no numbers.
     """
-    view = scene.view
-    text = view.text
+    text = scene.text
     start, end = span.start, span.end
     while start and not text[start - 1].isspace() and start > span.start - _CHUNK:
         start -= 1
@@ -170,65 +168,74 @@ def _is_numbers(scene: Scene, span: Span) -> bool | None:
         end += 1
     if _CODE.search(text, start, end) or _POSTCODE.fullmatch(text, span.start, span.end):
         return False
-    index, numbers, words = view.at(span.start), 0, 0
-    while index < len(view) and view.starts[index] < span.end:
-        if view.kinds[index] == NUMBER:
-            numbers += 1
-        elif view.kinds[index] != SIGN:
-            if scene.has(index, _CALENDAR):
+    starts, kinds, folded, classes = scene.starts, scene.kinds, scene.folded, scene.classes
+    units, measures = scene.words["unit"], scene.words["measure"]
+    numbers = words = False
+    for index in range(scene.view.at(span.start), len(starts)):
+        if starts[index] >= span.end:
+            break
+        if kinds[index] == NUMBER:
+            numbers = True
+        elif kinds[index] != SIGN:
+            if classes[index] & _CALENDAR:
                 return False
-            known = scene.says(index, "unit") or scene.says(index, "measure") or scene.has(index, _MEASURE)
-            words += not known
-        index += 1
+            word = folded[index]
+            words = words or not (word in units or word in measures or classes[index] & _MEASURE)
     return None if words or not numbers else True
 
 
 def _surroundings(scene: Scene, span: Span) -> tuple[int, str | None, bool]:
     """Tell how numbers stand, of which kind the label before them is, and whether no more stand beside them."""
-    view = scene.view
-    text = view.text
-    least, most = max(0, span.start - _WINDOW), min(len(text), span.end + _WINDOW)
-    low = max(least, *(text.rfind(end, least, span.start) + 1 for end in "\r\n"))
-    high = min(at if at >= 0 else most for at in (text.find(end, span.end, most) for end in "\r\n"))
-    first, last, count = span.start, span.end, 0
+    text, starts, kinds, folded = scene.text, scene.starts, scene.kinds, scene.folded
+    first, last = span.start, span.end
+    low = max(first - _WINDOW, text.rfind("\n", max(0, first - _WINDOW), first) + 1, 0)
+    high = text.find("\n", last, last + _WINDOW)
+    high = high if high >= 0 else min(len(text), last + _WINDOW)
+    count = 0
     for run in _RUN.finditer(text, low, high):
-        if run.start() < span.end and span.start < run.end():
-            first, last = min(first, run.start()), max(last, run.end())
+        begin, end = run.span()
+        if begin < span.end and span.start < end:
+            first, last = min(first, begin), max(last, end)
             count += len(_PIECE.findall(run[0]))
     row = _ROWED if count >= _ROW else _ALONE
     whole = (
         not text[low : span.start].rstrip(" \t")[-1:].isdecimal()
         and not text[span.end : high].lstrip(" \t")[:1].isdecimal()
     )
-    behind = view.at(last)
-    if behind < len(view) and view.starts[behind] < min(high, last + 3) and scene.says(behind, "unit"):
+    units, measures, links = (scene.words[name] for name in ("unit", "measure", "value_link"))
+    labels = _labels(scene.vocabulary)
+    behind = scene.view.at(last)
+    if behind < len(starts) and starts[behind] < min(high, last + 3) and folded[behind] in units:
         return _MEASURED, None, whole
-    index = view.at(first) - 1
+    before = scene.view.at(first)
     direct = first == span.start  # a label belongs to the number behind it
-    for _ in range(_LONGEST_WALK):
-        if index < 0 or view.starts[index] < low:
+    for index in range(before - 1, max(-1, before - 1 - _LONGEST_WALK), -1):
+        if starts[index] < low:
             break
-        word = view.folded[index]
-        for cue, meant in _CUES.items():
-            if scene.says(index, cue) or (word == "#" and meant == "ID"):
-                return row, meant if direct else None, whole
-        direct = direct and view.kinds[index] != NUMBER
-        if view.kinds[index] not in (SIGN, NUMBER):
-            if scene.says(index, "measure"):
+        word, kind = folded[index], kinds[index]
+        if word in labels:
+            return row, labels[word] if direct else None, whole
+        direct = direct and kind != NUMBER
+        if kind not in (SIGN, NUMBER):
+            if word in measures:
                 return _MEASURED, None, whole
-            if row and scene.has(index, _MEASURE):
+            if row and scene.classes[index] & _MEASURE:
                 return _CLINICAL, None, whole
-            prefix = view.kinds[index] == UPPER and len(word) <= _SHORT and not scene.classes[index]
-            if not (prefix or scene.says(index, "unit") or scene.says(index, "value_link")):
+            prefix = kind == UPPER and len(word) <= _SHORT and not scene.classes[index]
+            if not (prefix or word in units or word in links):
                 break
-        elif word in (".", ";") and index and view.kinds[index - 1] != NUMBER and len(view.folded[index - 1]) > _SHORT:
+        elif word in (".", ";") and index and kinds[index - 1] != NUMBER and len(folded[index - 1]) > _SHORT:
             break
-        index -= 1
     return row, None, whole
 
 
-_CUES = {"number_label": "ID", "phone_label": "CONTACT", "age_label": "AGE"}
-"""Words before a number that say what it is -> group."""
+@functools.lru_cache(maxsize=8)
+def _labels(vocabulary: Vocabulary) -> dict[str, str]:
+    """Return the words before a number that say what it is -> group."""
+    cues = ("age_label", "AGE"), ("phone_label", "CONTACT"), ("number_label", "ID")
+    return {word: kind for cue, kind in cues for word in vocabulary.words[cue]} | {"#": "ID"}
+
+
 _CALLED = {"ID": "IDNUM", "CONTACT": "PHONE"}
 """Group that a label tells -> category of what was taken for something else."""
 
@@ -243,7 +250,7 @@ def _phone(scene: Scene, span: Span, text: str, level: int) -> bool:
 
 
 def _date(scene: Scene, span: Span, text: str, level: int) -> bool:
-    if _CHAIN.search(scene.view.text, span.start, span.end + 2):
+    if _CHAIN.search(scene.text, span.start, span.end + 2):
         return False
     pieces = _DATED.findall(text)
     forms = [_LOOSE_DATE.fullmatch(p) is not None and _possible(p) for p in pieces]
@@ -251,7 +258,7 @@ def _date(scene: Scene, span: Span, text: str, level: int) -> bool:
         return bool(pieces) and all(forms)
     if level >= _CLINICAL:
         # of "WBC 11.2 3/4" the last is a date, of "strength 5/5 4/5" nothing is
-        around = scene.view.text[max(0, span.start - _NEAR) : span.start].rpartition("\n")[2]
+        around = scene.text[max(0, span.start - _NEAR) : span.start].rpartition("\n")[2]
         mixed = _NO_DATE.search(around) is not None and not text.isdecimal()
         mixed = mixed or scene.says(scene.view.at(span.start) - 1, "date_link")
         return bool(pieces) and all(forms) and mixed
@@ -278,7 +285,7 @@ def _possible(piece: str) -> bool:
 
 def _age(scene: Scene, span: Span, text: str, level: int) -> bool:
     parts = _GROUP.findall(text)
-    if _PAIR.search(scene.view.text, max(0, span.start - _NEAR), span.start):
+    if _PAIR.search(scene.text, max(0, span.start - _NEAR), span.start):
         return False
     return level == _ALONE and "." not in text and all(len(p) < 4 and int(p) < 130 for p in parts)
 
@@ -291,7 +298,7 @@ def _number(scene: Scene, span: Span, text: str, level: int) -> bool:
     if level == _ALONE:
         return _LOOSE_ID.search(text) is not None
     if level < _MEASURED and _GROUPS.fullmatch(text):  # a cell of a line with bars or slashes
-        return _CELL.search(scene.view.text, max(0, span.start - 3), span.start) is not None
+        return _CELL.search(scene.text, max(0, span.start - 3), span.start) is not None
     return level == _ROWED and all(len(p) > 5 for p in _PIECE.findall(text))
 
 
@@ -314,3 +321,11 @@ _READERS: dict[str, Callable[[Scene, Span, str, int], bool]] = {
 }
 """Category or group -> whether numbers can be one."""
 _FORM = {"PHONE": "PHONE", "FAX": "PHONE", "ZIP": "ZIP"}
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _reading(label: str) -> tuple[str, Callable[[Scene, Span, str, int], bool] | None, re.Pattern[str] | None]:
+    """Return the group of a label, what tells whether numbers can be one, and the form that no row of values has."""
+    category = canonical(label)
+    kind = group(category)
+    return kind, _READERS.get(category) or _READERS.get(kind), _OWN_FORM.get(_FORM.get(category, kind))

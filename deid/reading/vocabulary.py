@@ -35,7 +35,7 @@ TABLES = frozenset(("labels", "words", "dates", "expressions"))
 """Keys of pattern files that belong to the vocabulary."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Vocabulary:
     """Small words of a language."""
 
