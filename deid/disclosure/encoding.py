@@ -374,8 +374,7 @@ def encode_column(data: Microdata, column: str) -> tuple[CodedColumn, Ints]:
         numbers = np.full(len(shown), np.nan)
         known = codes != NA_CODE
         numbers[codes[known]] = data.numbers(column)[known]
-    if missing:
-        codes = np.where(codes == NA_CODE, np.int32(len(shown) - 1), codes)
+    codes = np.where(codes == NA_CODE, np.int32(len(shown) - 1), codes)
     return CodedColumn(column, shown, None, numbers), codes
 
 

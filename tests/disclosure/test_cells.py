@@ -114,3 +114,36 @@ def test_text_declared_numeric_is_ranked_as_numbers() -> None:
         for method in ("local", "mondrian", "bottom-up"):
             release = anonymize(data, Requirements(k=2), method)
             assert cover_table(release.aligned()["x"].tolist(), values).any(axis=1).all()
+
+
+LETTERS = [
+    "*",
+    "a",
+    "b",
+    "{a,b}",
+    "{b,c}",
+    "{c,d}",
+    "[1-3]",
+    "[3-4]",
+    "[4-9]",
+    "2",
+    "3",
+    "ab*",
+    "abc",
+    "[2001-01-01/2001-12-31]",
+]
+VALUES = ["a", "b", "c", "d", "1", "2", "3", "4", "9", "ab", "abc", "2001-05-06"]
+
+
+@given(st.lists(st.sampled_from(LETTERS), min_size=1), st.lists(st.sampled_from(LETTERS), min_size=1))
+def test_cells_without_a_hierarchy_overlap_when_they_share_a_value(left: list[str], right: list[str]) -> None:
+    found = overlap_table(left, right)
+    ours, theirs = (cover_table(side, VALUES)[:, :-1] for side in (left, right))
+    expected = (ours[:, None, :] & theirs[None, :, :]).any(axis=2)
+    assert (found[:-1, :-1] == expected[:-1, :-1]).all()
+
+
+def test_a_column_of_one_value_has_nothing_to_lose_but_the_value() -> None:
+    with np.errstate(all="raise"):
+        one = Domain.of(microdata([(20,), (20,)], "age"), "age")
+        assert one.penalty(["20", "[20-20]", "*"]).tolist() == [0, 0, 1, 0]

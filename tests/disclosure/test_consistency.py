@@ -62,6 +62,9 @@ def test_presence() -> None:
     assert delta_presence(published, population, 0.5, 0.7).ok
     assert delta_presence(published, population, 0.5, 0.6).level == (0.5, pytest.approx(2 / 3))
     assert delta_presence(published, population, 0.5, 0.6).witness == (0,)
+    for low, high in ((0.7, 0.5), (-0.1, 0.5), (0.5, 1.1)):
+        with pytest.raises(ConfigError, match="bounds of presence"):
+            delta_presence(published, population, low, high)
     assert delta_presence(published, population, 0.6, 1).witness == (3,)
 
 

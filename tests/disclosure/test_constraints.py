@@ -21,6 +21,7 @@ from deid.disclosure.constraints import (
     KAnonymity,
     RecursiveL,
     TCloseness,
+    closeness_in,
     require_feasible,
     smallest_group,
 )
@@ -143,3 +144,12 @@ def test_closeness_in_order_is_what_the_verifier_says_with_few_values(values: in
     level = closeness.t_closeness(table, "stage", 1, "ordered").level
     assert TCloseness(level + 1e-6, "stage", "ordered").satisfied(groups).all()
     assert values == 1 or not TCloseness(level - 1e-6, "stage", "ordered").satisfied(groups).all()
+
+
+def test_models_are_called_what_the_field_calls_them() -> None:
+    parts = KAnonymity(5), AlphaK(0.5, "dx"), DistinctL(3, "dx")
+    assert str(All(parts)) == "5-anonymity and alpha 0.5 of dx and distinct 3-diversity of dx"
+    assert str(AnyOf(parts[:2])) == "(5-anonymity or alpha 0.5 of dx)"
+    near = TCloseness(0.2, "dx")
+    assert closeness_in(All((KAnonymity(5), near))) == near
+    assert closeness_in(All(parts)) is closeness_in(All((near, TCloseness(0.2, "ward")))) is None

@@ -9,6 +9,7 @@ from products import by_day
 
 from deid.base.errors import ConfigError
 from deid.disclosure.constraints import All, Constraint, DistinctL, EntropyL, KAnonymity
+from deid.disclosure.cuts import halves
 from deid.disclosure.encoding import CodedTable, encode
 from deid.disclosure.full_domain import greedy_levels, incognito, lattice_size, level_ranges, optimal_levels
 from deid.table.hierarchy import hierarchy_from_rows
@@ -128,3 +129,17 @@ def test_all_levels_of_a_tall_hierarchy_are_tried() -> None:
     assert lattice_size(coded) == 4
     for found in (optimal_levels(coded, KAnonymity(2)), greedy_levels(coded, KAnonymity(2))):
         assert found.levels == (3,)
+
+
+def test_numbers_are_halved_at_the_middle_of_their_range_and_words_by_count() -> None:
+    def cuts(values: list[object]) -> list[list[int]]:
+        (column,) = encode(Microdata(pd.DataFrame({"x": values}), {"x": "quasi-identifier"})).columns
+        return [row.tolist() for row in halves(column)]
+
+    assert [len(set(row)) for row in cuts([0, 1, 2, 100])] == [1, 2, 3, 4]
+    first = cuts([0, 1, 2, 100])[1]
+    assert first[0] == first[1] == first[2] != first[3]
+    words = cuts(["a", "b", "c", "d"])[1]
+    assert words[0] == words[1] != words[2] == words[3]
+    missing = cuts([0, 1, None])[1]
+    assert missing[0] == missing[1] != missing[2]

@@ -13,7 +13,7 @@ from deid.base.errors import ConfigError
 from deid.disclosure.anonymizers import Anonymizer
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.frontier import map_releases
-from deid.disclosure.guards import drop_unnamed
+from deid.disclosure.guards import check_published, drop_unnamed
 from deid.disclosure.release import anonymize
 from deid.disclosure.scheme import apply_scheme, scheme_of
 from deid.table.microdata import Microdata
@@ -144,3 +144,12 @@ def test_linking_is_told_for_all_that_is_published() -> None:
 def test_persons_are_named_in_one_way() -> None:
     with pytest.raises(ConfigError, match="say one of the two"):
         Microdata(people(), ROLES, person="mrn", each_row_a_person=True)
+
+
+def test_who_counts_persons_of_a_published_table_is_told_of_a_column_that_repeats_like_one() -> None:
+    rows = people().assign(mrn=[f"M{i // 3}" for i in range(40)])
+    told = check_published(Microdata(rows, ROLES), None)
+    assert len(told) == 1
+    assert "share a value of 'mrn'" in told[0]
+    assert check_published(Microdata(rows, ROLES, person="mrn"), None) == []
+    assert check_published(Microdata(people(), ROLES), None) == []

@@ -75,3 +75,11 @@ def test_many_values_get_a_sound_bound() -> None:
     operator = uniform_operator(40, 3)
     assert rho1_to_rho2(operator, 1 / 40, 0.2, prior).level == pytest.approx(3 / 42)
     assert rho1_to_rho2(operator, 1.5 / 40, 0.2, prior).level == pytest.approx(3 / 42 + 0.5 / 42)
+
+
+def test_uniform_operators_are_refused_without_values_and_below_gamma_one() -> None:
+    assert uniform_operator(1, 5).tolist() == [[1.0]]
+    assert uniform_operator(2, 1).tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    for values, gamma in ((0, 5.0), (3, 0.9)):
+        with pytest.raises(ConfigError, match="gamma"):
+            uniform_operator(values, gamma)

@@ -6,6 +6,7 @@ import pytest
 
 from deid.base.errors import ConfigError, InputError
 from deid.disclosure.risk import population_risk
+from deid.disclosure.same_disease import _common as label_of
 from deid.disclosure.same_disease import recode_same_disease
 from deid.table.microdata import Microdata
 
@@ -76,3 +77,18 @@ def test_what_cannot_be_is_refused() -> None:
         recode_same_disease(table(PATIENTS), table(PEOPLE), 9)
     with pytest.raises(InputError, match="more records than members"):
         recode_same_disease(table(PATIENTS), table(PEOPLE[:4]), 2)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "common"),
+    [
+        (["M", "F"], "nominal", "{F,M}"),
+        (["7", "7"], "numeric", "7"),
+        (["7", "9.5", "10"], "numeric", "[7-10]"),
+        (["01234", "01299", "01277"], "prefix", "012**"),
+        (["01234", "91234"], "prefix", "*"),
+        (["1930-03-01", "1934-02-02"], "date", "[1930-01-01/1934-12-31]"),
+    ],
+)
+def test_a_cell_has_the_most_detailed_label_that_fits_all(values: list[str], kind: str, common: str) -> None:
+    assert label_of(sorted(set(values)), kind) == common

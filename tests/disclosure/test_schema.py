@@ -132,3 +132,27 @@ def test_what_is_proposed_for_a_hospital_table() -> None:
     table = apply_schema(frame, found)  # what is proposed can be used
     assert table.hierarchies["zip_code"].height == 5
     assert table.hierarchies["date_of_birth"].root == "*"
+
+
+def test_what_is_said_in_either_of_two_schemas_holds() -> None:
+    for name in ("each_row_a_person", "persons_as_given"):
+        for one in (False, True):
+            for other in (False, True):
+                both = Schema({}, **{name: one}).over(Schema({}, **{name: other}))
+                assert getattr(both, name) is (one or other)
+    given = Schema({"a": Column("sensitive", None, {"kind": "x"}), "b": Column("other")}, "p")
+    mine = Schema({"a": Column(None, "nominal"), "c": Column("dropped")})
+    assert mine.over(given) == Schema(
+        {"a": Column("sensitive", "nominal", {"kind": "x"}), "b": Column("other"), "c": Column("dropped")}, "p"
+    )
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["5", '"sensitive"', '["role"]', '{ rule = "other" }', '{ role = "others" }', '{ kind = "number" }',
+     "{ hierarchy = 5 }", "{ hierarchy = { widths = [5] } }"],
+)  # fmt: skip
+def test_a_column_of_which_nonsense_is_said_is_named(said: str, tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(f"[columns]\nage = {said}\n")
+    with pytest.raises(ConfigError, match="column 'age'"):
+        read_schema(tmp_path / "s.toml")

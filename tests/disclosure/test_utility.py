@@ -161,3 +161,21 @@ def test_random_queries_are_answered_by_the_original_itself() -> None:
     assert len(errors) == 200
     uniform = microdata([("[20-59]", "*")] * 80, "age sex")
     assert average_relative_error(original, uniform, queries)[0] == pytest.approx(0)  # the table is uniform in truth
+
+
+def test_losses_of_columns_are_averaged_and_odd_figures_refused() -> None:
+    original = microdata([(20, "a"), (40, "b"), (60, "c"), (60, "c")], "age q")
+    release = microdata([("[20-40]", "a"), ("[20-40]", "b"), ("60", "{b,c}"), ("60", "{b,c}")], "age q")
+    loss = information_loss(original, release)
+    assert loss.lm == pytest.approx((2 * (20 / 40) / 4 + 2 * (1 / 2) / 4) / 2)
+    assert loss.ncp == pytest.approx((2 * (20 / 40) / 4 + 2 * (2 / 3) / 4) / 2)
+    for classes, k in ((0, 2), (3, 0)):
+        with pytest.raises(ConfigError, match="C_AVG"):
+            average_class_size(9, classes, k)
+
+
+def test_parts_of_narrow_intervals_are_parts_of_their_width() -> None:
+    original = microdata([(0.25,), (0.4,), (0.75,)], "x")
+    release = microdata([("[0.25-0.75]",)] * 3, "x")
+    _, errors = average_relative_error(original, release, [{"x": (0.2, 0.5)}, {"x": (0.25, 0.75)}])
+    assert errors.tolist() == pytest.approx([abs(1.5 - 2) / 2, 0])
