@@ -76,7 +76,8 @@ def days(text: str) -> datetime.date:
 @pytest.fixture(scope="module")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("joint")
-    release_jointly(read_plan(write_case(folder)), folder / "out", KEY)
+    report = release_jointly(read_plan(write_case(folder)), folder / "out", KEY)
+    assert report.left_out == {"patients": ["email"]}
     return folder / "out"
 
 

@@ -29,6 +29,11 @@ def test_text_that_differs_between_annotations_is_seen(new: str) -> None:
     assert align_by_annotations("Mr. John Smith saw Dr. Jo.", new, spans) is None
 
 
+def test_a_text_without_annotations_is_the_same_or_cannot_be_explained() -> None:
+    assert align_by_annotations("seen today", "seen today", []) == []
+    assert align_by_annotations("seen today", "seen", []) is None
+
+
 def test_the_originals_own_annotations_decide_where_several_places_fit() -> None:
     old, new = "A A A", "A [X] A"
     found = align_by_annotations(old, new, [Span(2, 5, "X")], [Span(2, 3, "X")])

@@ -41,6 +41,9 @@ def test_text_id_and_fields_are_replaced() -> None:
         "Quartermain",
     ]
     assert "Quartermain" not in repr(scrubbed)
+    assert scrubbed.originals == ()  # held for a vault alone
+    kept = pipeline(originals=True)(document).originals
+    assert kept == ("Zebulon Quartermain", "Ulan Bator", "1/2/2003", "Quartermain")
 
 
 def test_gold_replaces_the_annotations_alone() -> None:

@@ -95,6 +95,10 @@ def test_logs_round_trip(log: Path) -> None:
         b'{"document": "d", "length": 9, "edits": [[4, 6, 5, 6, "X"]]}',
         b'{"document": "d", "length": 9, "edits": [[1, 3, 1, 3, "X"], [2, 4, 2, 4, "X"]]}',
         b'{"document": "d", "length": 9, "edits": [[1, 3, 1, 3]]}',
+        b'{"document": "d", "length": 9, "edits": [[1, 3, 1, 3, 7]]}',
+        b'{"document": "d", "length": 9, "edits": [[true, 3, 1, 3, "X"]]}',
+        b'{"document": "d", "length": 9, "edits": [[1, 3, 1, 0, "X"]]}',
+        b'{"document": "d", "length": true, "edits": []}',
     ],
 )
 def test_damaged_logs_are_refused_with_the_line(log: Path, line: bytes) -> None:
