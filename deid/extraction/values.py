@@ -15,7 +15,7 @@ from deid.reading.identity import parse_name
 from deid.replacement.centuries import full_year
 from deid.replacement.date_forms import Token, tokenize_date
 from deid.replacement.numerals import read_numeral
-from deid.replacement.pools import cities, phrase_key, states
+from deid.replacement.pools import cities, expression, phrase_key, states
 
 _NUMERIC = re.compile(r"(?<!\d)(\d{1,2})\s?[-/.]\s?(\d{1,2})\s?[-/.]\s?\d{2,4}(?!\d)")
 _ZIP = re.compile(r"(?<!\d)\d{5}(?!\d)")
@@ -110,9 +110,9 @@ def read_age(text: str) -> int | None:
         return numeral[0] if numeral and 0 <= numeral[0] <= 125 else None
     age = int(match[1])
     rest = text[match.end() :].lower()
-    if re.match(r"[\s-]*(?:m\b|mo\b|mos\b|month|mes)", rest):
+    if expression("in_months").match(rest):
         age //= 12
-    elif re.match(r"[\s-]*(?:w\b|wk|week|d\b|day|semana|d[ií]a)", rest):
+    elif expression("below_a_month").match(rest):
         age = 0
     return age if age <= 125 else None
 
