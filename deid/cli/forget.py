@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from deid.base.options import argument, option
-from deid.cli.common import Summary, SummaryOptions
+from deid.cli.common import EXIT_FAILED, Summary, SummaryOptions
 from deid.cli.option_groups import KeyOptions, command
 
 
@@ -34,7 +34,8 @@ def forget(
     """Remove one person from vaults and views, and say which released documents must be deleted.
 
     Prints a JSON object a line for each document of the person in --release. Originals, tables, backups and copies are
-    yours to delete; the manifest of a release from which files were taken says so from then on.
+    yours to delete; the manifest of a release from which files were taken says so from then on. Exit status 1 when nothing
+    of the person is found.
 
     Example: deid forget 4711 --vault vault.db --release scrubbed --patients patients.csv --why "request of 3 May"
     """
@@ -80,5 +81,7 @@ def forget(
     )
     if vault and not documents:
         summary.notes.append("without --patients only what was scrubbed under the patient's id is found")
+    if not any(counts.values()):
+        summary.notes.append("nothing of this person was found: check the id, the key, --column and --patients")
     summary.notes.append("yours to delete: original notes, tables of patients, backups and copies of all of these")
-    summary.finish(said)
+    summary.finish(said, status=0 if any(counts.values()) else EXIT_FAILED)

@@ -144,12 +144,14 @@ def test_what_cannot_be_done_says_so(tmp_path: Path) -> None:
 def test_persons_who_look_alike_are_told(tmp_path: Path) -> None:
     """A short form of a name with the same birth date makes a second person, which is said."""
     notes = write_notes(tmp_path / "notes")
+    (notes / "e.txt").write_text("He is well.\n")
     (notes / "d.txt").write_text("Patient: Bobby Ostrander\nDOB: 1/2/1980   MRN: 9987645\nHe is well.\n")
     result = CliRunner().invoke(
         app,
         ["extract", str(notes), str(tmp_path / "v.csv"), "--model", "none", "--json", str(tmp_path / "s.json")],
     )
-    assert "1 pairs of 3 persons look alike" in result.stderr
+    assert "1 pairs of 4 persons look alike" in result.stderr
+    assert "1 rows tell neither name nor record number" in result.stderr
     assert json.loads((tmp_path / "s.json").read_text())["look_alikes"]["pairs"] == 1
 
 

@@ -67,6 +67,9 @@ def test_a_person_is_forgotten_and_the_others_are_not(site: Path) -> None:
     status, said = run("forget", "4711203", "--view", "view.csv")
     assert status == 0, said
     assert "1 rows of views" in said
+    for person, place in (("p1", where[:2]), ("4711203", where[2:4]), ("nobody", where[4:])):
+        status, said = run("forget", person, *place, "--why", "request 7", *key)
+        assert (status, "nothing of this person was found" in said) == (1, True)
 
     for path in (Path("view.csv"), Path("view.provenance.csv")):
         assert "Smithson" not in path.read_text()
