@@ -214,10 +214,9 @@ def apply_edits(document: Document, replacements: Iterable[tuple[Span, str]]) ->
     OffsetError
         When a span lies outside the text or two spans overlap.
     """
-    ordered = list(replacements)
-    starts = [span.start for span, _ in ordered]
-    if starts != sorted(starts):
-        ordered.sort(key=lambda pair: pair[0].start)
+    ordered = replacements if isinstance(replacements, list) else list(replacements)
+    if any(a[0].start > b[0].start for a, b in pairwise(ordered)):
+        ordered = sorted(ordered, key=lambda pair: pair[0].start)
     text = document.text
     size = len(text)
     pieces: list[str] = []

@@ -20,6 +20,7 @@ import datetime
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from deid.base.compiled import quick
 from deid.base.errors import ConfigError
@@ -357,8 +358,8 @@ class DateShift:
         spanish = scope.language.startswith("es")
         parsed = {text: tokenize_date(text, spanish=spanish) for text in dict.fromkeys(texts)}
         day_first = _day_first(texts, spanish) if self.day_first is None else self.day_first
-        known = {*parsed, *(source[s.start : s.end] for s in document.spans)}
-        originals = finder([text.casefold() for text in known if len(text) >= _LONG])
+        known = chain(parsed, (source[s.start : s.end] for s in document.spans))
+        originals = finder({text.casefold() for text in known if len(text) >= _LONG})
         year = scope.reference_date.year if scope.reference_date else _PLAIN_YEAR
         usual: dict[str, str] = {}
         # where no other document has to agree, an offset is looked for that brings no original back

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from itertools import chain
 
 from deid.base.errors import ConfigError, DeidError
 from deid.document import Document, Span
@@ -133,8 +134,7 @@ class SurrogateOperator:
         keyed = keyed_for(scope.key, "corpus") if self.corpus else person
         found = [(_canonical(s.category), text[s.start : s.end]) for s in spans]
         known = _original_words(scope.known_names) if scope.known_names else frozenset()
-        written = {text[s.start : s.end] for s in document.spans}
-        written.update([text for _, text in found])
+        written = chain((text[s.start : s.end] for s in document.spans), (text for _, text in found))
         originals = known | _original_words(written)
         names = NameMap(keyed, scope.language, originals, known, scope.people)
         choices = Choices(keyed, names, originals, scope.language)
@@ -166,7 +166,7 @@ def _forms(found: Sequence[tuple[str, str]]) -> frozenset[str]:
 
 def _original_words(texts: Iterable[str]) -> frozenset[str]:
     """Return the keys of the words of originals that no surrogate may be; generic words and short ones may."""
-    joined = "\n".join(texts)
+    joined = "\n".join(set(texts))
     if joined.isascii() and "'" not in joined:
         words = {word for word in joined.lower().translate(_BLANKS).split() if len(word) > 2}
     else:
@@ -232,6 +232,7 @@ def _remove_originals(page: _Page, found: Sequence[tuple[str, str]], out: list[s
     present = sorted({o for o, at in places_of if not o.isalnum() or is_whole(joined, at, o)})
     if not present:
         return
+    del joined, places_of
     places: dict[str, set[int]] = {}  # word -> surrogates that hold it
     for i, new in enumerate(out):
         for word in _RUN.findall(new.casefold()):
