@@ -34,8 +34,8 @@ def forget(
     """Remove one person from vaults and views, and say which released documents must be deleted.
 
     Prints a JSON object a line for each document of the person in --release. Originals, tables, backups and copies are
-    yours to delete; the manifest of a release from which files were taken says so from then on. Exit status 1 when nothing
-    of the person is found.
+    yours to delete; the manifest of a release from which files were taken says so from then on. Exit status 1 when
+    nothing of the person is found.
 
     Example: deid forget 4711 --vault vault.db --release scrubbed --patients patients.csv --why "request of 3 May"
     """
