@@ -67,7 +67,9 @@ class Span:
 
     def read_as(self, categories: Iterable[str]) -> Span:
         """Return the same span with what else it was taken for: its category apart, sorted."""
-        also = tuple(sorted(set(categories) - {self.category}))
+        others = {*categories}
+        others.discard(self.category)
+        also = tuple(sorted(others)) if others else ()
         if also == self.also:
             return self
         return Span(self.start, self.end, self.category, self.id, self.source, self.score, self.attributes, also)

@@ -65,13 +65,9 @@ def _read(text: str) -> tuple[list[int], str, int]:
         joined = _JOINED.match(text, start)
         if joined and label_end(f"{joined.group()} 0") and not any(map(str.isalpha, text[joined.end() :])):
             start = joined.end()
-    places, chars = [], []
-    for place in range(start, len(text)):
-        char = _folded(text[place])
-        if char:
-            places.append(place)
-            chars.append(char)
-    code = "".join(chars)
+    folded = [*map(_folded, text)]
+    places = [place for place in range(start, len(text)) if folded[place]]
+    code = "".join(folded[start:])
     zeros = 0
     if code.isdecimal():
         zeros = min(len(code) - len(code.lstrip("0")), len(code) - 1)

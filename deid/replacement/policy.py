@@ -119,6 +119,8 @@ class Policy:
             Of the document.
         """
         own = known_category(label)
+        if self._strictness(own, metadata) == 2:
+            return own
         readings = dict.fromkeys((own,))
         for name in (label, *also):
             called = known_category(name)
