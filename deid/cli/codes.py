@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import typer
@@ -84,5 +85,5 @@ def attack(source: TableOptions, asked: AttackOptions, said: SummaryOptions) -> 
         results = attack_tables(source.read(), asked, separator=source.sep)
     print_sections([attack_rows(results)])
     summary = Summary("codes risk")
-    summary.extra = {name: [found.as_dict() for found in attacks] for name, attacks in results.items()}
+    summary.extra = {name: [asdict(found) for found in attacks] for name, attacks in results.items()}
     summary.finish(said)

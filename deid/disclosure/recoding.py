@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid.disclosure.cells import format_dates, format_interval, format_set
-from deid.disclosure.encoding import CodedColumn, CodedTable, Ints
+from deid.disclosure.encoding import CodedColumn, CodedTable, Ints, boxes
 from deid.table.microdata import SUPPRESSED, Microdata
 
 if TYPE_CHECKING:
@@ -93,18 +93,13 @@ def publish(
     """
     columns = {}
     count = int(classes.max(initial=-1)) + 1
-    order = np.argsort(classes, kind="stable")
-    starts = np.searchsorted(classes[order], np.arange(count))
+    low, high = boxes(coded.codes, classes, count)
     for c, column in enumerate(coded.columns):
-        codes = coded.codes[:, c]
-        if regions is not None:
-            cells = _cells(column, *regions[c], data.kind(column.name))
-        elif column.tree is None and column.numbers is None:
-            cells = _sets(column, codes, classes, count)
+        if regions is None and column.tree is None and column.numbers is None:
+            cells = _sets(column, coded.codes[:, c], classes, count)
         else:
-            arranged = codes[order]
-            low, high = np.minimum.reduceat(arranged, starts), np.maximum.reduceat(arranged, starts)
-            cells = _cells(column, low, high, data.kind(column.name))
+            ends = (low[:, c], high[:, c]) if regions is None else regions[c]
+            cells = _cells(column, *ends, data.kind(column.name))
         columns[column.name] = _categorical(cells, classes, suppressed)
     return data.frame.assign(**columns)
 

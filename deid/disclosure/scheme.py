@@ -83,8 +83,7 @@ def scheme_of(release: Release) -> Scheme:
     if release.levels and all(name in release.original.hierarchies for name in names):
         return Scheme(names, levels=tuple(release.levels[name] for name in names))
     coded = [release.recoded.codes(name) for name in names]
-    codes = np.stack([column.codes for column in coded], axis=1)
-    _, index = class_ids(codes + 1, [len(column.values) + 1 for column in coded])
+    _, index = class_ids_of(release.recoded, names)
     loss = np.zeros(len(index))
     for name, column in zip(names, coded, strict=True):
         loss += Domain.of(release.original, name).penalty(column.values)[column.codes[index]]

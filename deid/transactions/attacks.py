@@ -9,7 +9,7 @@ is known, which is the stronger attacker.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,10 +55,6 @@ class Attack:
     few: float
     most: int
     median: float
-
-    def as_dict(self) -> dict[str, str | int | float]:
-        """Return JSON values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -253,10 +253,6 @@ class CodeLoss:
     suppressed: float
     codes_intact: int
     case_error: float
-
-    def as_dict(self) -> dict[str, float | int]:
-        """Return JSON values."""
-        return asdict(self)
 
 
 def code_loss(original: Transactions, published: Transactions, *, share: float = 0.1) -> CodeLoss:

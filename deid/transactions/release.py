@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -118,10 +118,10 @@ class CodesRelease:
             "published_items": None if self.published is None else int((self.published.supports > 0).sum()),
             **self.told,
             "findings": [finding.as_dict() for finding in self.findings],
-            "loss": None if self.loss is None else self.loss.as_dict(),
-            "studies": [study.as_dict() for study in self.studies],
-            "attacks_before": [attack.as_dict() for attack in before],
-            "attacks_after": [attack.as_dict() for attack in after],
+            "loss": None if self.loss is None else asdict(self.loss),
+            "studies": [asdict(study) for study in self.studies],
+            "attacks_before": [asdict(attack) for attack in before],
+            "attacks_after": [asdict(attack) for attack in after],
             "cpu_seconds": round(self.seconds, 3),
         }
 

@@ -8,7 +8,7 @@ and no case lost them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from deid.transactions.transactions import Transactions
 
@@ -36,10 +36,6 @@ class Study:
     certain: int
     possible: int
     supported: bool
-
-    def as_dict(self) -> dict[str, str | int | bool]:
-        """Return JSON values."""
-        return asdict(self)
 
 
 def supported_studies(
