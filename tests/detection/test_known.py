@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from deid.base.errors import ConfigError
-from deid.detection.known import Known, KnownRecognizer, known_from_rows, soundex
+from deid.detection.known import Known, KnownRecognizer, known_from_rows, one_apart, soundex
 from deid.document import Document
 
 PERSON = (
@@ -87,3 +89,15 @@ def test_a_repr_shows_no_value() -> None:
 def test_soundex(name: str, code: str) -> None:
     """The examples of the US National Archives."""
     assert soundex(name) == code
+
+
+def test_words_are_one_apart_when_one_edit_leads_from_one_to_the_other() -> None:
+    """Against all edits of all words of up to four letters."""
+    words = ["".join(own) for size in range(5) for own in itertools.product("abc", repeat=size)]
+    for word in words:
+        cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
+        edited = {word}
+        edited |= {a + c + b for a, b in cuts for c in "abc"} | {a + b[1:] for a, b in cuts if b}
+        edited |= {a + c + b[1:] for a, b in cuts if b for c in "abc"}
+        edited |= {a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1}
+        assert {other for other in words if one_apart(word, other)} == edited & set(words), word
