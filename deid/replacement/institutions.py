@@ -145,7 +145,7 @@ def _phrase(
     if index and tokens[0][2] in _starters(template.groups):
         longest = _LONGEST_PHRASE
     for length in range(min(longest, len(tokens)), 0, -1):
-        key = tokens[0][2] if length == 1 else " ".join(token[2] for token in tokens[:length])
+        key = " ".join(token[2] for token in tokens[:length])
         found = index.get(key)
         if key not in known and found is None:
             continue
