@@ -130,6 +130,23 @@ def test_what_takes_too_long_fails_alone(jobs: int) -> None:
     assert "--timeout" in str(second.error)
 
 
+def test_a_note_that_would_take_minutes_is_given_up_and_the_others_are_scrubbed(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    dense = "".join(f"Dr. Ann Va{n:x} saw MRN: {n + 4000000} on 3/4/2019 in Boston, MA; " for n in range(160_000))
+    for name, text in (("a", "Seen by Dr. Alice Baker."), ("b", dense), ("c", "Seen by Dr. Alice Baker.")):
+        (notes / f"{name}.txt").write_text(text)
+    options = ("--key-file", str(tmp_path / "k"), "--policy", "redact", "--timeout", "1")
+    (tmp_path / "k").write_text("ab" * 32)
+    (tmp_path / "k").chmod(0o600)
+    command = [sys.executable, "-m", "deid", "scrub", str(notes), str(tmp_path / "out"), *options]
+    shown = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert shown.returncode == 1, shown.stderr
+    assert "2 documents, 1 failed" in shown.stderr
+    assert "took longer than 1 s" in shown.stderr
+    assert [p.read_text() for p in (tmp_path / "out").glob("*.txt")] == ["Seen by Dr. [NAME]."] * 2
+
+
 @pytest.mark.parametrize(
     ("format", "data"),
     [
