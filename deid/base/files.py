@@ -51,12 +51,13 @@ def read_toml(path: Path, hint: str) -> dict[str, Any]:
 
 def output_error(error: OSError) -> OutputError:
     """Return the `OutputError` that tells an `OSError` without naming a file, with a hint."""
+    full = "free some space or write to another disk, then run again, with --resume where the command has it"
     hint = {
-        errno.ENOSPC: "free some space or write to another disk, then run again",
-        errno.EDQUOT: "free some space or write to another disk, then run again",
+        errno.ENOSPC: full,
+        errno.EDQUOT: full,
         errno.ENAMETOOLONG: "the document's id is too long for a file name; write another format or shorten the id",
     }.get(error.errno or 0, "check that the place exists and that you may write there")
-    return OutputError(f"cannot write ({os_reason(error)}); nothing was left behind", hint)
+    return OutputError(f"cannot write ({os_reason(error)}); nothing of this file was left behind", hint)
 
 
 def make_folder(path: Path, *, private: bool = True) -> None:

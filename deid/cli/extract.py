@@ -79,9 +79,7 @@ def extract(
     if alike is not None and alike.pairs:
         told.notes.append(f"{alike}; name who is who with --patients, or correct the view, before levels count them")
     if nameless := int(view.frame.reindex(columns=["name", "mrn"]).isna().all(axis=1).sum()):
-        told.notes.append(
-            f"{nameless} rows tell neither name nor record number: only --patients says whose they are"
-        )
+        told.notes.append(f"{nameless} rows tell neither name nor record number: only --patients says whose they are")
     if join is not None:
         told.notes.append(f"{unmatched} rows have no partner in the joined table")
     told.extra = {
