@@ -170,3 +170,12 @@ def test_more_general_words_agree_with_their_articles() -> None:
     article, new = replaced.document.text[len("She is ") : -len(", an uncle is not.")].split(" ", 1)
     assert article == ("an" if new[0] in "aeiou" else "a")
     assert "electrician" not in replaced.document.text
+
+
+def test_what_was_replaced_shows_no_name() -> None:
+    document = Document("n", "Seen: John Quimby", (Span(6, 17, "PATIENT"),))
+    replaced = Replacer(load_policy("surrogate"))(document, document.spans, Scope(Key(b"a key of the tests"), "n", "1"))
+    assert replaced.people
+    assert "quimby" not in repr(replaced).casefold()
+    with pytest.raises(OffsetError):
+        Replacer(load_policy("redact"))(document, [Span(6, 99, "PATIENT")], Scope(Key(b"a key of the tests"), "n", "1"))
