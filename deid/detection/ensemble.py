@@ -11,7 +11,8 @@ In this order:
    clinical values are no telephone numbers (`deid.detection.numbers`). Spans of different recognizers that overlap in
    the same group (both names, both dates) raise each other: 1 - (1 - a)(1 - b).
 3. Weak evidence (below ``strong``) for a name, a place or an occupation is vetoed where all its words are clinical
-   language.
+   language; so is what a model alone takes for a name, and what it alone takes for an institution, an occupation or a
+   date while nothing in its words shows one (`deid.detection.alone`).
 4. What stays at ``threshold`` or above is accepted; what was accepted with certainty is found everywhere in the
    document (`deid.detection.find_again`).
 5. Where accepted spans overlap, an explicitly labelled value decides (*MRN: 4711203* is a record number, whatever else
@@ -38,6 +39,7 @@ from pathlib import Path
 import regex
 
 from deid.base.compiled import quick
+from deid.detection.alone import ALONE, is_clinical, stands_alone
 from deid.detection.find_again import (
     Gathered,
     find_again,
@@ -53,18 +55,16 @@ from deid.detection.packed import Packed, together
 from deid.detection.recognizer import Recognizer
 from deid.document import Document, Span
 from deid.phi import canonical, group
-from deid.reading.lexicon import classes_of, load_lexicon
+from deid.reading.lexicon import load_lexicon
 from deid.reading.normalize import Normalized, normalize
 from deid.reading.passages import Passage, second_readings, windows
 from deid.reading.view import view_of
 from deid.rules.fields import Scan
 from deid.rules.layouts import beside, segment_names
-from deid.rules.person_words import PERSON
 from deid.rules.rules import RuleRecognizer
 from deid.rules.scene import Scene, rounded, scene_of
 
-_GRAMMATICAL = frozenset(("NAME", "LOCATION", "PROFESSION"))
-_CLINICAL = classes_of("clinical", "section", "eponym", "device", "function")
+_MODELS = "model:"
 _EVIDENCE = 0.2
 """Least certainty of a rule's candidate that may be raised by another recognizer."""
 _DECIDES = 0.85
@@ -95,9 +95,9 @@ class Candidate:
     certainty: float
     """After others raised it."""
     fate: str
-    """``accepted``, ``vetoed`` (weak, and clinical language), ``weak`` (below the threshold), ``unreadable`` (a number
-    that has no reading of its category), ``absorbed`` (a part of a longer name) or ``dropped`` (nothing but signs is
-    left of it)."""
+    """``accepted``, ``vetoed`` (clinical language, or of a model alone and no word shows it), ``weak`` (below the
+    threshold), ``unreadable`` (a number that has no reading of its category), ``absorbed`` (a part of a longer name) or
+    ``dropped`` (nothing but signs is left of it)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,10 +261,15 @@ class Ensemble:
         passed = bytearray(len(weighed))
         fates: dict[int, str] = {}
         for number, score in enumerate(scores):
+            span = weighed[number][1]
             if score is not None and score < sure:
-                fate = self._fate(scene, weighed[number][1], score) if score >= least else ""
-                fates[number] = fate
-                passed[number] = fate != "accepted"
+                fate = self._fate(scene, span, score) if score >= least else ""
+            elif score == span.score and (score or 0.0) < ALONE and span.source.startswith(_MODELS):
+                fate = "accepted" if stands_alone(scene, span) else "vetoed"
+            else:
+                continue
+            fates[number] = fate
+            passed[number] = fate != "accepted"
         if candidates is not None:
             for number, (rank, span) in enumerate(weighed):
                 score = scores[number]
@@ -328,7 +333,7 @@ class Ensemble:
         return scene_of(view_of(text), load_lexicon(self.language, self.folders), Scan([], [], {}, {}))
 
     def _fate(self, scene: Scene, span: Span, score: float) -> str:
-        if score < self.strong and _is_clinical(scene, span):
+        if score < self.strong and is_clinical(scene, span):
             return "vetoed"
         return "accepted" if score >= self.threshold else "weak"
 
@@ -445,28 +450,6 @@ def _overlapping(spans: Sequence[Span], others: Sequence[Span]) -> Iterator[list
             at += 1
         near = [other for other in near if other.end > span.start]
         yield [other for other in near if other.start < span.end]
-
-
-def _is_clinical(scene: Scene, span: Span) -> bool:
-    """Tell whether all words of a name, place or occupation are clinical language."""
-    if group(span.category) not in _GRAMMATICAL or span.category in ("USERNAME", "ROOM"):
-        return False
-    view = scene.view
-    index = view.at(span.start)
-    letters = []
-    while index < len(view) and view.starts[index] < span.end:
-        if scene.is_word(index):
-            letters.append(index)
-        index += 1
-    return bool(letters) and all(_clinical(scene, i) for i in letters)
-
-
-def _clinical(scene: Scene, index: int) -> bool:
-    """Tell whether a word is clinical language here: in a clinical phrase, or in a clinical list and no name."""
-    if scene.protected[index]:
-        return True
-    classes = scene.classes[index]
-    return bool(classes & _CLINICAL) and not classes & PERSON
 
 
 def _words_around(text: str, span: Span) -> list[str]:

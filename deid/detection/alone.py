@@ -1,0 +1,92 @@
+"""What a model found and nobody else: whether its own words could be what it was taken for.
+
+A model that was trained on dense text sees hospitals, occupations and dates in clinical prose: *our Hand Clinic*, *a
+muscle strain*, *7/10 with activity*. Where no rule says the same, however weakly, such a span needs a word that shows
+it: one that no list knows, a name, a place, an occupation. Names, streets and numbers are never held back so; only
+clinical language is no name.
+"""
+
+from __future__ import annotations
+
+import regex
+
+from deid.document import Span
+from deid.phi import canonical, group
+from deid.reading.lexicon import classes_of
+from deid.rules.person_words import PERSON
+from deid.rules.scene import Scene
+
+ALONE = 0.95
+"""Probability from which a model needs nobody else."""
+_GRAMMATICAL = frozenset(("NAME", "LOCATION", "PROFESSION"))
+_CLINICAL = classes_of("clinical", "section", "eponym", "device", "function")
+_COMMON = classes_of("clinical", "section", "function", "hospital_head", "hospital_head_weak", "role")
+_WORD = classes_of("word")
+_OCCUPATION = classes_of("occupation")
+_NO_OCCUPATION = classes_of("no_occupation", "role", "relation", "clinical")
+_INITIALS = 4
+"""Characters from which a name is more than initials."""
+_FRACTION = regex.compile(r"[0-9]{1,2}/(?:5|6|7|8|10|12|52)")
+"""A part of a scale, or of a week, a year: *7/10*, *5/5*, *3/52*."""
+
+
+def stands_alone(scene: Scene, span: Span) -> bool:
+    """Tell whether a span may count though a model alone found it.
+
+    Parameters
+    ----------
+    scene : Scene
+    span : Span
+        What a model found, and no other recognizer.
+    """
+    category = canonical(span.category)
+    words = _words(scene, span)
+    if category in ("HOSPITAL", "ORGANIZATION"):
+        return any(_could_name(scene, i) for i in words)
+    if category == "PROFESSION":
+        return any(not scene.classes[i] or _occupies(scene, i) for i in words)
+    if category == "DATE":
+        return _FRACTION.fullmatch(scene.view.text, span.start, span.end) is None
+    named = group(category) == "NAME" or (group(category) == "LOCATION" and category != "STREET")
+    return not named or len(span) < _INITIALS or not is_clinical(scene, span)
+
+
+def _occupies(scene: Scene, index: int) -> bool:
+    """Tell whether a listed occupation begins with a word; roles of the staff who treat are none."""
+    if scene.has(index, _NO_OCCUPATION):
+        return False
+    return scene.has(index, _OCCUPATION) or any(held & _OCCUPATION for _, held in scene.phrases.get(index, ()))
+
+
+def _could_name(scene: Scene, index: int) -> bool:
+    """Tell whether a word could be an institution's own; an ordinary one only with a capital that says something."""
+    if scene.protected[index] or scene.has(index, _COMMON):
+        return False
+    return not scene.has(index, _WORD) or (scene.capital(index) and not scene.case_uninformative(index))
+
+
+def is_clinical(scene: Scene, span: Span) -> bool:
+    """Tell whether all words of a name, place or occupation are clinical language."""
+    if group(span.category) not in _GRAMMATICAL or span.category in ("USERNAME", "ROOM"):
+        return False
+    words = _words(scene, span)
+    return bool(words) and all(_clinical(scene, i) for i in words)
+
+
+def _words(scene: Scene, span: Span) -> list[int]:
+    """Return the words of a span that are made of letters."""
+    view = scene.view
+    index, letters = view.at(span.start), []
+    while index < len(view) and view.starts[index] < span.end:
+        if scene.is_word(index):
+            letters.append(index)
+        index += 1
+    return letters
+
+
+def _clinical(scene: Scene, index: int) -> bool:
+    """Tell whether a word is clinical language here: in a clinical phrase, or in a clinical list and no name."""
+    if scene.protected[index]:
+        return True
+    classes = scene.classes[index]
+    return bool(classes & _CLINICAL) and not classes & PERSON
