@@ -115,6 +115,7 @@ def open_store(place: str | Path, tables: sql.MetaData, *, create: bool = False,
             raise ConfigError(
                 "the driver for PostgreSQL is not installed", "run: pip install 'clinical-deid[postgresql]'"
             ) from None
+        sql.event.listen(engine, "connect", _prepare_postgresql)
         store = Store(engine, shown)
     with store.translated():
         if create:
@@ -162,6 +163,13 @@ def _prepare_sqlite(whole: bool, connection: Any, record: object) -> None:
     for pragma in (*journal, "foreign_keys = ON", "secure_delete = ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _prepare_postgresql(connection: Any, _: Any) -> None:
+    # an instant is read as the same text whatever zone the server or PGTZ names
+    connection.autocommit = True
+    connection.execute("SET TIME ZONE 'UTC'")
+    connection.autocommit = False
 
 
 def _begin_sqlite(connection: sql.Connection) -> None:

@@ -129,6 +129,23 @@ def test_times_that_python_has_not_are_texts_in_postgresql(postgresql: Callable[
     assert frame.iloc[1].tolist() == ["infinity", "0044-03-15 10:01:00 BC", "-infinity", "24:00:00"]
 
 
+@pytest.mark.parametrize("text", [True, False])
+def test_the_zone_of_a_machine_changes_no_instant_of_postgresql(
+    postgresql: Callable[[], str], text: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import psycopg
+
+    place, seen = postgresql(), []
+    with psycopg.connect(place, autocommit=True) as connection:
+        connection.execute("CREATE TABLE t (a TIMESTAMPTZ)")
+        connection.execute("INSERT INTO t VALUES ('2020-01-31 23:30+00')")
+    for zone in ("UTC", "Asia/Tokyo", "America/New_York"):
+        monkeypatch.setenv("PGTZ", zone)
+        seen.append(str(read_table(place, table="t", text=text, exact=True)["a"][0]))
+    assert len(set(seen)) == 1
+    assert seen[0].startswith("2020-01-31")
+
+
 def test_dates_beyond_those_of_python_change_no_other_in_parquet(tmp_path: Path) -> None:
     columns = {"a": pyarrow.array([0, 2**31 - 1], pyarrow.date32()), "b": ["x", "y"]}
     columns["c"] = pyarrow.array([0, 2**60], pyarrow.timestamp("us"))
