@@ -51,8 +51,9 @@ PEERS = ("presidio", "scrubadub", "philter")
 LONG = {
     "prose": "The patient was seen in clinic today and reports that the pain in the left knee has improved.\n",
     "dense": "Dr. Alice Baker saw John Smith (MRN: 4711203) on 3/4/2019 in Boston, MA, tel 217-555-0001, j@s.org; ",
+    "distinct": "Dr. Alice {0} saw John {1} (MRN: {2}) on {3}/{4}/2019 in Boston, MA, tel 217-{5}, {0}@s.org; ",
 }
-"""Long notes repeat these: nothing to find, and on one line little else."""
+"""Long notes repeat these: nothing to find; on one line little else; the same, no two alike."""
 SAMPLE = 60
 """Notes that a peer is timed on; the slowest takes minutes for all."""
 
@@ -99,13 +100,22 @@ def growth(pipeline: Pipeline, documents: list[Document]) -> None:
         print(f"{4 * step:>6} MB{memory():>9.0f} MB")
 
 
+def distinct(number: int) -> str:
+    """Return the line of identifiers that has a number of its own."""
+    letters = [chr(ord("a") + number // 26**i % 26) for i in range(4)]
+    names = ("B" + "".join(letters) + "er", "S" + "".join(reversed(letters)) + "ith")
+    numbers = (f"{4711203 + 7 * number:07d}", number % 12 + 1, number % 28 + 1, f"555-{number % 10_000:04d}")
+    return LONG["distinct"].format(*names, *numbers)
+
+
 def peaks(recognizer: Recognizer, megabytes: float) -> None:
     """Print the most memory that one long note takes while it is scrubbed, as a multiple of its bytes (Linux)."""
     size = int(1e6 * megabytes)
-    small = Document("small", "\n".join(LONG.values()))
-    print(f"{'note':<8}{'policy':<11}{'times the note':>15}")
+    small = Document("small", "\n".join(LONG.values()).format(*"BSM3455"))
+    print(f"{'note':<10}{'policy':<11}{'times the note':>15}")
     for kind, part in LONG.items():
-        text = (part * (size // len(part) + 1))[:size]
+        times = size // len(part) + 1
+        text = "".join(map(distinct, range(times)))[:size] if kind == "distinct" else (part * times)[:size]
         for name in ("surrogate", "redact"):
             pipeline = Pipeline(recognizer, load_policy(name), Key(bytes(32)))
             pipeline(small)
@@ -115,7 +125,7 @@ def peaks(recognizer: Recognizer, megabytes: float) -> None:
             pipeline(Document("long", text))
             status = Path("/proc/self/status").read_text(encoding="ascii")
             peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) * 1024 / 1e6
-            print(f"{kind:<8}{name:<11}{(peak - before) / megabytes:>15.0f}", flush=True)
+            print(f"{kind:<10}{name:<11}{(peak - before) / megabytes:>15.0f}", flush=True)
 
 
 def stages(pipeline: Pipeline, documents: list[Document], model: str | None) -> None:
