@@ -250,7 +250,7 @@ def label_end(text: str) -> int:
     start = 0
     for match in _LABEL.finditer(text) if not text[:1].isdecimal() else ():
         after = text[match.end() : match.end() + 1]
-        if text[start : match.start()].strip(" .:#-"):
+        if text[start : match.start()].strip(" .:#-/=()[]"):
             break
         key = name_key(match.group())
         named = key in labels or set(key) == {"x"}  # "xxx-xx-1234" is masked already

@@ -77,7 +77,7 @@ def _read(text: str) -> tuple[list[int], str, int]:
 def normal_form(text: str) -> str:
     """Return the form in which two written numbers are the same.
 
-    >>> normal_form("04711203"), normal_form("MRN-4711203"), normal_form("471-1203"), normal_form("ab 0012-c")
+    >>> normal_form("04711203"), normal_form("MRN-4711203"), normal_form("(MRN) 471-1203"), normal_form("ab 0012-c")
     ('4711203', '4711203', '4711203', 'AB0012C')
     """
     _, code, zeros = _read(text)
