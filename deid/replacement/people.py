@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from deid.reading.identity import name_key
 from deid.replacement.choices import Choices, tag
 from deid.replacement.identifiers import scramble
 from deid.replacement.names import match_case
 from deid.replacement.numerals import NUMERAL, read_numeral, write_numeral
+from deid.replacement.ontology import plural
 from deid.replacement.permutation import Keyed
 from deid.replacement.pools import phrase_key, professions, read_words, term_index
 
@@ -79,8 +81,8 @@ def replace_profession(choices: Choices, text: str, step: int = 1) -> str:
     if not key:
         return scramble(choices.keyed, text, "profession", step)
     parts = key.split()
-    plural = key not in index and key.endswith("s") and key[:-1] in index
-    found = index.get(key[:-1] if plural else key)
+    one = key if key in index else _plurals().get(key, key)
+    found = index.get(one)
     if found is not None:
         options = choices.others(f"profession {found[0]}", found[1], groups[found[0]])
     else:
@@ -95,15 +97,34 @@ def replace_profession(choices: Choices, text: str, step: int = 1) -> str:
         yield from choices.hashed("any profession", key, _any_group(choices.language.startswith("es")))
 
     new = choices.claim("professions", key, list(candidates())[step - 1 :] if step > 1 else candidates())
-    if plural and new:
-        new += "es" if new.endswith(("s", "ch", "sh")) else "s"
+    if found is not None and one != key and new:
+        new = _several(new, found[0])
     return match_case(new[:1].upper() + new[1:] if text[0].isupper() else new, text)
 
 
 @functools.cache
+def _plurals() -> Mapping[str, str]:
+    """Return the occupations by the plural of their key."""
+    _, index = professions()
+    return {_several(key, group): key for key, (group, _) in index.items()}
+
+
+def _several(name: str, group: int) -> str:
+    """Return the plural of an occupation, by the language of its group."""
+    if group < _first_spanish():
+        return plural(name)
+    head, of, rest = name.partition(" de ")
+    return " ".join(word + ("s" if name_key(word[-1]) in {*"aeio"} else "es") for word in head.split()) + of + rest
+
+
+def _first_spanish() -> int:
+    _, index = professions()
+    return index["medico"][0]
+
+
+@functools.cache
 def _any_group(spanish: bool) -> tuple[str, ...]:
-    groups, index = professions()
-    first = index["medico"][0]
+    groups, first = professions()[0], _first_spanish()
     return tuple(name for group in (groups[first:] if spanish else groups[:first]) for name in group)
 
 

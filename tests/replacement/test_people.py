@@ -95,6 +95,23 @@ def test_forms_of_occupations(text: str, pattern: str) -> None:
     assert text.casefold() not in new.casefold()
 
 
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("bus drivers", r".*(?<!man)(?<![^aeiou]y)s|.*men"),
+        ("Postmen", r".*(?<!man)(?<![^aeiou]y)s|.*men"),
+        ("maestras", r".*[aeo]s( de .*)?"),
+        ("celadores", r".*([aeo]|[^aeiou]e)s( de .*)?"),
+    ],
+)
+def test_several_of_an_occupation_become_several_of_another(text: str, form: str) -> None:
+    singular = {name for group in professions()[0] for name in group}
+    for scope in range(40):
+        new = replace_profession(make_choices(f"p{scope}"), text)
+        assert re.fullmatch(form, new), new
+        assert new.lower() not in singular
+
+
 def test_occupations_of_a_document_are_distinct() -> None:
     group = group_of("plumber")
     choices = make_choices()
