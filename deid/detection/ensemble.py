@@ -69,6 +69,8 @@ _EVIDENCE = 0.2
 """Least certainty of a rule's candidate that may be raised by another recognizer."""
 _DECIDES = 0.85
 """Certainty from which a labelled value decides the category."""
+_COLUMN = regex.compile(r"[ \u00a0]*(?:\t|[ \u00a0]{3}|\n\s*\n)\s*")
+"""What parts the columns of a line, or passages."""
 _LONGEST_WORD = 64
 _OPENERS = frozenset("(#+'\u2018\u2019@*[")
 """Signs that a span may begin with."""
@@ -377,7 +379,10 @@ class Ensemble:
         """Return what of a span has a reading of its category; its label, or what is known, is one."""
         source = span.source
         trusted = source in self._trusted or source.startswith(("known:", "consistency:known:"))
-        return (span,) if trusted else read(scene, span)
+        if trusted:
+            return (span,)
+        whole = not source.startswith(_MODELS) or _COLUMN.search(scene.text, span.start, span.end) is None
+        return read(scene, span) if whole else tuple(p for c in _columns(scene.text, span) for p in read(scene, c))
 
     def _post(
         self, document: Document, left_out: list[tuple[int, Span, str]] | None
@@ -388,6 +393,15 @@ class Ensemble:
             found, _ = self._read(part, None)
             candidates += ((rank, back) for rank, span in found if (back := passage.back(span)) is not None)
         return candidates, scene
+
+
+def _columns(text: str, span: Span) -> Iterator[Span]:
+    """Yield what a model found in one column of a line: what stands in the next is something else."""
+    start = span.start
+    for gap in _COLUMN.finditer(text, span.start, span.end):
+        yield span.moved(start, gap.start())
+        start = gap.end()
+    yield span.moved(start, span.end)
 
 
 def _no_dates(text: str, spans: Sequence[Span]) -> Iterator[Span]:
