@@ -24,6 +24,9 @@ _COMMON = classes_of("clinical", "section", "function", "hospital_head", "hospit
 _WORD = classes_of("word")
 _OCCUPATION = classes_of("occupation")
 _NO_OCCUPATION = classes_of("no_occupation", "role", "relation", "clinical")
+_BEFORE = classes_of("section", "function", "role", "relation", "occupation", "title", "title_doctor")
+_BEHIND = classes_of("credential", "function")
+"""Words that stand beside names."""
 _INITIALS = 4
 """Characters from which a name is more than initials."""
 _FRACTION = regex.compile(r"[0-9]{1,2}/(?:5|6|7|8|10|12|52)")
@@ -49,6 +52,41 @@ def stands_alone(scene: Scene, span: Span) -> bool:
         return _FRACTION.fullmatch(scene.view.text, span.start, span.end) is None
     named = group(category) == "NAME" or (group(category) == "LOCATION" and category != "STREET")
     return not named or len(span) < _INITIALS or not is_clinical(scene, span)
+
+
+def within(scene: Scene, span: Span) -> Span:
+    """Return a name that a model found without the titles, roles and clinical words at its edges.
+
+    Parameters
+    ----------
+    scene : Scene
+    span : Span
+        Of any category; only names lose words, and only where another word is left.
+
+    Returns
+    -------
+    Span
+        A clinical word with a capital stays: it may be the surname.
+    """
+    if canonical(span.category) not in ("PATIENT", "DOCTOR"):
+        return span
+    words = _words(scene, span)
+    first, last = 0, len(words) - 1
+    while first < last and _beside(scene, words[first], _BEFORE) and scene.word(words[first] + 1) != ",":
+        first += 1
+    while first < last and _beside(scene, words[last], _BEHIND):
+        last -= 1
+    view = scene.view
+    start = view.starts[words[first]] if first else span.start
+    end = view.ends[words[last]] if last < len(words) - 1 else span.end
+    return span.moved(start, end)
+
+
+def _beside(scene: Scene, index: int, classes: int) -> bool:
+    """Tell whether a word stands beside a name and is none: its class says so, or it is clinical and small."""
+    if scene.has(index, PERSON):
+        return False
+    return scene.has(index, classes) or (scene.has(index, _CLINICAL) and not scene.capital(index))
 
 
 def _occupies(scene: Scene, index: int) -> bool:

@@ -39,7 +39,7 @@ from pathlib import Path
 import regex
 
 from deid.base.compiled import quick
-from deid.detection.alone import ALONE, is_clinical, stands_alone
+from deid.detection.alone import ALONE, is_clinical, stands_alone, within
 from deid.detection.find_again import (
     Gathered,
     find_again,
@@ -381,8 +381,9 @@ class Ensemble:
         trusted = source in self._trusted or source.startswith(("known:", "consistency:known:"))
         if trusted:
             return (span,)
-        whole = not source.startswith(_MODELS) or _COLUMN.search(scene.text, span.start, span.end) is None
-        return read(scene, span) if whole else tuple(p for c in _columns(scene.text, span) for p in read(scene, c))
+        if not source.startswith(_MODELS):
+            return read(scene, span)
+        return tuple(p for column in _columns(scene.text, span) for p in read(scene, within(scene, column)))
 
     def _post(
         self, document: Document, left_out: list[tuple[int, Span, str]] | None
@@ -401,7 +402,7 @@ def _columns(text: str, span: Span) -> Iterator[Span]:
     for gap in _COLUMN.finditer(text, span.start, span.end):
         yield span.moved(start, gap.start())
         start = gap.end()
-    yield span.moved(start, span.end)
+    yield span.moved(start, span.end) if start > span.start else span
 
 
 def _no_dates(text: str, spans: Sequence[Span]) -> Iterator[Span]:

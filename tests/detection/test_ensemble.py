@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,6 +62,29 @@ def test_clinical_language_vetoes_weak_evidence_only() -> None:
     sure = Fixed((("Foley catheter", "PATIENT", 0.9),))
     assert found(Ensemble((weak,)), "a Foley catheter was placed") == []
     assert found(Ensemble((sure,)), "a Foley catheter was placed") == [("Foley catheter", "PATIENT")]
+
+
+@pytest.mark.parametrize(
+    ("text", "taken", "kept"),
+    [
+        ("Seen: Quorl Tazzin     Vexpo here", "Quorl Tazzin     Vexpo", ["Quorl Tazzin", "Vexpo"]),
+        ("Seen: Quorl Tazzin\tVexpo here", "Quorl Tazzin\tVexpo", ["Quorl Tazzin", "Vexpo"]),
+        ("Seen: Quorl\n\nVexpo here", "Quorl\n\nVexpo", ["Quorl", "Vexpo"]),
+        ("Supervisor Quorl rang, they said.", "Supervisor Quorl", ["Quorl"]),
+        ("Told Quorl heparin was stopped.", "Quorl heparin", ["Quorl"]),
+        ("Told Quorl MD of it.", "Quorl MD", ["Quorl"]),
+        ("Told Quorl Stroke of it.", "Quorl Stroke", ["Quorl Stroke"]),  # it may be the surname
+        ("Told Nurse, Quorl of it.", "Nurse, Quorl", ["Nurse, Quorl"]),
+        ("Told Nurse of it.", "Nurse", ["Nurse"]),  # no other word is left
+    ],
+)
+def test_a_models_name_ends_where_its_column_does_and_takes_no_word_beside_it(
+    text: str, taken: str, kept: list[str]
+) -> None:
+    model = Fixed(((taken, "DOCTOR", 0.99),), "model:x")
+    assert [part for part, _ in found(Ensemble((model,)), text)] == kept
+    other = Fixed(((taken, "DOCTOR", 0.99),), "gold")
+    assert [part for part, _ in found(Ensemble((other,)), text)] == [taken]
 
 
 def test_a_recognizer_without_scores_is_certain() -> None:
