@@ -18,7 +18,8 @@ from deid.rules.scene import Scene
 
 ALONE = 0.95
 """Probability from which a model needs nobody else."""
-_GRAMMATICAL = frozenset(("NAME", "LOCATION", "PROFESSION"))
+GRAMMATICAL = frozenset(("NAME", "LOCATION", "PROFESSION"))
+"""Groups of PHI that are words."""
 _CLINICAL = classes_of("clinical", "section", "eponym", "device", "function")
 _COMMON = classes_of("clinical", "section", "function", "hospital_head", "hospital_head_weak", "role")
 _WORD = classes_of("word")
@@ -105,7 +106,7 @@ def _could_name(scene: Scene, index: int) -> bool:
 
 def is_clinical(scene: Scene, span: Span) -> bool:
     """Tell whether all words of a name, place or occupation are clinical language."""
-    if group(span.category) not in _GRAMMATICAL or span.category in ("USERNAME", "ROOM"):
+    if group(span.category) not in GRAMMATICAL or span.category in ("USERNAME", "ROOM"):
         return False
     words = _words(scene, span)
     return bool(words) and all(_clinical(scene, i) for i in words)

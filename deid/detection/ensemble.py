@@ -32,14 +32,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import attrgetter
 from pathlib import Path
 
 import regex
 
 from deid.base.compiled import quick
-from deid.detection.alone import ALONE, is_clinical, stands_alone, within
+from deid.detection.alone import ALONE, GRAMMATICAL, is_clinical, stands_alone, within
 from deid.detection.find_again import (
     Gathered,
     find_again,
@@ -381,9 +381,10 @@ class Ensemble:
         trusted = source in self._trusted or source.startswith(("known:", "consistency:known:"))
         if trusted:
             return (span,)
-        if not source.startswith(_MODELS):
-            return read(scene, span)
-        return tuple(p for column in _columns(scene.text, span) for p in read(scene, within(scene, column)))
+        if not source.startswith(_MODELS) or group(span.category) not in GRAMMATICAL:
+            return read(scene, span)  # digits with wide gaps are one number
+        parts = [read(scene, within(scene, column)) for column in _columns(scene.text, span)]
+        return tuple(chain.from_iterable(parts)) if all(parts) else read(scene, within(scene, span))
 
     def _post(
         self, document: Document, left_out: list[tuple[int, Span, str]] | None

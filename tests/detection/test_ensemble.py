@@ -87,6 +87,20 @@ def test_a_models_name_ends_where_its_column_does_and_takes_no_word_beside_it(
     assert [part for part, _ in found(Ensemble((other,)), text)] == [taken]
 
 
+@pytest.mark.parametrize(
+    ("text", "taken", "category"),
+    [
+        ("Call 217    555    0133 today", "217    555    0133", "PHONE"),
+        ("Fax\t217-555   0133", "217-555   0133", "FAX"),
+    ],
+)
+def test_a_number_with_wide_gaps_is_not_lost_by_columns(text: str, taken: str, category: str) -> None:
+    model = Fixed(((taken, category, 0.99),), "model:x")
+    covered = {i for s in Ensemble((model,)).find(Document("n", text)) for i in range(s.start, s.end)}
+    start = text.index(taken)
+    assert {i for i in range(start, start + len(taken)) if text[i].isdigit()} <= covered
+
+
 def test_a_recognizer_without_scores_is_certain() -> None:
     assert found(Ensemble((Fixed((("stent", "PATIENT", None),)),)), "a stent") == [("stent", "PATIENT")]
 
