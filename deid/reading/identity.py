@@ -90,6 +90,20 @@ def full_names(key: str) -> tuple[str, ...]:
 
 
 @functools.cache
+def _forms() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for form, names in _nicknames().items():
+        for name in names:
+            found.setdefault(name, []).append(form)
+    return found
+
+
+def short_forms(key: str) -> tuple[str, ...]:
+    """Return the short and pet forms of a full given name; empty for any other word."""
+    return tuple(_forms().get(key, ()))
+
+
+@functools.cache
 def unclear_forms() -> frozenset[str]:
     """Return the short forms that stand for several names, or for one with another first letter."""
     return frozenset(
