@@ -12,4 +12,5 @@ pool        processes that work for this one
 store       SQLite and PostgreSQL, one face
 reports     self-contained HTML pages
 plots       figures
+late        pandas, loaded when it is first used
 """

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deid.base.errors import ConfigError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+else:
+    Figure = Any
 
 IMAGES = ("svg", "png")
 """Image formats, also the suffixes of their files."""
@@ -45,6 +47,6 @@ def image(figure: Figure, kind: str = "svg") -> bytes:
 
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure of a width and height in inches."""
-    from matplotlib.figure import Figure
+    from matplotlib import figure
 
-    return Figure(figsize=(width, height), layout="constrained", dpi=110)
+    return figure.Figure(figsize=(width, height), layout="constrained", dpi=110)

@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deid.base.files import write_bytes
-from deid.base.plots import image
+from deid.base.late import pd
+from deid.base.plots import Figure, image
 
 if TYPE_CHECKING:
     import jinja2
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 # What HTML cannot hold or a reader cannot see: control characters except tab and line feed, and lone surrogates.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from deid.base.late import pd
 from deid.base.options import option
 from deid.cli.common import Summary
 from deid.cli.option_groups import SummaryOptions
@@ -19,8 +20,6 @@ from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_sections, working
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from deid.base.reports import Section
     from deid.dp.budget import Ledger
     from deid.dp.noise import Noise

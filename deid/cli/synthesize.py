@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from deid.base.late import pd
 from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.ledger_options import PayingOptions, UnitOptions, told_payment
@@ -71,8 +72,6 @@ def fidelity(
     Example: deid fidelity cases.csv synthetic.csv --release cube.parquet --slice year,death --epsilon 0.1
     --ledger study.ledger
     """
-    import pandas as pd
-
     from deid.dp.domain import parse_slices
     from deid.dp.synthetic import dimensions_of, measure_fidelity, read_any_release
     from deid.table.table_files import read_table

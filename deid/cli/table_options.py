@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from deid.base.late import pd
 from deid.base.options import argument, option
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from deid.disclosure.schema import Schema
     from deid.table.microdata import Microdata
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    import pandas as pd
+from deid.base.late import pd
 
+if TYPE_CHECKING:
     from deid.base.reports import Section
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.base.errors import ConfigError, InputError
+from deid.base.late import pd
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
 
 WITNESS_ROWS = 10
@@ -89,8 +90,6 @@ def group_rows(columns: Sequence[tuple[np.ndarray, int]]) -> tuple[np.ndarray, i
     count : int
         Number of combinations.
     """
-    import pandas as pd
-
     key = np.zeros(len(columns[0][0]), dtype=np.int64) if columns else np.zeros(0, dtype=np.int64)
     room = 1
     for codes, size in columns:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from deid.base.errors import ConfigError, DeidError
-from deid.base.plots import COLOURS, new_figure
+from deid.base.plots import COLOURS, Figure, new_figure
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.guards import check_before_release, drop_unnamed
 from deid.disclosure.methods import MethodOptions
 from deid.disclosure.release import Release, anonymize
 from deid.table.microdata import Microdata
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)

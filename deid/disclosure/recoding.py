@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.late import pd
 from deid.disclosure.cells import format_dates, format_interval, format_set
 from deid.disclosure.encoding import CodedColumn, CodedTable, Ints, boxes
 from deid.table.microdata import SUPPRESSED, Microdata
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 EVERYTHING = -1
 """As both ends of a range of codes: the cell is suppressed."""
@@ -108,8 +105,6 @@ def _categorical(
     cells: NDArray[np.object_], classes: Indices, suppressed: NDArray[np.bool_] | None
 ) -> pd.Categorical[str]:
     """Return each row's cell; few different cells, so that a million rows stay small."""
-    import pandas as pd
-
     places: dict[str | None, int] = {None: -1}
     for cell in (SUPPRESSED, *cells.tolist()):
         places.setdefault(cell, len(places) - 1)

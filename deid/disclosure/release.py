@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deid.base.errors import ConfigError, OutputError
+from deid.base.late import pd
 from deid.disclosure.assessment import Finding, Requirements, assess
 from deid.disclosure.cells import cover_table
 from deid.disclosure.constraints import (
@@ -36,9 +37,6 @@ from deid.disclosure.recoding import publish
 from deid.disclosure.risk import SampleRisk, sample_risk
 from deid.disclosure.utility import Loss, information_loss
 from deid.table.microdata import Microdata, check_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _UNSEARCHED = ("k_map", "presence", "guard")
 """Requirements that no method enforces; they are only verified."""
@@ -133,8 +131,6 @@ class Release:
         names = list(self.recoded.quasi_identifiers)
         cells = np.full((len(self.original), len(names)), "*", dtype=object)
         cells[self.rows] = self.recoded.frame[names].to_numpy(dtype=object)
-        import pandas as pd
-
         return pd.DataFrame(cells, columns=names, index=self.original.frame.index)
 
     def as_dict(self) -> dict[str, Any]:

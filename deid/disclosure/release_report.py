@@ -6,19 +6,16 @@ It holds no cell of the table.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from deid.base.plots import COLOURS, new_figure
+from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, write_page
 from deid.disclosure.classes import equivalence_classes
 from deid.disclosure.guards import fates_of, told_of
 from deid.disclosure.release import Release
 from deid.disclosure.risk import SampleRisk
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 VERIFIED = (
     "It was released only because the verifiers below passed it. The report holds counts and levels, no cell of the "

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deid.base.errors import ConfigError, InputError
+from deid.base.late import pd
 from deid.disclosure.cells import format_dates, format_interval, format_set
 from deid.disclosure.risk import PopulationRisk, population_risk
 from deid.table.microdata import SUPPRESSED, Microdata, check_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,19 +23,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from deid.base.errors import ConfigError, DeidError, InputError
 from deid.base.files import read_toml
+from deid.base.late import pd
 from deid.table.hierarchy import Hierarchy, read_hierarchy
 from deid.table.hierarchy_builders import build_hierarchy
 from deid.table.microdata import KINDS, NA_CODE, ROLES, SUPPRESSED, Microdata, check_columns, nearest
 from deid.table.table_files import numbers_kept_as_text, read_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _SETTINGS = ("columns", "person", "each_row_a_person", "persons_as_given")
 

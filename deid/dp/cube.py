@@ -10,12 +10,13 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from deid.base.errors import ConfigError
+from deid.base.late import pd
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
 from deid.dp.methods import METHODS, CubePlan, Rows, measure, wavelet_of
@@ -25,9 +26,6 @@ from deid.dp.plan import plan_terms
 from deid.dp.release import RESERVED, CubeRelease
 from deid.dp.unit import PrivacyUnit, bounded_rows
 from deid.table.microdata import check_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["AlreadyReleased", "plan_cube", "release_cube", "rows_of"]
 

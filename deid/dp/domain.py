@@ -39,19 +39,17 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from deid.base.errors import ConfigError
 from deid.base.files import read_toml
+from deid.base.late import pd
 from deid.base.options import option
 from deid.table.cell_text import cell_text, text_column, whole_number
 from deid.table.microdata import check_columns, column_names
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 IntArray = npt.NDArray[np.int64]
 

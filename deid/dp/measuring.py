@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from deid.base.errors import ConfigError
+from deid.base.late import pd
 from deid.dp.aggregates import (
     Estimate,
     noisy_count,
@@ -24,9 +25,6 @@ from deid.dp.domain import Dimension, count_cells
 from deid.dp.noise import Noise
 from deid.dp.query_columns import QueryColumn, declared_cells, evaluate_value, value_bounds
 from deid.dp.query_language import ColumnRef, Query, Value
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PERSON = "\0person"
 """Column of whose a row is; no column of a table is called so."""

@@ -8,19 +8,17 @@ import os
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from deid.base.errors import ConfigError, DeidError, OutputError
 from deid.base.files import check_folder
+from deid.base.late import pd
 from deid.dp.budget import Ledger, Part
 from deid.dp.domain import Dimension
 from deid.dp.noise import Noise
 from deid.dp.release_files import check_suffix, release_paths
 from deid.dp.unit import PrivacyUnit
 from deid.table.cell_text import table_hash
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Made = TypeVar("Made")
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deid.base.errors import ConfigError
+from deid.base.late import pd
 from deid.dp.release_files import NOT_PRIVATE
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +69,5 @@ class QueryAnswer:
 
     def to_frame(self) -> pd.DataFrame:
         """Return all rows as a table."""
-        import pandas as pd
-
         frame = pd.DataFrame(list(self.rows))
         return frame if self.private else frame.assign(**{NOT_PRIVATE: self.noise})

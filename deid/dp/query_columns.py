@@ -10,12 +10,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from deid.base.errors import ConfigError
+from deid.base.late import pd
 from deid.dp.domain import Dimension, cell_number
 from deid.dp.query_language import (
     Between,
@@ -31,9 +32,6 @@ from deid.dp.query_language import (
 )
 from deid.table.cell_text import text_column
 from deid.table.microdata import nearest
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]

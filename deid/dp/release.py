@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from deid.base.errors import ConfigError, FormatError
+from deid.base.late import pd
 from deid.dp.boxes import Boxes
 from deid.dp.domain import Dimension, declare
 from deid.dp.forest import Forest
@@ -23,9 +24,6 @@ from deid.dp.models import BoxModel, ForestModel, MarginalTable, Model, TableMod
 from deid.dp.privelet import Wavelet
 from deid.dp.release_files import FORMATS, NOT_PRIVATE, ReleaseFacts, check_suffix, read_numbers, write_numbers
 from deid.dp.unit import PrivacyUnit
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["FORMATS", "NOT_PRIVATE", "RESERVED", "CubeRelease", "check_suffix", "read_release", "write_release"]
 
@@ -84,8 +82,6 @@ class CubeRelease(ReleaseFacts):
         ConfigError
             When the release does not have a column or a cell, or cannot answer this slice.
         """
-        import pandas as pd
-
         axes = tuple(self._axis(name) for name in dims)
         if len(set(axes)) < len(axes):
             raise ConfigError("a dimension is named twice", "name each once")
@@ -118,8 +114,6 @@ _ANSWER = {"count": "counts", "lower": "lower", "upper": "upper"}
 
 def _table_frame(release: CubeRelease) -> pd.DataFrame:
     """One row a cell of each table; a column is empty where it is summed out."""
-    import pandas as pd
-
     model = release.model
     assert not isinstance(model, BoxModel)
     parts = []
@@ -137,8 +131,6 @@ def _table_frame(release: CubeRelease) -> pd.DataFrame:
 
 def _box_frame(release: CubeRelease) -> pd.DataFrame:
     """One row a box, with its first and last cell in every dimension."""
-    import pandas as pd
-
     model = release.model
     assert isinstance(model, BoxModel)
     boxes = model.boxes

@@ -9,14 +9,12 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deid.base.errors import ConfigError
 from deid.base.files import atomic_files
+from deid.base.late import pd
 from deid.dp.intervals import check_level
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FORMATS = (".parquet", ".csv", ".json")
 """Suffixes of release files."""
@@ -96,8 +94,6 @@ def read_numbers(path: Path, numeric: Sequence[str]) -> tuple[dict[str, Any], pd
     OSError, ValueError, KeyError, TypeError, RecursionError
         When the file is no release; callers turn these into a message of their own.
     """
-    import pandas as pd
-
     suffix = check_suffix(path)
     if suffix == ".json":
         content = json.loads(path.read_text(encoding="utf-8"))

@@ -7,12 +7,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from deid.base.errors import ConfigError, FormatError
+from deid.base.late import pd
 from deid.dp.domain import Dimension, declare
 from deid.dp.markov_chain import MarkovChain
 from deid.dp.prefix_tree import Level, PrefixTree
@@ -20,9 +21,6 @@ from deid.dp.release_files import NOT_PRIVATE, ReleaseFacts, read_numbers, write
 from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel
 from deid.dp.trend import average_slope, regression_slope
 from deid.dp.unit import PrivacyUnit
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -124,8 +122,6 @@ class SequenceRelease(ReleaseFacts):
         ConfigError
             When there is no such level, or the prefix is too long.
         """
-        import pandas as pd
-
         if len(prefix) > self.model.height:
             raise ConfigError(
                 f"the release has no sequences of this length; its longest have {self.model.height}", "ask for less"
@@ -164,8 +160,6 @@ class SequenceRelease(ReleaseFacts):
         ConfigError
             When the release has no sequences of this length, or too many.
         """
-        import pandas as pd
-
         found = self.model.prefixes(length, self.level(level), predict=predict)
         names = [" ".join(own) for own in itertools.product(self.dimension.labels, repeat=length)]
         columns = dict(zip(_COUNTED, found.arrays, strict=True))
@@ -203,8 +197,6 @@ class SequenceRelease(ReleaseFacts):
         ConfigError
             When there are not as many values as levels, no sequences of this length, or no such slope.
         """
-        import pandas as pd
-
         numbers = list(range(len(self.dimension))) if values is None else list(values)
         if len(numbers) != len(self.dimension):
             raise ConfigError(f"there are {len(self.dimension)} levels", "give each its value: --values 0,1.5,4.5,7")
@@ -218,8 +210,6 @@ class SequenceRelease(ReleaseFacts):
 
     def to_frame(self) -> pd.DataFrame:
         """Return all numbers as a table, as they stand in the file: a row a node, or a pair of levels."""
-        import pandas as pd
-
         labels = np.array([*self.labels, ""], object)
         if isinstance(self.model, ChainModel):
             parts = []

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from deid.base.errors import ConfigError
+from deid.base.late import pd
 from deid.base.reports import Section
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
@@ -32,9 +33,6 @@ from deid.dp.sequence_release import END, RESERVED, SequenceRelease
 from deid.dp.unit import PrivacyUnit, bounded_rows
 from deid.table.cell_text import text_column
 from deid.table.microdata import check_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 IntArray = npt.NDArray[np.int64]
 

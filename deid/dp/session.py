@@ -18,12 +18,13 @@ import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from deid.base.errors import ConfigError
+from deid.base.late import pd
 from deid.dp.budget import Ledger, Part
 from deid.dp.domain import Dimension
 from deid.dp.intervals import check_level
@@ -53,9 +54,6 @@ from deid.dp.release_files import NOT_PRIVATE
 from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound
 from deid.table.cell_text import row_hashes, text_column
 from deid.table.microdata import check_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["QueryAnswer", "Session", "TableView"]
 
@@ -295,8 +293,6 @@ class TableView:
         ConfigError
             When no column says whose a row is, or there is no such value of a person.
         """
-        import pandas as pd
-
         if self._person is None:
             raise ConfigError("no column says whose a row is", "name the column: --person COLUMN")
         if how not in PERSON_VALUES:

@@ -15,12 +15,13 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from deid.base.errors import ConfigError, FormatError
+from deid.base.late import pd
 from deid.dp.boxes import Boxes
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension, count_cells
@@ -36,9 +37,6 @@ from deid.dp.sequence_release import END, SequenceRelease, read_sequences
 from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound
 from deid.table.cell_text import text_column
 from deid.table.microdata import check_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -164,8 +162,6 @@ def synthesize(release: CubeRelease | SequenceRelease, *, rows: int | None = Non
     ConfigError
         When ``rows`` is below 0 or too large.
     """
-    import pandas as pd
-
     generator = np.random.default_rng(seed)
     number = max(round(_total(release)), 0) if rows is None else rows
     if not 0 <= number <= _MAX_ROWS:

@@ -12,18 +12,15 @@ maximum under either relation: a row that moves from one part to another is one 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deid.base.errors import ConfigError
+from deid.base.late import pd
 from deid.base.options import option
 from deid.table.cell_text import row_hashes, text_column
 from deid.table.microdata import check_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RELATIONS = {
     "add-remove": "neighbours differ by one unit's rows, present or absent; the number of rows is private",

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from deid.base.late import pd
 from deid.base.options import option
 from deid.document import Document, Failure
 from deid.evaluation.cases import Cases, prepare
@@ -39,9 +40,6 @@ from deid.evaluation.scores import (
     score_words,
 )
 from deid.reading.tokenization import tokenize
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _SCORING = "Scoring"
 
@@ -174,8 +172,6 @@ class Evaluation:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each measure and label (``ALL`` is micro), with scores, counts and intervals."""
-        import pandas as pd
-
         rows = []
         for name, table in self.tables.items():
             bounds = self._intervals(name)

@@ -9,16 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deid.base.errors import ConfigError
+from deid.base.late import pd
 from deid.disclosure.queries import PublishedColumn, Query
 from deid.table.microdata import Microdata, check_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _CONDITION = re.compile(r"\s*(.+?)\s*(<=|>=|=|<|>)\s*(.+?)\s*")
 
@@ -140,8 +137,6 @@ def count_cohorts(pair: TablePair, queries: Sequence[Query], names: Sequence[str
         cohort, original (count), released (estimate), least, greatest, error: |released - original| / original, NaN
         where the original has none.
     """
-    import pandas as pd
-
     rows = []
     for name, query in zip(names, queries, strict=True):
         actual = int(pair.members(query).sum())
@@ -168,8 +163,6 @@ def feasibility(counts: pd.DataFrame, needs: Sequence[int]) -> pd.DataFrame:
         A row a number: ``enough``, share of cohorts with that many in the original; ``settled``, share whose bounds
         decide it; ``right``, share whose estimate gives the original's answer; ``wrongly_yes`` and ``wrongly_no``.
     """
-    import pandas as pd
-
     rows = []
     for need in needs:
         truth, says = counts["original"] >= need, counts["released"] >= need

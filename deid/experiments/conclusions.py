@@ -11,20 +11,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deid.base.errors import ConfigError
+from deid.base.late import pd
 from deid.base.reports import Section, frame_records, frame_section
 from deid.disclosure.queries import Query, random_queries
 from deid.experiments.cohorts import TablePair, count_cohorts, feasibility, parse_cohort
 from deid.experiments.outcome import Outcome
 from deid.experiments.plots import plot_conclusions
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _Z = 1.959963984540054
 _BINS = 4
@@ -178,8 +175,6 @@ def compare_conclusions(
     ConfigError
         When nobody, or everybody, has the outcome.
     """
-    import pandas as pd
-
     members = pair.members(outcome)
     if members.all() or not members.any():
         raise ConfigError("nobody, or everybody, has the outcome", "ask for another one with --outcome")

@@ -5,17 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from deid.base.late import pd
 from deid.document import Document
 from deid.evaluation import Evaluation
 from deid.experiments.folds import assign_folds, splits
 from deid.experiments.trials import Report, Trial, figures, run_trials, score
 from deid.features import FeatureSet
 from deid.labeling.training import TrainingOptions
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +33,6 @@ class CrossValidation:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row a fold: documents, gold spans, figures, CPU seconds of training."""
-        import pandas as pd
-
         rows = []
         for number, (fold, seconds) in enumerate(zip(self.folds, self.seconds, strict=True), 1):
             counts = {"documents": len(fold.pairing.pairs), "spans": fold.tables["strict"].micro().gold}
@@ -45,8 +41,6 @@ class CrossValidation:
 
     def summary(self) -> pd.DataFrame:
         """Return mean and standard deviation (n - 1) of each figure over the folds, and the pooled figure."""
-        import pandas as pd
-
         names = list(figures(self.pooled))
         frame = self.to_frame()[names]
         return pd.DataFrame({"mean": frame.mean(), "sd": frame.std(ddof=1), "pooled": figures(self.pooled)})
@@ -57,8 +51,6 @@ class CrossValidation:
         This is the form of the dissertation's Tables 4.4 and 4.5 (Gardner 2012): one row a label such as
         ``B-DATE``; labels that neither side has are left out.
         """
-        import pandas as pd
-
         scores = self.pooled.tables["token"].by_label()
         rows = [{"label": label, **s.as_dict()} for label, s in scores.items() if s.gold or s.system]
         return pd.DataFrame(rows).set_index("label")[["precision", "recall", "f1", "gold", "system"]]

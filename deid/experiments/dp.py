@@ -8,13 +8,14 @@ may be shown, or for choosing a method on made-up data. Noise is seeded test noi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from deid.base.errors import ConfigError
-from deid.base.plots import COLOURS, new_figure
+from deid.base.late import pd
+from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import frame_records, frame_section
 from deid.dp.cube import plan_cube
 from deid.dp.domain import Dimension
@@ -25,10 +26,6 @@ from deid.dp.noise import SeededNoise
 from deid.dp.trend import average_slope, regression_slope
 from deid.dp.unit import PrivacyUnit
 from deid.experiments.outcome import Outcome
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 THRESHOLDS: dict[str, tuple[float, ...]] = {
     "printed": (0.1, 0.5, 1.0, 2.0),
@@ -102,8 +99,6 @@ def compare_methods(
     ConfigError
         When there is no run, or a slice or method is none.
     """
-    import pandas as pd
-
     asked = _axes(dimensions, slices)
     truths = [rows.counts(axes) for axes in asked]
     if runs < 1:
@@ -171,8 +166,6 @@ def sweep_thresholds(
     pandas.DataFrame
         ``gain``, ``threshold``, ``slice``, ``boxes`` and ``l1`` (means over runs).
     """
-    import pandas as pd
-
     asked = _axes(dimensions, slices)
     cube = rows.counts()
     names = [dimension.name for dimension in dimensions]

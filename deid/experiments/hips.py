@@ -23,11 +23,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from deid.base.keys import Key
+from deid.base.late import pd
 from deid.detection import Recognizer
 from deid.document import Document, Span
 from deid.experiments.folds import assign_folds, splits
@@ -37,9 +38,6 @@ from deid.labeling.training import TrainingOptions
 from deid.pipeline import Pipeline, Settings
 from deid.pipeline.patients import Patients
 from deid.replacement.policy import DEFAULT_POLICY, load_policy
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ATTACKS: dict[str, str] = {
     "redaction": "none needed: identifiers are redacted",
@@ -93,8 +91,6 @@ class Hips:
 
     def table(self) -> pd.DataFrame:
         """Return both tables as one; the column ``table`` tells their rows apart."""
-        import pandas as pd
-
         return pd.concat(
             [self.retagging.assign(table="retagging"), self.attacks.assign(table="attack")], ignore_index=True
         )
@@ -210,8 +206,6 @@ def _retag(
     report: Report | None,
 ) -> tuple[pd.DataFrame, tuple[Document, ...]]:
     """Return the table, and what the tagger that was trained on original text found in the original test set."""
-    import pandas as pd
-
     both = [[*documents], [pipeline(d).document for d in documents]]
     tests = [[*test], [pipeline(d).document for d in test]]
     pool = [*both[0], *both[1], *tests[0], *tests[1]]
@@ -324,8 +318,6 @@ def expected_found(scores: np.ndarray, leaks: np.ndarray) -> np.ndarray:
 def _attack(
     candidates: Sequence[Candidate], rare: np.ndarray, plain: np.ndarray, missed: np.ndarray
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    import pandas as pd
-
     leaks = np.array([c.leak for c in candidates], dtype=bool)
     total, size = int(leaks.sum()), len(leaks)
     span = float(np.ptp(rare)) + 1.0 if size else 1.0

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from deid.base.errors import ConfigError
+from deid.base.late import pd
 from deid.document import Document
 from deid.experiments.trials import Report, Trial, figures, run_trials, score
 from deid.features import FeatureSet
 from deid.labeling.learners import LEARNERS
 from deid.labeling.training import TrainingOptions
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def compare_learners(
@@ -52,8 +49,6 @@ def compare_learners(
     ConfigError
         When a learner is unknown or named twice.
     """
-    import pandas as pd
-
     if set(algorithms) - set(LEARNERS) or len(set(algorithms)) < len(algorithms) or not algorithms:
         raise ConfigError("a learner to compare is unknown or named twice", "known: " + ", ".join(LEARNERS))
     options = options or TrainingOptions()

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deid.base.errors import ConfigError
+from deid.base.late import pd
 from deid.document import Document
 from deid.experiments.trials import Report, Trial, figures, run_trials, score
 from deid.features import FeatureSet
 from deid.labeling.tagger import load_model
 from deid.labeling.training import TrainingOptions
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STARTS: dict[str, str] = {"scratch": "from scratch", "model": "from a model"}
 """Values of the column ``start``, and what they are called."""
@@ -71,8 +68,6 @@ def learning_curve(
     ConfigError
         When a size cannot be drawn, or nothing is left to score.
     """
-    import pandas as pd
-
     options = options or TrainingOptions()
     wanted = sorted(set(sizes))
     if not wanted or wanted[0] < 1 or wanted[-1] > len(documents) or repeats < 1:

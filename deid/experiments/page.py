@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from deid.base.late import pd
 from deid.base.reports import Section
 from deid.experiments.crossval import CrossValidation
 from deid.experiments.hips import ATTACKS, Hips
@@ -11,9 +12,6 @@ from deid.experiments.learning import STARTS
 from deid.experiments.sampling import CURVES
 from deid.experiments.subsets import MEASURES
 from deid.labeling.learners import LEARNERS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _TITLES = {
     "strict_precision": "strict P",

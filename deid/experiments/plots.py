@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
-from deid.base.plots import COLOURS, new_figure
+from deid.base.late import pd
+from deid.base.plots import COLOURS, Figure, new_figure
 from deid.experiments.hips import ATTACKS
 from deid.experiments.learning import STARTS
 from deid.experiments.sampling import CURVES
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # Okabe and Ito's colours, which colour-blind readers tell apart
 _STYLES = {
@@ -114,7 +110,7 @@ def plot_learning(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def _draw(axes: Axes, points: pd.DataFrame, curve: str, title: str, x: str, y: str) -> None:
+def _draw(axes: Any, points: pd.DataFrame, curve: str, title: str, x: str, y: str) -> None:
     colour, marker = _STYLES[curve]
     ordered = points.sort_values("value")
     line = "-" if len(ordered) > 1 else ""

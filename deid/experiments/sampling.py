@@ -9,17 +9,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from deid.base.errors import ConfigError
+from deid.base.late import pd
 from deid.document import Document
 from deid.experiments.folds import Split, assign_folds, splits
 from deid.experiments.trials import Report, Trial, TrialResult, figures, run_trials, score
 from deid.features import FeatureSet
 from deid.labeling.training import TrainingOptions
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CURVES: dict[str, str] = {
     "full": "all tokens",
@@ -93,8 +90,6 @@ def sampling_curves(
     ConfigError
         When ``options`` sample already, or the folds cannot be made.
     """
-    import pandas as pd
-
     options = options or TrainingOptions()
     if options.window is not None or options.o_sampling is not None or options.acceptance:
         raise ConfigError("the training options sample already", "leave sampling to the points of the curves")

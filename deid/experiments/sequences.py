@@ -8,13 +8,13 @@ methods compared always include ``even``, the noisy total spread evenly over all
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deid.base.errors import ConfigError
-from deid.base.plots import COLOURS, new_figure
+from deid.base.late import pd
+from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import frame_records, frame_section
 from deid.dp.domain import Dimension
 from deid.dp.noise import Noise, SeededNoise
@@ -25,10 +25,6 @@ from deid.dp.sequences import METHODS, measure_sequences, plan_sequences
 from deid.dp.unit import PrivacyUnit
 from deid.experiments.outcome import Outcome
 from deid.table.microdata import check_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -113,8 +109,6 @@ def compare_sequences(
     pandas.DataFrame
         ``method``, ``epsilon``, ``length``, ``error``: mean absolute error of a query, over all prefixes and runs.
     """
-    import pandas as pd
-
     height, levels = codes.shape[1], len(dimension)
     truths = [_true(codes, levels, length) for length in range(1, height + 1)]
     records = []
@@ -149,8 +143,6 @@ def compare_trends(
     pandas.DataFrame
         ``method``, ``epsilon``, ``length``, ``slope`` (average or regression), ``class``, ``true``, ``error``.
     """
-    import pandas as pd
-
     levels = len(dimension)
     asked = {
         (length, slope): slope_classes(list(range(levels)), length, step=step, slope=slope).reshape(3, -1)
@@ -204,8 +196,6 @@ def unit_cost(
         ``max_rows``, ``rows`` (how many count), ``length``, ``error``, and ``row_error`` of a release that protects
         only a row.
     """
-    import pandas as pd
-
     from deid.dp.unit import bounded_rows
 
     height, levels = codes.shape[1], len(dimension)
@@ -303,8 +293,6 @@ def sequences_outcome(
     ConfigError
         When a column is missing.
     """
-    import pandas as pd
-
     check_columns(frame, [*periods, *([person] if person else [])])
     codes = np.stack([level.codes(frame[name]) for name in periods], axis=1)
     complete = np.asarray((codes >= 0).all(axis=1))

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deid.base.errors import ConfigError
+from deid.base.late import pd
 from deid.document import Document
 from deid.evaluation import subset_ttest
 from deid.experiments.folds import assign_folds, splits
 from deid.experiments.trials import Report, Trial, run_trials, score
 from deid.features import FeatureSet
 from deid.labeling.training import TrainingOptions
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MEASURES: dict[str, str] = {
     "strict": "spans, strict",
@@ -79,8 +76,6 @@ def compare_subsets(
         When there are fewer than two groups, group d has no word lists, the measure is unknown, or the folds cannot
         be made.
     """
-    import pandas as pd
-
     if measure not in MEASURES:
         raise ConfigError(f"unknown measure {measure!r}", "known: " + ", ".join(MEASURES))
     if "d" in features.groups and not features.dictionaries:

@@ -12,16 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from deid.base.errors import ConfigError, InputError
+from deid.base.late import pd
 from deid.extraction.notes import COLUMNS, MANY, PERSONAL, Fact
 from deid.reading.identity import name_key
 from deid.table.microdata import nearest
 from deid.table.table_files import read_table, write_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _SEPARATOR = "; "
 _PLACES = ("document", "start", "end", "row", "column", "value")
@@ -101,8 +98,6 @@ def build_view(notes: Iterable[NoteFacts], *, by: str = "person") -> IdentifierV
     ConfigError
         When ``by`` is neither.
     """
-    import pandas as pd
-
     if by not in ("person", "note"):
         raise ConfigError("a row is a note or a person", "for example: --by person")
     settled = [(note, *_settle_note(note)) for note in notes]

@@ -7,17 +7,14 @@ order, or a column of both) stay with the custodian (Gardner and Xiong 2009, sec
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deid.base.errors import ConfigError, InputError
+from deid.base.late import pd
 from deid.disclosure.cells import cover_table, is_general
 from deid.extraction.view import IdentifierView
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, nearest
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _WRITTEN = (
     *("birth_date", "death_date", "admission_date", "discharge_date", "note_date", "age"),
@@ -56,8 +53,6 @@ def published_values(view: IdentifierView, release: pd.DataFrame, *, on: str | N
     InputError
         When the tables have different numbers of rows, or a published cell cannot be of the row where it stands.
     """
-    import pandas as pd
-
     columns = [c for c in release.columns if c in view.frame.columns and c in _WRITTEN]
     if not columns:
         raise ConfigError(

@@ -11,16 +11,13 @@ import csv
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deid.base.errors import InputError
+from deid.base.late import pd
 from deid.base.resources import resource_folder
 from deid.table.microdata import check_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +62,6 @@ def link_register(released: pd.DataFrame, register: pd.DataFrame, keys: Sequence
     ConfigError
         When a side lacks a key.
     """
-    import pandas as pd
-
     frame = released
     if "code" in keys and "code" not in frame.columns and "gene" in frame.columns:
         codes = [sorted({c for d in diseases_of(str(g)) for c in d.codes}) or [""] for g in frame["gene"]]

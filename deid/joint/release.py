@@ -16,10 +16,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deid.base.files import check_new_file, make_folder, output_error, write_bytes
 from deid.base.keys import Key
+from deid.base.late import pd
 from deid.detection.known import Known
 from deid.detection.recognizers import build_recognizer
 from deid.disclosure.assessment import Finding
@@ -41,9 +42,6 @@ from deid.replacement.policy import DEFAULT_POLICY, Policy, Rule, load_policy
 from deid.table.linkage import check_persons, count_look_alikes
 from deid.table.microdata import Microdata
 from deid.table.table_files import write_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _LEFT_OUT = "left out"
 _FATES = {
@@ -263,8 +261,6 @@ def _replaced(
     report: JointReport,
 ) -> pd.DataFrame:
     """Return a table as it is published, sorted by pseudonym, then by its cells: the order of rows tells nothing."""
-    import pandas as pd
-
     key = pipeline.key
     pseudonyms = {p: key.pseudonym("patient", p) for p in dict.fromkeys(table.patients)}
     out: dict[str, Any] = {}
@@ -330,8 +326,6 @@ def _surrogates(
 
 
 def _write_notes(plan: JointPlan, part: Path, pipeline: Pipeline, jobs: int, watch: Watch, report: JointReport) -> None:
-    import pandas as pd
-
     assert plan.notes is not None
     source = scan(plan.notes.path, plan.notes.format, ReadOptions())
     report.remarks += source.remarks()

@@ -8,9 +8,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deid.base.errors import ConfigError, InputError, OutputError
+from deid.base.late import pd
 from deid.disclosure.assessment import Finding, Requirements, assess
 from deid.disclosure.methods import MethodOptions
 from deid.disclosure.release import Release, anonymize
@@ -18,9 +19,6 @@ from deid.disclosure.schema import Column, Schema, apply_schema
 from deid.joint.plan import JointPlan, JointTable
 from deid.table.microdata import NA_CODE, Microdata, check_columns
 from deid.table.table_files import read_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Cells = Mapping[str, Mapping[str, Any]]
 """Patient -> quasi-identifier -> published cell."""
@@ -111,8 +109,6 @@ def anonymize_join(plan: JointPlan, tables: Mapping[str, LoadedTable]) -> tuple[
 
 def _join(tables: Mapping[str, LoadedTable], people: list[str]) -> Microdata | None:
     """Return one row a patient, None without quasi-identifiers."""
-    import pandas as pd
-
     specs: dict[str, Column] = {}
     columns: dict[str, pd.Series] = {}
     for name, table in tables.items():
@@ -184,8 +180,6 @@ def verify_join(
     OutputError
         When a level is not reached.
     """
-    import pandas as pd
-
     cells: dict[str, dict[str, Any]] = {}
     rows: list[dict[str, Any]] = []
     trees: dict[str, Any] = {}

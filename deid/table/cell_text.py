@@ -29,13 +29,12 @@ import numbers
 import re
 import unicodedata
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    import pandas as pd
+from deid.base.late import pd
 
 _WHOLE = re.compile(r"(-?\d+)\.0", re.ASCII)
 _LONGEST_EXPONENT = 400
@@ -93,8 +92,6 @@ def _decimal_text(value: Decimal) -> str:
 
 
 def _pandas_stamp(value: np.datetime64) -> object:
-    import pandas as pd
-
     return pd.Timestamp(value)
 
 
@@ -132,8 +129,6 @@ def text_column(column: pd.Series, *, key: bool = False) -> pd.Series:
     pandas.Series
         Categorical, missing where a cell is; with the index of ``column``.
     """
-    import pandas as pd
-
     text_of = key_text if key else cell_text
     places: npt.NDArray[Any]
     if isinstance(column.dtype, pd.CategoricalDtype):

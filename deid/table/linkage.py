@@ -25,17 +25,15 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deid.base.errors import ConfigError
+from deid.base.late import pd
 from deid.reading.identity import PersonName, full_names, parse_name, same_person
 from deid.table.cell_text import text_list
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST_SPLIT = 0.01
 """Share of persons that seem to be others of the table, up to which levels by person are believed."""

@@ -16,17 +16,15 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from deid.base.errors import ConfigError, FormatError, InputError
+from deid.base.late import pd
 from deid.table.hierarchy import Hierarchy
 from deid.table.linkage import LookAlikes, count_look_alikes
 from deid.table.scalars import date_position, exact_number, plain_number
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ROLES = ("identifier", "quasi-identifier", "sensitive", "free-text", "dropped", "other")
 """What a column can be."""
@@ -320,8 +318,6 @@ def _is_date(value: str) -> bool:
 
 def _encode(series: pd.Series, column: str, kind: str | None) -> Codes:
     """Factorize a column; work on values, not rows, wherever that is possible."""
-    import pandas as pd
-
     if isinstance(series.dtype, pd.CategoricalDtype):
         codes = series.cat.codes.to_numpy().astype(np.int64)
         distinct: Any = list(series.cat.categories)

@@ -22,13 +22,13 @@ import numpy as np
 
 from deid.base.errors import ConfigError, FormatError, InputError, OutputError
 from deid.base.files import atomic_files, check_new_file, os_reason
+from deid.base.late import pd
 from deid.io.encoding import is_binary
 from deid.table.cell_text import cell_text, text_column
 from deid.table.microdata import nearest
 from deid.table.scalars import is_plain_number
 
 if TYPE_CHECKING:
-    import pandas as pd
     import sqlalchemy
 
 _SEPARATORS = (",", ";", "\t", "|")
@@ -290,7 +290,6 @@ def _array(cells: list[Any]) -> Any:
 
 def _narrow(found: Any, as_text: Collection[str] | bool, exact: bool) -> pd.DataFrame:
     """Turn an Arrow table into a frame: text becomes categorical, text of plain numbers becomes numbers."""
-    import pandas as pd
     import pyarrow
 
     columns: dict[str, Any] = {}
@@ -315,7 +314,6 @@ def _narrow(found: Any, as_text: Collection[str] | bool, exact: bool) -> pd.Data
 
 def _one_by_one(column: Any) -> pd.Series:
     """Return a column of Arrow so that no cell depends on another one: whole numbers with gaps are no floats."""
-    import pandas as pd
     import pyarrow
 
     if pyarrow.types.is_dictionary(column.type):
@@ -356,8 +354,6 @@ def _without_empty(series: pd.Series) -> pd.Series:
 
 def _numbers(series: pd.Series, exact: bool) -> pd.Series:
     """Return a categorical column as numbers when every value is written as one would write that number."""
-    import pandas as pd
-
     texts = list(series.cat.categories)
     if not texts or not all(isinstance(text, str) and _PLAIN_NUMBER.fullmatch(text) for text in texts):
         return series
@@ -374,8 +370,6 @@ def _numbers(series: pd.Series, exact: bool) -> pd.Series:
 
 def numbers_kept_as_text(frame: pd.DataFrame) -> dict[str, str]:
     """Return the kind ``numeric`` of every column that `read_table` kept as text only to lose nothing: 2.50."""
-    import pandas as pd
-
     return {
         name: "numeric"
         for name in frame.columns
@@ -424,8 +418,6 @@ def write_table(frame: pd.DataFrame, path: Path, *, separator: str = ",", replac
 
 
 def _rows_alone(frame: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
     coded = {}
     for name in frame.columns:
         if isinstance(frame[name].dtype, pd.CategoricalDtype):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deid.base.errors import OutputError
+from deid.base.late import pd
 from deid.base.options import option
 from deid.base.plots import COLOURS, new_figure
 from deid.base.reports import Section, write_page
@@ -18,9 +19,6 @@ from deid.table.microdata import check_columns
 from deid.trajectories.clustering import TrajectoryRelease, anonymize_trajectories
 from deid.trajectories.measures import average_relative_error, check_trajectories, loss_of
 from deid.trajectories.records import age_text, suppress_repeats, trajectories_of_table, values_of_persons
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _WIDTHS = (5, 10, 20, 40)
 _COLUMNS, _JOINING = "Columns of TABLE", "How trajectories are joined"
@@ -187,8 +185,6 @@ def publish_trajectories(
     OutputError
         When the verifier rejects the release: then nothing may be written.
     """
-    import pandas as pd
-
     data = release.data
     published = release.published()
     good, level, place = check_trajectories(published, release.k, data, diversity)

@@ -6,19 +6,16 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deid.base.errors import InputError
+from deid.base.late import pd
 from deid.table.cell_text import text_list
 from deid.table.hierarchy import Hierarchy
 from deid.table.microdata import check_columns, nearest
 from deid.trajectories.alignment import Pairs
 from deid.trajectories.trees import LocationTree, make_tree
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _ZEROS = re.compile(r"\.0+$")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deid.base.errors import InputError
+from deid.base.late import pd
 from deid.base.options import option
 from deid.table.microdata import column_names
 from deid.transactions.methods import Asked
@@ -17,8 +18,6 @@ from deid.transactions.relational import column_cells
 from deid.transactions.release import CodesRelease, anonymize_codes
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from deid.table.hierarchy import Hierarchy
 
 _KNOWN, _STUDIES, _HIDDEN = "What attackers know", "What studies need", "Sensitive codes"

@@ -10,21 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deid.base.errors import ConfigError
+from deid.base.late import pd
 from deid.base.options import option
 from deid.table.microdata import column_names
 from deid.table.table_files import read_table
 from deid.transactions.reading import CodeColumns, CodedRecords, parse_published
 from deid.transactions.relational import column_cells
 from deid.transactions.transactions import Transactions
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _ATTACKS = "The attacks"
 

@@ -6,9 +6,9 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from deid.base.errors import ConfigError, InputError
+from deid.base.late import pd
 from deid.base.options import option
 from deid.table.cell_text import text_column
 from deid.table.hierarchy import Hierarchy, read_hierarchy
@@ -16,9 +16,6 @@ from deid.table.hierarchy_builders import build_hierarchy
 from deid.table.linkage import check_persons, count_look_alikes
 from deid.table.microdata import NA_CODE, Microdata, check_columns
 from deid.transactions.transactions import Transactions, from_rows, transactions_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SEPARATOR = ";"
 _CODES = "Reading the codes"

@@ -12,18 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from deid.base.errors import InputError
+from deid.base.late import pd
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
 from deid.transactions.km import recode_apart
 from deid.transactions.suppression import require_coded_records, require_records
 from deid.transactions.transactions import Transactions
 from deid.transactions.tree import CodeTree
 from deid.transactions.verifiers import TransactionVerdict, verify_km
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Cells = tuple[str, ...]
 

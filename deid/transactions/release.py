@@ -6,9 +6,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deid.base.errors import ConfigError, OutputError
+from deid.base.late import pd
 from deid.table.hierarchy import Hierarchy
 from deid.transactions.attacks import Attack, attack_codes
 from deid.transactions.disassociation import Disassociated
@@ -18,9 +19,6 @@ from deid.transactions.reading import CodedRecords
 from deid.transactions.relational import Cells
 from deid.transactions.studies import Study, supported_studies
 from deid.transactions.transactions import Transactions
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +86,6 @@ class CodesRelease:
 
     def table(self, column: str) -> pd.DataFrame:
         """Return what may leave, in an order that tells nothing: the codes, and the columns published with them."""
-        import pandas as pd
-
         if self.chunks is not None:
             return pd.DataFrame(self.chunks.as_rows(), columns=["joint", "cluster", "part", column])
         assert self.published is not None

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deid.base.plots import COLOURS, new_figure
+from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, write_page
 from deid.transactions.attacks import Attack, distinguishability
 from deid.transactions.release import CodesRelease
 from deid.transactions.transactions import Transactions
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 VERIFIED = "It was released only because the verifiers below passed it. The report holds counts and levels, no record."
 
