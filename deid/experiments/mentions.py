@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deid.base.errors import ConfigError
+from deid.base.late import pd
 from deid.reading.identity import short_forms
 from deid.replacement.pools import cities, name_pool, read_words, states
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
 COLUMNS = (
@@ -83,7 +83,7 @@ class Rates:
             value, bounds = getattr(self, one.name), {"mentions": (1, 1000), "common": (1, 1000)}
             low, high = bounds.get(one.name, (0, 1))
             if not low <= value <= high:
-                raise ConfigError(f"the rate {one.name} is {value:g}, outside {low} to {high}", "see docs/experiments.md")
+                raise ConfigError(f"the rate {one.name} is {value:g}", f"{low} to {high}; see docs/experiments.md")
         if self.twin + self.couple + self.junior > 1:
             raise ConfigError("twins, couples and juniors are more than all persons", "lower one of the three rates")
 
@@ -211,8 +211,6 @@ def make_mentions(size: int, rates: Rates | None = None, seed: int = 0) -> pd.Da
     ConfigError
         When the size is below 1.
     """
-    import pandas as pd
-
     if size < 1:
         raise ConfigError(f"{size} mentions cannot be made", "at least 1")
     rates = rates or Rates()
