@@ -57,7 +57,7 @@ def random_queries(table: Microdata, count: int = 1000, *, columns: int = 2, see
     return queries
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PublishedColumn:
     """A published column, ready for many queries."""
 

@@ -39,7 +39,7 @@ SUPPRESSED = "*"
 _GENERAL = ("*", "[", "{")  # how a cell that is not an original value can end or begin
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Codes:
     """A column as numbers.
 
