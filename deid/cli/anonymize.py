@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import typer
-
 from deid.base.options import option
 from deid.cli.common import Summary
-from deid.cli.option_groups import OutputOptions, SummaryOptions, command
-from deid.cli.run_manifest import begin, finish
+from deid.cli.option_groups import OutputOptions, command
 from deid.cli.table_options import RoleOptions, TableOptions
 from deid.cli.tables import print_rows, working
 from deid.disclosure.assessment import Requirements
@@ -51,8 +48,8 @@ class FurtherFiles:
 
 @command
 def anonymize(
+    told: Summary,
     *,
-    context: typer.Context,
     source: TableOptions,
     place: OutputOptions,
     roles: RoleOptions,
@@ -60,7 +57,6 @@ def anonymize(
     how: MethodChoice,
     options: MethodOptions,
     beside: FurtherFiles,
-    said: SummaryOptions,
 ) -> None:
     """Make a table that can be released with a stated protection.
 
@@ -84,7 +80,7 @@ def anonymize(
         check_new_table(table)
     for file in filter(None, (beside.save_scheme, beside.report)):
         check_new_file(file)
-    run = begin(context, place.output)
+    told.begin(place.output)
     with working("anonymizing"):
         data = roles.open(source.table, source)
         if how.scheme is not None:
@@ -93,27 +89,22 @@ def anonymize(
         else:
             release = anonymize(data, asked, how.method, options, target=how.target)
     write_table(release.table(), place.output)
-    summary = Summary("anonymize", notes=release_notes(release), extra=release.as_dict())
+    told.notes, told.extra = release_notes(release), release.as_dict()
     if beside.aligned is not None:
         write_table(release.aligned(), beside.aligned)
-        summary.places.append(
-            f"{beside.aligned} ties the release to the rows of the table: it must not leave the house"
-        )
+        told.places.append(f"{beside.aligned} ties the release to the rows of the table: it must not leave the house")
     if beside.save_scheme is not None:
         write_bytes(beside.save_scheme, scheme_of(release).to_json().encode())
     if beside.report is not None:
-        write_report(beside.report, release, made_section(run))
+        write_report(beside.report, release, made_section(told.run))
     print_rows(("release", "value"), release_rows(release))
-    finish(
-        run,
-        summary,
+    told.sign(
         place.output,
         inputs=source.files(),
         beside={"aligned": beside.aligned, "scheme": beside.save_scheme},
         columns={name: f"{what.fate} ({what.role})" for name, what in fates_of(release.original).items()},
-        results={name: value for name, value in summary.extra.items() if name != "columns"},
+        results={name: value for name, value in told.extra.items() if name != "columns"},
     )
-    summary.finish(said)
 
 
 @dataclass(frozen=True)
@@ -133,9 +124,7 @@ class MapOptions(MethodOptions):
 
 
 @command
-def ru_map(
-    *, source: TableOptions, place: OutputOptions, roles: RoleOptions, asked: MapOptions, said: SummaryOptions
-) -> None:
+def ru_map(told: Summary, *, source: TableOptions, place: OutputOptions, roles: RoleOptions, asked: MapOptions) -> None:
     """Map risk and utility of many releases of a table, with the Pareto front and choices; releases nothing.
 
     Writes a plot, .svg or .png.
@@ -161,12 +150,10 @@ def ru_map(
         ("method", "k", "utility", "risk", "Pareto"),
         [(p.method, str(p.k), f"{p.utility:.4f}", f"{p.risk:.4f}", "yes" if p in front else "") for p in points],
     )
-    summary = Summary("ru-map")
-    summary.notes = [f"{name}, k = {size}: not reached: {error.what}" for name, size, error in failures]
-    summary.notes += [str(choice) for choice in choices]
-    summary.extra = {
+    told.notes = [f"{name}, k = {size}: not reached: {error.what}" for name, size, error in failures]
+    told.notes += [str(choice) for choice in choices]
+    told.extra = {
         "points": [asdict(point) for point in points],
         "front": [asdict(point) for point in front],
         "choices": [asdict(choice) for choice in choices],
     }
-    summary.finish(said)

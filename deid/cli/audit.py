@@ -5,20 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import typer
-
 from deid.base.errors import ConfigError
 from deid.base.options import argument, option
-from deid.cli.common import Summary, SummaryOptions
+from deid.cli.common import Summary
 from deid.cli.notes import ReadingOptions
 from deid.cli.option_groups import KeyOptions, command
-from deid.cli.run_manifest import begin, finish
 
 
 @command
 def audit(
+    told: Summary,
     *,
-    context: typer.Context,
     out: Path = argument("Scrubbed notes: file or folder.", metavar="OUT"),
     sample: int = option(300, "Notes to draw, at least.", metavar="N"),
     sheet: Path | None = option(None, "Write the notes that are drawn to F, a CSV to fill in.", metavar="F"),
@@ -28,7 +25,6 @@ def audit(
     confidence: float = option(0.95, "Confidence of the bound.", metavar="P"),
     key: KeyOptions,
     reading: ReadingOptions,
-    said: SummaryOptions,
 ) -> None:
     """Bound what scrubbing missed: draw notes, read them, say what that shows.
 
@@ -46,28 +42,29 @@ def audit(
 
     if (sheet is None) == (marks is None):
         raise ConfigError("either --sheet or --marks", "write the sheet first, then give it filled in")
-    run = begin(context, out, key.existing())
+    told.begin(out, key.existing())
     source = scan(out, reading.format, replace(reading, any_label=True))
     draw = draw_notes(source, sample, by=strata, seed=seed)
-    summary = Summary("audit", notes=source.remarks())
+    told.notes = source.remarks()
     if draw.unreadable:
-        summary.notes.append(f"{draw.unreadable} notes could not be read, so nothing is said of them")
+        told.notes.append(f"{draw.unreadable} notes could not be read, so nothing is said of them")
     drawn = draw.drawn
-    told = {kind: kind if public_name(kind) else run.name(kind) for kind in draw.sizes}
+    types = {kind: kind if public_name(kind) else told.run.name(kind) for kind in draw.sizes}
     if sheet is not None:
         write_sheet(sheet, source, draw)
-        summary.notes.append(f"{drawn.total()} of {draw.total} notes are drawn, of {len(draw.sizes)} types")
-        summary.places.append(f"{sheet}: fill in leaks (and words), then: deid audit {out} --marks {sheet}")
-        summary.extra = {"types": {told[kind]: [size, drawn[kind]] for kind, size in draw.sizes.items()}}
+        told.notes.append(f"{drawn.total()} of {draw.total} notes are drawn, of {len(draw.sizes)} types")
+        told.places.append(f"{sheet}: fill in leaks (and words), then: deid audit {out} --marks {sheet}")
+        told.extra = {"types": {types[kind]: [size, drawn[kind]] for kind, size in draw.sizes.items()}}
     else:
         assert marks is not None
         audit = bound_leaks(source, draw, read_marks(marks), confidence)
-        summary.notes += audit.sentences()
-        types = {told[kind]: list(values) for kind, values in audit.types.items()}
-        summary.extra = {**audit.as_dict(), "types": types}
+        told.notes += audit.sentences()
+        told.extra = {
+            **audit.as_dict(),
+            "types": {types[kind]: list(values) for kind, values in audit.types.items()},
+        }
         rows = tuple(
             (kind, f"{n:,}", str(r), str(bad), f"{bound:.2%}") for kind, (n, r, bad, bound) in audit.types.items()
         )
         print_sections([Section("Notes with a leak", ("type", "notes", "read", "with a leak", "at most"), rows)])
-    finish(run, summary, out, looked=True, results=summary.extra)
-    summary.finish(said)
+    told.sign(out, looked=True)

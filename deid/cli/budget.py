@@ -11,7 +11,7 @@ import typer
 from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.ledger_options import VARIABLE, ledger_place
-from deid.cli.option_groups import SummaryOptions, command
+from deid.cli.option_groups import command
 from deid.dp.unit import PrivacyUnit
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ def _others(ledger: Ledger) -> list[str]:
 
 @command
 def init(
+    told: Summary,
     *,
     place: str | None = LEDGER,
     epsilon: float = option(..., "All that may ever be spent on the table.", metavar="E"),
     whom: PrivacyUnit,
     budget: str = BUDGET,
     note: str = option("", "Which table it is for.", metavar="TEXT"),
-    said: SummaryOptions,
 ) -> None:
     """Set up a budget: how much may be spent on a table, and whom it protects.
 
@@ -66,15 +66,14 @@ def init(
     from deid.dp.budget import Ledger
 
     ledger = Ledger.create(_place(place), epsilon, whom, budget=budget, note=note)
-    summary = Summary("budget init", notes=_others(ledger))
+    told.notes = _others(ledger)
     ledger.close()
-    summary.notes.append(f"budget {budget}: epsilon {epsilon:g} for each {whom}")
-    summary.notes.append("the ledger and its total cannot be changed; keep it with the table, and use no other for it")
-    summary.finish(said)
+    told.notes.append(f"budget {budget}: epsilon {epsilon:g} for each {whom}")
+    told.notes.append("the ledger and its total cannot be changed; keep it with the table, and use no other for it")
 
 
 @command
-def show(*, place: str | None = LEDGER, budget: str = BUDGET, said: SummaryOptions) -> None:
+def show(told: Summary, *, place: str | None = LEDGER, budget: str = BUDGET) -> None:
     """Show what a budget has, what was spent, and whom it protects.
 
     Example: deid budget show study.ledger
@@ -89,14 +88,13 @@ def show(*, place: str | None = LEDGER, budget: str = BUDGET, said: SummaryOptio
     for name, value in amounts.items():
         typer.echo(f"{name:<10} {show_nano(value)}")
     typer.echo(f"ledger     {ledger.id}")
-    summary = Summary("budget show", notes=_others(ledger))
+    told.notes = _others(ledger)
     numbers = {name: value / NANO for name, value in amounts.items()}
-    summary.extra = {"budget": account.name, "ledger": ledger.id, "person": person, **numbers, **asdict(account.unit)}
-    summary.finish(said)
+    told.extra = {"budget": account.name, "ledger": ledger.id, "person": person, **numbers, **asdict(account.unit)}
 
 
 @command
-def history(*, place: str | None = LEDGER, budget: str = BUDGET, said: SummaryOptions) -> None:
+def history(told: Summary, *, place: str | None = LEDGER, budget: str = BUDGET) -> None:
     """Print every charge as a JSON object a line: when, who, what for, how much, and whether it was answered.
 
     Example: deid budget history study.ledger
@@ -118,4 +116,4 @@ def history(*, place: str | None = LEDGER, budget: str = BUDGET, said: SummaryOp
         }
         typer.echo(json.dumps(values, ensure_ascii=False))
     charged = sum(line.charged for line in lines) / NANO
-    Summary("budget history", extra={"charges": len(lines), "charged": charged}).finish(said)
+    told.extra = {"charges": len(lines), "charged": charged}

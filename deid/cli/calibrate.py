@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from deid.base.errors import ConfigError
 from deid.base.options import argument, option
 from deid.cli.common import EXIT_FAILED, Summary, progress
 from deid.cli.notes import ReadingOptions
-from deid.cli.option_groups import SummaryOptions, command, job_count
-from deid.cli.run_manifest import begin, finish, inputs_of, model_facts
+from deid.cli.option_groups import command, job_count
+from deid.cli.run_manifest import inputs_of, model_facts
 from deid.cli.tables import print_sections
 from deid.detection.options import RecognizerOptions
 
@@ -49,8 +47,8 @@ class GoldOptions(RecognizerOptions, ReadingOptions):
 
 @command
 def calibrate(
+    told: Summary,
     *,
-    context: typer.Context,
     gold: GoldOptions,
     recall: float = option(0.99, "Recall of PHI words to reach.", metavar="R"),
     confidence: float = option(0.95, "Confidence that it is reached.", metavar="C"),
@@ -60,8 +58,7 @@ def calibrate(
     dials: Sequence[float] | None = option(
         None, "Dials to try; by default 13 of them from 0 to 8.", metavar="D,...", panel=_FINDING
     ),
-    said: SummaryOptions,
-) -> None:
+) -> int | None:
     """Set the recall dial on your own gold, and say what to expect.
 
     Takes the smallest dial whose lower confidence bound of recall reaches --recall. Exit status 1 when none does; then
@@ -73,7 +70,8 @@ def calibrate(
     from deid.experiments.calibration import DIALS, calibrate, calibration_section, describe
 
     found = gold.scan()
-    run = begin(context, output) if output is not None else None
+    if output is not None:
+        told.begin(output)
     if gold.dial is not None:
         raise ConfigError("every dial is set here", "leave out --dial; --dials says which are tried")
     # a dial in the model's folder is no starting point
@@ -83,32 +81,29 @@ def calibrate(
         seed=gold.seed, jobs=job_count(gold.jobs),
     )  # fmt: skip
     print_sections([calibration_section(result)])
-    summary = Summary("calibrate", documents=result.documents, failures=list(result.failures), notes=describe(result))
+    told.documents, told.failures, told.notes = result.documents, list(result.failures), describe(result)
     chosen = result.chosen
-    summary.extra = result.as_dict() | {
+    told.extra = result.as_dict() | {
         "dial": chosen.dial, "recall": chosen.recall, "bound": chosen.bound, "leaks_per_note": chosen.leaks
     }  # fmt: skip
-    if output is not None and run is not None and result.reached:
+    if output is not None and result.reached:
         details = {"target": recall, "confidence": confidence, "bound": chosen.bound}
         figures = {"rules": gold.rules, "language": gold.language, "documents": result.documents}
-        told = {**details, "gold": {**figures, **chosen.as_dict()}}
-        write_dial(output, Dial(chosen.dial, recognizer.fingerprint(), told))
-        summary.places.append(
+        measured = {**details, "gold": {**figures, **chosen.as_dict()}}
+        write_dial(output, Dial(chosen.dial, recognizer.fingerprint(), measured))
+        told.places.append(
             f"wrote {output}: use it with --dial {output}, or keep it as dial.json in the model's folder"
         )
-        finish(
-            run, summary, output, inputs=inputs_of(found), root=found.root, model=model_facts(recognizer),
-            results=summary.extra,
-        )  # fmt: skip
-    summary.finish(said, status=0 if result.reached else EXIT_FAILED)
+        told.sign(output, inputs=inputs_of(found), root=found.root, model=model_facts(recognizer))
+    return 0 if result.reached else EXIT_FAILED
 
 
 @command
 def robustness(
+    told: Summary,
     *,
     gold: GoldOptions,
     only: tuple[str, ...] = option((), "Measure just this writing, beside clean (repeatable).", metavar="NAME"),
-    said: SummaryOptions,
 ) -> None:
     """Measure recall in capitals, small letters, scanner noise, other line ends, disguised characters.
 
@@ -121,6 +116,5 @@ def robustness(
         seed=gold.seed, jobs=job_count(gold.jobs),
     )  # fmt: skip
     print_sections([robustness_section(result)])
-    summary = Summary("experiment robustness", documents=result.documents, failures=list(result.failures))
-    summary.extra = {"seed": gold.seed, "perturbations": [row.as_dict() for row in result.rows]}
-    summary.finish(said)
+    told.documents, told.failures = result.documents, list(result.failures)
+    told.extra = {"seed": gold.seed, "perturbations": [row.as_dict() for row in result.rows]}

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-import typer
-
 from deid.base.options import option
 from deid.cli.common import Summary
-from deid.cli.option_groups import OutputOptions, SummaryOptions, command
-from deid.cli.run_manifest import begin, finish
+from deid.cli.option_groups import OutputOptions, command
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_rows, print_sections, working
 from deid.transactions.asking import CodesAsked
@@ -19,13 +16,12 @@ from deid.transactions.attacks import AttackOptions
 
 @command
 def anonymize(
+    told: Summary,
     *,
-    context: typer.Context,
     source: TableOptions,
     place: OutputOptions,
     asked: CodesAsked,
     report: Path | None = option(None, "Write a report as a web page.", metavar="F", panel="Further files"),
-    said: SummaryOptions,
 ) -> None:
     """Make diagnosis codes that can be released with a stated protection.
 
@@ -43,29 +39,28 @@ def anonymize(
     check_new_table(place.output)
     if report is not None:
         check_new_file(report)
-    run = begin(context, place.output)
+    told.begin(place.output)
     frame = source.read()
     with working("anonymizing"):
         release = release_codes(frame, asked)
     write_table(release.table(asked.codes), place.output)
     if report is not None:
-        write_codes_report(report, release, made_section(run))
+        write_codes_report(report, release, made_section(told.run))
     print_rows(("release", "value"), release_rows(release))
     if release.published is not None:
         before, after = release.attacks
         print_sections([attack_rows({"before": before, "after": after})])
     left = [name for name in frame.columns if name not in (asked.codes, *asked.columns)]
-    summary = Summary("codes anonymize", notes=[f"left out: {', '.join(left)}"] if left else [])
+    told.notes = [f"left out: {', '.join(left)}"] if left else []
     if asked.person is None:
-        summary.notes.append("every row was taken for a person; when rows are visits, name the person with --person")
-    summary.extra = release.as_dict() | {"persons_as_given": asked.persons_as_given}
+        told.notes.append("every row was taken for a person; when rows are visits, name the person with --person")
+    told.extra = release.as_dict() | {"persons_as_given": asked.persons_as_given}
     fates = {asked.codes: "anonymized", **dict.fromkeys(asked.columns, "published"), **dict.fromkeys(left, "left out")}
-    finish(run, summary, place.output, inputs=source.files(), columns=fates, results=summary.extra)
-    summary.finish(said)
+    told.sign(place.output, inputs=source.files(), columns=fates)
 
 
 @command
-def risk(*, source: TableOptions, asked: AttackOptions, said: SummaryOptions) -> None:
+def risk(told: Summary, *, source: TableOptions, asked: AttackOptions) -> None:
     """Attack diagnosis codes: how many persons do their codes single out, before and after a release.
 
     The attacker knows all codes of a person, m random ones, or those of one visit; or comes from a register of persons
@@ -73,10 +68,10 @@ def risk(*, source: TableOptions, asked: AttackOptions, said: SummaryOptions) ->
 
     Example: deid codes risk patients.csv --codes diagnosis --released released.csv --hierarchy icd-9-cm
     """
-    attack(source, asked, said)
+    attack(told, source, asked)
 
 
-def attack(source: TableOptions, asked: AttackOptions, said: SummaryOptions) -> None:
+def attack(told: Summary, source: TableOptions, asked: AttackOptions) -> None:
     """Attack codes and print what came of it; also behind ``deid risk --codes``."""
     from deid.transactions.attacks import attack_tables
     from deid.transactions.report import attack_rows
@@ -84,6 +79,4 @@ def attack(source: TableOptions, asked: AttackOptions, said: SummaryOptions) -> 
     with working("attacking"):
         results = attack_tables(source.read(), asked, separator=source.sep)
     print_sections([attack_rows(results)])
-    summary = Summary("codes risk")
-    summary.extra = {name: [asdict(found) for found in attacks] for name, attacks in results.items()}
-    summary.finish(said)
+    told.extra = {name: [asdict(found) for found in attacks] for name, attacks in results.items()}

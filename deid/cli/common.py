@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,8 @@ from deid.base.options import option
 from deid.document import Failure
 
 if TYPE_CHECKING:
+    from deid.base.keys import Key
+    from deid.manifest import ManifestRun
     from deid.pipeline import Report
 
 EXIT_FAILED = 1
@@ -42,9 +44,13 @@ class SummaryOptions:
 
 @dataclass
 class Summary:
-    """What a command did: shown on standard error, written as JSON on request. Holds counts and safe names only."""
+    """What a command did: shown on standard error, written as JSON on request, signed in the manifest of its output.
 
-    command: str
+    `deid.cli.option_groups.command` makes one for each run and hands it to the command. Holds counts and safe names.
+    """
+
+    context: typer.Context
+    said: SummaryOptions = field(default_factory=SummaryOptions)
     documents: int = 0
     failures: list[Failure] = field(default_factory=list)
     left_out: int = 0
@@ -57,10 +63,61 @@ class Summary:
     extra: dict[str, Any] = field(default_factory=dict)
     """Further JSON values of the command."""
     started: float = field(default_factory=time.perf_counter)
+    run: ManifestRun = field(init=False, repr=False)
+    """What `begin` began."""
+
+    @property
+    def command(self) -> str:
+        """Return the command's name, with those of its groups."""
+        names: list[str] = []
+        at: Any = self.context
+        while at.parent is not None:
+            names.append(at.info_name or "")
+            at = at.parent
+        return " ".join(reversed(names))
 
     def take(self, report: Report) -> None:
         """Take over what a report counts."""
         self.documents, self.failures, self.categories = report.documents, report.failures, report.categories
+
+    def begin(self, out: Path, key: Key | None = None, first: Path | None = None) -> ManifestRun:
+        """Begin the run of the command, before it does anything; see `deid.manifest.begin_run`."""
+        from deid import __version__
+        from deid.manifest import begin_run
+        from deid.manifest.options import OptionRecord
+
+        options = []
+        for parameter in self.context.command.params:
+            value = self.context.params.get(parameter.name or "")
+            if parameter.param_type_name == "option" and parameter.name:
+                paths = parameter.type.name == "path"
+                if paths and value is not None and str(value) == str(out):
+                    continue  # where the output is put decides nothing about it
+                options.append(OptionRecord(parameter.name, _paths(value) if paths else value))
+        self.run = begin_run(self.command, out, version=__version__, key=key, options=options, first=first)
+        return self.run
+
+    def sign(self, out: Path, *, beside: Mapping[str, Path | None] | None = None, **facts: Any) -> None:
+        """Write the manifest of the run that began, and say where it lies; see `deid.manifest.ManifestRun.finish`."""
+        told = {
+            "documents": self.documents,
+            "failed": len(self.failures) + self.left_out,
+            "categories": dict(sorted(self.categories.items())),
+            "notes": list(self.notes),
+            **facts,
+            "results": _without_times(facts.get("results", self.extra)),
+        }
+        there = {what: path for what, path in (beside or {}).items() if path is not None}
+        place = self.run.finish(out, beside=there, failures=self.failures, **told)
+        self.places += [*self.run.created, f"manifest: {place}"]
+
+    def sign_paid(self, out: Path, notes: list[str]) -> None:
+        """Write the manifest of a release with differential privacy: nothing in it is of the table but by the release.
+
+        Notes and counts of the summary are for the user alone; ``notes`` are those of the release itself.
+        """
+        parts = (".json",) if out.suffix == ".csv" else ()
+        self.sign(out, inputs=None, parts=parts, notes=notes, documents=0, categories={})
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary as JSON values."""
@@ -78,18 +135,12 @@ class Summary:
             **self.extra,
         }
 
-    def finish(self, said: SummaryOptions | Path | None = None, *, status: int = 0) -> None:
+    def finish(self, status: int = 0) -> None:
         """Print the summary on standard error, write the JSON, and end with status 1 when documents failed.
 
-        Parameters
-        ----------
-        said : SummaryOptions
-        status : int
-            Exit status where something else did not go well, which even --quiet does not hide.
+        ``status`` is the exit status where something else did not go well, which even --quiet does not hide.
         """
-        summary_json = said.json if isinstance(said, SummaryOptions) else said
-        quiet = isinstance(said, SummaryOptions) and said.quiet
-        if not quiet or self.failures or self.left_out or status:
+        if not self.said.quiet or self.failures or self.left_out or status:
             write = sys.stderr.write
             for note in (*self.notes, *self.places):
                 write(f"{note}\n")
@@ -103,14 +154,27 @@ class Summary:
                 write(f"  {category:<24}{count:>8}\n")
             for failure in self.failures:
                 write(f"failed: {failure.name}: {type(failure.error).__name__}: {failure.error}\n")
-        if summary_json is not None:
+        if self.said.json is not None:
             text = json.dumps(self.as_dict(), indent=2, ensure_ascii=False) + "\n"
-            if str(summary_json) == "-":
+            if str(self.said.json) == "-":
                 sys.stdout.write(text)
             else:
-                summary_json.write_text(text, encoding="utf-8")
+                self.said.json.write_text(text, encoding="utf-8")
         if status or self.failures:
             raise typer.Exit(status or EXIT_FAILED)
+
+
+def _paths(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_paths(one) for one in value]
+    return None if value is None else Path(value)
+
+
+def _without_times(value: Any) -> Any:
+    """Return results without how long something took: two equal runs have the same."""
+    if isinstance(value, dict):
+        return {name: _without_times(one) for name, one in value.items() if not str(name).endswith("seconds")}
+    return value
 
 
 def progress(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:

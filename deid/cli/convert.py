@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
 from deid.base.options import argument, option
-from deid.cli.common import SummaryOptions
+from deid.cli.common import Summary
 from deid.cli.notes import NotesRun, ReadingOptions
 from deid.cli.option_groups import IN, command
 
 
 @command
 def convert(
+    told: Summary,
     *,
-    context: typer.Context,
     source: Path = IN,
     target: Path = argument("New file (a name with the format's suffix) or else a new or empty folder.", metavar="OUT"),
     to: str = option(..., "Format to write (docs/formats.md lists them).", metavar="F"),
@@ -23,7 +21,6 @@ def convert(
     map_from: str | None = option(None, "Label set of IN, if its labels do not tell it.", metavar="SET"),
     drop_unmapped: bool = option(False, "Leave out spans whose label has no place in the target."),
     reading: ReadingOptions,
-    said: SummaryOptions,
 ) -> None:
     """Convert documents from one format to another.
 
@@ -34,7 +31,7 @@ def convert(
     """
     from deid.io import conversion
 
-    run = NotesRun("convert", context, source, reading)
+    run = NotesRun(told, source, reading)
     run.begin(target)
     done = conversion.convert(
         source,
@@ -47,8 +44,7 @@ def convert(
         drop_unmapped=drop_unmapped,
         watch=run.watch("converting"),
     )
-    told = run.summary
     told.documents, told.failures, told.categories = done.documents, done.failures, done.categories
     told.notes = done.remarks
     told.extra = {"from": done.source, "to": done.target, "dropped": dict(sorted(done.dropped.items()))}
-    run.finish(said, private=True)
+    run.finish(private=True)

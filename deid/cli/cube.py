@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.ledger_options import PaidReleaseOptions, PayingOptions, ToldUnitOptions, release_paid
-from deid.cli.option_groups import SummaryOptions, command
+from deid.cli.option_groups import command
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_csv
 from deid.dp.domain import DomainOptions
@@ -57,8 +55,8 @@ class CubeOptions(DomainOptions):
 
 @command
 def cube(
+    told: Summary,
     *,
-    context: typer.Context,
     source: TableOptions,
     counts: CubeOptions,
     paying: PayingOptions,
@@ -67,7 +65,6 @@ def cube(
     wanted_error: float | None = option(
         None, "With --dry-run: what epsilon this error a number needs.", metavar="X", panel="Before spending"
     ),
-    said: SummaryOptions,
 ) -> None:
     """Release a data cube: counts over declared columns, with differential privacy.
 
@@ -79,13 +76,14 @@ def cube(
     from deid.dp.release import write_release
 
     release_paid(
-        context, "cube", source, paying, whom, place, counts.plan,
-        lambda plan: forecast_sections(plan, wanted_error), release_cube, write_release, said,
+        told, source, paying, whom, place, counts.plan,
+        lambda plan: forecast_sections(plan, wanted_error), release_cube, write_release,
     )  # fmt: skip
 
 
 @command
 def slice(
+    told: Summary,
     *,
     release: Path = argument("A release that deid cube wrote.", metavar="RELEASE"),
     dims: str = option("", "Columns of the table; none for the total.", metavar="A,B,..."),
@@ -93,7 +91,6 @@ def slice(
         (), "Condition: A, A,B or A..B; may be given several times.", metavar="COLUMN=CELLS"
     ),
     level: float | None = option(None, "Level of the intervals; the release's by default.", metavar="P"),
-    said: SummaryOptions,
 ) -> None:
     """Ask a released cube for a slice or a roll-up; prints CSV. This costs no budget.
 
@@ -106,20 +103,17 @@ def slice(
     found = read_release(release)
     frame = found.slice(column_names(dims), dict(map(parse_condition, where)), level)
     print_csv(frame, "%.2f")
-    summary = told_release("slice", found, level, caveat=bool(found.model.caveat))
-    summary.extra["cells"] = len(frame)
-    summary.finish(said)
+    tell_release(told, found, level, caveat=bool(found.model.caveat))
+    told.extra["cells"] = len(frame)
 
 
-def told_release(name: str, release: CubeRelease | SequenceRelease, level: float | None, *, caveat: bool) -> Summary:
-    """Return the summary of a question to a release: whether it protects, and what its model cannot say."""
-    summary = Summary(name)
-    summary.notes += [] if release.private else [str(release.metadata["noise"])]
-    summary.notes += [release.model.caveat] if caveat else []
-    summary.extra = {
+def tell_release(told: Summary, release: CubeRelease | SequenceRelease, level: float | None, *, caveat: bool) -> None:
+    """Tell of a release that is asked whether it protects, and what its model cannot say."""
+    told.notes += [] if release.private else [str(release.metadata["noise"])]
+    told.notes += [release.model.caveat] if caveat else []
+    told.extra = {
         "method": release.metadata["method"],
         "epsilon": release.metadata["epsilon"],
         "private": release.private,
         "level": level or release.metadata["level"],
     }
-    return summary

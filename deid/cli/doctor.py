@@ -6,12 +6,12 @@ from dataclasses import asdict
 
 import typer
 
-from deid.cli.common import EXIT_FAILED, Summary, SummaryOptions
+from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import KeyOptions, command
 
 
 @command
-def doctor(*, key: KeyOptions, said: SummaryOptions) -> None:
+def doctor(told: Summary, *, key: KeyOptions) -> int | None:
     """Check installation, packages, word lists, policies, rules, models and key, and say what to do.
 
     Exit status 1 when something essential is broken.
@@ -27,6 +27,6 @@ def doctor(*, key: KeyOptions, said: SummaryOptions) -> None:
         if finding.remedy and finding.state != "ok":
             typer.echo(f"{'':<22}-> {finding.remedy}")
     broken = sum(finding.state == "broken" for finding in findings)
-    told = f"{broken} essential parts are broken" if broken else "everything essential is in order"
-    summary = Summary("doctor", notes=[told], extra={"findings": [asdict(finding) for finding in findings]})
-    summary.finish(said, status=EXIT_FAILED if broken else 0)
+    told.notes = [f"{broken} essential parts are broken" if broken else "everything essential is in order"]
+    told.extra = {"findings": [asdict(finding) for finding in findings]}
+    return EXIT_FAILED if broken else 0

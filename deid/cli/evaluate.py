@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from deid.base.errors import ConfigError
 from deid.base.options import argument, option
-from deid.cli.common import Summary, SummaryOptions, progress
+from deid.cli.common import Summary, progress
 from deid.cli.notes import ReadingOptions
 from deid.cli.option_groups import command
 from deid.cli.tables import print_sections
@@ -22,6 +22,7 @@ _GOLD = argument("Annotated file or folder of any readable format.", metavar="GO
 
 @command
 def evaluate(
+    told: Summary,
     *,
     gold: Path = _GOLD,
     system: Path = argument("The system's annotations of the same documents.", metavar="SYSTEM"),
@@ -33,7 +34,6 @@ def evaluate(
     ),
     settings: ScoringSettings,
     reading: ReadingOptions,
-    summary: SummaryOptions,
 ) -> None:
     """Score a system's annotations against gold annotations.
 
@@ -57,17 +57,17 @@ def evaluate(
     print_sections(evaluation_sections(evaluation))
     figures = evaluation.as_dict()
     compared = figures.pop("documents")
-    told = Summary("evaluate", len(evaluation.pairing.pairs), list(evaluation.pairing.failures))
+    told.documents, told.failures = len(evaluation.pairing.pairs), list(evaluation.pairing.failures)
     if report is not None:
         write_page(evaluation, report)
         told.notes.append(f"{report} shows texts of notes: it contains PHI (mode 0600)")
     _note_documents(told, "SYSTEM", compared["missing"], compared["extra"])
     told.extra = {**figures, "compared": compared}
-    told.finish(summary)
 
 
 @command
 def compare(
+    told: Summary,
     *,
     gold: Path = _GOLD,
     a: Path = argument("One system's annotations of the same documents.", metavar="A"),
@@ -78,7 +78,6 @@ def compare(
     permutations: int = option(10_000, "Swaps of the approximate randomization test.", metavar="N", minimum=1),
     settings: ScoringSettings,
     reading: ReadingOptions,
-    summary: SummaryOptions,
 ) -> None:
     """Compare two systems on the same gold documents, with intervals and paired tests over documents.
 
@@ -93,12 +92,11 @@ def compare(
         *documents, metrics=metric or DEFAULT_METRICS, settings=settings, permutations=permutations
     )
     print_sections([comparison_section(comparison)])
-    told = Summary("compare", len(comparison.a.pairing.pairs), extra={"compared": comparison.as_dict()})
+    told.documents, told.extra = len(comparison.a.pairing.pairs), {"compared": comparison.as_dict()}
     for side, evaluation in (("A", comparison.a), ("B", comparison.b)):
         known = {id(failure) for failure in told.failures}  # failures of GOLD are met twice
         told.failures += [failure for failure in evaluation.pairing.failures if id(failure) not in known]
         _note_documents(told, side, evaluation.pairing.names("missing"), evaluation.pairing.extra)
-    told.finish(summary)
 
 
 def _read(path: Path, reading: ReadingOptions) -> Iterator[Document | Failure]:

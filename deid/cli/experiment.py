@@ -9,7 +9,7 @@ from typing import Any
 
 from deid.base.options import option
 from deid.cli.common import Summary
-from deid.cli.option_groups import SummaryOptions, command
+from deid.cli.option_groups import command
 from deid.cli.training_options import (
     CorpusOptions,
     FeatureOptions,
@@ -71,6 +71,7 @@ class SlowTraining(TrainingOptions):
 
 @command
 def crossval(
+    told: Summary,
     *,
     corpus: CorpusOptions,
     folds: FoldOptions,
@@ -84,7 +85,6 @@ def crossval(
     mistakes: Path | None = option(
         None, "Write a page that shows every mistake in its context (holds PHI).", metavar="F"
     ),
-    said: SummaryOptions,
 ) -> None:
     """Cross-validate a tagger: each document is tagged by a tagger trained without its fold.
 
@@ -95,22 +95,21 @@ def crossval(
     from deid.experiments.outcome import Outcome
     from deid.experiments.page import crossval_sections
 
-    places.check(mistakes, said.json)
-    summary = Summary("crossval")
-    documents = corpus.read(summary)
+    places.check(mistakes, told.said.json)
+    documents = corpus.read(told)
     result = cross_validate(
         documents, features.chosen(), options, bias=bias, resamples=resamples, **folds.of(documents, options.seed)
     )
     frame = result.to_frame().reset_index()
-    places.show(Outcome("Cross-validation", crossval_sections(result), frame, result.as_dict()), summary)
+    places.show(Outcome("Cross-validation", crossval_sections(result), frame, result.as_dict()), told)
     if mistakes is not None:
         write_page(result.pooled, mistakes)
-        summary.notes.append(f"{mistakes} shows texts of notes: it contains PHI (mode 0600)")
-    summary.finish(said)
+        told.notes.append(f"{mistakes} shows texts of notes: it contains PHI (mode 0600)")
 
 
 @command
 def features(
+    told: Summary,
     *,
     corpus: CorpusOptions,
     folds: FoldOptions,
@@ -118,7 +117,6 @@ def features(
     measure: str = option("strict", "F1 of: strict, token, token_category or word."),
     features: GroupFeatures,
     options: TrainingOptions,
-    said: SummaryOptions,
 ) -> None:
     """Cross-validate every subset of the feature groups on the same folds, and test each against all groups.
 
@@ -129,18 +127,17 @@ def features(
     from deid.experiments.plots import plot_subsets
     from deid.experiments.subsets import compare_subsets
 
-    places.check(said.json)
-    summary = Summary("experiment features")
-    documents, chosen = corpus.read(summary), features.chosen()
+    places.check(told.said.json)
+    documents, chosen = corpus.read(told), features.chosen()
     frame = compare_subsets(documents, chosen, options, measure=measure, **folds.of(documents, options.seed))
     settings = settings_of(chosen, options, folds=folds.folds, seed=options.seed, measure=measure)
     section = subsets_section(frame, measure)
-    places.show(Outcome.of_frame("Feature groups", frame, section, settings, plot_subsets), summary)
-    summary.finish(said)
+    places.show(Outcome.of_frame("Feature groups", frame, section, settings, plot_subsets), told)
 
 
 @command
 def sampling(
+    told: Summary,
     *,
     corpus: CorpusOptions,
     test: Path | None = TEST,
@@ -163,7 +160,6 @@ def sampling(
     naive_bayes: bool = option(True, "Train Naive Bayes too, plain and with rejection sampling.", panel="Curves"),
     features: HideFeatures,
     options: PlainTraining,
-    said: SummaryOptions,
 ) -> None:
     """Measure window and random O-sampling beside the recall dial of a tagger trained on all tokens.
 
@@ -176,21 +172,20 @@ def sampling(
     from deid.experiments.plots import plot_sampling
     from deid.experiments.sampling import Points, sampling_curves
 
-    places.check(said.json)
+    places.check(told.said.json)
     points = Points(tuple(windows), tuple(shares), tuple(biases), accept, naive_bayes)
-    summary = Summary("experiment sampling")
-    documents, chosen = corpus.read(summary), features.chosen()
-    scored = None if test is None else corpus.read(summary, test)
+    documents, chosen = corpus.read(told), features.chosen()
+    scored = None if test is None else corpus.read(told, test)
     frame = sampling_curves(documents, chosen, options, test=scored, points=points, **folds.of(documents, options.seed))
     used = folds.folds if test is None else None
     settings = settings_of(chosen, options, points=asdict(points), folds=used, seed=options.seed)
     outcome = Outcome.of_frame("Sampling and the recall dial", frame, sampling_section(frame), settings, plot_sampling)
-    places.show(outcome, summary)
-    summary.finish(said)
+    places.show(outcome, told)
 
 
 @command
 def learning_curve(
+    told: Summary,
     *,
     corpus: CorpusOptions,
     test: Path | None = TEST,
@@ -205,7 +200,6 @@ def learning_curve(
     repeats: int = option(1, "Random draws of documents.", metavar="N", minimum=1, panel="Curves"),
     features: FeatureOptions,
     options: TrainingOptions,
-    said: SummaryOptions,
 ) -> None:
     """Train on more and more documents, from scratch and from a model, and score each tagger on the same documents.
 
@@ -216,20 +210,19 @@ def learning_curve(
     from deid.experiments.page import learning_section
     from deid.experiments.plots import plot_learning
 
-    places.check(said.json)
-    summary = Summary("experiment learning-curve")
-    documents, chosen = corpus.read(summary), features.chosen()
+    places.check(told.said.json)
+    documents, chosen = corpus.read(told), features.chosen()
     frame = learning_curve(
-        documents, chosen, options, test=None if test is None else corpus.read(summary, test), sizes=sizes,
+        documents, chosen, options, test=None if test is None else corpus.read(told, test), sizes=sizes,
         start=start_from, repeats=repeats, seed=options.seed, jobs=jobs, report=Trainings(),
     )  # fmt: skip
     settings = settings_of(chosen, options, seed=options.seed)
-    places.show(Outcome.of_frame("Learning curve", frame, learning_section(frame), settings, plot_learning), summary)
-    summary.finish(said)
+    places.show(Outcome.of_frame("Learning curve", frame, learning_section(frame), settings, plot_learning), told)
 
 
 @command
 def learners(
+    told: Summary,
     *,
     corpus: CorpusOptions,
     test: Path = option(..., "Annotated documents to score.", metavar="TESTSET"),
@@ -242,7 +235,6 @@ def learners(
     ),
     features: FeatureOptions,
     options: AnyTraining,
-    said: SummaryOptions,
 ) -> None:
     """Train the learners of the literature on the same documents and features, and score them on the same others.
 
@@ -252,19 +244,18 @@ def learners(
     from deid.experiments.outcome import Outcome
     from deid.experiments.page import learners_section
 
-    places.check(said.json)
-    summary = Summary("experiment learners")
-    documents, chosen = corpus.read(summary), features.chosen()
+    places.check(told.said.json)
+    documents, chosen = corpus.read(told), features.chosen()
     frame = compare_learners(
-        documents, corpus.read(summary, test), chosen, options, algorithms=algorithms.split(","), jobs=jobs,
+        documents, corpus.read(told, test), chosen, options, algorithms=algorithms.split(","), jobs=jobs,
         report=Trainings(),
     )  # fmt: skip
-    places.show(Outcome.of_frame("Learners", frame, learners_section(frame), settings_of(chosen, options)), summary)
-    summary.finish(said)
+    places.show(Outcome.of_frame("Learners", frame, learners_section(frame), settings_of(chosen, options)), told)
 
 
 @command
 def hips(
+    told: Summary,
     *,
     corpus: CorpusOptions,
     test: Path | None = TEST,
@@ -280,7 +271,6 @@ def hips(
     places: OutcomeOptions,
     features: FeatureOptions,
     options: SlowTraining,
-    said: SummaryOptions,
 ) -> None:
     """Hiding in plain sight: train on surrogates and originals, test on both; then look for what was missed.
 
@@ -298,12 +288,11 @@ def hips(
     from deid.experiments.plots import plot_hips
     from deid.replacement.policy import DEFAULT_POLICY
 
-    places.check(said.json)
-    summary = Summary("experiment hips")
-    documents, chosen = corpus.read(summary), features.chosen()
+    places.check(told.said.json)
+    documents, chosen = corpus.read(told), features.chosen()
     result = hips(
         documents, chosen, options,
-        test=None if test is None else corpus.read(summary, test),
+        test=None if test is None else corpus.read(told, test),
         recognizer=None if model is None else build_recognizer(RecognizerOptions(model=model)),
         policy=policy or DEFAULT_POLICY,
         key=None if key_file is None else load_key(key_file, create=False)[0],
@@ -313,8 +302,7 @@ def hips(
     values = {"settings": settings, **result.as_dict()}
     sections = hips_sections(result)
     places.show(
-        Outcome("Hiding in plain sight", sections, result.table(), values, lambda: plot_hips(result.curve)), summary
+        Outcome("Hiding in plain sight", sections, result.table(), values, lambda: plot_hips(result.curve)), told
     )
     if not result.leaks:
-        summary.notes.append("the tagger missed nothing in the test set, so there was nothing to find")
-    summary.finish(said)
+        told.notes.append("the tagger missed nothing in the test set, so there was nothing to find")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from deid.base.errors import ConfigError, DeidError, InputError
 from deid.base.options import argument, option
-from deid.cli.common import Summary, SummaryOptions
+from deid.cli.common import Summary
 from deid.cli.notes import ReadingOptions
 from deid.cli.option_groups import command
 from deid.cli.tables import print_sections
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 @command
 def explain(
+    told: Summary,
     *,
     source: Path = argument("File or folder of any readable format.", metavar="NOTE"),
     number: int = option(1, "Which document of NOTE.", metavar="N", minimum=1),
@@ -30,7 +31,6 @@ def explain(
     policy: str | None = option(None, "Show what this policy does with each span, too.", metavar="NAME|F"),
     said: RecognizerOptions,
     reading: ReadingOptions,
-    summary: SummaryOptions,
 ) -> None:
     """Say why each span of a note was found, and what was proposed in vain.
 
@@ -50,9 +50,8 @@ def explain(
     recognizer = build_recognizer(said, read_people(said).recognizer(said.language))
     explanation = recognizer.explain(document, places)
     print_sections(explanation_sections(explanation, document, loaded, show=show_text, asked=bool(places)))
-    told = Summary("explain", documents=1, extra=explanation.as_dict())
+    told.documents, told.extra = 1, explanation.as_dict()
     told.categories.update(item.span.category for item in explanation.spans)
-    told.finish(summary)
 
 
 def _document(path: Path, number: int, reading: ReadingOptions) -> Document:

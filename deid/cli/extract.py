@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
 from deid.base.errors import OutputError
 from deid.base.options import argument, option
-from deid.cli.common import Summary, SummaryOptions
+from deid.cli.common import Summary
 from deid.cli.notes import ListOptions, NotesRun, ReadingOptions
 from deid.cli.option_groups import IN, command, job_count
-from deid.cli.run_manifest import begin, finish
 from deid.pipeline.options import NoteOptions
 
 _POLICY = """description = "What the anonymized table publishes; everything else is taken out."
@@ -24,8 +21,8 @@ _PUBLISHED = ("DATE", "AGE", "LOCATION", "PROFESSION", "NAME", "ID", "CONTACT")
 
 @command
 def extract(
+    told: Summary,
     *,
-    context: typer.Context,
     source: Path = IN,
     target: Path = argument("New table: .csv, .tsv or .parquet.", metavar="VIEW"),
     by: str = option("person", "What a row is.", metavar="person|note"),
@@ -39,7 +36,6 @@ def extract(
     jobs: int = option(1, "Processes; 0 for one a core.", metavar="N"),
     listed: ListOptions,
     reading: ReadingOptions,
-    summary: SummaryOptions,
 ) -> None:
     """Make a table of persons (or notes) from the PHI of notes: the identifier view.
 
@@ -52,13 +48,13 @@ def extract(
     """
     from deid.extraction.view import join_table, provenance_path
     from deid.joint.extracting import extract_files
-    from deid.linkage.look_alikes import count_look_alikes
+    from deid.table.linkage import count_look_alikes
     from deid.table.microdata import check_columns
     from deid.table.table_files import check_new_table, read_table
 
     for path in (target, provenance_path(target)):
         check_new_table(path)
-    run = NotesRun("extract", context, source, reading, listed)
+    run = NotesRun(told, source, reading, listed)
     run.begin(target)
     table = None
     if join is not None:
@@ -69,7 +65,7 @@ def extract(
     if table is not None:
         view, unmatched = join_table(view, table, on)
     view.write(target)
-    told, persons = run.summary, int(view.frame["person"].nunique())
+    persons = int(view.frame["person"].nunique())
     told.documents, told.failures = result.documents, result.failures
     told.places.append(f"{len(view.frame)} rows, {persons} persons, {result.rounds} rounds; {target} holds PHI")
     told.notes += [
@@ -91,18 +87,17 @@ def extract(
         "unmatched": unmatched,
         "look_alikes": None if alike is None else alike.as_dict(),
     }
-    run.finish(summary, beside={"provenance": provenance_path(target)}, private=True)
+    run.finish(beside={"provenance": provenance_path(target)}, private=True)
 
 
 @command
 def write_back(
+    told: Summary,
     *,
-    context: typer.Context,
     view: Path = argument("Table of deid extract, with its provenance beside it.", metavar="VIEW"),
     release: Path = argument("What deid anonymize --aligned wrote.", metavar="RELEASE"),
     target: Path = argument("New folder for the policy and its values.", metavar="OUT"),
     on: str | None = option(None, "Column of both that tells rows apart; else their order does.", metavar="COLUMN"),
-    said: SummaryOptions,
 ) -> None:
     """Make the policy that writes a published table's values back into the notes.
 
@@ -118,7 +113,7 @@ def write_back(
     from deid.table.table_files import read_table, write_table
 
     check_new_file(target)
-    run = begin(context, target)
+    told.begin(target)
     values = published_values(read_view(view), read_table(release), on=on)
     try:
         target.mkdir(mode=0o700)
@@ -129,9 +124,7 @@ def write_back(
         f'\n[categories.{category}]\noperator = "published-value"\nvalues = "values.csv"\n' for category in _PUBLISHED
     )
     write_bytes(target / "policy.toml", (_POLICY + lines).encode())
-    summary = Summary("write-back")
-    summary.places.append(f"{len(values)} places get a published value; use: deid scrub --policy {target}/policy.toml")
-    summary.extra = {"places": len(values)}
+    told.places.append(f"{len(values)} places get a published value; use: deid scrub --policy {target}/policy.toml")
+    told.extra = {"places": len(values)}
     inputs = [("view", view), ("provenance", provenance_path(view)), ("release", release)]
-    finish(run, summary, target, inputs=inputs, private=True, results=summary.extra)
-    summary.finish(said)
+    told.sign(target, inputs=inputs, private=True)

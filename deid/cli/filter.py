@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from deid.base.errors import ConfigError
 from deid.base.options import argument, option
-from deid.cli.common import EXIT_LEFT_OUT, Summary, SummaryOptions, growing
+from deid.cli.common import EXIT_LEFT_OUT, Summary, growing
 from deid.cli.option_groups import WorkOptions, command
 from deid.pipeline.options import PipelineOptions
 from deid.streaming.options import RecordOptions
@@ -61,8 +59,8 @@ class _Feed:
     stop: Stop
     crew: Crew
 
-    def finish(self, summary: SummaryOptions, told: Summary, status: int) -> None:
-        """Tell the summary, and end with a status: as given, else by what was left out."""
+    def finish(self, told: Summary, status: int) -> int:
+        """Tell the summary, and return the exit status: as given, else by what was left out."""
         totals = self.totals
         told.documents, told.left_out, told.categories = totals.records, totals.failed, Counter(totals.spans)
         told.notes[:0] = [*self.crew.notes, *(f"left out: {n} {error}" for error, n in sorted(totals.errors.items()))]
@@ -78,13 +76,13 @@ class _Feed:
             f"no record has the field {name}, which an option names: look at its spelling"
             for name in sorted(totals.unmet or ())
         ]
-        told.finish(summary, status=status or (EXIT_LEFT_OUT if totals.failed or totals.unmet else 0))
+        return status or (EXIT_LEFT_OUT if totals.failed or totals.unmet else 0)
 
 
 @command
 def filter(
+    told: Summary,
     *,
-    context: typer.Context,
     source: Path | None = argument("File to read instead of standard input.", metavar="IN", default=None),
     output: Path | None = option(None, "Write a new file F instead of standard output.", "--output", "-o", metavar="F"),
     said: PipelineOptions,
@@ -97,8 +95,7 @@ def filter(
     ),
     feed: FeedOptions,
     records: RecordOptions,
-    summary: SummaryOptions,
-) -> None:
+) -> int:
     """Replace the PHI in a stream of records.
 
     Records come out in order, each as soon as it is done. One that fails is left out, never passed on, and the exit
@@ -111,12 +108,12 @@ def filter(
     from deid.streaming.work import PipelineRecipe
     from deid.streaming.writing import is_file
 
-    if output is None and str(summary.json) == "-":
+    if output is None and str(told.said.json) == "-":
         raise ConfigError("the summary and the records cannot both go to standard output", "name a file")
     source = None if str(source) == "-" else source
     files = source is not None and source.is_file() and is_file(output)
     shape = records.shape("plain", said, add_id=journal is not None and not files)
-    with _feeding(context, said, work, feed, shape, summary) as run:
+    with _feeding(told, said, work, feed, shape) as run:
         options = PipelineRecipe(run.key, said).fingerprint()
         flow = Feed(source, output, dead_letters, journal, options, run.proof)
         size = source.stat().st_size if files and source is not None else None
@@ -124,16 +121,15 @@ def filter(
             complete = filter_feed(flow, run.crew, shape, run.key, run.totals, run.stop)
     if run.proof is not None:
         run.proof.finish(source, output, complete=complete)
-    told = Summary("filter")
     if not complete:
         told.notes.append(_stopped(journal is not None, output))
-    run.finish(summary, told, 0 if complete else run.stop.status)
+    return run.finish(told, 0 if complete else run.stop.status)
 
 
 @command
 def watch(
+    told: Summary,
     *,
-    context: typer.Context,
     inbox: Path = argument("Folder that files come into.", metavar="INBOX"),
     outbox: Path = argument("Folder for the results; made if missing.", metavar="OUTBOX"),
     once: bool = option(False, "Take the files that are there, then end."),
@@ -145,8 +141,7 @@ def watch(
     ),
     feed: FeedOptions,
     records: RecordOptions,
-    summary: SummaryOptions,
-) -> None:
+) -> int:
     """Replace the PHI in files as they come into a folder.
 
     Results appear in OUTBOX whole, under pseudonyms (--keep filename keeps the names). Inputs then move to INBOX/done,
@@ -163,7 +158,7 @@ def watch(
     folders.check()
     shape = records.shape("whole", said)
     failed = 0
-    with _feeding(context, said, work, feed, shape, summary) as run:
+    with _feeding(told, said, work, feed, shape) as run:
         run.crew.wait_ready()  # what cannot be loaded is told now, not when the first file comes
         seen_files = watch_folders(
             folders, run.crew, shape, run.key, run.totals, run.stop, poll=poll, once=once, proof=run.proof
@@ -172,21 +167,17 @@ def watch(
             failed += seen.failed
             if seen.error is not None:
                 _tell(f"failed: {seen.error}")
-            elif seen.failed or not summary.quiet:
+            elif seen.failed or not told.said.quiet:
                 _tell(f"{'failed in part' if seen.failed else 'done'}: {seen.name}")
     if run.proof is not None:
         run.proof.finish(None, outbox, complete=once)
-    run.finish(summary, Summary("watch", extra={"failed_files": failed}), EXIT_LEFT_OUT if failed else 0)
+    told.extra = {"failed_files": failed}
+    return run.finish(told, EXIT_LEFT_OUT if failed else 0)
 
 
 @contextmanager
 def _feeding(
-    context: typer.Context,
-    said: PipelineOptions,
-    work: WorkOptions,
-    feed: FeedOptions,
-    shape: Shape,
-    summary: SummaryOptions,
+    told: Summary, said: PipelineOptions, work: WorkOptions, feed: FeedOptions, shape: Shape
 ) -> Iterator[_Feed]:
     """Start workers, counters and manifests of a feed, and end them."""
     from contextlib import ExitStack
@@ -200,15 +191,15 @@ def _feeding(
 
     key, created = load_key(work.key_file)
     recipe = PipelineRecipe(key, said)
-    totals = Totals(tell=_tell, note=None if summary.quiet else _tell)
+    totals = Totals(tell=_tell, note=None if told.said.quiet else _tell)
     proof = None
     if feed.manifest is not None:
-        from deid.cli.run_manifest import begin, model_facts, policy_facts
+        from deid.cli.run_manifest import model_facts, policy_facts
         from deid.streaming.proof import Proof
 
         place, pipeline = feed.manifest, recipe.pipeline()
         facts = {"policy": policy_facts(pipeline.policy), "model": model_facts(pipeline.recognizer)}
-        proof = Proof(lambda: begin(context, place, key, place), facts, totals, feed.manifest_every)
+        proof = Proof(lambda: told.begin(place, key, place), facts, totals, feed.manifest_every)
     with ExitStack() as stack:
         stop = stack.enter_context(Stop())
         if created:

@@ -8,12 +8,13 @@ from pathlib import Path
 import typer
 
 from deid.base.options import argument, option
-from deid.cli.common import EXIT_FAILED, Summary, SummaryOptions
+from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import KeyOptions, command
 
 
 @command
 def forget(
+    told: Summary,
     *,
     person: str = argument(
         "The patient's id, as it was when scrubbing; - reads it from standard input.", metavar="PERSON"
@@ -29,8 +30,7 @@ def forget(
     who: str | None = option(None, "Who does it; by default your account.", metavar="NAME"),
     key: KeyOptions,
     vault_key_file: Path | None = option(None, "Key of the vaults, if it is another one.", metavar="F"),
-    said: SummaryOptions,
-) -> None:
+) -> int | None:
     """Remove one person from vaults and views, and say which released documents must be deleted.
 
     Prints a JSON object a line for each document of the person in --release. Originals, tables, backups and copies are
@@ -56,32 +56,31 @@ def forget(
         raise ConfigError("nothing to forget the person in", "name --vault, --view or --release")
     vault = tuple(map(refuse_password, vault))
     documents = read_patients(patients) if patients else {}
-    summary = Summary("forget")
-    summary.extra = {"vault_entries": 0, "view_rows": 0, "documents": 0}
+    told.extra = {"vault_entries": 0, "view_rows": 0, "documents": 0}
     if vault:
         vault_key = load_key(vault_key_file or key.key_file, create=False)[0]
         for place in vault:
             with Vault.open(place, vault_key) as opened:
                 gone, compacted = opened.forget(scopes_of(person, documents), who=who or getpass.getuser(), why=why)
-            summary.extra["vault_entries"] += gone
+            told.extra["vault_entries"] += gone
             if not compacted:
-                summary.notes.append("the database could not remove old rows from its files: vacuum it as its owner")
+                told.notes.append("the database could not remove old rows from its files: vacuum it as its owner")
     for path in view:
-        summary.extra["view_rows"] += forget_in_view(path, person, column)
+        told.extra["view_rows"] += forget_in_view(path, person, column)
     if release:
         own = load_key(key.key_file, create=False)[0]
         for out in release:
             for identifier in documents_of(person, out, own, documents):
-                summary.extra["documents"] += 1
+                told.extra["documents"] += 1
                 typer.echo(json.dumps({"release": str(out), "document": identifier}, ensure_ascii=False))
-    counts = summary.extra
-    summary.notes.append(
+    counts = told.extra
+    told.notes.append(
         f"{counts['vault_entries']} entries of vaults and {counts['view_rows']} rows of views were removed; "
         f"{counts['documents']} released documents are to be deleted"
     )
     if vault and not documents:
-        summary.notes.append("without --patients only what was scrubbed under the patient's id is found")
+        told.notes.append("without --patients only what was scrubbed under the patient's id is found")
     if not any(counts.values()):
-        summary.notes.append("nothing of this person was found: check the id, the key, --column and --patients")
-    summary.notes.append("yours to delete: original notes, tables of patients, backups and copies of all of these")
-    summary.finish(said, status=0 if any(counts.values()) else EXIT_FAILED)
+        told.notes.append("nothing of this person was found: check the id, the key, --column and --patients")
+    told.notes.append("yours to delete: original notes, tables of patients, backups and copies of all of these")
+    return 0 if any(counts.values()) else EXIT_FAILED

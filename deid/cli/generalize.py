@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
 from deid.base.options import option
-from deid.cli.common import SummaryOptions
+from deid.cli.common import Summary
 from deid.cli.notes import ListOptions, NotesRun, ReadingOptions
 from deid.cli.option_groups import IN, OUT, WorkOptions, command
 from deid.detection.options import PeopleOptions
@@ -17,8 +15,8 @@ _SEARCH = "What is generalized, and how"
 
 @command
 def generalize(
+    told: Summary,
     *,
-    context: typer.Context,
     source: Path = IN,
     target: Path = OUT,
     t: int = option(..., "So many original texts must be plausible.", metavar="T"),
@@ -48,7 +46,6 @@ def generalize(
     people: PeopleOptions,
     listed: ListOptions,
     reading: ReadingOptions,
-    summary: SummaryOptions,
 ) -> None:
     """Replace sensitive terms by more general ones until T originals are plausible.
 
@@ -65,7 +62,7 @@ def generalize(
     from deid.replacement.ontology_files import SHIPPED
     from deid.replacement.t_plausibility import make_generalizer
 
-    run = NotesRun("generalize", context, source, reading, listed)
+    run = NotesRun(told, source, reading, listed)
     run.into(target)
     generalizer = make_generalizer(
         t, objective=objective, alpha=alpha, search=search, ontologies=ontology or SHIPPED, every_word=every_word
@@ -84,11 +81,10 @@ def generalize(
         jobs=work.processes,
         watch=run.watch("generalizing"),
     )
-    told = run.summary
     told.documents, told.failures = len(report.notes) - report.lost, report.failures
     told.categories = report.categories
     told.notes += report.remarks(t)
     told.extra = {"t": t, "objective": objective, "ontologies": [o.name for o in generalizer.ontologies]}
     told.extra |= report.counts()
     names = [name for name in told.extra if name not in ("plausible", "ontologies")]
-    run.finish(summary, names)
+    run.finish(names)

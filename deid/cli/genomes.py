@@ -9,8 +9,7 @@ import typer
 
 from deid.base.options import argument, option
 from deid.cli.common import EXIT_FAILED, Summary
-from deid.cli.option_groups import OutputOptions, SummaryOptions, command
-from deid.cli.run_manifest import begin, finish
+from deid.cli.option_groups import OutputOptions, command
 from deid.cli.table_options import table_of_files
 from deid.cli.tables import working
 from deid.genomes.publishing import GenomeLevels, GenomeOptions
@@ -18,12 +17,11 @@ from deid.genomes.publishing import GenomeLevels, GenomeOptions
 
 @command
 def anonymize(
+    told: Summary,
     *,
-    context: typer.Context,
     source: Path = argument("FASTA, or genotypes as VCF or CSV.", metavar="IN"),
     place: OutputOptions,
     asked: GenomeOptions,
-    said: SummaryOptions,
 ) -> None:
     """Release genomic records so that none stands alone.
 
@@ -37,22 +35,22 @@ def anonymize(
     from deid.genomes.publishing import release_genomes
 
     check_new_file(place.output)
-    run = begin(context, place.output)
-    summary = Summary("genomes anonymize")
+    told.begin(place.output)
     with working("anonymizing"):
         published = release_genomes(source, place.output, asked)
-    summary.notes.append(published.said)
-    summary.extra = published.figures
-    told = {**summary.extra, "names": "kept" if asked.keep_names else "replaced by numbers"}
-    finish(run, summary, place.output, inputs=table_of_files(source), results=told)
-    summary.finish(said)
+    told.notes.append(published.said)
+    told.extra = published.figures
+    results = {**told.extra, "names": "kept" if asked.keep_names else "replaced by numbers"}
+    told.sign(place.output, inputs=table_of_files(source), results=results)
 
 
 @command
 def verify(
-    *, source: Path = argument("What deid genomes anonymize wrote.", metavar="RELEASED"), asked: GenomeLevels,
-    said: SummaryOptions,
-) -> None:  # fmt: skip
+    told: Summary,
+    *,
+    source: Path = argument("What deid genomes anonymize wrote.", metavar="RELEASED"),
+    asked: GenomeLevels,
+) -> int:
     """Verify released genomic records on their own, whoever made them; exit status 1 when they do not hold.
 
     Example: deid genomes verify released.csv --method binning --within 3 --across 5
@@ -60,19 +58,20 @@ def verify(
     from deid.genomes.publishing import verify_genomes
 
     good, what = verify_genomes(source, asked)
-    Summary("genomes verify", notes=[what], extra={"holds": good}).finish(said, status=0 if good else EXIT_FAILED)
+    told.notes, told.extra = [what], {"holds": good}
+    return 0 if good else EXIT_FAILED
 
 
 @command
 def membership(
+    told: Summary,
     *,
     targets: Path = argument("Genotypes of the persons in question.", metavar="PERSONS"),
     mixture: Path = argument("Genotypes whose frequencies were published.", metavar="MIXTURE"),
     reference: Path = argument("Genotypes of a reference population.", metavar="REFERENCE"),
     non_members: Path | None = option(None, "Genotypes of persons known not to be in the mixture.", metavar="FILE"),
     alpha: float = option(0.05, "Share of non-members taken for members.", metavar="P"),
-    said: SummaryOptions,
-) -> None:
+) -> int:
     """Tell who is in a mixture from its allele frequencies alone (Homer and others 2008).
 
     Prints one line a person: place, statistic, decision. Exit status 1 when somebody is found, so that a release can be
@@ -87,23 +86,22 @@ def membership(
     outside = read_genotypes(non_members) if non_members else None
     results = find_members(people, cases, controls, outside, alpha=alpha)
     found = sum(r.decision == "in the mixture" for r in results)
-    _tell(
-        "membership",
+    return _tell(
+        told,
         [(f"{r.statistic:.3f}", r.decision) for r in results],
         f"{found} of {len(results)} persons are found in the mixture",
         {"persons": len(results), "found": found, "threshold": results[0].threshold},
-        said,
     )
 
 
 @command
 def linkage(
+    told: Summary,
     *,
     released: str = argument("DNA records: columns gene or code, sex, age.", metavar="RELEASED"),
     register: str = argument("Identified persons with the same columns.", metavar="REGISTER"),
     on: str = option("sex,age,code", "Columns that both know.", metavar="A,B"),
-    said: SummaryOptions,
-) -> None:
+) -> int:
     """Count, for each released DNA record, the persons of a register that it can be (Malin and Sweeney 2000).
 
     A mutated gene tells the disease and its code; code, sex and age are joined with the register. Exit status 1 when a
@@ -117,20 +115,17 @@ def linkage(
 
     counts = link_register(read_table(released), read_table(register), column_names(on)).tolist()
     found = counts.count(1)
-    _tell(
-        "linkage",
+    return _tell(
+        told,
         [(str(count),) for count in counts],
         f"{found} of {len(counts)} records can be one person only",
         {"records": len(counts), "unique": found, "without": counts.count(0)},
-        said,
     )
 
 
-def _tell(
-    attack: str, lines: list[tuple[str, ...]], sentence: str, figures: dict[str, Any], said: SummaryOptions
-) -> None:
-    """Print what an attack says of each record; exit with status 1 when it found somebody."""
+def _tell(told: Summary, lines: list[tuple[str, ...]], sentence: str, figures: dict[str, Any]) -> int:
+    """Print what an attack says of each record; return status 1 when it found somebody."""
     for number, line in enumerate(lines, 1):
         typer.echo("\t".join((str(number), *line)))
-    summary = Summary(f"genomes attack {attack}", notes=[sentence], extra=figures)
-    summary.finish(said, status=EXIT_FAILED if figures.get("found", figures.get("unique")) else 0)
+    told.notes, told.extra = [sentence], figures
+    return EXIT_FAILED if figures.get("found", figures.get("unique")) else 0

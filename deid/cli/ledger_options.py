@@ -14,8 +14,6 @@ import typer
 from deid.base.late import pd
 from deid.base.options import option
 from deid.cli.common import Summary
-from deid.cli.option_groups import SummaryOptions
-from deid.cli.run_manifest import begin, finish_paid
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_sections, working
 
@@ -111,19 +109,18 @@ class PaidReleaseOptions:
     dry_run: bool = option(False, "Forecast error and noise without reading the table or charging.", panel=_DRAFT)
 
 
-def told_payment(summary: Summary, paying: PayingOptions, ledger: Ledger | None, word: str = "cost") -> None:
+def told_payment(told: Summary, paying: PayingOptions, ledger: Ledger | None, word: str = "cost") -> None:
     """Say what was paid, and that test noise protects nobody."""
     if ledger is not None:
-        summary.notes.append(f"{word} epsilon {paying.epsilon:g}; {ledger.account().left()}")
+        told.notes.append(f"{word} epsilon {paying.epsilon:g}; {ledger.account().left()}")
     elif not paying.noise.private:
-        summary.notes.append("no ledger: nothing was charged, because nothing is protected")
+        told.notes.append("no ledger: nothing was charged, because nothing is protected")
     if not paying.noise.private:
-        summary.notes.append(paying.noise.label)
+        told.notes.append(paying.noise.label)
 
 
 def release_paid(
-    context: typer.Context,
-    name: str,
+    told: Summary,
     source: TableOptions,
     paying: PayingOptions,
     whom: ToldUnitOptions,
@@ -132,16 +129,13 @@ def release_paid(
     forecast: Callable[[Any], tuple[list[Section], dict[str, Any]]],
     release: Callable[..., Any],
     write: Callable[[Any, Path], None],
-    said: SummaryOptions,
 ) -> None:
     """Plan a release, and forecast it or pay for it and write it; nothing is charged for what cannot be written.
 
     Parameters
     ----------
-    context : typer.Context
-    name : str
-        Of the command.
-    source, paying, whom, place, said
+    told : Summary
+    source, paying, whom, place
         What the user said.
     plan_of : callable
         Gets what reads the table, unit and epsilon, and the fields of ``whom``; returns the plan.
@@ -158,24 +152,22 @@ def release_paid(
     read = functools.cache(lambda: whom.read(source))
     unit: PrivacyUnit = ledger.account().unit if ledger else PrivacyUnit()
     plan = plan_of(read, paying.epsilon, unit, **asdict(whom))
-    summary = Summary(name, extra={"method": plan.method})
+    told.extra["method"] = plan.method
     if target is None:
-        sections, told = forecast(plan)
-        summary.extra |= told
+        sections, figures = forecast(plan)
+        told.extra |= figures
         print_sections(sections)
-        summary.finish(said)
         return
-    run = begin(context, target)
+    told.begin(target)
     noise = paying.noise
     with working("measuring"):
         released = write_paid(
             lambda: release(read(), plan, ledger=ledger, request=own, noise=noise), write, target, own, ledger
         )
-    summary.extra |= {"epsilon": plan.epsilon, "private": noise.private, "request": own}
+    told.extra |= {"epsilon": plan.epsilon, "private": noise.private, "request": own}
     if released is None:
-        summary.notes.append("this request was answered before; the release is there, and nothing was charged")
+        told.notes.append("this request was answered before; the release is there, and nothing was charged")
     else:
-        told_payment(summary, paying, ledger, "charged")
-        summary.notes += [*released.metadata["notes"], *say_left_out(released.metadata["left_out"])]
-        finish_paid(run, summary, target, released.metadata["notes"])
-    summary.finish(said)
+        told_payment(told, paying, ledger, "charged")
+        told.notes += [*released.metadata["notes"], *say_left_out(released.metadata["left_out"])]
+        told.sign_paid(target, released.metadata["notes"])

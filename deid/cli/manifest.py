@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deid.base.options import argument, option
-from deid.cli.common import EXIT_FAILED, Summary, SummaryOptions
+from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import KeyOptions, command
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ class CheckingOptions(KeyOptions):
 
 @command
 def key(
+    told: Summary,
     *,
     output: Path | None = option(None, "Write the public key to F (PEM).", "--output", "-o", metavar="F"),
     new: bool = option(False, "Replace the key by a new one; the old one stays beside it."),
-    said: SummaryOptions,
 ) -> None:
     """Show the key that signs manifests, and make it where there is none.
 
@@ -54,30 +54,28 @@ def key(
     from deid.base.files import write_bytes
     from deid.manifest.signing import fingerprint_of, load_signing_key, public_pem, replace_signing_key
 
-    summary = Summary("manifest key")
     if new:
         own, aside = replace_signing_key()
-        summary.places.append(f"the key before is kept in {aside}")
+        told.places.append(f"the key before is kept in {aside}")
     else:
         own, created = load_signing_key()
-        summary.places += [created] if created else []
+        told.places += [created] if created else []
     if output is not None:
         write_bytes(output, public_pem(own.public), private=False)
-        summary.places.append(f"wrote the public key to {output}")
+        told.places.append(f"wrote the public key to {output}")
     sys.stdout.write(f"fingerprint {fingerprint_of(own.public)}\npublic key  {own.public}\n")
-    summary.extra = {"fingerprint": fingerprint_of(own.public), "public_key": own.public}
-    summary.finish(said)
+    told.extra = {"fingerprint": fingerprint_of(own.public), "public_key": own.public}
 
 
 @command
 def verify(
+    told: Summary,
     *,
     out: Path = _OUT,
     originals: Path | None = option(None, "Check too that these are the originals (needs the key).", metavar="IN"),
     format: str | None = option(None, "Format of the originals, as the run had it.", "--from", metavar="F"),
     checking: CheckingOptions,
-    said: SummaryOptions,
-) -> None:
+) -> int | None:
     """Check an output against its manifests: every file, every signature, and the chain.
 
     Needs the public key alone, and for files that hold PHI the site's key. Exit status 1 when something was changed,
@@ -92,14 +90,13 @@ def verify(
 
         inputs = dict(inputs_of(scan(originals, format)))
     check = checking.check(out, inputs)
-    summary = Summary("manifest verify")
     commands = ", ".join(str(m.run.get("command")) for m in check.manifests)
-    summary.notes.append(f"{len(check.manifests)} manifests ({commands}), {check.files} files compared")
-    summary.notes += [f"signed with {fingerprint}" for fingerprint in check.signed_with]
-    summary.notes.append(f"last manifest: {check.head}")
-    summary.notes += [f"{fault.what}: {fault.where}: {fault.told}" for fault in check.faults]
-    summary.notes.append("all holds" if not check.faults else f"{len(check.faults)} things do not hold")
-    summary.extra = {
+    told.notes.append(f"{len(check.manifests)} manifests ({commands}), {check.files} files compared")
+    told.notes += [f"signed with {fingerprint}" for fingerprint in check.signed_with]
+    told.notes.append(f"last manifest: {check.head}")
+    told.notes += [f"{fault.what}: {fault.where}: {fault.told}" for fault in check.faults]
+    told.notes.append("all holds" if not check.faults else f"{len(check.faults)} things do not hold")
+    told.extra = {
         "holds": not check.faults,
         "manifests": len(check.manifests),
         "compared": check.manifests[-1].compared() if check.manifests else "",
@@ -107,17 +104,17 @@ def verify(
         "last": check.head,
         "faults": [asdict(fault) for fault in check.faults],
     }
-    summary.finish(said, status=EXIT_FAILED if check.faults else 0)
+    return EXIT_FAILED if check.faults else 0
 
 
 @command
 def page(
+    told: Summary,
     *,
     out: Path = _OUT,
     output: Path | None = option(None, "Page; by default OUT.manifest.html.", "--output", "-o", metavar="F"),
     checking: CheckingOptions,
-    said: SummaryOptions,
-) -> None:
+) -> int | None:
     """Join all manifests of an output on one page to print: what was done, what was checked, and whether it holds.
 
     Exit status 1 when something does not hold; the page says what.
@@ -129,8 +126,7 @@ def page(
     check = checking.check(out)
     place = output or out.with_name(f"{out.name}.manifest.html")
     write_manifest_page(place, check)
-    summary = Summary("manifest page")
-    summary.notes.append("all holds" if not check.faults else f"{len(check.faults)} things do not hold")
-    summary.places.append(f"wrote {place}")
-    summary.extra = {"holds": not check.faults}
-    summary.finish(said, status=EXIT_FAILED if check.faults else 0)
+    told.notes.append("all holds" if not check.faults else f"{len(check.faults)} things do not hold")
+    told.places.append(f"wrote {place}")
+    told.extra = {"holds": not check.faults}
+    return EXIT_FAILED if check.faults else 0

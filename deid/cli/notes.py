@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from deid.base.options import option
 from deid.cli.common import Summary, progress
-from deid.cli.option_groups import SummaryOptions
-from deid.cli.run_manifest import begin, finish, inputs_of
+from deid.cli.run_manifest import inputs_of
 from deid.io.formats import CollectionFormat, Format, Options
 
 if TYPE_CHECKING:
@@ -65,28 +62,23 @@ class NotesRun:
 
     Parameters
     ----------
-    name : str
-        Of the command.
-    context : typer.Context
+    told : Summary
     source : Path
         IN.
     reading : ReadingOptions
     again : ListOptions, optional
     """
 
-    def __init__(
-        self, name: str, context: typer.Context, source: Path, reading: ReadingOptions, again: ListOptions | None = None
-    ) -> None:
+    def __init__(self, told: Summary, source: Path, reading: ReadingOptions, again: ListOptions | None = None) -> None:
         from deid.io import scan
         from deid.pipeline.resuming import select_files
 
-        self.summary = Summary(name)
+        self.told = told
         self.again = again or ListOptions()
         self.resume = isinstance(again, AgainOptions) and again.resume
         self.found = scan(source, reading.format, reading)
         if self.again.files_from is not None:
             self.found = select_files(self.found, self.again.files_from)
-        self._context = context
         self._place = source
         self._target: Path | None = None
 
@@ -101,7 +93,7 @@ class NotesRun:
         """
         from deid.base.errors import OutputError
         from deid.base.files import clear_leftovers
-        from deid.io import check_output, check_suffix
+        from deid.io import FORMATS, check_output, check_suffix
         from deid.pipeline.resuming import interrupted
 
         if interrupted(target):
@@ -112,17 +104,18 @@ class NotesRun:
                 )
         else:
             check_output(self._place, target)
-            check_suffix(self.found.single, self.found.format, target, format or self.found.format)
+            choice = FORMATS.values() if format else ()  # of tag, which has --to
+            check_suffix(self.found.single, self.found.format, target, format or self.found.format, choice)
         if removed := clear_leftovers(target.absolute().parent):
-            self.summary.notes.append(f"{removed} hidden part files that a killed run had left were removed")
+            self.told.notes.append(f"{removed} hidden part files that a killed run had left were removed")
         self._target = target
 
     def begin(self, out: Path, key: Key | None = None, created: str = "") -> None:
         """Begin the manifest; ``created`` says that a key was made."""
-        self.manifest = begin(self._context, out, key)
+        self.told.begin(out, key)
         self._out = out
-        self.summary.notes += self.found.remarks()
-        self.summary.places += [created] if created else []
+        self.told.notes += self.found.remarks()
+        self.told.places += [created] if created else []
 
     def note(self, key: Key | None = None, *, single: bool | None = None) -> RunNote | None:
         """Return the note of a run into a folder; None where one file is written, which appears whole or not at all.
@@ -139,7 +132,7 @@ class NotesRun:
         from deid.base.keys import Key
         from deid.pipeline.resuming import RunNote, fingerprint
 
-        said, resume = self._context.params, self.resume
+        said, resume = self.told.context.params, self.resume
         if self.found.single if single is None else single:
             if resume:
                 raise ConfigError("--resume is for folders", "the result of one file is there whole, or run anew")
@@ -165,34 +158,31 @@ class NotesRun:
 
     def finish(
         self,
-        said: SummaryOptions,
         results: Iterable[str] | dict[str, Any] | None = None,
         beside: dict[str, Path | None] | None = None,
         **facts: Any,
     ) -> None:
-        """List what failed, write the manifest, and tell the summary.
+        """List what failed, and write the manifest.
 
         Parameters
         ----------
-        said : SummaryOptions
         results : iterable of str or dict, optional
             Values of the manifest, or names of those of the summary that it holds; by default all of these.
         beside, facts
             See `deid.manifest.Run.finish`.
         """
         self._list_failed()
-        values = self.summary.extra
+        values = self.told.extra
         if not isinstance(results, dict):
             results = values if results is None else {name: values[name] for name in results}
         told: dict[str, Any] = {"inputs": inputs_of(self.found), "root": self.found.root, "results": results}
-        finish(self.manifest, self.summary, self._out, beside=beside, **told, **facts)
-        self.summary.finish(said)
+        self.told.sign(self._out, beside=beside, **told, **facts)
 
     def _list_failed(self) -> None:
         """List the documents that failed, for another run; only the user may read the list."""
         from deid.base.files import write_bytes
 
-        path, target, failures = self.again.failed, self._target, self.summary.failures
+        path, target, failures = self.again.failed, self._target, self.told.failures
         place = path or (target.with_name(f"{target.name}.failed") if target is not None else None)
         if place is None:
             return
@@ -204,4 +194,4 @@ class NotesRun:
         if failures:
             named = f"{place}" if path else "OUT.failed (beside OUT; real names, mode 0600)"
             told = f"what failed is listed in {named}: run it again with --files-from, or --resume into OUT"
-            self.summary.places.append(told)
+            self.told.places.append(told)

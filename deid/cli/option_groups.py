@@ -4,13 +4,12 @@ How to write a command::
 
     @command
     def extract(
+        told: Summary,                                                        # what the run did: fill it in
         *,
-        context: typer.Context,                                               # only where the manifest needs it
         source: Path = IN,                                                    # an argument that commands share
         by: str = option("person", "What a row is.", metavar="person|note"),  # an option of its own
         place: OutputOptions,                                                 # shared options: a flag for each field
-        said: SummaryOptions,
-    ) -> None:
+    ) -> int | None:                                                          # exit status, if not all went well
         '''First line: what it does.
 
         Example: deid extract notes/ -o view.csv
@@ -43,13 +42,13 @@ import typer
 
 from deid.base.errors import ConfigError
 from deid.base.options import SITE_FILE, Said, argument, option, options_of, read_site, said
-from deid.cli.common import SummaryOptions
+from deid.cli.common import Summary, SummaryOptions
 from deid.detection.options import PeopleOptions
 
 if TYPE_CHECKING:
     from deid.base.keys import Key
 
-__all__ = ["IN", "OUT", "KeyOptions", "OutputOptions", "SummaryOptions", "WorkOptions", "command", "job_count"]
+__all__ = ["IN", "OUT", "KeyOptions", "OutputOptions", "WorkOptions", "command", "job_count"]
 
 
 IN = argument("File or folder of any readable format.", metavar="IN")
@@ -108,8 +107,11 @@ def job_count(jobs: int) -> int:
     return jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
-def command(function: Callable[..., None]) -> Callable[..., None]:
+def command(function: Callable[..., int | None]) -> Callable[..., None]:
     """Return what typer takes for a command: one flat list of options, of which the function gets the values.
+
+    The function gets the run's `Summary` first, and returns the exit status where all did not go well. The options of
+    the summary are every command's.
 
     Raises
     ------
@@ -118,11 +120,9 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     """
     groups: dict[str, tuple[type, list[str]]] = {}
     flat: dict[str, Said] = {}
-    at = ""
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         kind = parameter.annotation
-        if kind is typer.Context:
-            at = name
+        if kind is Summary:
             continue
         grouped = dataclasses.is_dataclass(kind) and isinstance(kind, type)
         found = options_of(kind) if grouped else [one for one in [said(name, kind, parameter.default)] if one]
@@ -131,17 +131,20 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         flat |= {one.name: one for one in found}
         if grouped:
             groups[name] = kind, [one.name for one in found]
-    taken = list(flat.values())
+    summary = {one.name: one for one in options_of(SummaryOptions)}
+    taken = [*flat.values(), *summary.values()]
     sites = any(issubclass(kind, PeopleOptions | KeyOptions) for kind, _ in groups.values())
     config = said("config", Path | None, _CONFIG)
     taken += [config] if sites and config else []
 
     def run(*, context: typer.Context, **given: Any) -> None:
+        said = SummaryOptions(**{name: given.pop(name) for name in summary})
         if sites:
             given |= _site_options(context, given.pop("config"), flat)
         values = {name: flat[name].value(written) for name, written in given.items()}
         built = {name: kind(**{field: values.pop(field) for field in names}) for name, (kind, names) in groups.items()}
-        function(**built, **values, **({at: context} if at else {}))
+        told = Summary(context, said)
+        told.finish(function(told, **built, **values) or 0)
 
     shown: Any = functools.update_wrapper(run, function)
     shown.__annotations__ = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from deid.base.options import argument, option
-from deid.cli.common import Summary, SummaryOptions
+from deid.cli.common import Summary
 from deid.cli.option_groups import command
 
 _NAME = "Shipped policy, or a TOML file"
@@ -14,7 +14,7 @@ _ACCEPT = option((), "Accept that this stays readable (repeatable).", metavar="C
 
 @command
 def check(
-    *, policy: str = argument(f"{_NAME}.", metavar="NAME|FILE"), accept: tuple[str, ...] = _ACCEPT, said: SummaryOptions
+    told: Summary, *, policy: str = argument(f"{_NAME}.", metavar="NAME|FILE"), accept: tuple[str, ...] = _ACCEPT
 ) -> None:
     """Check that a policy holds together and can be fulfilled.
 
@@ -27,18 +27,16 @@ def check(
 
     loaded = load_policy(policy, accept)
     Replacer(loaded)
-    summary = Summary("policy check")
-    summary.notes = [f"policy {loaded.name} holds together", *loaded.notes(), NOT_IN_TEXT]
-    summary.extra = {"policy": loaded.name, "readable": list(loaded.readable())}
-    summary.finish(said)
+    told.notes = [f"policy {loaded.name} holds together", *loaded.notes(), NOT_IN_TEXT]
+    told.extra = {"policy": loaded.name, "readable": list(loaded.readable())}
 
 
 @command
 def show(
+    told: Summary,
     *,
     policy: str | None = argument(f"{_NAME}; all shipped ones if none is named.", metavar="[NAME|FILE]", default=None),
     accept: tuple[str, ...] = _ACCEPT,
-    said: SummaryOptions,
 ) -> None:
     """Show what a policy does with each category, or which policies and operators there are.
 
@@ -48,7 +46,6 @@ def show(
     from deid.replacement.operators import OPERATORS
     from deid.replacement.policy import DEFAULT_POLICY, load_policy, shipped_policies
 
-    summary = Summary("policy show")
     if policy is None:
         typer.echo("policies")
         for name in shipped_policies():
@@ -58,8 +55,7 @@ def show(
         for spec in OPERATORS.values():
             only = f" (for {', '.join(sorted(spec.only))})" if spec.only else ""
             typer.echo(f"  {spec.name:<24}{spec.says}{only}")
-        summary.extra = {"policies": list(shipped_policies()), "operators": list(OPERATORS)}
-        summary.finish(said)
+        told.extra = {"policies": list(shipped_policies()), "operators": list(OPERATORS)}
         return
     loaded = load_policy(policy, accept)
     typer.echo(f"{loaded.name}: {loaded.description}")
@@ -69,6 +65,5 @@ def show(
         typer.echo(f"  where {condition.field} is {' or '.join(sorted(condition.values))}:")
         for category, rule in rules.items():
             typer.echo(f"    {category:<14}{hipaa(category) or '-':<3}{rule}")
-    summary.notes = loaded.notes()
-    summary.extra = {"policy": loaded.name, "rules": {category: str(rule) for category, rule in loaded.base.items()}}
-    summary.finish(said)
+    told.notes = loaded.notes()
+    told.extra = {"policy": loaded.name, "rules": {category: str(rule) for category, rule in loaded.base.items()}}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from deid.base.options import option
 from deid.cli.common import EXIT_FAILED, Summary
-from deid.cli.option_groups import SummaryOptions, command
+from deid.cli.option_groups import command
 from deid.cli.table_options import TableOptions, VerifierOptions
 from deid.cli.tables import print_rows, working
 from deid.disclosure.assessment import Guard, Requirements, read_guard, read_pair
@@ -33,6 +33,7 @@ class CheckedRequirements(Requirements):
 
 @command
 def privacy(
+    told: Summary,
     *,
     source: TableOptions,
     roles: VerifierOptions,
@@ -43,8 +44,7 @@ def privacy(
     original: str | None = option(
         None, "Original table, for --kk; also names the kind of recoding.", metavar="O", panel=_TABLES
     ),
-    said: SummaryOptions,
-) -> None:
+) -> int | None:
     """Tell which privacy models a published table meets, and at which level.
 
     The table is taken as it is, whoever made it. Prints the level that is reached and the rows (from 1) that keep it
@@ -58,7 +58,7 @@ def privacy(
     from deid.manifest import results_of
 
     release = roles.open(source.table, source, published=True)
-    summary = Summary("privacy", notes=check_published(release, results_of(Path(source.table))))
+    told.notes = check_published(release, results_of(Path(source.table)))
     originals = roles.open_beside(original, release, source)
     with working("measuring"):
         findings = assess(
@@ -75,9 +75,9 @@ def privacy(
             for f in findings
         ],
     )
-    summary.extra = {"rows": len(release), "findings": [finding.as_dict() for finding in findings]}
+    told.extra = {"rows": len(release), "findings": [finding.as_dict() for finding in findings]}
     if originals is not None and len(originals) == len(release):
         recoding = classify_recoding(originals, release)
-        summary.notes += [f"recoding, if both tables have the same rows in the same order: {recoding.scheme}"]
-        summary.extra["recoding"] = recoding.scheme
-    summary.finish(said, status=EXIT_FAILED if any(finding.failed for finding in findings) else 0)
+        told.notes += [f"recoding, if both tables have the same rows in the same order: {recoding.scheme}"]
+        told.extra["recoding"] = recoding.scheme
+    return EXIT_FAILED if any(finding.failed for finding in findings) else 0

@@ -6,13 +6,10 @@ import functools
 from dataclasses import asdict
 from pathlib import Path
 
-import typer
-
 from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.ledger_options import PayingOptions, ToldUnitOptions, told_payment
-from deid.cli.option_groups import SummaryOptions, command
-from deid.cli.run_manifest import begin, finish_paid
+from deid.cli.option_groups import command
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_csv
 from deid.dp.domain import DomainOptions
@@ -20,8 +17,8 @@ from deid.dp.domain import DomainOptions
 
 @command
 def query(
+    told: Summary,
     *,
-    context: typer.Context,
     source: TableOptions,
     query: str = argument("Such as: SELECT COUNT(*) WHERE age >= 60 (docs/dp-queries.md).", metavar="QUERY"),
     paying: PayingOptions,
@@ -34,7 +31,6 @@ def query(
         metavar="F",
     ),
     whom: ToldUnitOptions,
-    said: SummaryOptions,
 ) -> None:
     """Ask a table one question, with differential privacy; prints CSV.
 
@@ -49,16 +45,15 @@ def query(
     parse_query(query)  # a mistake in it is told before the table is read
     if output is not None:
         check_new_table(output)
-    run = begin(context, output) if output is not None else None
+        told.begin(output)
     ledger = paying.open()
     read = functools.cache(lambda: whom.read(source))
     dimensions = domains.dimensions(domains.declared(), read)
     session = Session(read(), dimensions, ledger, noise=paying.noise, **asdict(whom))
     answer = session.query(query, paying.epsilon, request=paying.request)
-    summary = Summary("query")
-    told_payment(summary, paying, ledger)
-    summary.notes += say_left_out(answer.left_out)
-    summary.extra = {
+    told_payment(told, paying, ledger)
+    told.notes += say_left_out(answer.left_out)
+    told.extra = {
         "epsilon": paying.epsilon,
         "bound": answer.bound,
         "person": whom.person,
@@ -69,9 +64,8 @@ def query(
         "private": answer.private,
         "rows": len(answer.rows),
     }
-    if output is None or run is None:
+    if output is None:
         print_csv(answer.to_frame(), "%.6g")
     else:
         write_table(answer.to_frame(), output)
-        finish_paid(run, summary, output, say_left_out(answer.left_out))
-    summary.finish(said)
+        told.sign_paid(output, say_left_out(answer.left_out))

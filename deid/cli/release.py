@@ -5,25 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import typer
-
 from deid.base.options import argument, said_over
 from deid.cli.common import Summary, progress
-from deid.cli.option_groups import SummaryOptions, WorkOptions, command
-from deid.cli.run_manifest import begin, finish, inputs_of, policy_facts
+from deid.cli.option_groups import WorkOptions, command
+from deid.cli.run_manifest import inputs_of, policy_facts
 from deid.cli.tables import print_rows
 from deid.pipeline.options import PipelineOptions
 
 
 @command
 def release(
+    told: Summary,
     *,
-    context: typer.Context,
     plan: Path = argument("TOML file: tables, notes, and what must hold.", metavar="PLAN"),
     target: Path = argument("New folder.", metavar="OUT"),
     options: PipelineOptions,
     work: WorkOptions,
-    said: SummaryOptions,
 ) -> None:
     """Release several tables and the notes of the same patients together.
 
@@ -43,16 +40,16 @@ def release(
     read = read_plan(plan)
     read = replace(read, options=said_over(read.options, options))
     key, created = load_key(work.key_file)
-    run = begin(context, target, key)
+    told.begin(target, key)
     report = release_jointly(
         read, target, key, version=__version__, jobs=work.processes, watch=lambda items: progress(items, "scrubbing")
     )
     print_rows(("release", "value"), report.lines())
-    summary = Summary("release", failures=report.failures, notes=report.sentences())
-    summary.places += [created] if created else []
+    told.failures, told.notes = report.failures, report.sentences()
+    told.places += [created] if created else []
     if report.notes is not None:
-        summary.documents, summary.categories = report.notes.documents, report.notes.categories
-    summary.extra = {
+        told.documents, told.categories = report.notes.documents, report.notes.categories
+    told.extra = {
         "persons": report.persons,
         "rows": report.rows,
         "left_out": report.left_out,
@@ -60,9 +57,7 @@ def release(
         "residual": report.residual,
     }
     policy, notes = load_policy(read.options.policy or DEFAULT_POLICY, read.options.accept), read.notes
-    finish(
-        run,
-        summary,
+    told.sign(
         target,
         inputs=[
             ("plan", plan),
@@ -71,8 +66,7 @@ def release(
         ],
         root=notes.path if notes is not None else None,
         policy=policy_facts(policy),
-        notes=[note for note in summary.notes if note not in policy.notes()],
+        notes=[note for note in told.notes if note not in policy.notes()],
         columns={f"{name}.{c}": fate for name, own in report.columns.items() for c, fate in own.items()},
         results=report.as_dict(read),
     )
-    summary.finish(said)

@@ -8,7 +8,7 @@ from pathlib import Path
 from deid.base.options import option
 from deid.cli.codes import attack
 from deid.cli.common import EXIT_FAILED, Summary
-from deid.cli.option_groups import SummaryOptions, command
+from deid.cli.option_groups import command
 from deid.cli.table_options import TableOptions, VerifierOptions
 from deid.cli.tables import print_rows, working
 from deid.transactions.attacks import AttackOptions
@@ -56,9 +56,8 @@ class ExpertOptions:
 
 @command
 def risk(
-    *, source: TableOptions, roles: VerifierOptions, against: AttackerOptions, expert: ExpertOptions,
-    said: SummaryOptions,
-) -> None:  # fmt: skip
+    told: Summary, *, source: TableOptions, roles: VerifierOptions, against: AttackerOptions, expert: ExpertOptions,
+) -> int:  # fmt: skip
     """Measure the risk of re-identification and disclosure in a table.
 
     The prosecutor knows that a person is in the table, the journalist looks in the population, the marketer links all.
@@ -75,21 +74,19 @@ def risk(
     from deid.manifest import results_of
     from deid.replacement.policy import load_policy
 
-    summary = Summary("risk")
     if expert.check_report is not None:
         key, _ = load_key(expert.key_file, create=False)
         wrong = check_signed(expert.check_report, key, source.table, against.population)
-        summary.notes = wrong or ["the signature holds, and the report is of this table"]
-        summary.extra = {"holds": not wrong, "wrong": wrong}
-        return summary.finish(said, status=EXIT_FAILED if wrong else 0)
+        told.notes = wrong or ["the signature holds, and the report is of this table"]
+        told.extra = {"holds": not wrong, "wrong": wrong}
+        return EXIT_FAILED if wrong else 0
     if expert.expert_report is None and (expert.assume or expert.policy):
         raise ConfigError("--assume and --policy are for the report", "add --expert-report F")
     if against.codes is not None:
-        return attack(
-            source, AttackOptions(codes=against.codes, population=against.population, person=roles.person), said
-        )
+        attack(told, source, AttackOptions(codes=against.codes, population=against.population, person=roles.person))
+        return 0
     release = roles.open(source.table, source, published=True)
-    summary.notes = check_published(release, results_of(Path(source.table)))
+    told.notes = check_published(release, results_of(Path(source.table)))
     with working("measuring"):
         found = measure_risk(
             release,
@@ -101,19 +98,19 @@ def risk(
             suppressed=roles.suppressed,
         )
     print_rows(("measure", "value", "rows"), found.rows())
-    summary.extra = found.as_dict()
+    told.extra = found.as_dict()
     if expert.expert_report is not None:
         key, created = load_key(expert.key_file)
         report = found.signed(
             key,
             digests_of(source.table, against.population),
-            stated=[*expert.assume, *summary.notes],
+            stated=[*expert.assume, *told.notes],
             policy=load_policy(expert.policy).summary() if expert.policy is not None else None,
             version=__version__,
         )
         write_bytes(expert.expert_report, report, private=False)
-        summary.notes += [created] if created else []
-        summary.notes.append(
+        told.notes += [created] if created else []
+        told.notes.append(
             f"{expert.expert_report} is signed; whether the risk is very small is the expert's to determine"
         )
-    summary.finish(said)
+    return 0

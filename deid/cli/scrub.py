@@ -12,7 +12,7 @@ import typer
 
 from deid.base.errors import ConfigError
 from deid.base.options import argument, option
-from deid.cli.common import Summary, SummaryOptions
+from deid.cli.common import Summary
 from deid.cli.notes import AgainOptions, NotesRun, ReadingOptions
 from deid.cli.option_groups import IN, OUT, WorkOptions, command
 from deid.cli.run_manifest import model_facts, policy_facts
@@ -29,8 +29,8 @@ _BESIDE = "Beside OUT"
 
 @command
 def scrub(
+    told: Summary,
     *,
-    context: typer.Context,
     source: Path = IN,
     target: Path | None = argument("New file or folder; same format as IN.", metavar="OUT", default=None),
     preview: bool = option(False, "Show what would change in a few notes; write nothing."),
@@ -49,7 +49,6 @@ def scrub(
     ),
     again: AgainOptions,
     reading: ReadingOptions,
-    summary: SummaryOptions,
 ) -> None:
     """Replace the PHI in notes.
 
@@ -67,13 +66,13 @@ def scrub(
         if target or preview or edits or vault or risk_report or again != AgainOptions():
             raise ConfigError("a note of standard input goes to standard output", "name IN to write anything else")
         key, created = _key(work.key_file, preview=False)
-        _scrub_stdin(build_pipeline(key, said), reading, summary, created)
+        _scrub_stdin(told, build_pipeline(key, said), reading, created)
         return
     if target is None and not preview:
         raise ConfigError("OUT is missing", "name a new file or folder, or look first with --preview")
     if preview and risk_report is not None:
         raise ConfigError("--preview writes nothing, so nothing needs --risk-report", "leave out one of them")
-    run = NotesRun("scrub", context, source, reading, again)
+    run = NotesRun(told, source, reading, again)
     if target is not None:
         run.into(target)
     jobs = work.processes
@@ -97,7 +96,7 @@ def scrub(
             risk_report=risk_report,
             watch=run.watch("scrubbing"),
         )
-    told, site = run.summary, getattr(pipeline.recognizer, "site", None)
+    site = getattr(pipeline.recognizer, "site", None)
     whole = said.method != "policy"
     told.take(report)
     told.notes += [*report.remarks(site, per_person=pipeline.policy.per_person and not whole), *pipeline.notes]
@@ -111,7 +110,6 @@ def scrub(
     if beside is not None:
         told.places.append(f"{beside} goes with the notes: it says under which assumptions the risk is how great")
     run.finish(
-        summary,
         [name for name in told.extra if name != "policy"],
         {"edit log": edits, "risk report": beside},
         policy=None if whole else policy_facts(pipeline.policy),
@@ -120,7 +118,7 @@ def scrub(
     )
 
 
-def _scrub_stdin(pipeline: Pipeline, reading: ReadingOptions, said: SummaryOptions, created: str) -> None:
+def _scrub_stdin(told: Summary, pipeline: Pipeline, reading: ReadingOptions, created: str) -> None:
     """Scrub the one note of standard input; nothing of it comes out when that fails."""
     from deid.document import Failure
     from deid.io import FORMATS, DocumentFormat
@@ -134,25 +132,24 @@ def _scrub_stdin(pipeline: Pipeline, reading: ReadingOptions, said: SummaryOptio
     data = sys.stdin.buffer.read(reading.max_document + 1)
     if len(data) > reading.max_document:
         raise ConfigError("the note of standard input is too large", "raise --max-document, or name a file")
-    summary = Summary("scrub", places=[created] if created else [])
+    told.places = [created] if created else []
     document = format.read({suffix: data}, reading)
     work = Timed(pipeline.of_format(format), reading.timeout)
     result = next(process(work, [replace(document, id="text", index=1)]))
     if isinstance(result, Failure):
-        summary.failures.append(result)
+        told.failures.append(result)
     else:
         done = result.document if format.carries_spans else result.document.with_spans(())
         sys.stdout.buffer.write(format.write(done, reading)[suffix])
-        summary.documents = 1
-        summary.categories.update(edit.category for edit in result.edits)
-        summary.notes += pipeline.notes
-    summary.finish(said)
+        told.documents = 1
+        told.categories.update(edit.category for edit in result.edits)
+        told.notes += pipeline.notes
 
 
 @command
 def tag(
+    told: Summary,
     *,
-    context: typer.Context,
     source: Path = IN,
     target: Path = OUT,
     to: str | None = option(
@@ -162,7 +159,6 @@ def tag(
     work: WorkOptions,
     again: AgainOptions,
     reading: ReadingOptions,
-    summary: SummaryOptions,
 ) -> None:
     """Annotate the PHI in notes, whatever annotations they carry.
 
@@ -178,7 +174,7 @@ def tag(
     from deid.pipeline import tag_files
     from deid.pipeline.known_people import read_people
 
-    run = NotesRun("tag", context, source, reading, again)
+    run = NotesRun(told, source, reading, again)
     people = read_people(said)
     recognizer = build_recognizer(said, people.recognizer(said.language))
     labels = recognizer.categories
@@ -199,14 +195,13 @@ def tag(
         run=run.note(single=run.found.single or isinstance(chosen, CollectionFormat)),
         watch=run.watch("tagging"),
     )
-    told = run.summary
     told.take(report)
     told.notes += report.remarks(recognizer.site)
     told.extra = {"recognizer": recognizer.name, "from": run.found.format.name, "to": chosen.name}
     told.extra |= {"unlisted": report.unlisted}
     told.extra |= {"site_lists": report.effect.as_dict()} if recognizer.site else {}
     names = [name for name in told.extra if name != "recognizer"]
-    run.finish(summary, names, private=True, model=model_facts(recognizer))
+    run.finish(names, private=True, model=model_facts(recognizer))
 
 
 def _vault(place: str | None, key_file: Path | None, key: Key) -> AbstractContextManager[Vault | None]:

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from deid.base.options import argument, option
-from deid.cli.cube import told_release
+from deid.cli.common import Summary
+from deid.cli.cube import tell_release
 from deid.cli.ledger_options import PaidReleaseOptions, PayingOptions, ToldUnitOptions, release_paid
-from deid.cli.option_groups import SummaryOptions, command
+from deid.cli.option_groups import command
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_csv
 from deid.dp.domain import DomainOptions
@@ -54,14 +53,13 @@ class SequenceOptions(DomainOptions):
 
 @command
 def sequences(
+    told: Summary,
     *,
-    context: typer.Context,
     source: TableOptions,
     asked: SequenceOptions,
     paying: PayingOptions,
     whom: ToldUnitOptions,
     place: PaidReleaseOptions,
-    said: SummaryOptions,
 ) -> None:
     """Release sequences, such as a doctor's quarters or a patient's visits, with differential privacy.
 
@@ -72,13 +70,14 @@ def sequences(
     from deid.dp.sequences import forecast_sections, release_sequences
 
     release_paid(
-        context, "sequences", source, paying, whom, place, asked.plan, forecast_sections, release_sequences,
-        write_sequences, said,
+        told, source, paying, whom, place, asked.plan, forecast_sections, release_sequences,
+        write_sequences,
     )  # fmt: skip
 
 
 @command
 def prefixes(
+    told: Summary,
     *,
     release: Path = argument("A release that deid sequences wrote.", metavar="RELEASE"),
     prefix: str | None = option(None, "Count the sequences that begin with these levels.", metavar="A,B,..."),
@@ -91,7 +90,6 @@ def prefixes(
     step: float = option(0.5, "Slopes of less than X either way are zero.", metavar="X", panel="For --slopes"),
     slope: str = option("average", "average or regression.", panel="For --slopes"),
     level: float | None = option(None, "Level of the intervals; the release's by default.", metavar="P"),
-    said: SummaryOptions,
 ) -> None:
     """Ask a release of sequences; prints CSV. This costs no budget.
 
@@ -111,4 +109,4 @@ def prefixes(
     else:
         frame = released.prefix(column_names(prefix), level, predict=predict)
     print_csv(frame, "%.2f")
-    told_release("prefixes", released, level, caveat=slopes is not None).finish(said)
+    tell_release(told, released, level, caveat=slopes is not None)

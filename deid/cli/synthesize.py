@@ -5,27 +5,23 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-import typer
-
 from deid.base.late import pd
 from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.ledger_options import PayingOptions, UnitOptions, told_payment
-from deid.cli.option_groups import OutputOptions, SummaryOptions, command
-from deid.cli.run_manifest import begin, finish
+from deid.cli.option_groups import OutputOptions, command
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_csv
 
 
 @command
 def synthesize(
+    told: Summary,
     *,
-    context: typer.Context,
     release: Path = argument("What deid cube or deid sequences wrote.", metavar="RELEASE"),
     place: OutputOptions,
     rows: int | None = option(None, "How many rows; as many as the release says by default.", metavar="N"),
     seed: int = option(0, "Equal seeds give equal rows.", metavar="N"),
-    said: SummaryOptions,
 ) -> None:
     """Draw made-up rows that have the counts of a release. This costs no budget.
 
@@ -37,25 +33,23 @@ def synthesize(
     from deid.table.table_files import check_new_table, write_table
 
     check_new_table(place.output)
-    run = begin(context, place.output)
+    told.begin(place.output)
     published = read_any_release(release)
     table = synthesize(published, rows=rows, seed=seed)
     write_table(table, place.output)
-    summary = Summary(
-        "synthesize", notes=[f"{len(table)} rows of nobody; what the release does not show is not in them"]
-    )
+    told.notes = [f"{len(table)} rows of nobody; what the release does not show is not in them"]
     left_out = [own.name for own in dimensions_of(published) if own.name not in table]
     if left_out:
-        summary.notes.append(f"not in any measured table, so left out: {', '.join(left_out)}")
+        told.notes.append(f"not in any measured table, so left out: {', '.join(left_out)}")
     if not published.private:
-        summary.notes.append(str(published.metadata["noise"]))
-    summary.extra = {"rows": len(table), "columns": list(table), "private": published.private}
-    finish(run, summary, place.output, inputs=[("release", release)], results=summary.extra)
-    summary.finish(said)
+        told.notes.append(str(published.metadata["noise"]))
+    told.extra = {"rows": len(table), "columns": list(table), "private": published.private}
+    told.sign(place.output, inputs=[("release", release)])
 
 
 @command
 def fidelity(
+    told: Summary,
     *,
     source: TableOptions,
     synthetic: str = argument("What deid synthesize wrote.", metavar="SYNTHETIC"),
@@ -65,7 +59,6 @@ def fidelity(
     ),
     paying: PayingOptions,
     whom: UnitOptions,
-    said: SummaryOptions,
 ) -> None:
     """Say with noise how far made-up rows are from the true ones, slice by slice; prints CSV. This spends budget.
 
@@ -83,9 +76,7 @@ def fidelity(
         **asdict(whom),
     )  # fmt: skip
     print_csv(pd.DataFrame(lines), "%.4g")
-    summary = Summary("fidelity")
-    told_payment(summary, paying, ledger)
-    summary.extra = {
+    told_payment(told, paying, ledger)
+    told.extra = {
         "epsilon": paying.epsilon, "request": request, "private": paying.noise.private, "slices": lines
     }  # fmt: skip
-    summary.finish(said)

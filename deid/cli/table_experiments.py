@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from deid.base.options import argument, option
 from deid.cli.common import Summary
-from deid.cli.option_groups import SummaryOptions, command
+from deid.cli.option_groups import command
 from deid.cli.sequences import LEVEL
 from deid.cli.table_options import SchemaOptions, TableOptions
 from deid.cli.tables import working
@@ -34,19 +34,19 @@ class RunOptions:
     seed: int = option(0, "First seed of the test noise.", metavar="N", panel=_RUNS)
 
 
-def _compare(name: str, places: OutcomeOptions, said: SummaryOptions, compare: Callable[[], Outcome]) -> None:
+def _compare(told: Summary, places: OutcomeOptions, compare: Callable[[], Outcome]) -> None:
     """Run an experiment that compares with the truth, and say that its figures are not private."""
-    places.check(said.json)
-    summary = Summary(name, notes=["NOT PRIVATE: errors were computed from true counts"])
+    places.check(told.said.json)
+    told.notes = ["NOT PRIVATE: errors were computed from true counts"]
     with working("comparing"):
         outcome = compare()
-    places.show(outcome, summary)
-    summary.extra |= {"private": False, "rows": len(outcome.rows)}
-    summary.finish(said)
+    places.show(outcome, told)
+    told.extra |= {"private": False, "rows": len(outcome.rows)}
 
 
 @command
 def dp(
+    told: Summary,
     *,
     source: TableOptions,
     dims: str = option(..., "Columns.", metavar="A,B,..."),
@@ -63,7 +63,6 @@ def dp(
     thresholds: bool = option(False, "Sweep DPCube's gains and thresholds instead of methods.", panel=_RUNS),
     how: RunOptions,
     places: OutcomeOptions,
-    said: SummaryOptions,
 ) -> None:
     """Compare methods of deid cube with the truth. The figures are NOT private.
 
@@ -84,11 +83,12 @@ def dp(
         names = column_names(methods)
         return methods_outcome(*asked, methods=names, epsilons=how.epsilons, runs=how.runs, seed=how.seed)
 
-    _compare("experiment dp", places, said, compare)
+    _compare(told, places, compare)
 
 
 @command
 def sequences(
+    told: Summary,
     *,
     source: TableOptions,
     periods: str = option(..., "Columns of the periods, in their order; declare --domain level=...", metavar="A,B,..."),
@@ -107,7 +107,6 @@ def sequences(
     ),
     how: RunOptions,
     places: OutcomeOptions,
-    said: SummaryOptions,
 ) -> None:
     """Compare methods of deid sequences with the truth. The figures are NOT private.
 
@@ -123,7 +122,7 @@ def sequences(
             epsilons=how.epsilons, slopes=slopes, person=person, bounds=bounds, runs=how.runs, seed=how.seed,
         )  # fmt: skip
 
-    _compare("experiment sequences", places, said, compare)
+    _compare(told, places, compare)
 
 
 @dataclass(frozen=True)
@@ -145,13 +144,13 @@ class StudyOptions:
 
 @command
 def conclusions(
+    told: Summary,
     *,
     source: TableOptions,
     release: str = argument("The anonymized table, in any order of rows.", metavar="RELEASE"),
     asked: StudyOptions,
     roles: SchemaOptions,
     places: OutcomeOptions,
-    said: SummaryOptions,
 ) -> None:
     """Compare what a study concludes from a released table with what it concludes from the original.
 
@@ -165,9 +164,7 @@ def conclusions(
     from deid.experiments.cohorts import TablePair
     from deid.experiments.conclusions import conclusions_outcome
 
-    places.check(said.json)
-    summary = Summary("experiment conclusions")
+    places.check(told.said.json)
     truth = roles.open(source.table, source)
     pair = TablePair(truth, roles.open(release, source, published=True))
-    places.show(conclusions_outcome(pair, **asdict(asked)), summary)
-    summary.finish(said)
+    places.show(conclusions_outcome(pair, **asdict(asked)), told)

@@ -59,14 +59,12 @@ class SchemaOptions:
 
     def stated(self) -> Schema:
         """Return what the options say over what the schema file says."""
-        from deid.base.errors import ConfigError
         from deid.disclosure.schema import Column, Schema, read_schema
+        from deid.table.microdata import named_value
 
         columns = {}
         for pair in self.hierarchy:
-            name, equals, file = pair.partition("=")
-            if not equals or not name or not file:
-                raise ConfigError("--hierarchy is not of the form COLUMN=FILE", "for example: --hierarchy zip=zip.csv")
+            name, file = named_value(pair, "--hierarchy", "for example: --hierarchy zip=zip.csv")
             columns[name] = Column(None, hierarchy=Path(file))
         roles = Schema.of_roles(**self._roles()).over(Schema(columns))
         return roles.over(read_schema(self.schema) if self.schema is not None else Schema())

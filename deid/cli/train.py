@@ -9,16 +9,16 @@ import typer
 
 from deid.base.options import argument, option
 from deid.cli.common import Summary
-from deid.cli.option_groups import OutputOptions, SummaryOptions, command
-from deid.cli.run_manifest import begin, finish, inputs_of
+from deid.cli.option_groups import OutputOptions, command
+from deid.cli.run_manifest import inputs_of
 from deid.cli.training_options import CorpusOptions, FeatureOptions
 from deid.labeling.training import TrainingOptions
 
 
 @command
 def train(
+    told: Summary,
     *,
-    context: typer.Context,
     corpus: CorpusOptions,
     model: Path = option(..., "New folder for the model.", "--output", "-o", metavar="DIR"),
     start_from: str | None = option(
@@ -34,7 +34,6 @@ def train(
     ),
     features: FeatureOptions,
     options: TrainingOptions,
-    said: SummaryOptions,
 ) -> None:
     """Train a tagger on annotated documents.
 
@@ -53,10 +52,9 @@ def train(
     rules = () if rule_languages == "none" else tuple(rule_languages.split(",")) if rule_languages else None
     if rules is None:
         rules = start.rules if start else ()
-    run = begin(context, model)
-    summary = Summary("train")
+    told.begin(model)
     tagger = train(
-        corpus.read(summary),
+        corpus.read(told),
         feature_set,
         options,
         name=model.name,
@@ -67,12 +65,11 @@ def train(
     tagger.save(model)
     found = tagger.description["corpus"]
     off, spans = found["spans_off_token_borders"], found["spans"]
-    summary.notes.append(f"{off} of {spans} gold spans ({100 * off / spans:.2f} %) do not lie on token borders")
-    summary.places.append(f"model written to {model}")
-    summary.extra["corpus"] = found
+    told.notes.append(f"{off} of {spans} gold spans ({100 * off / spans:.2f} %) do not lie on token borders")
+    told.places.append(f"model written to {model}")
+    told.extra["corpus"] = found
     source = scan(corpus.corpus, None)
-    finish(run, summary, model, inputs=inputs_of(source), root=source.root, results=found)
-    summary.finish(said)
+    told.sign(model, inputs=inputs_of(source), root=source.root, results=found)
 
 
 class _Report:
@@ -96,11 +93,11 @@ _MODEL = argument("Model folder.", metavar="MODEL")
 
 @command
 def audit(
+    told: Summary,
     *,
     model: Path = _MODEL,
     min_documents: int = option(3, "Strings in fewer documents are rare.", metavar="N"),
     accept_rare: bool = option(False, "Accept the rare strings: the notes were public or synthetic."),
-    said: SummaryOptions,
 ) -> None:
     """List the rare strings that a model stores: words of few training notes, which may be patients' names.
 
@@ -111,18 +108,15 @@ def audit(
     audit = audit_model(model, min_documents, accept=accept_rare)
     for name, documents in audit.rare:
         typer.echo(f"{documents}\t{name}")
-    summary = Summary(
-        "model audit", extra={"lexical": audit.lexical, "rare": len(audit.rare), "accepted": audit.accepted}
-    )
-    summary.notes.append(
+    told.extra = {"lexical": audit.lexical, "rare": len(audit.rare), "accepted": audit.accepted}
+    told.notes.append(
         f"{audit.lexical} strings are stored, {len(audit.rare)} of them from fewer than {audit.min_documents} "
         f"documents; the model {'may' if audit.accepted else 'may not'} be exported"
     )
-    summary.finish(said)
 
 
 @command
-def export(*, model: Path = _MODEL, place: OutputOptions, said: SummaryOptions) -> None:
+def export(told: Summary, *, model: Path = _MODEL, place: OutputOptions) -> None:
     """Copy an audited model to be passed on; refused without an audit.
 
     Example: deid model export models/mine -o shared/mine
@@ -130,5 +124,4 @@ def export(*, model: Path = _MODEL, place: OutputOptions, said: SummaryOptions) 
     from deid.labeling.audit import export_model
 
     export_model(model, place.output)
-    summary = Summary("model export", notes=[f"model written to {place.output}"])
-    summary.finish(said)
+    told.notes = [f"model written to {place.output}"]

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
 from deid.base.options import option
 from deid.cli.common import Summary
-from deid.cli.option_groups import OutputOptions, SummaryOptions, command
-from deid.cli.run_manifest import begin, finish
+from deid.cli.option_groups import OutputOptions, command
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import working
 from deid.trajectories.publishing import TrajectoryOptions
@@ -17,13 +14,12 @@ from deid.trajectories.publishing import TrajectoryOptions
 
 @command
 def anonymize(
+    told: Summary,
     *,
-    context: typer.Context,
     source: TableOptions,
     place: OutputOptions,
     asked: TrajectoryOptions,
     report: Path | None = option(None, "Write a web page with levels, loss and a plot.", metavar="F"),
-    said: SummaryOptions,
 ) -> None:
     """Release trajectories so that each occurs at least k times.
 
@@ -41,14 +37,12 @@ def anonymize(
     check_new_table(place.output)
     if report is not None:
         check_new_file(report)
-    run = begin(context, place.output)
-    summary = Summary("trajectories anonymize")
+    told.begin(place.output)
     with working("anonymizing"):
         published = release_diagnoses(source.read(), asked)
     write_table(published.frame, place.output)
-    summary.extra = published.figures
-    summary.notes.append(str(published))
-    finish(run, summary, place.output, inputs=source.files(), columns=published.fates, results=summary.extra)
+    told.extra = published.figures
+    told.notes.append(str(published))
+    told.sign(place.output, inputs=source.files(), columns=published.fates)
     if report is not None:
-        published.write_report(report, made_section(run))
-    summary.finish(said)
+        published.write_report(report, made_section(told.run))

@@ -13,7 +13,7 @@ import typer
 
 from deid.base.errors import ConfigError
 from deid.base.options import argument, option
-from deid.cli.common import EXIT_FAILED, Summary, SummaryOptions
+from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import KeyOptions, command
 
 if TYPE_CHECKING:
@@ -55,12 +55,11 @@ def checked(context: typer.Context, place: str) -> str:
 
 @command
 def init(
+    told: Summary,
     *,
-    context: typer.Context,
     place: str = _PLACE,
     why: str = option("a new vault", _WHY, metavar="TEXT"),
     said: VaultOptions,
-    summary: SummaryOptions,
 ) -> None:
     """Create a vault: an encrypted store of what was replaced by what.
 
@@ -71,18 +70,17 @@ def init(
     from deid.base.keys import load_key
     from deid.replacement.vault import Vault
 
-    place = checked(context, place)
+    place = checked(told.context, place)
     key, created = load_key(said.key_file)
     Vault.create(place, key, who=said.account, why=why).close()
-    told = Summary("vault init", notes=[created] if created else [])
+    told.notes = [created] if created else []
     told.notes.append("the vault is ready; keep its key apart from it, and a copy of both")
-    told.finish(summary)
 
 
 @command
 def reidentify(
+    told: Summary,
     *,
-    context: typer.Context,
     place: str = _PLACE,
     surrogates: tuple[str, ...] = argument("What to look up.", metavar="[SURROGATE]...", default=()),
     why: str = option("", _WHY, metavar="TEXT"),
@@ -92,8 +90,7 @@ def reidentify(
     scope: str | None = option(None, "Only for this patient or document, as in patient:4711.", metavar="ID"),
     category: str | None = option(None, "Only this category, such as PATIENT.", metavar="C"),
     said: VaultOptions,
-    summary: SummaryOptions,
-) -> None:
+) -> int | None:
     """Tell what surrogates stand for. Every look-up leaves a line in the audit trail: who, when and why.
 
     Prints one JSON object a line with surrogate, original, category and scope: this is PHI. The exit status is 1 when
@@ -111,9 +108,8 @@ def reidentify(
         wanted += [(surrogate, own or scope) for surrogate, _, own in parts]
     if not wanted:
         raise ConfigError("nothing to look up", "give surrogates, or a file with --lines")
-    told = Summary("vault reidentify")
     missing = 0
-    with said.open(context, place) as vault:
+    with said.open(told.context, place) as vault:
         for surrogate, within in wanted:
             found = vault.lookup(surrogate, who=said.account, why=why, scope_id=within, category=category)
             missing += not found
@@ -125,18 +121,17 @@ def reidentify(
     told.extra = {"asked": len(wanted), "not_found": missing}
     if missing:
         told.notes.append(f"{missing} of {len(wanted)} were not found")
-    told.finish(summary, status=EXIT_FAILED if missing else 0)
+    return EXIT_FAILED if missing else 0
 
 
 @command
 def rotate(
+    told: Summary,
     *,
-    context: typer.Context,
     place: str = _PLACE,
     new_key_file: Path = option(..., "The new key in hex; a missing file is created.", metavar="F"),
     why: str = option("a new key", _WHY, metavar="TEXT"),
     said: VaultOptions,
-    summary: SummaryOptions,
 ) -> None:
     """Encrypt the whole vault under another key, in one step, after checking it.
 
@@ -147,20 +142,19 @@ def rotate(
     """
     from deid.base.keys import load_key
 
-    with said.open(context, place) as vault:
+    with said.open(told.context, place) as vault:
         new_key, created = load_key(new_key_file)
         compacted = vault.rotate(new_key, who=said.account, why=why)
         state = vault.verify()
-    told = Summary("vault rotate", notes=[created] if created else [])
+    told.notes = [created] if created else []
     told.notes.append(f"{state.entries} entries have the new key; the old one is no longer valid")
     if not compacted:
         told.notes.append("the database could not remove the old rows from its files: vacuum it as its owner")
     told.extra = {"entries": state.entries, "compacted": compacted}
-    told.finish(summary)
 
 
 @command
-def audit(*, context: typer.Context, place: str = _PLACE, said: VaultOptions, summary: SummaryOptions) -> None:
+def audit(told: Summary, *, place: str = _PLACE, said: VaultOptions) -> None:
     """Check every entry and every line, and show the audit trail.
 
     Prints one JSON object a line. The exit status is 2 when something was altered, removed or added. Keep the end of
@@ -168,12 +162,11 @@ def audit(*, context: typer.Context, place: str = _PLACE, said: VaultOptions, su
 
     Example: deid vault audit vault.db --key-file vault.key
     """
-    with said.open(context, place) as vault:
+    with said.open(told.context, place) as vault:
         state = vault.verify()
         lines = vault.audit()
     for line in lines:
         typer.echo(json.dumps(asdict(line), ensure_ascii=False))
-    told = Summary("vault audit")
     told.notes = [
         f"{state.entries} entries and {state.audit_lines} lines are intact",
         f"end of the chain: {state.audit_end.hex()}",
@@ -184,4 +177,3 @@ def audit(*, context: typer.Context, place: str = _PLACE, said: VaultOptions, su
         "audit_end": state.audit_end.hex(),
         "intact": True,
     }
-    told.finish(summary)

@@ -7,11 +7,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-import typer
-
 from deid.base.errors import ConfigError, InputError, OutputError
 from deid.base.options import argument, option
-from deid.cli.common import Summary, SummaryOptions
+from deid.cli.common import Summary
 from deid.cli.notes import ListOptions, NotesRun, ReadingOptions
 from deid.cli.option_groups import IN, KeyOptions, command
 from deid.cli.run_manifest import model_facts, policy_facts
@@ -22,8 +20,8 @@ _EDITS = "Edit log of deid scrub."
 
 @command
 def verify(
+    told: Summary,
     *,
-    context: typer.Context,
     source: Path = IN,
     scrubbed: Path = argument("What deid scrub wrote.", metavar="OUT"),
     edits: Path | None = option(None, _EDITS, metavar="F"),
@@ -35,7 +33,6 @@ def verify(
     key: KeyOptions,
     listed: ListOptions,
     reading: ReadingOptions,
-    summary: SummaryOptions,
 ) -> None:
     """Check scrubbed notes against their originals.
 
@@ -51,7 +48,7 @@ def verify(
     from deid.replacement.policy import DEFAULT_POLICY, load_policy
 
     reading = replace(reading, any_label=True)
-    run = NotesRun("verify", context, source, reading, listed)
+    run = NotesRun(told, source, reading, listed)
     theirs = scan(scrubbed, reading.format, replace(reading, encoding=reading.output_encoding or reading.encoding))
     own = key.existing()
     run.begin(scrubbed, own)
@@ -62,27 +59,25 @@ def verify(
     result = verify_files(
         run.found, theirs, key=own, edit_log=edits, policy=checked, recognizer=recognizer, watch=run.watch("verifying")
     )
-    told = run.summary
     told.documents, told.failures, told.categories = result.documents, result.failures, result.stretches
     if how := ", ".join(f"{count} by {name}" for name, count in sorted(result.aligned.items())):
         told.notes.append(f"replaced stretches were told: {how}")
     told.extra = {"aligned": dict(sorted(result.aligned.items()))}
     try:
-        run.finish(summary, looked=True, policy=policy_facts(checked), model=model_facts(recognizer))
+        run.finish(looked=True, policy=policy_facts(checked), model=model_facts(recognizer))
     except OutputError as error:  # what was found is told all the same
         told.places.append(f"no manifest: {error}")
-        told.finish(summary)
 
 
 @command
 def map_spans(
+    told: Summary,
     *,
     spans: Path = argument('JSONL, a span a line: {"document", "start", "end", "label"}.', metavar="SPANS"),
     edits: Path = option(..., _EDITS, metavar="F"),
     offsets: str = option(..., "scrubbed or original: whose offsets are wanted.", metavar="WHOSE"),
     output: Path | None = option(None, "Where to write; by default standard output.", "--output", "-o", metavar="F"),
     key: KeyOptions,
-    summary: SummaryOptions,
 ) -> None:
     """Move spans from original to scrubbed offsets, or back.
 
@@ -96,7 +91,6 @@ def map_spans(
 
     if offsets not in ("scrubbed", "original"):
         raise ConfigError("--offsets says neither scrubbed nor original", "say whose offsets are wanted")
-    told = Summary("map")
     moved = 0
     with ExitStack() as stack:
         try:
@@ -112,4 +106,3 @@ def map_spans(
                 moved += 1
     told.notes.append(f"{moved} spans moved to {offsets} offsets, {len(told.failures)} could not be moved")
     told.extra = {"spans": moved}
-    told.finish(summary)

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError
 from deid.base.options import argument, option
+from deid.cli.common import Summary
 from deid.cli.option_groups import command
 
 SEEN: dict[str, Any] = {}
@@ -45,8 +46,8 @@ class Detection:
 
 @command
 def example(
+    told: Summary,
     *,
-    context: typer.Context,
     source: Path = argument("What to read.", metavar="IN"),
     output: Path = option(..., "New file.", "--output", "-o"),
     by: str = option("person", "What a row is."),
@@ -54,7 +55,7 @@ def example(
 ) -> None:
     """Try it."""
     SEEN.clear()
-    SEEN.update(source=source, output=output, by=by, detection=detection, context=context)
+    SEEN.update(source=source, output=output, by=by, detection=detection, context=told.context)
 
 
 def run(*arguments: str) -> Any:
