@@ -1,5 +1,6 @@
 """The ground floor: what every room stands on and no room is about.
 
+arrays      types of arrays
 errors      what can go wrong, in one tree, with a hint each
 options     what a user may say, as fields of a value
 safe_names  which words a message may quote

@@ -12,16 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deid.base.arrays import BoolArray, FloatArray, IndexArray
 from deid.base.errors import ConfigError
 from deid.disclosure.constraints import Constraint, KAnonymity, require_feasible, smallest_group
 from deid.disclosure.encoding import CodedColumn, CodedTable, Ints
 from deid.disclosure.groups import Groups
 from deid.disclosure.mondrian import mondrian
-
-Indices = NDArray[np.intp]
-Floats = NDArray[np.float64]
 
 _TABLE = 2048
 """Columns with at most so many codes get a table of the loss of every range."""
@@ -31,7 +28,7 @@ class BoxLoss:
     """The loss of boxes of codes, looked up column by column."""
 
     def __init__(self, columns: tuple[CodedColumn, ...]) -> None:
-        self._loss: list[Callable[[Ints, Ints], Floats]] = []
+        self._loss: list[Callable[[Ints, Ints], FloatArray]] = []
         for column in columns:
             if column.size > _TABLE:
                 self._loss.append(column.loss)
@@ -42,14 +39,14 @@ class BoxLoss:
             table[ordered] = column.loss(low[ordered], high[ordered])
             self._loss.append(_Lookup(table, column.size))
 
-    def loss(self, low: Ints, high: Ints) -> Floats:
+    def loss(self, low: Ints, high: Ints) -> FloatArray:
         """Return the certainty penalty of a row of each box [boxes, d], summed over columns."""
         total = self._loss[0](low[:, 0], high[:, 0])
         for c in range(1, len(self._loss)):
             total = total + self._loss[c](low[:, c], high[:, c])
         return total
 
-    def joined(self, low: Ints, high: Ints, lows: Ints, highs: Ints) -> Floats:
+    def joined(self, low: Ints, high: Ints, lows: Ints, highs: Ints) -> FloatArray:
         """Return the certainty penalty of a row of the union of one box with each of several.
 
         Parameters
@@ -69,10 +66,10 @@ class BoxLoss:
 
 @dataclass(frozen=True, eq=False)
 class _Lookup:
-    table: Floats
+    table: FloatArray
     size: int
 
-    def __call__(self, low: Ints, high: Ints) -> Floats:
+    def __call__(self, low: Ints, high: Ints) -> FloatArray:
         return self.table[low * np.int64(self.size) + high]
 
 
@@ -103,14 +100,14 @@ class _Work:
         return len(rows) * float(self.boxes.loss(codes.min(axis=0)[None], codes.max(axis=0)[None])[0])
 
 
-def _classes(groups: list[list[int]], rows: int) -> Indices:
+def _classes(groups: list[list[int]], rows: int) -> IndexArray:
     classes = np.empty(rows, dtype=np.intp)
     for number, members in enumerate(sorted(groups, key=min)):
         classes[members] = number
     return classes
 
 
-def bottom_up(table: CodedTable, constraint: Constraint) -> Indices:
+def bottom_up(table: CodedTable, constraint: Constraint) -> IndexArray:
     """Merge groups until all satisfy the constraint; quadratic.
 
     Every group that does not, in the order of the input, joins the group whose penalty rises least by it; groups of 2k
@@ -190,7 +187,7 @@ def _farthest(work: _Work, codes: Ints) -> tuple[int, int]:
     return (first, second) if first != second else (0, len(codes) - 1)
 
 
-def top_down(table: CodedTable, constraint: Constraint) -> Indices:
+def top_down(table: CodedTable, constraint: Constraint) -> IndexArray:
     """Split the table at two far rows, and each part again, until parts have at most k rows; then mend small parts.
 
     The other rows go, in the order of the input, to the side whose penalty rises less: comparing the penalties
@@ -213,7 +210,7 @@ def top_down(table: CodedTable, constraint: Constraint) -> Indices:
     return _classes(_mend(work, groups), len(table))
 
 
-def _sides(work: _Work, codes: Ints) -> NDArray[np.bool_]:
+def _sides(work: _Work, codes: Ints) -> BoolArray:
     """Return which rows go to the side of the first of two far rows."""
     first, second = _farthest(work, codes)
     left = np.zeros(len(codes), dtype=bool)
@@ -272,7 +269,7 @@ def _mend(work: _Work, groups: list[list[int]]) -> list[list[int]]:
 
 
 def _spare(
-    work: _Work, groups: list[list[int]], size: Indices, rise: Floats, g: int, missing: int
+    work: _Work, groups: list[list[int]], size: IndexArray, rise: FloatArray, g: int, missing: int
 ) -> tuple[float, int, list[int]] | None:
     """Return the cheapest way to take ``missing`` rows from one of the nearest groups that stay good without them."""
     best: tuple[float, int, list[int]] | None = None
@@ -295,8 +292,8 @@ def _spare(
     return best
 
 
-def hybrid(table: CodedTable, constraint: Constraint, part: int = 0) -> Indices:
-    """Cut the table by Mondrian into parts of fewer than ``part`` rows where it can, and cluster inside each part.
+def hybrid(table: CodedTable, constraint: Constraint) -> IndexArray:
+    """Cut the table by Mondrian into parts of 20 times the smallest group, at least 100 rows, and cluster inside each.
 
     Parameters
     ----------
@@ -304,14 +301,11 @@ def hybrid(table: CodedTable, constraint: Constraint, part: int = 0) -> Indices:
         The table, one row a record.
     constraint : Constraint
         What every group must satisfy.
-    part : int
-        Size of a part; by default 20 times the smallest group, at least 100.
 
     Returned value and errors are those of `bottom_up`.
     """
     work = _Work.of(table, constraint)
-    part = part or max(20 * work.k, 100)
-    coarse = mondrian(table, constraint, stop_below=part)
+    coarse = mondrian(table, constraint, stop_below=max(20 * work.k, 100))
     order = np.argsort(coarse, kind="stable")
     edges = np.flatnonzero(np.diff(coarse[order], prepend=-1, append=len(table)))
     groups: list[list[int]] = []

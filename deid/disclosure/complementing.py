@@ -10,19 +10,18 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deid.base.arrays import FloatArray, IndexArray
 from deid.disclosure.clustering import BoxLoss
 from deid.disclosure.constraints import TCloseness
 from deid.disclosure.encoding import CodedTable, boxes
 from deid.disclosure.groups import groups_of
 
-Indices = NDArray[np.intp]
 MAX_GROUPS = 5_000
 """Every join looks at all groups."""
 
 
-def join_complements(table: CodedTable, classes: Indices, model: TCloseness) -> Indices:
+def join_complements(table: CodedTable, classes: IndexArray, model: TCloseness) -> IndexArray:
     """Join groups until all are t-close by the equal ground distance.
 
     Parameters
@@ -53,7 +52,7 @@ def join_complements(table: CodedTable, classes: Indices, model: TCloseness) -> 
     own = size * penalty.loss(low, high)
     bound = model.t - 1e-9  # rounding must not put a group over the bound
 
-    def excess(held: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
+    def excess(held: FloatArray, total: FloatArray) -> FloatArray:
         """Return the records by which groups are too far."""
         far = np.maximum(held - total[:, None] * overall, 0.0).sum(axis=1) - bound * total
         return np.asarray(np.maximum(far, 0.0))

@@ -15,20 +15,17 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deid.base.arrays import BoolArray, FloatArray
 from deid.base.errors import ConfigError
 from deid.disclosure.encoding import CodedTable
 from deid.disclosure.groups import Groups
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 
 class Constraint(Protocol):
     """A privacy model with its parameters."""
 
-    def satisfied(self, groups: Groups) -> Bools:
+    def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether it satisfies the model."""
         ...
 
@@ -49,7 +46,7 @@ class KAnonymity:
     def __post_init__(self) -> None:
         _positive(self.k, "k", 1)
 
-    def satisfied(self, groups: Groups) -> Bools:
+    def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether it has k members."""
         return groups.sizes >= self.k
 
@@ -67,7 +64,7 @@ class DistinctL:
     def __post_init__(self) -> None:
         _positive(self.l, "l", 1)
 
-    def satisfied(self, groups: Groups) -> Bools:
+    def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether it has l values."""
         if groups.table.persons is not None:
             distinct = groups.own_values(self.column)
@@ -89,7 +86,7 @@ class EntropyL:
     def __post_init__(self) -> None:
         _positive(self.l, "l", 1)
 
-    def satisfied(self, groups: Groups) -> Bools:
+    def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether its entropy suffices."""
         share = groups.share(self.column)
         entropy = groups.sums(self.column, -share * np.log(share))
@@ -112,7 +109,7 @@ class RecursiveL:
         if not self.c > 0:
             raise ConfigError("c must be above 0", "for example c = 2")
 
-    def satisfied(self, groups: Groups) -> Bools:
+    def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether r_1 < c (r_l + ... + r_m)."""
         group, _, counts = groups.histogram(self.column)
         order = np.lexsort((-counts, group))
@@ -126,7 +123,7 @@ class RecursiveL:
         return f"recursive ({self.c:g},{self.l})-diversity of {self.column}"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class AlphaK:
     """No sensitive value (or none of ``values``) is more frequent than ``alpha`` in a class (Wong et al. 2006)."""
 
@@ -138,7 +135,7 @@ class AlphaK:
         if not 0 < self.alpha <= 1:
             raise ConfigError("alpha must be above 0 and at most 1", "for example alpha = 0.5")
 
-    def satisfied(self, groups: Groups) -> Bools:
+    def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether no value is too frequent."""
         group, value, counts = groups.histogram(self.column)
         over = counts / groups.people(self.column)[group] > self.alpha + 1e-12
@@ -162,7 +159,7 @@ class BetaLikeness:
         if not self.beta >= 0:
             raise ConfigError("beta must be at least 0", "for example beta = 1")
 
-    def satisfied(self, groups: Groups) -> Bools:
+    def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether no value is too much more frequent than in the table."""
         group, value, _ = groups.histogram(self.column)
         overall = _distribution(groups.table, self.column)[value]
@@ -190,11 +187,11 @@ class TCloseness:
         if self.ground not in _GROUNDS:
             raise ConfigError(f"no ground distance {self.ground}", f"one of {', '.join(_GROUNDS)}")
 
-    def satisfied(self, groups: Groups) -> Bools:
+    def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether it is close enough."""
         return self.distance(groups) <= self.t + 1e-9
 
-    def distance(self, groups: Groups) -> Floats:
+    def distance(self, groups: Groups) -> FloatArray:
         """Return the earth mover's distance of each group from the table, float array of shape (groups,)."""
         return _GROUNDS[self.ground](groups, self.column)
 
@@ -202,7 +199,7 @@ class TCloseness:
         return f"{self.t:g}-closeness ({self.ground} distance) of {self.column}"
 
 
-def _distribution(table: CodedTable, column: str) -> Floats:
+def _distribution(table: CodedTable, column: str) -> FloatArray:
     everything = Groups(table, np.arange(len(table)), np.zeros(1, dtype=np.intp))
     _, value, _ = everything.histogram(column)
     overall = np.zeros(table.sensitive[column][0].size)
@@ -210,7 +207,7 @@ def _distribution(table: CodedTable, column: str) -> Floats:
     return overall
 
 
-def _equal(groups: Groups, column: str) -> Floats:
+def _equal(groups: Groups, column: str) -> FloatArray:
     # half of sum |p - q| is the sum of p - q over the values where it is positive, all of which occur
     overall = _distribution(groups.table, column)[groups.histogram(column)[1]]
     return groups.sums(column, np.maximum(groups.share(column) - overall, 0.0))
@@ -220,7 +217,7 @@ _CHUNK = 1 << 22
 """Cells of the dense tables that ordered and hierarchical distances work on at a time."""
 
 
-def _in_chunks(groups: Groups, column: str, distance: Callable[[Floats], Floats]) -> Floats:
+def _in_chunks(groups: Groups, column: str, distance: Callable[[FloatArray], FloatArray]) -> FloatArray:
     """Apply ``distance`` to rows p - q of [groups, values], a bounded number at a time."""
     overall = _distribution(groups.table, column)
     group, value, _ = groups.histogram(column)
@@ -236,7 +233,7 @@ def _in_chunks(groups: Groups, column: str, distance: Callable[[Floats], Floats]
     return np.where(groups.totals(column) > 0, result, 0.0)
 
 
-def _ordered(groups: Groups, column: str) -> Floats:
+def _ordered(groups: Groups, column: str) -> FloatArray:
     coded = groups.table.sensitive[column][0]
     occurring = np.flatnonzero(_distribution(groups.table, column))
     names = [str(coded.values[code]) for code in occurring]
@@ -249,7 +246,7 @@ def _ordered(groups: Groups, column: str) -> Floats:
     return _in_chunks(groups, column, lambda rows: np.abs(np.cumsum(rows[:, order], axis=1)).sum(axis=1) / steps)
 
 
-def _hierarchical(groups: Groups, column: str) -> Floats:
+def _hierarchical(groups: Groups, column: str) -> FloatArray:
     tree = groups.table.sensitive[column][0].tree
     if tree is None:
         raise ConfigError(f"column {column} has no hierarchy", "give one, or use the equal or the ordered distance")
@@ -266,7 +263,7 @@ def _hierarchical(groups: Groups, column: str) -> Floats:
                 height[node] = int(path_length[first[node] : last[node]].max()) - 1 - depth
     top = height.get(0, 1)
 
-    def distance(rows: Floats) -> Floats:
+    def distance(rows: FloatArray) -> FloatArray:
         sums = np.concatenate([np.zeros((len(rows), 1)), np.cumsum(rows, axis=1)], axis=1)
         total = np.zeros(len(rows))
         for node, children in parts.items():
@@ -278,7 +275,7 @@ def _hierarchical(groups: Groups, column: str) -> Floats:
     return _in_chunks(groups, column, distance)
 
 
-_GROUNDS: dict[str, Callable[[Groups, str], Floats]] = {
+_GROUNDS: dict[str, Callable[[Groups, str], FloatArray]] = {
     "equal": _equal,
     "ordered": _ordered,
     "hierarchical": _hierarchical,
@@ -291,7 +288,7 @@ class All:
 
     parts: tuple[Constraint, ...]
 
-    def satisfied(self, groups: Groups) -> Bools:
+    def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether it satisfies every model."""
         ok = np.ones(len(groups), dtype=bool)
         for part in self.parts:
@@ -310,7 +307,7 @@ class AnyOf:
 
     parts: tuple[Constraint, ...]
 
-    def satisfied(self, groups: Groups) -> Bools:
+    def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether it satisfies some model."""
         ok = np.zeros(len(groups), dtype=bool)
         for part in self.parts:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deid.base.arrays import FloatArray
 from deid.disclosure.encoding import CodedColumn, HierarchyTree, Ints
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +18,7 @@ class Cuts:
     depths: Ints  # [depth + 1, codes] node above each code
     depth_of: Ints  # [nodes]
     place: Ints  # [nodes] number of the node among its parent's children
-    loss: Floats  # [nodes]
+    loss: FloatArray  # [nodes]
     children: Ints  # all children, parent after parent
     first_child: Ints  # [nodes] where a node's children begin
     widest: int  # greatest number of children

@@ -15,13 +15,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from deid.table.hierarchy import Hierarchy
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata
 
 Ints = NDArray[np.int32]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class HierarchyTree:
     """A hierarchy as arrays over its leaves 0 to L - 1, in tree order.
 
@@ -45,7 +46,7 @@ class HierarchyTree:
         return self.depths.shape[1]
 
     @cached_property
-    def loss(self) -> NDArray[np.float64]:
+    def loss(self) -> FloatArray:
         """[nodes] share of the leaves below each node, 0 for a leaf: the certainty penalty of a cell."""
         size = self.last - self.first
         return np.where(size > 1, size / max(self.leaves, 1), 0.0)
@@ -141,7 +142,7 @@ class HierarchyTree:
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class CodedColumn:
     """How one column is coded.
 
@@ -153,7 +154,7 @@ class CodedColumn:
     values: tuple[str | None, ...]
     """Value of each code, None for a missing value, which only itself and suppression cover."""
     tree: HierarchyTree | None = None
-    numbers: NDArray[np.float64] | None = None
+    numbers: FloatArray | None = None
     """[codes] number of each code (days for dates), NaN (last) for a missing value."""
 
     @property
@@ -166,7 +167,7 @@ class CodedColumn:
         known = self.numbers[~np.isnan(self.numbers)] if self.numbers is not None else np.zeros(0)
         return float(known[-1] - known[0]) if len(known) else 0.0
 
-    def loss(self, low: Ints, high: Ints) -> NDArray[np.float64]:
+    def loss(self, low: Ints, high: Ints) -> FloatArray:
         """Return the normalized certainty penalty (0 to 1) of cells that cover codes ``low`` to ``high``, shape [n].
 
         Xu et al., KDD 2006: leaves below the common ancestor over all leaves, width over range, or values over all
@@ -180,7 +181,7 @@ class CodedColumn:
         share = (high - low + 1) / max(self.size, 1)
         return np.where(low == high, 0.0, np.where(self._missing(high), 1.0, share))
 
-    def _missing(self, codes: Ints) -> NDArray[np.bool_]:
+    def _missing(self, codes: Ints) -> BoolArray:
         return (codes == self.size - 1) & (self.values[-1] is None)
 
     def flat(self) -> CodedColumn:
@@ -222,7 +223,7 @@ class CodedTable:
     codes: Ints
     sensitive: Mapping[str, tuple[CodedColumn, Ints]] = field(default_factory=dict)
     persons: Ints | None = None
-    weights: NDArray[np.int64] | None = None
+    weights: IntArray | None = None
 
     def __len__(self) -> int:
         """Return the number of rows (not of records, when rows are weighted)."""
@@ -233,7 +234,7 @@ class CodedTable:
         """Number of records."""
         return len(self) if self.weights is None else int(self.weights.sum())
 
-    def collapse(self) -> tuple[CodedTable, NDArray[np.intp]]:
+    def collapse(self) -> tuple[CodedTable, IndexArray]:
         """Return the distinct rows with their weights, and the distinct row of each row (shape [rows]).
 
         Rows are equal when quasi-identifiers and sensitive values are; persons are never collapsed.
@@ -247,7 +248,7 @@ class CodedTable:
         sensitive = {name: (column, codes[index]) for name, (column, codes) in self.sensitive.items()}
         return CodedTable(self.columns, self.codes[index], sensitive, None, weights), ids
 
-    def take(self, rows: NDArray[np.intp]) -> CodedTable:
+    def take(self, rows: IndexArray) -> CodedTable:
         """Return the table of some rows, in the order given."""
         return CodedTable(
             self.columns,
@@ -258,7 +259,7 @@ class CodedTable:
         )
 
 
-def pack(codes: NDArray[np.integer], sizes: Sequence[int]) -> list[NDArray[np.int64]]:
+def pack(codes: NDArray[np.integer], sizes: Sequence[int]) -> list[IntArray]:
     """Write rows of codes as mixed-radix integers, equal keys for equal rows.
 
     Parameters
@@ -273,7 +274,7 @@ def pack(codes: NDArray[np.integer], sizes: Sequence[int]) -> list[NDArray[np.in
     list of int64 array, shape (rows,)
         As few keys as hold the codes: one for most tables, more where the product of the sizes exceeds 2**62.
     """
-    keys: list[NDArray[np.int64]] = []
+    keys: list[IntArray] = []
     room = 0
     for place, size in enumerate(sizes):
         if not keys or room * size >= 2**62:
@@ -287,7 +288,7 @@ def pack(codes: NDArray[np.integer], sizes: Sequence[int]) -> list[NDArray[np.in
     return keys or [np.zeros(len(codes), dtype=np.int64)]
 
 
-def class_ids(codes: NDArray[np.integer], sizes: Sequence[int]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def class_ids(codes: NDArray[np.integer], sizes: Sequence[int]) -> tuple[IndexArray, IndexArray]:
     """Number the distinct rows of ``codes`` [n, d] in the order of their codes.
 
     Returns
@@ -311,7 +312,7 @@ def class_ids(codes: NDArray[np.integer], sizes: Sequence[int]) -> tuple[NDArray
     return ids, order[new]
 
 
-def boxes(codes: Ints, classes: NDArray[np.intp], count: int) -> tuple[Ints, Ints]:
+def boxes(codes: Ints, classes: IndexArray, count: int) -> tuple[Ints, Ints]:
     """Return the least and the greatest codes of each class.
 
     Parameters

@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.arrays import BoolArray, FloatArray
 from deid.base.errors import ConfigError
 from deid.disclosure.constraints import All, Constraint, DistinctL, KAnonymity
 from deid.disclosure.cuts import halves
@@ -25,7 +26,6 @@ from deid.disclosure.groups import groups_of
 from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
 
 Levels = tuple[int, ...]
-Bools = NDArray[np.bool_]
 
 MAX_NODES = 200_000
 """Lattices with more level vectors are searched greedily."""
@@ -46,7 +46,7 @@ class FullDomain:
     """
 
     levels: Levels
-    suppressed: Bools
+    suppressed: BoolArray
     loss: float
 
 
@@ -56,7 +56,7 @@ class _Column:
 
     groups: Ints  # [levels, codes] number of the published value of each code
     sizes: tuple[int, ...]  # published values of each level
-    loss: NDArray[np.float64]  # [levels, codes]
+    loss: FloatArray  # [levels, codes]
 
 
 def level_ranges(column: CodedColumn, level: int) -> tuple[Ints, Ints]:
@@ -103,12 +103,12 @@ class _Search:
         return tuple(len(column.sizes) - 1 for column in self.columns)
 
     @cached_property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> FloatArray:
         if self.table.weights is None:
             return np.ones(len(self.table))
         return self.table.weights.astype(np.float64)
 
-    def violating(self, levels: Levels, which: Sequence[int] | None = None) -> Bools:
+    def violating(self, levels: Levels, which: Sequence[int] | None = None) -> BoolArray:
         """Return the rows in classes that violate the constraint, for the columns ``which`` at their levels."""
         self.checks += 1
         which = range(len(levels)) if which is None else which
@@ -119,10 +119,10 @@ class _Search:
             return (np.bincount(ids, self.weights) < self.constraint.k)[ids]
         return ~self.constraint.satisfied(groups_of(self.table, ids, len(index)))[ids]
 
-    def enough(self, violating: Bools) -> bool:
+    def enough(self, violating: BoolArray) -> bool:
         return float(self.weights[violating].sum()) <= self.allowed
 
-    def loss(self, levels: Levels, violating: Bools) -> float:
+    def loss(self, levels: Levels, violating: BoolArray) -> float:
         """Return the loss with the violating rows suppressed."""
         cells = np.zeros(len(self.table))
         for c, level in enumerate(levels):
@@ -130,7 +130,7 @@ class _Search:
         cells[violating] = len(levels)
         return float(cells @ self.weights) / (float(self.weights.sum()) * len(levels))
 
-    def level_loss(self) -> list[NDArray[np.float64]]:
+    def level_loss(self) -> list[FloatArray]:
         """Return for each column the loss of each level, averaged over all cells of the table."""
         total = float(self.weights.sum()) * len(self.columns)
         return [column.loss[:, self.table.codes[:, c]] @ self.weights / total for c, column in enumerate(self.columns)]
@@ -241,7 +241,7 @@ def optimal_levels(table: CodedTable, constraint: Constraint, max_suppressed: fl
     return best
 
 
-def _path_up(levels: Levels, known: NDArray[np.int8], bound: NDArray[np.float64]) -> Iterator[Levels]:
+def _path_up(levels: Levels, known: NDArray[np.int8], bound: FloatArray) -> Iterator[Levels]:
     """Walk upwards through undecided vectors, along the least rise of the loss."""
     yield levels
     while True:

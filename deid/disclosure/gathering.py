@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deid.base.arrays import FloatArray, IndexArray
 from deid.base.errors import ConfigError
 from deid.disclosure.clustering import BoxLoss
 from deid.disclosure.encoding import CodedTable
@@ -34,9 +34,9 @@ class Gathering:
         Greatest distance of a member from its centre.
     """
 
-    classes: NDArray[np.intp]
-    centres: NDArray[np.intp]
-    radii: NDArray[np.float64]
+    classes: IndexArray
+    centres: IndexArray
+    radii: FloatArray
 
 
 def gather(table: CodedTable, r: int) -> Gathering:
@@ -85,7 +85,7 @@ def gather(table: CodedTable, r: int) -> Gathering:
     return found
 
 
-def _try(distance: NDArray[np.float64], r: int, radius: float) -> Gathering | None:
+def _try(distance: FloatArray, r: int, radius: float) -> Gathering | None:
     """Gather within twice a radius, None when that cannot be."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import maximum_flow

@@ -7,9 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.arrays import FloatArray, IndexArray, IntArray
 from deid.disclosure.encoding import CodedTable
-
-Floats = NDArray[np.float64]
 
 
 class Groups:
@@ -25,24 +24,24 @@ class Groups:
         Where each group begins in ``rows``; the first is 0, none is empty.
     """
 
-    def __init__(self, table: CodedTable, rows: NDArray[np.intp], starts: NDArray[np.intp]) -> None:
+    def __init__(self, table: CodedTable, rows: IndexArray, starts: IndexArray) -> None:
         self.table = table
         self.rows = rows
         self.starts = starts
-        self._histograms: dict[str, tuple[NDArray[np.intp], NDArray[np.intp], Floats]] = {}
+        self._histograms: dict[str, tuple[IndexArray, IndexArray, FloatArray]] = {}
 
     def __len__(self) -> int:
         """Return the number of groups."""
         return len(self.starts)
 
     @cached_property
-    def group(self) -> NDArray[np.intp]:
+    def group(self) -> IndexArray:
         """Group of each arranged row."""
         lengths = np.diff(self.starts, append=len(self.rows))
         return np.repeat(np.arange(len(self.starts)), lengths)
 
     @cached_property
-    def sizes(self) -> Floats:
+    def sizes(self) -> FloatArray:
         """[groups] records, or distinct persons where rows belong to persons."""
         table = self.table
         if table.persons is not None:
@@ -52,7 +51,7 @@ class Groups:
             return np.add.reduceat(table.weights[self.rows], self.starts).astype(np.float64)
         return np.diff(self.starts, append=len(self.rows)).astype(np.float64)
 
-    def histogram(self, column: str) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+    def histogram(self, column: str) -> tuple[IndexArray, IndexArray, FloatArray]:
         """Return (group, value, count) of the known values that occur, sorted; counts are records or persons."""
         if column not in self._histograms:
             table = self.table
@@ -79,7 +78,7 @@ class Groups:
             self._histograms[column] = (found // size, found % size, counts)
         return self._histograms[column]
 
-    def people(self, column: str) -> Floats:
+    def people(self, column: str) -> FloatArray:
         """Return [groups] records, or distinct persons, with a known value of a sensitive column."""
         table = self.table
         if table.persons is None:
@@ -88,7 +87,7 @@ class Groups:
         group = _distinct(self.group[known], table.persons[self.rows[known]], int(table.persons.max()) + 1)[0]
         return np.bincount(group, minlength=len(self)).astype(np.float64)
 
-    def own_values(self, column: str) -> NDArray[np.intp]:
+    def own_values(self, column: str) -> IndexArray:
         """Return [groups] distinct values when every person may have one: the rarest of theirs in the table.
 
         No more than what a matching of persons and values reaches, so that three values of one person count once. The
@@ -109,28 +108,26 @@ class Groups:
         found = _distinct(group[first], codes[rows[first]], coded.size)[0]
         return np.bincount(found, minlength=len(self))
 
-    def sums(self, column: str, values: Floats) -> Floats:
+    def sums(self, column: str, values: FloatArray) -> FloatArray:
         """Return [groups] sums of ``values``, one for each entry of the histogram of ``column``."""
         return np.bincount(self.histogram(column)[0], values, minlength=len(self)).astype(np.float64)
 
-    def totals(self, column: str) -> Floats:
+    def totals(self, column: str) -> FloatArray:
         """Return [groups] the sum of the histogram's counts."""
         return self.sums(column, self.histogram(column)[2])
 
-    def share(self, column: str) -> Floats:
+    def share(self, column: str) -> FloatArray:
         """Return count / total of the group for each entry of the histogram, shape [entries]."""
         group, _, counts = self.histogram(column)
         return counts / self.totals(column)[group]  # a group that is listed has a value
 
 
-def _distinct(
-    group: NDArray[np.intp], value: NDArray[np.integer], size: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _distinct(group: IndexArray, value: NDArray[np.integer], size: int) -> tuple[IntArray, IntArray]:
     key = np.unique(group.astype(np.int64) * size + value)
     return key // size, key % size
 
 
-def groups_of(table: CodedTable, classes: NDArray[np.intp], count: int) -> Groups:
+def groups_of(table: CodedTable, classes: IndexArray, count: int) -> Groups:
     """Arrange a table by class.
 
     Parameters

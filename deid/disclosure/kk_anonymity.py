@@ -7,8 +7,8 @@ because boxes of different records may overlap instead of being equal.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deid.base.arrays import BoolArray
 from deid.base.errors import ConfigError
 from deid.disclosure.clustering import BoxLoss
 from deid.disclosure.encoding import CodedTable, Ints
@@ -73,5 +73,5 @@ def _closed(table: CodedTable, low: Ints, high: Ints) -> tuple[Ints, Ints]:
     )
 
 
-def _within(low: Ints, high: Ints, codes: Ints) -> NDArray[np.bool_]:
+def _within(low: Ints, high: Ints, codes: Ints) -> BoolArray:
     return np.asarray(((codes >= low) & (codes <= high)).all(axis=1))

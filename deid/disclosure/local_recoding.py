@@ -15,12 +15,12 @@ thrift; the new groups stay where they lose less (a large-neighbourhood search).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.arrays import BoolArray, FloatArray, IndexArray
 from deid.base.errors import ConfigError
 from deid.disclosure.complementing import MAX_GROUPS, join_complements
 from deid.disclosure.constraints import (
@@ -35,10 +35,6 @@ from deid.disclosure.cuts import Cuts
 from deid.disclosure.encoding import CodedColumn, CodedTable, Ints, boxes, class_ids
 from deid.disclosure.groups import Groups, groups_of
 
-Indices = NDArray[np.intp]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-
 _THRIFT = (0.4, 1.1)
 """Exponents for the first split."""
 _AGAIN = (0.5, 0.75, 1.0, 1.25, 1.5)
@@ -48,13 +44,8 @@ _ROWS_FOR_ALL = 200_000
 
 
 def local_recoding(
-    table: CodedTable,
-    constraint: Constraint,
-    *,
-    thrift: Sequence[float] = (),
-    rounds: int | None = None,
-    seed: int = 0,
-) -> Indices:
+    table: CodedTable, constraint: Constraint, *, rounds: int | None = None, seed: int = 0
+) -> IndexArray:
     """Partition a table into groups that satisfy a constraint, with as little loss as the search finds.
 
     Parameters
@@ -63,8 +54,6 @@ def local_recoding(
         The table, one row a record.
     constraint : Constraint
         What every group must satisfy.
-    thrift : sequence of float
-        Exponents to begin with (see the module); by default two for small tables and one for large ones.
     rounds : int
         How often groups that share the values of some columns are put together and split anew; more rounds lose
         less and take longer. By default one to five (the smaller k, the less there is to gain and the longer they
@@ -88,7 +77,7 @@ def local_recoding(
     cuts = [None if column.tree is None else Cuts.build(column.tree) for column in table.columns]
     everyone = np.zeros(len(table), dtype=np.intp)
     least = smallest_group(constraint)
-    first = thrift or (_THRIFT if len(table) <= _ROWS_FOR_ALL and least >= 5 else _THRIFT[:1])
+    first = _THRIFT if len(table) <= _ROWS_FOR_ALL and least >= 5 else _THRIFT[:1]
     unsaid = rounds is None
     if rounds is None:
         rounds = min(max(least // 5, 1), 5)
@@ -115,7 +104,7 @@ def local_recoding(
 
 def _by_complements(
     table: CodedTable, cuts: list[Cuts | None], constraint: Constraint, model: TCloseness, least: int
-) -> list[Indices]:
+) -> list[IndexArray]:
     """Return partitions cut for k-anonymity alone whose groups were then joined until they are close enough."""
     found = []
     for exponent in (0.5, 1.0):
@@ -127,7 +116,7 @@ def _by_complements(
     return found
 
 
-def _neighbours(table: CodedTable, classes: Indices, columns: Indices) -> Indices:
+def _neighbours(table: CodedTable, classes: IndexArray, columns: IndexArray) -> IndexArray:
     """Return for each row the neighbourhood of its group: the groups that publish the same in some columns."""
     count = int(classes.max()) + 1
     low, high = boxes(table.codes, classes, count)
@@ -138,7 +127,7 @@ def _neighbours(table: CodedTable, classes: Indices, columns: Indices) -> Indice
     return ids[classes]
 
 
-def _better(table: CodedTable, within: Indices, old: Indices, new: Indices) -> Indices:
+def _better(table: CodedTable, within: IndexArray, old: IndexArray, new: IndexArray) -> IndexArray:
     """Take the new groups of the neighbourhoods where they lose less, and number all groups."""
     taken = np.bincount(within, group_loss(table, new)[new]) < np.bincount(within, group_loss(table, old)[old]) - 1e-9
     if not taken.any():
@@ -147,7 +136,7 @@ def _better(table: CodedTable, within: Indices, old: Indices, new: Indices) -> I
     return np.unique(mixed, return_inverse=True)[1].astype(np.intp)
 
 
-def group_loss(table: CodedTable, classes: Indices) -> Floats:
+def group_loss(table: CodedTable, classes: IndexArray) -> FloatArray:
     """Return the certainty penalty of one row of each group, summed over columns.
 
     Parameters
@@ -169,7 +158,7 @@ def group_loss(table: CodedTable, classes: Indices) -> Floats:
     return loss
 
 
-def mean_loss(table: CodedTable, classes: Indices) -> float:
+def mean_loss(table: CodedTable, classes: IndexArray) -> float:
     """Return the normalized certainty penalty of publishing groups, averaged over cells (0 to 1); see `group_loss`."""
     size = np.bincount(classes, table.weights)
     return float(group_loss(table, classes) @ size) / (float(size.sum()) * len(table.columns))
@@ -179,16 +168,16 @@ def mean_loss(table: CodedTable, classes: Indices) -> float:
 class _Choice:
     """The best cut of each group so far."""
 
-    score: Floats
-    column: Indices
-    biggest: Indices  # child that gives rows to the pool
-    steal: Indices  # so many
-    absorbed: Indices  # child that joins the pool whole, -1 for none
+    score: FloatArray
+    column: IndexArray
+    biggest: IndexArray  # child that gives rows to the pool
+    steal: IndexArray  # so many
+    absorbed: IndexArray  # child that joins the pool whole, -1 for none
 
 
 def _split(
-    table: CodedTable, cuts: list[Cuts | None], constraint: Constraint, thrift: float, within: Indices, least: int
-) -> Indices:
+    table: CodedTable, cuts: list[Cuts | None], constraint: Constraint, thrift: float, within: IndexArray, least: int
+) -> IndexArray:
     """Cut the groups ``within`` as far as the constraint allows, into parts of at least so many rows."""
     plain = isinstance(constraint, KAnonymity) and table.persons is None
     classes = np.empty(len(table), dtype=np.intp)
@@ -240,10 +229,10 @@ def _choose(
     columns: tuple[CodedColumn, ...],
     cuts: list[Cuts | None],
     codes: Ints,
-    starts: Indices,
-    lengths: Indices,
-    group: Indices,
-    tried: Bools,
+    starts: IndexArray,
+    lengths: IndexArray,
+    group: IndexArray,
+    tried: BoolArray,
     least: int,
     thrift: float,
 ) -> tuple[_Choice, list[NDArray[np.signedinteger]]]:
@@ -292,7 +281,9 @@ def _choose(
     return choice, places
 
 
-def _prefer(choice: _Choice, score: Floats, column: int, biggest: Indices, steal: Indices, absorbed: Indices) -> None:
+def _prefer(
+    choice: _Choice, score: FloatArray, column: int, biggest: IndexArray, steal: IndexArray, absorbed: IndexArray
+) -> None:
     """Take a column's cut in the groups where it is better than the best so far."""
     better = score > choice.score
     choice.score[better] = score[better]
@@ -305,14 +296,14 @@ def _prefer(choice: _Choice, score: Floats, column: int, biggest: Indices, steal
 def _halve(
     column: CodedColumn,
     codes: Ints,
-    starts: Indices,
-    lengths: Indices,
-    group: Indices,
+    starts: IndexArray,
+    lengths: IndexArray,
+    group: IndexArray,
     low: Ints,
     high: Ints,
     least: int,
     thrift: float,
-) -> tuple[Indices, Floats]:
+) -> tuple[IndexArray, FloatArray]:
     """Cut ordered values at the middle of each group's range, or where enough rows are left on both sides.
 
     Returns the part (1 or 2) of each row and the score of each group. Equal values may fall on both sides.
@@ -339,7 +330,9 @@ def _halve(
     return part, np.where(gain > 1e-12, gain / np.maximum(entropy, 1e-9) ** thrift, 0.0)
 
 
-def _pairs(group: Indices, place: Ints, groups: int, size: int) -> tuple[Indices, Indices, Indices, Indices]:
+def _pairs(
+    group: IndexArray, place: Ints, groups: int, size: int
+) -> tuple[IndexArray, IndexArray, IndexArray, IndexArray]:
     """Count the pairs (group, child) that occur, in their order; also return each row's pair."""
     key = group * size + place
     if groups * size <= 4 * len(key) + 1024:
@@ -353,7 +346,7 @@ def _pairs(group: Indices, place: Ints, groups: int, size: int) -> tuple[Indices
     return found // size, found % size, number, pair_of
 
 
-def _parts(choice: _Choice, places: list[NDArray[np.signedinteger]], group: Indices) -> Indices:
+def _parts(choice: _Choice, places: list[NDArray[np.signedinteger]], group: IndexArray) -> IndexArray:
     """Return the part of each row within its group: 0 for the pool, else 1 + child."""
     column = choice.column[group]
     part = np.zeros(len(group), dtype=np.int64)
@@ -371,12 +364,12 @@ def _parts(choice: _Choice, places: list[NDArray[np.signedinteger]], group: Indi
 def _repair(
     table: CodedTable,
     constraint: Constraint,
-    rows: Indices,
+    rows: IndexArray,
     codes: Ints,
-    group: Indices,
-    part: Indices,
+    group: IndexArray,
+    part: IndexArray,
     wide: int,
-) -> tuple[Indices, Ints, Indices, Indices]:
+) -> tuple[IndexArray, Ints, IndexArray, IndexArray]:
     """Pool parts that fail the constraint; where the pool fails too, add the smallest part, or undo the cut."""
     for attempt in range(3):
         starts = np.flatnonzero(np.diff(group * wide + part, prepend=-1))
@@ -400,7 +393,7 @@ def _repair(
     return rows, codes, group, part
 
 
-def _move(table: CodedTable, classes: Indices, constraint: Constraint) -> Indices | None:
+def _move(table: CodedTable, classes: IndexArray, constraint: Constraint) -> IndexArray | None:
     """Move rows into less general groups that cover them; None when nothing can move.
 
     Groups are ordered by penalty and are bits of one word a code and a column: the bitwise and over a row's columns

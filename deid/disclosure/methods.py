@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deid.base.arrays import BoolArray, IndexArray
 from deid.base.errors import ConfigError
 from deid.base.options import option
 from deid.disclosure.clustering import bottom_up, hybrid, top_down
@@ -23,8 +23,6 @@ from deid.disclosure.perturbation import microaggregation_groups
 from deid.disclosure.recoding import EVERYTHING
 from deid.table.microdata import nearest
 
-Indices = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 Region = tuple[Ints, Ints]
 _HOW = "How it is done"
 
@@ -71,8 +69,8 @@ class Recoding:
         Published cells of different rows overlap instead of being equal, as for (k,k)-anonymity.
     """
 
-    classes: Indices
-    suppressed: Bools | None = None
+    classes: IndexArray
+    suppressed: BoolArray | None = None
     regions: list[Region] | None = None
     levels: Mapping[str, int] = field(default_factory=dict)
     overlapping: bool = False

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deid.base.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from deid.base.errors import ConfigError
 from deid.disclosure.constraints import Constraint, require_feasible, smallest_group
 from deid.disclosure.encoding import CodedColumn, CodedTable, Ints
@@ -19,23 +19,20 @@ from deid.disclosure.groups import Groups
 
 MODES = ("strict", "relaxed")
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-
 
 @dataclass
 class _Runs:
     """Rows that stand group by group, with their codes beside them."""
 
-    rows: Indices
+    rows: IndexArray
     codes: Ints  # [d, rows], so that a column is contiguous
-    starts: Indices
-    tried: NDArray[np.bool_]  # [groups, d] columns without an allowable cut
+    starts: IndexArray
+    tried: BoolArray  # [groups, d] columns without an allowable cut
 
-    def lengths(self) -> Indices:
+    def lengths(self) -> IndexArray:
         return np.diff(self.starts, append=len(self.rows))
 
-    def keep(self, groups: NDArray[np.bool_]) -> _Runs:
+    def keep(self, groups: BoolArray) -> _Runs:
         """Return the runs of some groups."""
         lengths = self.lengths()
         rows = np.repeat(groups, lengths)
@@ -50,9 +47,8 @@ def mondrian(
     mode: str = "strict",
     hierarchical: bool = True,
     target: Ints | None = None,
-    within: Indices | None = None,
     stop_below: int = 0,
-) -> Indices:
+) -> IndexArray:
     """Partition a table into groups that satisfy a constraint.
 
     The widest column that has an allowable cut is cut: numbers and ordered values at the (lower) median into ``<=``
@@ -72,8 +68,6 @@ def mondrian(
     target : ndarray of int32 [n], optional
         Class label of each row: the cut with the greatest information gain is taken instead of the widest column
         (workload-aware Mondrian, LeFevre et al., KDD 2006, InfoGain Mondrian).
-    within : ndarray of intp [n], optional
-        Groups to start from instead of the whole table (those of an earlier, coarser partition).
     stop_below : int
         Groups of fewer records than this are not cut further (0: cut as far as allowed).
 
@@ -95,15 +89,11 @@ def mondrian(
     least = max(2 * smallest_group(constraint), stop_below)
     weights = np.ones(len(table), dtype=np.int64) if table.weights is None else table.weights
     small: type = np.int16 if all(column.size < 2**15 for column in table.columns) else np.int32
-    order = np.arange(len(table)) if within is None else np.argsort(within, kind="stable")
-    starts = np.zeros(1, dtype=np.intp)
-    if within is not None:
-        starts = np.flatnonzero(np.diff(within[order], prepend=-1))
     runs = _Runs(
-        order,
-        np.ascontiguousarray(table.codes.T.astype(small)[:, order]),
-        starts,
-        np.zeros((len(starts), len(table.columns)), dtype=bool),
+        np.arange(len(table)),
+        np.ascontiguousarray(table.codes.T.astype(small)),
+        np.zeros(1, dtype=np.intp),
+        np.zeros((1, len(table.columns)), dtype=bool),
     )
     classes = np.empty(len(table), dtype=np.intp)
     done = 0
@@ -139,9 +129,9 @@ def mondrian(
 def _cut(
     runs: _Runs,
     table: CodedTable,
-    weights: NDArray[np.int64],
+    weights: IntArray,
     constraint: Constraint,
-    chosen: Indices,
+    chosen: IndexArray,
     low: Ints,
     high: Ints,
     cut_at: Ints | None,
@@ -195,7 +185,7 @@ def _cut(
     return _Runs(rows, runs.codes[:, place], starts, tried[owner])
 
 
-def _medians(code: NDArray[np.int64], weights: NDArray[np.int64], starts: Indices, lengths: Indices) -> Ints:
+def _medians(code: IntArray, weights: IntArray, starts: IndexArray, lengths: IndexArray) -> Ints:
     """Return the lower weighted median of each run of ascending codes."""
     above = np.cumsum(weights)
     before = above[starts] - weights[starts]
@@ -203,7 +193,7 @@ def _medians(code: NDArray[np.int64], weights: NDArray[np.int64], starts: Indice
     return code[np.searchsorted(above, half)].astype(np.int32)
 
 
-def _child(column: CodedColumn, node: Ints, leaf: NDArray[np.int64]) -> Ints:
+def _child(column: CodedColumn, node: Ints, leaf: IntArray) -> Ints:
     """Return the child of each node that covers a leaf."""
     assert column.tree is not None
     child = np.full(len(node), -1, dtype=np.int32)
@@ -216,7 +206,7 @@ def _child(column: CodedColumn, node: Ints, leaf: NDArray[np.int64]) -> Ints:
     return np.where(child < 0, column.tree.depths[-1][leaf], child)
 
 
-def _gains(runs: _Runs, weights: NDArray[np.int64], target: Ints, least: int, columns: int) -> tuple[Floats, Ints]:
+def _gains(runs: _Runs, weights: IntArray, target: Ints, least: int, columns: int) -> tuple[FloatArray, Ints]:
     """Return the best information gain [groups, d] of a cut ``<=`` that leaves ``least`` records, and where it is."""
     lengths = runs.lengths()
     group = np.repeat(np.arange(len(lengths)), lengths)
@@ -243,7 +233,7 @@ def _gains(runs: _Runs, weights: NDArray[np.int64], target: Ints, least: int, co
     return gains, cuts
 
 
-def _impurity(counts: Floats) -> Floats:
+def _impurity(counts: FloatArray) -> FloatArray:
     """Return records times entropy of the labels, in nats."""
     total = counts.sum(axis=1)
     return total * np.log(np.maximum(total, 1)) - (counts * np.log(np.maximum(counts, 1))).sum(axis=1)

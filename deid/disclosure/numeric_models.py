@@ -10,16 +10,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deid.base.arrays import BoolArray, FloatArray
 from deid.base.errors import ConfigError
-from deid.disclosure.constraints import Bools
 from deid.disclosure.groups import Groups
 
-Floats = NDArray[np.float64]
 
-
-def _numbers(groups: Groups, column: str) -> Floats:
+def _numbers(groups: Groups, column: str) -> FloatArray:
     """Return the number of each code of a sensitive column."""
     coded = groups.table.sensitive[column][0]
     if coded.numbers is not None:
@@ -30,7 +27,7 @@ def _numbers(groups: Groups, column: str) -> Floats:
         raise ConfigError(f"column {column!r} is not numeric", "this model needs numbers") from None
 
 
-def _near(groups: Groups, column: str, low: Floats, high: Floats) -> Floats:
+def _near(groups: Groups, column: str, low: FloatArray, high: FloatArray) -> FloatArray:
     """Return, for each entry of the histogram, the count of its group's values in [low, high]."""
     group, value, counts = groups.histogram(column)
     numbers = _numbers(groups, column)[value]
@@ -57,7 +54,7 @@ class EpsilonM:
         if not (self.epsilon >= 0 and self.m >= 1):
             raise ConfigError("epsilon must be at least 0 and m at least 1", "for example epsilon = 10, m = 2")
 
-    def satisfied(self, groups: Groups) -> Bools:
+    def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether no value has too many neighbours."""
         group, value, _ = groups.histogram(self.column)
         own = _numbers(groups, self.column)[value]
@@ -82,7 +79,7 @@ class RangeDiversity:
         if not (0 <= self.width <= 1 and 0 < self.alpha <= 1):
             raise ConfigError("width and alpha must lie between 0 and 1", "for example width = 0.1, alpha = 0.5")
 
-    def satisfied(self, groups: Groups) -> Bools:
+    def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether no interval holds too many."""
         group, value, _ = groups.histogram(self.column)
         numbers = _numbers(groups, self.column)

@@ -15,7 +15,7 @@ import numpy as np
 from deid.base.errors import InputError
 from deid.disclosure.schema import Column, Schema
 from deid.table.hierarchy_builders import icd_9_cm, icd_10_cm
-from deid.table.microdata import NA_CODE, Codes, Microdata
+from deid.table.microdata import NA_CODE, Codes, Microdata, numbers_and_words
 
 _IDENTIFIERS = """mrn ssn npi name surname forename firstname lastname email mail phone telephone fax mobile url ip
  account license licence passport insurance member subscriber address street guid uuid healthplan beneficiary doctor
@@ -147,13 +147,16 @@ def _propose(table: Microdata, name: str) -> Column:
     if kind == "date":
         return Column("quasi-identifier", None, {"kind": "dates"}, f"dates ({distinct})")
     tree = {"kind": "automatic"} if kind == "numeric" and len(coded.values) > 2 else None
+    mixed = None
+    if kind == "nominal" and numbers_and_words(coded.values) is not None:
+        mixed, distinct = "nominal", f"{distinct}, numbers and words: codes, or correct them and say numeric"
     if hit := words & set(_QUASI.split()):
-        return Column("quasi-identifier", None, tree, f"named {min(hit)!r} ({distinct})")
+        return Column("quasi-identifier", mixed, tree, f"named {min(hit)!r} ({distinct})")
     if len(coded.values) == recorded == len(table) and kind == "nominal" and recorded > 1:
         return Column("identifier", reason=f"another value in every row ({distinct})")
     if len(coded.values) == 1:
         return Column("other", reason="one value only")
-    return Column("quasi-identifier", None, tree, f"not recognized: treated as knowable ({distinct})")
+    return Column("quasi-identifier", mixed, tree, f"not recognized: treated as knowable ({distinct})")
 
 
 def _share(shape: re.Pattern[str], values: tuple[str, ...]) -> float:

@@ -17,8 +17,8 @@ Query = Mapping[str, "tuple[float, float] | frozenset[str]"]
 values. It asks how many rows lie in it."""
 
 
-def random_queries(table: Microdata, count: int = 1000, *, columns: int = 2, seed: int = 0) -> list[Query]:
-    """Draw boxes over the quasi-identifiers of a table.
+def random_queries(table: Microdata, count: int = 1000, *, seed: int = 0) -> list[Query]:
+    """Draw boxes over two quasi-identifiers of a table, drawn at random.
 
     Parameters
     ----------
@@ -26,8 +26,6 @@ def random_queries(table: Microdata, count: int = 1000, *, columns: int = 2, see
         The original table.
     count : int
         Queries.
-    columns : int
-        Conditions a query, on different columns drawn at random (fewer where the table has fewer).
     seed : int
         Seed of the generator.
 
@@ -43,7 +41,7 @@ def random_queries(table: Microdata, count: int = 1000, *, columns: int = 2, see
     queries: list[Query] = []
     for _ in range(count):
         query: dict[str, tuple[float, float] | frozenset[str]] = {}
-        for place in sorted(rng.choice(len(names), min(columns, len(names)), replace=False)):
+        for place in sorted(rng.choice(len(names), min(2, len(names)), replace=False)):
             name = names[place]
             domain = domains[name]
             if np.isnan(domain.low):
@@ -57,7 +55,7 @@ def random_queries(table: Microdata, count: int = 1000, *, columns: int = 2, see
     return queries
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class PublishedColumn:
     """A published column, ready for many queries."""
 
@@ -180,13 +178,7 @@ def _line(table: Microdata, column: str) -> np.ndarray:
 
 
 def query_precision(
-    original: Microdata,
-    release: Microdata,
-    column: str,
-    *,
-    queries: int = 10_000,
-    seed: int = 0,
-    rows: Sequence[int] | None = None,
+    original: Microdata, release: Microdata, column: str, *, queries: int = 10_000, seed: int = 0
 ) -> float:
     """Return the mean precision of queries "column > n" and "column < n" (Gardner's dissertation, section 5.1.2).
 
@@ -203,24 +195,21 @@ def query_precision(
         Numeric column or column of dates.
     queries, seed : int
         Number of queries, n uniform over the column's range (over its whole numbers where it has only those).
-    rows : sequence of int, optional
-        Original row of each published row; the tables have the same rows in the same order by default.
 
     Raises
     ------
     ConfigError
         When the release lacks the column, or it is not numeric.
     InputError
-        When the tables have different numbers of rows and ``rows`` does not say which belong together.
+        When the tables have different numbers of rows.
     """
     check_columns(release.frame, [column])
-    places = np.arange(len(release)) if rows is None else np.asarray(rows, dtype=np.int64)
-    if len(places) != len(release) or (rows is None and len(original) != len(release)):
-        raise InputError("the tables have different rows", "give the original row of each published row")
+    if len(original) != len(release):
+        raise InputError("the tables have different rows", "give both with the same rows in the same order")
     domain, coded = Domain.of(original, column), release.codes(column)
     if np.isnan(domain.low):
         raise ConfigError(f"column {column!r} is not numeric", "ask about a column of numbers or dates")
-    true = original.numbers(column)[places]
+    true = original.numbers(column)
     bounds = np.array([*(domain.interval(text) for text in coded.values), (np.nan, np.nan)])
     low, high = bounds[coded.codes].T
     rng = np.random.default_rng(seed)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.arrays import BoolArray, IndexArray
 from deid.base.late import pd
 from deid.disclosure.cells import format_dates, format_interval, format_set
 from deid.disclosure.encoding import CodedColumn, CodedTable, Ints, boxes
@@ -15,8 +16,6 @@ from deid.table.microdata import SUPPRESSED, Microdata
 
 EVERYTHING = -1
 """As both ends of a range of codes: the cell is suppressed."""
-
-Indices = NDArray[np.intp]
 
 
 def range_labels(column: CodedColumn, low: Ints, high: Ints, kind: str) -> list[str | None]:
@@ -63,8 +62,8 @@ def _label(column: CodedColumn, codes: Sequence[int], kind: str) -> str | None:
 def publish(
     data: Microdata,
     coded: CodedTable,
-    classes: Indices,
-    suppressed: NDArray[np.bool_] | None = None,
+    classes: IndexArray,
+    suppressed: BoolArray | None = None,
     *,
     regions: Sequence[tuple[Ints, Ints]] | None = None,
 ) -> pd.DataFrame:
@@ -101,9 +100,7 @@ def publish(
     return data.frame.assign(**columns)
 
 
-def _categorical(
-    cells: NDArray[np.object_], classes: Indices, suppressed: NDArray[np.bool_] | None
-) -> pd.Categorical[str]:
+def _categorical(cells: NDArray[np.object_], classes: IndexArray, suppressed: BoolArray | None) -> pd.Categorical[str]:
     """Return each row's cell; few different cells, so that a million rows stay small."""
     places: dict[str | None, int] = {None: -1}
     for cell in (SUPPRESSED, *cells.tolist()):
@@ -122,7 +119,7 @@ def _cells(column: CodedColumn, low: Ints, high: Ints, kind: str) -> NDArray[np.
     return _objects(labels)[place]
 
 
-def _sets(column: CodedColumn, codes: Ints, classes: Indices, count: int) -> NDArray[np.object_]:
+def _sets(column: CodedColumn, codes: Ints, classes: IndexArray, count: int) -> NDArray[np.object_]:
     """Return the cell of each group in a column of words without a hierarchy: the set of the words in the group."""
     pairs = np.unique(classes * column.size + codes)
     bounds = np.searchsorted(pairs // column.size, np.arange(count + 1)).tolist()

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deid.base.arrays import IndexArray
 from deid.base.errors import ConfigError, OutputError
 from deid.base.late import pd
 from deid.disclosure.assessment import Finding, Requirements, assess
@@ -30,7 +30,7 @@ from deid.disclosure.constraints import (
     TCloseness,
 )
 from deid.disclosure.encoding import CodedTable, Ints, encode
-from deid.disclosure.guards import check_before_release, fates_of, look_alikes
+from deid.disclosure.guards import check_before_release, fates_of
 from deid.disclosure.methods import MethodOptions, Recoding, recode, recode_best
 from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
 from deid.disclosure.recoding import publish
@@ -75,7 +75,7 @@ class Release:
 
     original: Microdata
     recoded: Microdata
-    rows: NDArray[np.intp]
+    rows: IndexArray
     method: str
     asked: Requirements
     options: MethodOptions
@@ -136,7 +136,6 @@ class Release:
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values: counts, parameters and levels, no cell of the table."""
         before, after = self.risks
-        alike = look_alikes(self.original)
         return {
             "method": self.method,
             "asked": {name: value for name, value in asdict(self.asked).items() if value is not None},
@@ -146,7 +145,7 @@ class Release:
             "person": self.original.person,
             "each_row_a_person": self.original.each_row_a_person,
             "persons_as_given": self.original.persons_as_given,
-            "look_alikes": None if alike is None else alike.as_dict(),
+            "look_alikes": None if self.original.look_alikes is None else self.original.look_alikes.as_dict(),
             "columns": {name: asdict(what) for name, what in fates_of(self.original).items()},
             "rows": len(self.original),
             "published": len(self.rows),
@@ -265,7 +264,7 @@ def anonymize(
     return _release(data, coded, found, name, asked, options, seconds)
 
 
-def content_order(data: Microdata) -> NDArray[np.intp]:
+def content_order(data: Microdata) -> IndexArray:
     """Return the row numbers, shape (rows,), in the order of what is published of them, then of their persons.
 
     Methods take rows as they come where these are equally good; rows that are equal in all of that can stand for each
@@ -306,7 +305,7 @@ def _release(
 def finish(
     data: Microdata,
     frame: pd.DataFrame,
-    rows: NDArray[np.intp],
+    rows: IndexArray,
     method: str,
     asked: Requirements,
     options: MethodOptions,
@@ -376,11 +375,11 @@ def finish(
     return Release(data, recoded, rows, method, asked, options, tuple(findings), loss, levels, overlapping, seconds)
 
 
-def _covers(data: Microdata, published: Microdata, name: str, rows: NDArray[np.intp]) -> bool:
+def _covers(data: Microdata, published: Microdata, name: str, rows: IndexArray) -> bool:
     cells, values = published.codes(name), data.codes(name)
     table = cover_table(cells.values, values.values, data.hierarchies.get(name))
     return bool(table[cells.codes, values.codes[rows]].all())
 
 
-def _like(data: Microdata, rows: NDArray[np.intp]) -> Microdata:
+def _like(data: Microdata, rows: IndexArray) -> Microdata:
     return Microdata(data.frame.iloc[rows].reset_index(drop=True), data.roles, data.hierarchies, None, data.kinds)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deid.base.arrays import FloatArray, IndexArray
 from deid.base.errors import ConfigError, InputError
 from deid.base.late import pd
 from deid.disclosure.cells import format_dates, format_interval, format_set
@@ -20,7 +20,7 @@ from deid.disclosure.risk import PopulationRisk, population_risk
 from deid.table.microdata import SUPPRESSED, Microdata, check_columns
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class SameDisease:
     """A recoded table.
 
@@ -37,7 +37,7 @@ class SameDisease:
     """
 
     frame: pd.DataFrame
-    cells: NDArray[np.intp]
+    cells: IndexArray
     risk: PopulationRisk
 
 
@@ -115,9 +115,7 @@ def recode_same_disease(
     return SameDisease(frame, cells, population_risk(published, population))
 
 
-def _ranks(
-    data: Microdata, population: Microdata, names: Sequence[str]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _ranks(data: Microdata, population: Microdata, names: Sequence[str]) -> tuple[FloatArray, FloatArray]:
     """Return the values of both tables as comparable numbers, column by column."""
     own, others = np.empty((len(data), len(names))), np.empty((len(population), len(names)))
     for c, name in enumerate(names):
@@ -131,7 +129,7 @@ def _ranks(
     return own, others
 
 
-def _best_cut(own: NDArray[np.float64], others: NDArray[np.float64], least: int) -> tuple[int, float] | None:
+def _best_cut(own: FloatArray, others: FloatArray, least: int) -> tuple[int, float] | None:
     """Return the column and value of the cut ``<=`` with the least average risk; ties: column order, smallest cut."""
     best: tuple[float, int, float] | None = None
     for column in range(own.shape[1]):

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.arrays import BoolArray, IndexArray
 from deid.base.errors import ConfigError, InputError
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.cells import Domain, cover_table
@@ -124,7 +125,7 @@ def apply_scheme(scheme: Scheme, data: Microdata, asked: Requirements, options: 
             f"the scheme recodes {', '.join(scheme.columns)}", "give these columns, and no other, as quasi-identifiers"
         )
     frame = data.frame.assign(**(_by_level(scheme, data) if scheme.levels else _by_cells(scheme, data)))
-    out: NDArray[np.bool_] = np.array((frame[list(scheme.columns)] == "*").to_numpy().all(axis=1))
+    out: BoolArray = np.array((frame[list(scheme.columns)] == "*").to_numpy().all(axis=1))
     constraint = constraint_of(data, asked)
     roles = {name: role for name, role in data.roles.items() if role in ("quasi-identifier", "sensitive")}
     kinds = dict.fromkeys(scheme.columns, "nominal")
@@ -186,7 +187,7 @@ def _by_cells(scheme: Scheme, data: Microdata) -> Mapping[str, NDArray[np.object
     return {name: shown[first, c] for c, name in enumerate(scheme.columns)}
 
 
-def class_ids_of(data: Microdata, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def class_ids_of(data: Microdata, names: Sequence[str]) -> tuple[IndexArray, IndexArray]:
     """Return the number of each row's combination of some columns, shape (rows,), and one row of each combination."""
     coded = [data.codes(name) for name in names]
     codes = np.stack([column.codes for column in coded], axis=1) + 1

@@ -6,7 +6,6 @@ suppressed: they count as lost whole. Measures over queries are in `deid.disclos
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,9 +81,7 @@ class Loss:
     columns: dict[str, float]
 
 
-def information_loss(
-    original: Microdata, release: Microdata, k: int = 1, weights: Mapping[str, float] | None = None
-) -> Loss:
+def information_loss(original: Microdata, release: Microdata, k: int = 1) -> Loss:
     """Measure what a release lost.
 
     Parameters
@@ -93,8 +90,6 @@ def information_loss(
         The original's columns, kinds and hierarchies are the yardstick; the release's quasi-identifiers are measured.
     k : int
         The k that was asked for, for C_AVG.
-    weights : mapping of str to float, optional
-        Weight of each quasi-identifier, 1 by default.
 
     Returns
     -------
@@ -110,8 +105,6 @@ def information_loss(
     """
     names = release.quasi_identifiers
     check_columns(original.frame, names)
-    weigh = dict.fromkeys(names, 1.0) | dict(weights or {})
-    check_columns(release.frame, weigh)
     total = len(original)
     if len(release) > total:
         raise InputError("the release has more rows than the original", "name the table that it was made from")
@@ -126,9 +119,9 @@ def information_loss(
         penalty = domain.penalty(coded.values)[coded.codes]
         lost = float(penalty[~gone].sum()) + suppressed
         columns[name] = lost / total
-        ncp_total += weigh[name] * lost
+        ncp_total += lost
         lm += (float(domain.loss(coded.values)[coded.codes][~gone].sum()) + suppressed) / total / len(names)
-        of_class += weigh[name] * penalty[classes.first_rows]
+        of_class += penalty[classes.first_rows]
     kept = np.ones(len(classes), dtype=bool)
     kept[classes.ids[gone]] = False
     sizes = classes.sizes[kept]
@@ -138,10 +131,10 @@ def information_loss(
         classes=len(sizes),
         dm=discernibility(sizes, suppressed),
         c_avg=average_class_size(total, len(sizes), k) if len(sizes) else float("inf"),
-        ncp=ncp_total / (total * sum(weigh[name] for name in names)),
+        ncp=ncp_total / (total * len(names)),
         ncp_total=ncp_total,
         lm=lm,
-        um=float(of_class[kept].mean()) if len(sizes) else sum(weigh[name] for name in names),
+        um=float(of_class[kept].mean()) if len(sizes) else float(len(names)),
         columns=columns,
     )
 

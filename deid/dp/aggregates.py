@@ -12,15 +12,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from deid.base.arrays import FloatArray, IntArray
 from deid.base.errors import ConfigError
 from deid.dp.epsilon import split_epsilon
 from deid.dp.intervals import discrete_half_width
 from deid.dp.noise import Noise
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _STEPS = 1 << 20  # of the grid of a sum
 _MOST_WHOLE = 1 << 31  # whole numbers above it could overflow when added up, and take a grid

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.dp.budget import Ledger
@@ -29,7 +29,6 @@ from deid.table.microdata import check_columns
 
 __all__ = ["AlreadyReleased", "plan_cube", "release_cube", "rows_of"]
 
-IntArray = npt.NDArray[np.int64]
 
 _MAX_DENSE = 20_000_000
 _MAX_RECONCILED = 400_000_000

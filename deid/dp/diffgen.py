@@ -14,15 +14,13 @@ import itertools
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError
 from deid.dp.boxes import Boxes
 from deid.dp.domain import count_cells
 from deid.dp.epsilon import split_epsilon
 from deid.dp.noise import Noise, laplace_variance
-
-IntArray = npt.NDArray[np.int64]
 
 ROUNDS = 10
 """Specializations; more give smaller groups, and choices that are closer to random."""

@@ -42,16 +42,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError
 from deid.base.files import read_toml
 from deid.base.late import pd
 from deid.base.options import option
 from deid.table.cell_text import cell_text, text_column, whole_number
-from deid.table.microdata import check_columns, column_names
-
-IntArray = npt.NDArray[np.int64]
+from deid.table.microdata import check_columns, column_names, named_value
 
 _DECLARATIONS = ("values", "range", "edges", "dates", "from_data")
 _OPTIONS = {
@@ -354,14 +352,12 @@ def parse_flag(text: str) -> tuple[str, dict[str, Any]]:
     ConfigError
         When it is of another form.
     """
-    name, equals, values = text.partition("=")
-    if not equals or not name.strip() or not values.strip():
-        raise ConfigError("a --domain is not of the form COLUMN=VALUES", _TO_DECLARE)
-    match = _FLAG_RANGE.fullmatch(values.strip())
+    name, values = named_value(text, "--domain", _TO_DECLARE)
+    match = _FLAG_RANGE.fullmatch(values)
     if match:
         low, high, width = match.groups()
-        return name.strip(), {"range": [int(low), int(high)], "width": int(width or 1)}
-    return name.strip(), {"values": [value.strip() for value in values.split(",")]}
+        return name, {"range": [int(low), int(high)], "width": int(width or 1)}
+    return name, {"values": [value.strip() for value in values.split(",")]}
 
 
 def read_domains(path: Path) -> dict[str, dict[str, Any]]:
@@ -487,7 +483,4 @@ def parse_condition(text: str) -> tuple[str, str]:
     ConfigError
         When it is of another form.
     """
-    name, equals, cells = text.partition("=")
-    if not equals or not name.strip():
-        raise ConfigError("a condition is not of the form COLUMN=CELLS", "for example: --where age=60..69")
-    return name.strip(), cells.strip()
+    return named_value(text, "a condition", "for example: --where age=60..69")

@@ -16,13 +16,11 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.arrays import FloatArray, IntArray
 from deid.base.errors import ConfigError
 from deid.dp.boxes import Boxes
 from deid.dp.epsilon import split_epsilon
 from deid.dp.noise import Noise, laplace_variance
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 CELL_SHARE = {"paper": 0.5, "improved": 0.75}
 """Share of epsilon for the cells of phase 1, by mode."""

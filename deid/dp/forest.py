@@ -18,14 +18,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from deid.base.arrays import FloatArray, IntArray
 from deid.dp.epsilon import split_epsilon
 from deid.dp.marginals import Axes, Marginal, least_squares, nonnegative
 from deid.dp.noise import Noise, laplace_variance
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 SHARES = (0.25, 0.15, 0.6)
 """Shares of epsilon for one-ways, choice and pairs."""

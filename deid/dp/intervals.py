@@ -14,10 +14,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.arrays import FloatArray
 from deid.base.errors import ConfigError
 from deid.dp.noise import laplace_scale
-
-FloatArray = npt.NDArray[np.float64]
 
 _LEVELS = 0.01, 0.999999
 _CONVOLVED = 30

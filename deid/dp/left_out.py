@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError
 from deid.dp.epsilon import payable, split_epsilon
 from deid.dp.intervals import discrete_half_width
@@ -41,7 +39,7 @@ def split_report(epsilon: float, share: float) -> tuple[float, float | None]:
 
 
 def tell_left_out(
-    left_out: npt.NDArray[np.int64],
+    left_out: IntArray,
     epsilon: float | None,
     noise: Noise,
     *,

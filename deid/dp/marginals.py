@@ -22,10 +22,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from deid.base.arrays import FloatArray
+
 Axes = tuple[int, ...]
 """Dimensions, by their place in the cube, ascending."""
 

@@ -12,14 +12,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from deid.base.arrays import FloatArray, IntArray
 from deid.dp.epsilon import split_epsilon
 from deid.dp.marginals import Axes, Marginal, least_squares, nonnegative
 from deid.dp.noise import Noise, laplace_variance
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _REPLICATES = 100
 _SEED = 20122  # of the bootstrap, which is post-processing

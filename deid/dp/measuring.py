@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.dp.aggregates import (
@@ -128,7 +129,7 @@ class Asking:
         def read(frame: pd.DataFrame) -> npt.NDArray[Any]:
             return dimension.codes(frame[dimension.name])
 
-        def counts(codes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        def counts(codes: npt.NDArray[Any]) -> IntArray:
             return count_cells([codes[codes >= 0]], [len(dimension)])
 
         def label(cell: int) -> dict[str, str]:

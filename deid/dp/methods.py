@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from deid.base.arrays import IntArray
 from deid.dp.boxes import Boxes, simplex
 from deid.dp.diffgen import diffgen
 from deid.dp.domain import Dimension, count_cells
@@ -33,8 +33,6 @@ from deid.dp.noise import Noise, laplace_variance
 from deid.dp.plan import ReleasePlan
 from deid.dp.privelet import Wavelet, privelet
 from deid.dp.privtree import privtree
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from deid.base.arrays import FloatArray, IntArray
 from deid.base.errors import ConfigError
 from deid.dp.boxes import Boxes
 from deid.dp.forest import Forest, fit_forest
@@ -24,8 +24,6 @@ from deid.dp.marginals import Axes, query_weights
 from deid.dp.noise import laplace_scale, laplace_variance
 from deid.dp.privelet import Wavelet, weight_sums
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Chosen = Sequence[IntArray | None]
 """For each dimension of the cube the cells that count; None for all."""
 

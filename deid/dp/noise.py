@@ -20,10 +20,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.arrays import FloatArray, IntArray
 from deid.base.errors import ConfigError, DeidError
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 _TAIL = 64  # |noise| exceeds 64 scales with probability e**-64
 _GREATEST_SCALE = 2.0**55  # with the tail and any count still within 64 bits

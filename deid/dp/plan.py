@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from deid.base.arrays import IntArray
 from deid.dp.budget import Ledger, Part
 from deid.dp.intervals import check_level
 from deid.dp.left_out import check_share, split_report, tell_left_out
@@ -103,7 +103,7 @@ class ReleasePlan(ABC):
             **({"bound": "asserted"} if self.bound == "asserted" else {}),
         }
 
-    def tell_left_out(self, left_out: npt.NDArray[np.int64], noise: Noise, *, of_part: bool = False) -> dict[str, Any]:
+    def tell_left_out(self, left_out: IntArray, noise: Noise, *, of_part: bool = False) -> dict[str, Any]:
         """Return what a release says of what it left out; see `deid.dp.left_out.tell_left_out`."""
         unit, level, persons = self.unit, self.level, self.person is not None
         return tell_left_out(left_out, self.reporting, noise, unit=unit, level=level, persons=persons, of_part=of_part)

@@ -25,13 +25,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from deid.base.arrays import BoolArray, FloatArray, IntArray
 from deid.dp.epsilon import from_nano, to_nano
 from deid.dp.noise import Noise, laplace_scale, laplace_variance
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 MAX_NODES = 1_000_000
 """Nodes of a depth, at most."""
@@ -60,7 +57,7 @@ class Level:
     symbols: IntArray
     noisy: FloatArray
     again: FloatArray
-    expanded: npt.NDArray[np.bool_]
+    expanded: BoolArray
 
     def __len__(self) -> int:
         """Return the number of nodes."""
@@ -151,7 +148,7 @@ def growing_from(threshold: float, symbols: int, distance: int, epsilon: float, 
     return (threshold * math.sqrt(2) + more) * distance / epsilon
 
 
-def _greatest(passed: npt.NDArray[np.bool_], noisy: FloatArray, most: int) -> npt.NDArray[np.bool_]:
+def _greatest(passed: BoolArray, noisy: FloatArray, most: int) -> BoolArray:
     """Keep the ``most`` greatest counts of those that passed; looks at noisy counts alone, so it costs nothing."""
     places = np.flatnonzero(passed)
     if len(places) > most:

@@ -14,29 +14,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from deid.base.arrays import IntArray
 from deid.dp.boxes import Boxes
 from deid.dp.epsilon import split_epsilon
 from deid.dp.noise import Noise, laplace_scale, laplace_variance
 
-IntArray = npt.NDArray[np.int64]
-
 _FANOUT = 2
-COUNT_SHARE = 0.5
+_COUNT_SHARE = 0.5
 """Share of epsilon for the leaves' counts."""
 
 
-def privtree(
-    points: IntArray,
-    shape: tuple[int, ...],
-    epsilon: float,
-    noise: Noise,
-    *,
-    distance: int = 1,
-    count_share: float = COUNT_SHARE,
-    threshold: float = 0.0,
-) -> Boxes:
+def privtree(points: IntArray, shape: tuple[int, ...], epsilon: float, noise: Noise, *, distance: int = 1) -> Boxes:
     """Partition a cube and count its boxes.
 
     Parameters
@@ -47,16 +36,12 @@ def privtree(
         For decisions and counts together.
     noise, distance : Noise, int
         Source of noise, and rows between neighbours (`PrivacyUnit.distance`).
-    count_share : float
-        Share of epsilon for the counts.
-    threshold : float
-        The paper's theta.
 
     Returns
     -------
     Boxes
     """
-    structure, counting = split_epsilon(epsilon, (1 - count_share, count_share))
+    structure, counting = split_epsilon(epsilon, (1 - _COUNT_SHARE, _COUNT_SHARE))
     # theorem 3.1 of the paper for one row; a distance of d rows divides epsilon by d
     scale = laplace_scale((2 * _FANOUT - 1) / (_FANOUT - 1) * distance, structure)
     decay = scale * math.log(_FANOUT)
@@ -69,8 +54,8 @@ def privtree(
         wide = [node for node in level if np.any(node[1] - node[0] > 1)]
         leaves += [(low, high, len(rows)) for low, high, rows, _ in level if not np.any(high - low > 1)]
         counts = np.array([len(rows) for _, _, rows, _ in wide], float)
-        biased = np.maximum(counts - depth * decay, threshold - decay)
-        split = noise.laplace(biased, scale) > threshold
+        biased = np.maximum(counts - depth * decay, -decay)  # the paper's theta is 0
+        split = noise.laplace(biased, scale) > 0
         level = []
         for (low, high, rows, turn), divide in zip(wide, split, strict=True):
             if not divide:

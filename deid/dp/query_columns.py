@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.arrays import BoolArray, FloatArray
 from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.dp.domain import Dimension, cell_number
@@ -33,8 +34,6 @@ from deid.dp.query_language import (
 from deid.table.cell_text import text_column
 from deid.table.microdata import nearest
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Computed = FloatArray | npt.NDArray[np.object_]
 """Numbers with nan, or texts with None."""
 

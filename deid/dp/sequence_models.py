@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.arrays import BoolArray, FloatArray, IntArray
 from deid.base.errors import ConfigError
 from deid.dp.intervals import standard_half_width
 from deid.dp.markov_chain import MarkovChain
 from deid.dp.prefix_tree import PrefixTree
 from deid.dp.tree_estimate import Consistent, consistent, nonnegative_tree
-
-FloatArray = npt.NDArray[np.float64]
 
 _MAX_PREFIXES = 4_000_000
 
@@ -45,7 +44,7 @@ class PrefixCounts:
     count: FloatArray
     lower: FloatArray
     upper: FloatArray
-    below_noise_floor: npt.NDArray[np.bool_]
+    below_noise_floor: BoolArray
 
     @property
     def arrays(self) -> tuple[npt.NDArray[Any], ...]:
@@ -172,7 +171,7 @@ class TreeModel:
         return replace(found, count=self.distribution(length).ravel()) if predict else found
 
     @functools.cached_property
-    def codes(self) -> tuple[npt.NDArray[np.int64], ...]:
+    def codes(self) -> tuple[IntArray, ...]:
         """The number of each node's prefix among those of its depth (the end counts as a symbol)."""
         codes = [np.zeros(1, np.int64)]
         for level in self.tree.levels[1:]:

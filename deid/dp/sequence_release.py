@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from deid.base.arrays import FloatArray
 from deid.base.errors import ConfigError, FormatError
 from deid.base.late import pd
 from deid.dp.domain import Dimension, declare
@@ -21,8 +21,6 @@ from deid.dp.release_files import NOT_PRIVATE, ReleaseFacts, read_numbers, write
 from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel
 from deid.dp.trend import average_slope, regression_slope
 from deid.dp.unit import PrivacyUnit
-
-FloatArray = npt.NDArray[np.float64]
 
 END = "(end)"
 """The label that stands for the end of a sequence."""

@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.base.reports import Section
@@ -33,8 +33,6 @@ from deid.dp.sequence_release import END, RESERVED, SequenceRelease
 from deid.dp.unit import PrivacyUnit, bounded_rows
 from deid.table.cell_text import text_column
 from deid.table.microdata import check_columns
-
-IntArray = npt.NDArray[np.int64]
 
 METHODS = ("tree", "markov", "tree-paper")
 """Methods by name."""

@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.dp.budget import Ledger, Part
@@ -437,7 +437,7 @@ class TableView:
                 "the answer would have too many numbers", "group by fewer columns, or declare wider cells"
             )
 
-    def _outside(self, named: frozenset[str]) -> npt.NDArray[np.int64]:
+    def _outside(self, named: frozenset[str]) -> IntArray:
         """Return what is to be told: rows with a cell outside its domain, in the columns that are asked."""
         assert self._rows is not None
         outside = np.zeros(len(self._rows), bool)

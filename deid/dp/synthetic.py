@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from deid.base.arrays import FloatArray, IntArray
 from deid.base.errors import ConfigError, FormatError
 from deid.base.late import pd
 from deid.dp.boxes import Boxes
@@ -37,9 +37,6 @@ from deid.dp.sequence_release import END, SequenceRelease, read_sequences
 from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound
 from deid.table.cell_text import text_column
 from deid.table.microdata import check_columns
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _MAX_ROWS = 20_000_000
 

@@ -15,12 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from deid.base.arrays import FloatArray
 from deid.dp.boxes import simplex
 from deid.dp.prefix_tree import PrefixTree
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def _families(values: FloatArray, symbols: int) -> FloatArray:

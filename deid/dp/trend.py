@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from deid.base.arrays import FloatArray
 from deid.base.errors import ConfigError
 
 
-def _checked(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _checked(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     xs, ys = np.asarray(x, float), np.asarray(y, float)
     if xs.shape != ys.shape or xs.ndim != 1 or len(xs) < 2 or not (np.diff(xs) > 0).all():
         raise ConfigError("a trend needs two points or more, at ascending places", "take an ordered column")

@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from deid.base.arrays import BoolArray, IntArray
 from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.base.options import option
@@ -116,7 +116,7 @@ class BoundedRows:
         be told with noise.
     """
 
-    keep: npt.NDArray[np.bool_]
+    keep: BoolArray
     cut: int
 
 
@@ -165,7 +165,7 @@ def bounded_rows(frame: pd.DataFrame, person: str, max_rows: int, key: bytes = b
     return BoundedRows(keep, int((counts > max_rows).sum()))
 
 
-def _persons(frame: pd.DataFrame, person: str) -> npt.NDArray[np.int64]:
+def _persons(frame: pd.DataFrame, person: str) -> IntArray:
     """Return a number for each row's person, -1 for none."""
     check_columns(frame, [person])
     return text_column(frame[person], key=True).cat.codes.to_numpy().astype(np.int64)

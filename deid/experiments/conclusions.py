@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deid.base.arrays import FloatArray
 from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.base.reports import Section, frame_records, frame_section
@@ -27,6 +27,7 @@ _Z = 1.959963984540054
 _BINS = 4
 _MOST_VALUES = 20
 _FEWEST = 5
+_STEPS = 50  # of Newton's method, at most
 _FIELDS = (("estimate", "value"), ("low", "low"), ("high", "high"), ("p", "p"))
 
 
@@ -40,7 +41,7 @@ class EffectEstimate:
     p: float
 
 
-def odds_ratio(table: NDArray[np.float64]) -> EffectEstimate:
+def odds_ratio(table: FloatArray) -> EffectEstimate:
     """Return the odds ratio of a 2 by 2 table, Woolf's interval, and the p-value of the chi-square test.
 
     Parameters
@@ -61,7 +62,7 @@ def odds_ratio(table: NDArray[np.float64]) -> EffectEstimate:
     return EffectEstimate(float(np.exp(value)), float(low), float(high), chi_square(table)[1])
 
 
-def chi_square(table: NDArray[np.float64]) -> tuple[float, float]:
+def chi_square(table: FloatArray) -> tuple[float, float]:
     """Return the statistic and the p-value of Pearson's test of independence, without correction; NaN for one row."""
     from scipy.stats import chi2
 
@@ -74,9 +75,7 @@ def chi_square(table: NDArray[np.float64]) -> tuple[float, float]:
     return statistic, float(chi2.sf(statistic, freedom))
 
 
-def logistic_regression(
-    predictors: NDArray[np.float64], outcome: NDArray[np.float64], *, steps: int = 50
-) -> list[EffectEstimate]:
+def logistic_regression(predictors: FloatArray, outcome: FloatArray) -> list[EffectEstimate]:
     """Fit a logistic regression without penalty by Newton's method; intervals and p-values are Wald's.
 
     Parameters
@@ -85,8 +84,6 @@ def logistic_regression(
         Without a constant, which is added.
     outcome : float array, shape (n,)
         0 to 1: chances are allowed.
-    steps : int
-        Most steps.
 
     Returns
     -------
@@ -101,7 +98,7 @@ def logistic_regression(
     _, scales, axes = np.linalg.svd(design, full_matrices=False)
     undetermined = (axes[scales < 1e-8 * scales[0]] ** 2).sum(axis=0) > 1e-6
     weights = np.zeros(design.shape[1])
-    for _ in range(steps):
+    for _ in range(_STEPS):
         chance = 1 / (1 + np.exp(-np.clip(design @ weights, -30, 30)))
         inverse = np.linalg.pinv((design * (chance * (1 - chance))[:, None]).T @ design, rcond=1e-12, hermitian=True)
         step = inverse @ (design.T @ (outcome - chance))
@@ -132,11 +129,11 @@ class _Study:
     pair: TablePair
     released: bool
 
-    def chances(self, query: Query) -> NDArray[np.float64]:
+    def chances(self, query: Query) -> FloatArray:
         found = self.pair.chances(query) if self.released else self.pair.members(query)
         return np.asarray(found, dtype=np.float64)
 
-    def middles(self, name: str) -> NDArray[np.float64]:
+    def middles(self, name: str) -> FloatArray:
         """Return numbers, or the middles of cells; the mean where there is none."""
         if self.released:
             column = self.pair.column(name)
@@ -265,7 +262,7 @@ def _regressions(
     pair = studies[0].pair
     has = pair.members(outcome)
     labels: list[str] = []
-    columns: tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]] = ([], [])
+    columns: tuple[list[FloatArray], list[FloatArray]] = ([], [])
     for name in names:
         if pair.original.kind(name) != "nominal":
             line = studies[0].middles(name)

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from deid.base.arrays import BoolArray, IntArray
 from deid.base.errors import ConfigError
-from deid.base.late import pd
 from deid.reading.identity import short_forms
 from deid.replacement.pools import cities, name_pool, read_words, states
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import NDArray
 
 COLUMNS = (
@@ -83,7 +84,9 @@ class Rates:
             value, bounds = getattr(self, one.name), {"mentions": (1, 1000), "common": (1, 1000)}
             low, high = bounds.get(one.name, (0, 1))
             if not low <= value <= high:
-                raise ConfigError(f"the rate {one.name} is {value:g}", f"{low} to {high}; see docs/experiments.md")
+                raise ConfigError(
+                    f"the rate {one.name} is {value:g}, outside {low} to {high}", "see docs/experiments.md"
+                )
         if self.twin + self.couple + self.junior > 1:
             raise ConfigError("twins, couples and juniors are more than all persons", "lower one of the three rates")
 
@@ -101,7 +104,7 @@ def _names(kind: str) -> NDArray[Any]:
     return np.array([pool.spelled(word, False) for _, word in ranked], dtype=object)
 
 
-def _falling(rng: np.random.Generator, size: int, choices: int, shift: float) -> NDArray[np.int64]:
+def _falling(rng: np.random.Generator, size: int, choices: int, shift: float) -> IntArray:
     """Draw places below ``choices`` with probabilities that fall as 1 / (place + shift) does."""
     weights = np.cumsum(1 / (np.arange(choices) + shift))
     return np.searchsorted(weights, rng.random(size) * weights[-1], side="right")
@@ -113,7 +116,7 @@ def _surnames(rng: np.random.Generator, size: int, rates: Rates) -> NDArray[Any]
     return names[np.where(rng.random(size) < rates.common_surname, _falling(rng, size, common, 5), rest)]
 
 
-def _homes(rng: np.random.Generator, size: int) -> NDArray[np.int64]:
+def _homes(rng: np.random.Generator, size: int) -> IntArray:
     """Return homes as rows of numbers: city, ZIP code, house, street, kind of street, phone."""
     city = _falling(rng, size, len(cities()[_AREA]), 1)
     zips = city * 5 + (rng.random(size) * np.maximum(1, 5 - city)).astype(np.int64)  # larger cities have more of them
@@ -122,7 +125,7 @@ def _homes(rng: np.random.Generator, size: int) -> NDArray[np.int64]:
     return np.stack([city, zips, *rest])
 
 
-def _typos(rng: np.random.Generator, values: NDArray[Any], wrong: NDArray[np.bool_]) -> None:
+def _typos(rng: np.random.Generator, values: NDArray[Any], wrong: BoolArray) -> None:
     """Put one slip of the hand into each value that is to be wrong: a letter more, less, moved or of the next key."""
     rows = np.flatnonzero(wrong)
     for row, how, place in zip(rows.tolist(), rng.integers(0, 4, len(rows)), rng.random(len(rows)), strict=True):
@@ -211,6 +214,8 @@ def make_mentions(size: int, rates: Rates | None = None, seed: int = 0) -> pd.Da
     ConfigError
         When the size is below 1.
     """
+    import pandas as pd
+
     if size < 1:
         raise ConfigError(f"{size} mentions cannot be made", "at least 1")
     rates = rates or Rates()

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from deid.base.arrays import FloatArray, IntArray
 from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.base.plots import COLOURS, Figure, new_figure
@@ -26,8 +26,6 @@ from deid.dp.unit import PrivacyUnit
 from deid.experiments.outcome import Outcome
 from deid.table.microdata import check_columns
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 Answers = Callable[[int], FloatArray]
 """From a length to the answers of all prefix queries of it, in the order of their symbols."""
 
@@ -83,7 +81,6 @@ def compare_sequences(
     *,
     methods: Sequence[str] = COMPARED,
     epsilons: Sequence[float] = (0.1, 0.5, 1.0),
-    unit: PrivacyUnit | None = None,
     runs: int = 10,
     seed: int = 0,
 ) -> pd.DataFrame:
@@ -99,8 +96,6 @@ def compare_sequences(
         Of `COMPARED`; ``even`` and ``zero`` are always among them.
     epsilons : sequence of float
         Costs of the whole release.
-    unit : PrivacyUnit, optional
-        A row, added or removed, by default.
     runs, seed : int
         Releases for each method and epsilon, with seeds seed, seed + 1, ...
 
@@ -116,7 +111,7 @@ def compare_sequences(
         for epsilon in epsilons:
             errors = np.zeros(height)
             for run in range(runs):
-                answers, _ = _run(method, codes, dimension, epsilon, unit or PrivacyUnit(), SeededNoise(seed + run))
+                answers, _ = _run(method, codes, dimension, epsilon, PrivacyUnit(), SeededNoise(seed + run))
                 errors += [float(np.abs(answers(n + 1) - truths[n]).mean()) for n in range(height)]
             records += [
                 {"method": method, "epsilon": float(epsilon), "length": n + 1, "error": errors[n] / runs}
@@ -132,7 +127,6 @@ def compare_trends(
     methods: Sequence[str] = COMPARED,
     epsilons: Sequence[float] = (0.1, 0.5, 1.0),
     lengths: Sequence[int] = (3,),
-    step: float = 0.5,
     runs: int = 10,
     seed: int = 0,
 ) -> pd.DataFrame:
@@ -145,7 +139,7 @@ def compare_trends(
     """
     levels = len(dimension)
     asked = {
-        (length, slope): slope_classes(list(range(levels)), length, step=step, slope=slope).reshape(3, -1)
+        (length, slope): slope_classes(list(range(levels)), length, slope=slope).reshape(3, -1)
         for length in lengths
         for slope in SLOPES
     }

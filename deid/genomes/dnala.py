@@ -139,8 +139,8 @@ def _with_rest(pairs: Sequence[tuple[int, int]], between: np.ndarray) -> tuple[t
     return tuple(groups)
 
 
-def check_release(released: Sequences, originals: Sequences | None = None, k: int = 2) -> tuple[bool, int, int | None]:
-    """Verify a release on its own: every sequence occurs at least ``k`` times; with the originals, covers them.
+def check_release(released: Sequences, originals: Sequences | None = None) -> tuple[bool, int, int | None]:
+    """Verify a release on its own: every sequence occurs at least twice; with the originals, covers them.
 
     Returns
     -------
@@ -154,7 +154,7 @@ def check_release(released: Sequences, originals: Sequences | None = None, k: in
     rows = [row.tobytes() for row in released.codes]
     counts = Counter(rows)
     level = min(counts.values())
-    witness = next((i for i, row in enumerate(rows) if counts[row] < k), None)
+    witness = next((i for i, row in enumerate(rows) if counts[row] < 2), None)
     if witness is None and originals is not None:
         kept = originals.codes
         if kept.shape[1] != released.codes.shape[1]:

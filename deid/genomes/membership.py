@@ -90,9 +90,7 @@ def correlation_statistic(haplotypes: np.ndarray, mixture: np.ndarray, reference
     return float(np.einsum("hi,ij,hj->", signs, difference, signs))
 
 
-def membership_test(
-    statistic: float, non_members: np.ndarray | None = None, *, alpha: float = 0.05, calibrated: float | None = None
-) -> MembershipTest:
+def membership_test(statistic: float, non_members: np.ndarray | None = None, *, alpha: float = 0.05) -> MembershipTest:
     """Decide by a statistic whether a person's genome is part of a mixture.
 
     Parameters
@@ -105,8 +103,6 @@ def membership_test(
         without them.
     alpha : float
         Share of non-members that are taken for members.
-    calibrated : float, optional
-        A threshold from an earlier calibration, instead.
 
     Returns
     -------
@@ -115,9 +111,7 @@ def membership_test(
     """
     from scipy.stats import norm
 
-    if calibrated is not None:
-        high, low = calibrated, -np.inf
-    elif non_members is not None and len(non_members):
+    if non_members is not None and len(non_members):
         high, low = (float(q) for q in np.quantile(np.asarray(non_members, dtype=float), (1 - alpha, alpha)))
     else:
         high = float(norm.ppf(1 - alpha))

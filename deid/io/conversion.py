@@ -83,7 +83,7 @@ def convert(
     target = get_format(format, FORMATS)
     check_output(in_path, out_path)
     source = scan(in_path, from_format, options)
-    check_suffix(source.single, source.format, out_path, target)
+    check_suffix(source.single, source.format, out_path, target, FORMATS.values())
     result = Conversion(source.format.name, target.name, remarks=source.remarks(), read=source)
     mapping = _mapping(source, target, options, map_to, map_from, result)
     same = source.format.name == target.name

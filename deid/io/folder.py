@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,7 +25,7 @@ _VERSION = re.compile(r"\.v?\d+")
 """What may follow a dot at the end of a folder's name: ``release.2``, ``notes.v3``."""
 
 
-@dataclass(slots=True, repr=False)
+@dataclass(slots=True)
 class Listing:
     """The files below a folder: names only, so that a folder of 100,000 notes takes a few megabytes."""
 
@@ -116,7 +117,7 @@ def check_output(in_path: Path, out_path: Path) -> None:
     try_folder(target)
 
 
-def check_suffix(single: bool, source: Format, out_path: Path, format: Format) -> None:
+def check_suffix(single: bool, source: Format, out_path: Path, format: Format, choice: Iterable[Format] = ()) -> None:
     """Refuse an output path whose suffix says another format than the one that is written, or a file for a folder.
 
     Parameters
@@ -129,6 +130,8 @@ def check_suffix(single: bool, source: Format, out_path: Path, format: Format) -
         Where the user wants the result.
     format : Format
         What is written. A collection that is made of a file, or of a folder of documents, is one file.
+    choice : iterable of Format
+        What else could be written, where the user can say so.
 
     Raises
     ------
@@ -143,10 +146,12 @@ def check_suffix(single: bool, source: Format, out_path: Path, format: Format) -
     if is_file and not _COMMON.fullmatch(suffix) and _VERSION.fullmatch(suffix):
         return
     right = " or ".join(format.suffixes)
+    others = [other.name for other in choice if suffix in other.suffixes]
     if is_file:
         raise OutputError(
             f"a file called *{shown_suffix(suffix)} is no {format.name} file, which is what is written",
-            f"let its name end in {right}, or write another format with deid convert",
+            f"let its name end in {right}, or write another format "
+            + (f"(--to {' or '.join(others)})" if others else "with deid convert"),
         )
     raise OutputError(
         f"a folder is written, and *{shown_suffix(suffix)} is the name of a file", "name a folder, without a suffix"

@@ -208,7 +208,7 @@ def k_safe(
     return (given - telling) | METHODS[method](tuple(sorted(telling)), knowledge, k, limit)
 
 
-def erase(document: Document, knowledge: Knowledge, k: int, method: str = "best-first") -> list[tuple[Span, str]]:
+def erase(document: Document, knowledge: Knowledge, k: int) -> list[tuple[Span, str]]:
     """Return what to erase from a document so that the terms that are left in it are K-safe.
 
     Parameters
@@ -216,7 +216,7 @@ def erase(document: Document, knowledge: Knowledge, k: int, method: str = "best-
     document : Document
     knowledge : Knowledge
         Its terms are searched for as phrases, in any case; every occurrence of a term is erased or none.
-    k, method
+    k : int
         See `k_safe`.
 
     Returns
@@ -232,7 +232,7 @@ def erase(document: Document, knowledge: Knowledge, k: int, method: str = "best-
     tokens = tokenize(normal.text)
     matcher = PhraseMatcher([Dictionary(key, (key,)) for key in sorted(terms)], lambda phrase: tokenize(phrase).strings)
     found = matcher.match(tokens.strings)  # a list of its own for each term: terms inside longer terms are found too
-    kept = k_safe((term for _, _, key in found for term in terms[key]), knowledge, k, method)
+    kept = k_safe((term for _, _, key in found for term in terms[key]), knowledge, k)
     places = sorted(
         (int(tokens.starts[first]), int(tokens.ends[last - 1])) for first, last, key in found if not terms[key] <= kept
     )

@@ -80,16 +80,14 @@ def sync_folder(path: Path) -> None:
 
 
 @contextmanager
-def append_private(path: Path, committed: int | None = None, what: str = "the dead-letter file") -> Iterator[FeedSink]:
-    """Open a file of the user alone to append to it.
+def append_private(path: Path, committed: int | None = None) -> Iterator[FeedSink]:
+    """Open the dead-letter file, the user's alone, to append to it.
 
     Parameters
     ----------
     path : Path
     committed : int, optional
         Bytes of it that count; what stands behind is cut off.
-    what : str
-        What it is, for messages.
 
     Yields
     ------
@@ -101,6 +99,7 @@ def append_private(path: Path, committed: int | None = None, what: str = "the de
     OutputError
         When the file cannot be opened, or is shorter than ``committed``.
     """
+    what = "the dead-letter file"
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     except OSError as error:

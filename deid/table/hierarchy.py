@@ -225,7 +225,7 @@ def hierarchy_from_rows(rows: Iterable[Sequence[str]], name: str) -> Hierarchy:
     return Hierarchy(name, parents)
 
 
-def read_hierarchy(path: Path, name: str | None = None, *, separator: str = ";") -> Hierarchy:
+def read_hierarchy(path: Path, name: str | None = None) -> Hierarchy:
     """Return the hierarchy of a CSV file in ARX's form (UTF-8, ``;`` between the values); by default named by the file.
 
     Raises
@@ -242,18 +242,18 @@ def read_hierarchy(path: Path, name: str | None = None, *, separator: str = ";")
     except OSError as error:
         raise ConfigError(f"cannot be read ({error.strerror})", "check the path and its permissions", where) from None
     try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=";", strict=True))
     except csv.Error:
-        raise ConfigError("not a CSV file", f'separate the values by {separator} and quote them by "', where) from None
+        raise ConfigError("not a CSV file", 'separate the values by ; and quote them by "', where) from None
     return hierarchy_from_rows(rows, name)
 
 
-def format_hierarchy(hierarchy: Hierarchy, *, separator: str = ";") -> str:
+def format_hierarchy(hierarchy: Hierarchy) -> str:
     """Return a hierarchy in ARX's form: a line a leaf, a column a level, short branches padded by
     repetition."""
     columns = range(hierarchy.height + 1)
     stream = io.StringIO(newline="")
-    writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
+    writer = csv.writer(stream, delimiter=";", lineterminator="\n")
     for leaf in hierarchy.leaves():
         writer.writerow([hierarchy.generalize(leaf, level) for level in columns])
     return stream.getvalue()

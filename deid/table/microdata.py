@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import csv
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ import numpy as np
 from deid.base.errors import ConfigError, FormatError, InputError
 from deid.base.late import pd
 from deid.table.hierarchy import Hierarchy
+from deid.table.linkage import LookAlikes, count_look_alikes
 from deid.table.scalars import date_position, exact_number, plain_number
 
 ROLES = ("identifier", "quasi-identifier", "sensitive", "free-text", "dropped", "other")
@@ -39,7 +42,7 @@ SUPPRESSED = "*"
 _GENERAL = ("*", "[", "{")  # how a cell that is not an original value can end or begin
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Codes:
     """A column as numbers.
 
@@ -83,6 +86,27 @@ def column_names(*texts: str | None) -> list[str]:
     except csv.Error:
         raise ConfigError("a list of names has an odd quote", "write a name with a comma as '\"a, b\",c'") from None
     return [name.strip() for row in rows for name in row if name.strip()]
+
+
+_PAIR = re.compile(r'\s*"((?:[^"]|"")*)"\s*=(.*)', re.DOTALL)
+
+
+def named_value(text: str, option: str, hint: str) -> tuple[str, str]:
+    """Return name and value of a text NAME=VALUE; a name that holds = stands in quotes, as in CSV.
+
+    >>> named_value('"dose=mg"=1..5', "--domain", "for example: --domain age=0..129")
+    ('dose=mg', '1..5')
+
+    Raises
+    ------
+    ConfigError
+        When it is not of this form.
+    """
+    quoted = _PAIR.fullmatch(text)
+    name, _, value = (quoted[1].replace('""', '"'), "=", quoted[2]) if quoted else text.partition("=")
+    if not name.strip() or not value.strip():
+        raise ConfigError(f"{option} is not of the form NAME=VALUE", hint)
+    return name.strip(), value.strip()
 
 
 def check_columns(frame: pd.DataFrame, asked: Iterable[str]) -> None:
@@ -176,6 +200,11 @@ class Microdata:
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.frame)
+
+    @cached_property
+    def look_alikes(self) -> LookAlikes | None:
+        """Persons who look like others of the table; None when no column holds names."""
+        return count_look_alikes(self.frame, self.person)
 
     def arranged(self, order: np.ndarray) -> Microdata:
         """Return the table with its rows in another order: ``order`` has each row once."""
@@ -278,17 +307,25 @@ class Microdata:
             if not any(map(_is_general, values)):
                 self.numbers(column)
         elif self.roles[column] == "quasi-identifier" and self.kind(column) == "nominal":
-            # codes such as 250 and V10 are nominal, an age "forty" is a mistake: only the user can tell
-            plain = [place for place, value in enumerate(values) if not _is_general(value)]
-            numbers = [place for place in plain if _is_number(values[place])]
-            if numbers and len(numbers) < len(plain):
-                words = sorted(set(plain) - set(numbers))
+            odd = numbers_and_words(values)
+            if odd is not None:
                 raise self._fault(
                     column,
-                    min(numbers if len(numbers) < len(words) else words),
+                    odd,
                     "a column of numbers and words",
                     f"correct the value, or state the column's kind: numeric or nominal (for {column!r})",
                 )
+
+
+def numbers_and_words(values: Sequence[str]) -> int | None:
+    """Return the place of the first of the fewer, where some values are numbers and some are words.
+
+    Codes such as 250 and V10 are nominal, an age "forty" is a mistake: only the user can tell.
+    """
+    plain = [place for place, value in enumerate(values) if not _is_general(value)]
+    numbers = [place for place in plain if _is_number(values[place])]
+    words = sorted(set(plain) - set(numbers))
+    return min(numbers if len(numbers) < len(words) else words) if numbers and words else None
 
 
 def _check_choice(what: str, column: str, value: str, known: tuple[str, ...]) -> None:

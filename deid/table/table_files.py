@@ -392,7 +392,7 @@ def check_new_table(path: Path) -> None:
     check_new_file(path)
 
 
-def write_table(frame: pd.DataFrame, path: Path, *, separator: str = ",", replace: bool = False) -> None:
+def write_table(frame: pd.DataFrame, path: Path, *, replace: bool = False) -> None:
     """Write a table as CSV or Parquet, by the file's suffix; atomically, with mode 0600.
 
     Missing values become empty cells. Nothing but the rows is written: categories that no row has any more, as those
@@ -412,7 +412,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, separator: str = ",", replac
             frame.to_parquet(stream, index=False)
         else:
             text = io.TextIOWrapper(stream, "utf-8", newline="")
-            frame.to_csv(text, index=False, sep="\t" if suffix == ".tsv" else separator, lineterminator="\n")
+            frame.to_csv(text, index=False, sep="\t" if suffix == ".tsv" else ",", lineterminator="\n")
             text.flush()
             text.detach()
 

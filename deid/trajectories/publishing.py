@@ -54,7 +54,7 @@ class TrajectoryOptions:
     seed: int = option(0, "Seed of the one random choice.", metavar="N", panel=_JOINING)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Published:
     """A release of trajectories, verified.
 

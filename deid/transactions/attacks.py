@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.base.options import option
@@ -159,14 +159,14 @@ def candidates(released: Transactions, known: Iterable[str]) -> list[int]:
     return [record for record in range(len(released)) if bits >> record & 1]
 
 
-def distinguishability(released: Transactions, known: Sequence[frozenset[str]]) -> NDArray[np.int64]:
+def distinguishability(released: Transactions, known: Sequence[frozenset[str]]) -> IntArray:
     """Return for each set of known codes the number of records that fit it, shape (sets,)."""
     index = _Index(released)
     distinct = {codes: index.fitting(codes).bit_count() for codes in dict.fromkeys(known)}
     return np.array([distinct[codes] for codes in known], dtype=np.int64)
 
 
-def _outcome(attacker: str, counts: NDArray[np.int64], most: int, draws: Sequence[int] | None = None) -> Attack:
+def _outcome(attacker: str, counts: IntArray, most: int, draws: Sequence[int] | None = None) -> Attack:
     """Average over a person's draws first, so that every person counts once; by default each has one."""
     if not len(counts):
         return Attack(attacker, 0, 0.0, 0.0, most, 0.0)

@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deid.base.arrays import IndexArray, IntArray
 from deid.base.errors import ConfigError
 from deid.transactions.measures import certainty_penalty
 from deid.transactions.suppression import require_coded_records, require_records
@@ -23,13 +23,10 @@ from deid.transactions.tree import CodeTree
 MOST_SETS = 100_000_000
 """Sets of m codes, counted with repetition, above which the search is refused."""
 
-Cut = NDArray[np.int64]
-"""Node that each item is published as."""
-
 
 def apriori_cut(
-    data: Transactions, tree: CodeTree, k: int, m: int, *, start: Cut | None = None, below: int | None = None
-) -> Cut:
+    data: Transactions, tree: CodeTree, k: int, m: int, *, start: IntArray | None = None, below: int | None = None
+) -> IntArray:
     """Find a cut of the tree that makes the records k^m-anonymous.
 
     Level by level: sets of j items that are rare on the present cut are generalized by the ancestors that cost least
@@ -44,7 +41,7 @@ def apriori_cut(
     k, m : int
         Every set of up to m codes that occurs does so in at least k records.
     start : int64 array, shape (items,), optional
-        Cut to begin with; the items themselves by default.
+        IntArray to begin with; the items themselves by default.
     below : int, optional
         Generalize no higher than to this node; sets that would need it stay rare.
 
@@ -90,7 +87,7 @@ def apriori_cut(
     return cut
 
 
-def _recode(data: Transactions, cut: Cut) -> tuple[NDArray[np.int64], Transactions]:
+def _recode(data: Transactions, cut: IntArray) -> tuple[IntArray, Transactions]:
     """Return the nodes of a cut that are there, and the records over them."""
     used, image = np.unique(cut, return_inverse=True)
     return used, generalize(data, image, [str(i) for i in range(len(used))], ())
@@ -133,13 +130,13 @@ class _Nodes:
             self.held[node] = self.data.any_bits(self.tree.leaves[node])
         return self.held[node]
 
-    def _cost(self, node: int, cut: Cut) -> int:
+    def _cost(self, node: int, cut: IntArray) -> int:
         """Return by how much the certainty penalty grows, in codes times occurrences."""
         items = self.leaves[node]
         occurrences = self.data.supports[items]
         return int(occurrences.sum() * self.size[node] - (occurrences * self.size[cut[items]]).sum())
 
-    def cheapest(self, items: tuple[int, ...], cut: Cut, k: int, top: int) -> list[int] | None:
+    def cheapest(self, items: tuple[int, ...], cut: IntArray, k: int, top: int) -> list[int] | None:
         """Return the nodes that items are best generalized to, so that k records hold them."""
         chains = []
         for item in items:
@@ -172,7 +169,7 @@ class _Nodes:
         return chain[: chain.index(node) + 1]
 
 
-def vertical_cut(data: Transactions, tree: CodeTree, k: int, m: int) -> Cut:
+def vertical_cut(data: Transactions, tree: CodeTree, k: int, m: int) -> IntArray:
     """Find a cut part by part (VPA): first within each branch below the top, then over all codes together.
 
     Parameters, returned value and errors are those of `apriori_cut`.
@@ -185,7 +182,7 @@ def vertical_cut(data: Transactions, tree: CodeTree, k: int, m: int) -> Cut:
     return apriori_cut(data, tree, k, m, start=cut)
 
 
-def gray_order(data: Transactions, tree: CodeTree) -> NDArray[np.intp]:
+def gray_order(data: Transactions, tree: CodeTree) -> IndexArray:
     """Return the record numbers in the order of the Gray code of their nodes, so that neighbours are alike.
 
     The rank of a Gray code has the running parity of its bits. Nodes with more codes below come first, then frequent

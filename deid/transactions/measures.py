@@ -50,23 +50,13 @@ def log_item_loss(size: int, domain: int, support: int, records: int, weight: fl
     return log2_of_subsets(size) - log2_of_subsets(domain) + math.log2(weight * support / records)
 
 
-def utility_loss(
-    original: Transactions,
-    published: Transactions,
-    *,
-    weight: Weight | None = None,
-    penalty: Callable[[str], float] | None = None,
-) -> float:
+def utility_loss(original: Transactions, published: Transactions) -> float:
     """Return UL: the sum over the published items, and a penalty for suppressed codes (Loukides et al., PNAS 2010).
 
     Parameters
     ----------
     original, published : Transactions
-        The same records before and after.
-    weight : callable, optional
-        Weight of a set of codes; 1 by default.
-    penalty : callable, optional
-        Weight of a suppressed code; 1 by default. A code that only some records lost counts for these.
+        The same records before and after. A code that only some records lost counts for these.
 
     Returns
     -------
@@ -78,11 +68,9 @@ def utility_loss(
     total = 0.0
     for item, support in enumerate(published.supports.tolist()):
         members = published.members[item]
-        log = log_item_loss(len(members), len(original.labels), support, records, weight(members) if weight else 1.0)
+        log = log_item_loss(len(members), len(original.labels), support, records)
         total += 2.0**log if log > -1000 else 0.0
-    for code, gone in zip(original.labels, _suppressed(original, published), strict=True):
-        total += (penalty(code) if penalty else 1.0) * gone / records
-    return total
+    return total + sum(gone / records for gone in _suppressed(original, published))
 
 
 def _check_records(original: Transactions, published: Transactions) -> None:
@@ -202,8 +190,8 @@ def certainty_penalty(original: Transactions, published: Transactions) -> float:
     return lost / max(len(original.items), 1)
 
 
-def frequent_itemsets(data: Transactions, share: float, size: int = 2) -> dict[tuple[str, ...], int]:
-    """Return the case counts of the sets of up to ``size`` items that at least a share of the records hold.
+def frequent_itemsets(data: Transactions, share: float) -> dict[tuple[str, ...], int]:
+    """Return the case counts of the sets of one or two items that at least a share of the records hold.
 
     The counts that epidemiologists ask for; PNAS 2010 looks at a tenth of the records.
     """
@@ -215,7 +203,7 @@ def frequent_itemsets(data: Transactions, share: float, size: int = 2) -> dict[t
     }
     found: dict[tuple[str, ...], int] = {}
     singles = dict(level)
-    for _ in range(size):
+    for _ in range(2):
         for items, bits in level.items():
             found[tuple(data.labels[item] for item in items)] = bits.bit_count()
         level = {
@@ -255,14 +243,14 @@ class CodeLoss:
     case_error: float
 
 
-def code_loss(original: Transactions, published: Transactions, *, share: float = 0.1) -> CodeLoss:
-    """Return all measures of loss; case counts are those of sets that at least ``share`` of the records hold."""
+def code_loss(original: Transactions, published: Transactions) -> CodeLoss:
+    """Return all measures of loss; case counts are those of sets that at least a tenth of the records hold."""
     gone = _suppressed(original, published)
     intact = 0
     for item, covers in enumerate(_covering(original, published)):
         plain = sum(int(published.supports[c]) for c in covers if len(published.members[c]) == 1)
         intact += plain == int(original.supports[item]) > 0
-    cases = frequent_itemsets(original, share)
+    cases = frequent_itemsets(original, 0.1)
     return CodeLoss(
         ul=utility_loss(original, published),
         avg_re=average_relative_error(original, published),

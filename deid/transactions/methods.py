@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError
 from deid.table.hierarchy import Hierarchy
 from deid.transactions.coherence import coherence
 from deid.transactions.constrained import Constrained, aclip, cba, coat, pcta, ugaclip
 from deid.transactions.disassociation import Disassociated, disassociate, verify_disassociated
-from deid.transactions.km import Cut, apriori_cut, local_recoding, vertical_cut
+from deid.transactions.km import apriori_cut, local_recoding, vertical_cut
 from deid.transactions.measures import Weight, semantic_weight
 from deid.transactions.partition import partition_records, publish_groups
 from deid.transactions.policies import maximal_sets
@@ -243,7 +244,7 @@ def _partition(source: MethodInput, asked: Asked) -> Found:
     return Found(publish_groups(source.data, tree, groups), told={"groups": len(groups)})
 
 
-def _cut(search: Callable[[Transactions, CodeTree, int, int], Cut]) -> Callable[[MethodInput, Asked], Found]:
+def _cut(search: Callable[[Transactions, CodeTree, int, int], IntArray]) -> Callable[[MethodInput, Asked], Found]:
     """Return what publishes the cut that a search finds."""
 
     def run(source: MethodInput, asked: Asked) -> Found:

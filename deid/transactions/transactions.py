@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.arrays import BoolArray, IndexArray, IntArray
 from deid.base.errors import InputError
 
 
@@ -36,7 +37,7 @@ class Transactions:
     """
 
     labels: tuple[str, ...]
-    offsets: NDArray[np.int64]
+    offsets: IntArray
     items: NDArray[np.int32]
     members: tuple[frozenset[str], ...] = field(default=())
 
@@ -61,17 +62,17 @@ class Transactions:
         return {label: item for item, label in enumerate(self.labels)}
 
     @cached_property
-    def supports(self) -> NDArray[np.int64]:
+    def supports(self) -> IntArray:
         """Number of records that hold each item."""
         return np.bincount(self.items, minlength=len(self.labels))
 
     @cached_property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> IntArray:
         """Number of items of each record."""
         return np.diff(self.offsets)
 
     @cached_property
-    def record_of(self) -> NDArray[np.int64]:
+    def record_of(self) -> IntArray:
         """Record of each occurrence in ``items``."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
@@ -114,7 +115,7 @@ class Transactions:
             held &= self.bits[item]
         return held.bit_count()
 
-    def take(self, records: Sequence[int] | NDArray[np.intp]) -> Transactions:
+    def take(self, records: Sequence[int] | IndexArray) -> Transactions:
         """Return some of the records, over the same items."""
         chosen = np.asarray(records, dtype=np.int64)
         lengths = self.lengths[chosen]
@@ -122,7 +123,7 @@ class Transactions:
         places = np.repeat(self.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
         return Transactions(self.labels, offsets, self.items[places], self.members)
 
-    def keep(self, kept: NDArray[np.bool_]) -> Transactions:
+    def keep(self, kept: BoolArray) -> Transactions:
         """Return the records with some of their occurrences, shape [occurrences], over the same items."""
         lengths = np.bincount(self.record_of[kept], minlength=len(self))
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from deid.base.arrays import IntArray
 from deid.table.hierarchy import Hierarchy
 from deid.transactions.transactions import Transactions, generalize
 
@@ -43,12 +44,12 @@ class CodeTree:
         return len(self.labels) - 1
 
     @cached_property
-    def leaf_arrays(self) -> list[NDArray[np.int64]]:
+    def leaf_arrays(self) -> list[IntArray]:
         """The items below each node, as arrays."""
         return [np.array(leaves, dtype=np.int64) for leaves in self.leaves]
 
     @cached_property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> IntArray:
         """Number of items below each node."""
         return np.array([len(leaves) for leaves in self.leaves])
 

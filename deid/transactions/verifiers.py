@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deid.base.arrays import IntArray
 from deid.transactions.transactions import Transactions
 
 
@@ -40,13 +40,13 @@ def _names(published: Transactions, items: Iterable[int]) -> tuple[str, ...]:
     return tuple(published.labels[item] for item in items)
 
 
-def _with(published: Transactions) -> list[NDArray[np.int64]]:
+def _with(published: Transactions) -> list[IntArray]:
     """Return the records that hold each item."""
     order = np.argsort(published.items, kind="stable")
     return np.split(published.record_of[order], np.cumsum(published.supports)[:-1])
 
 
-def _together(published: Transactions, records: NDArray[np.int64]) -> NDArray[np.int64]:
+def _together(published: Transactions, records: IntArray) -> IntArray:
     """Count the items of some records."""
     lengths = published.lengths[records]
     starts = np.repeat(published.offsets[records] - np.cumsum(lengths) + lengths, lengths)
@@ -67,7 +67,7 @@ def verify_km(published: Transactions, k: int, m: int) -> TransactionVerdict:
     least, witness = len(published), tuple[int, ...]()
     if not len(published.items):
         return TransactionVerdict(True, float(len(published)))
-    stack: list[tuple[tuple[int, ...], NDArray[np.int64]]] = [
+    stack: list[tuple[tuple[int, ...], IntArray]] = [
         ((item,), records) for item, records in enumerate(_with(published)) if len(records)
     ]
     for prefix, records in stack:
@@ -205,7 +205,7 @@ def verify_coherence(
     """
     hidden = np.array([bool(members & sensitive) for members in published.members], dtype=bool)
     worst: tuple[bool, float, tuple[int, ...]] = (True, 0.0, ())
-    stack: list[tuple[tuple[int, ...], NDArray[np.int64]]] = [
+    stack: list[tuple[tuple[int, ...], IntArray]] = [
         ((item,), records) for item, records in enumerate(_with(published)) if len(records) and not hidden[item]
     ]
     while stack:
@@ -299,7 +299,7 @@ def verify_uncertainty(
     """
     hidden = np.array([bool(members & sensitive) for members in published.members], dtype=bool)
     greatest = 0.0
-    stack: list[tuple[tuple[int, ...], NDArray[np.int64]]] = [((), np.arange(len(published)))]
+    stack: list[tuple[tuple[int, ...], IntArray]] = [((), np.arange(len(published)))]
     while stack:
         items, records = stack.pop()
         if not len(records):

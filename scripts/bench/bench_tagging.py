@@ -104,6 +104,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--limit", type=int, help="so many texts")
     options = parser.parse_args()
+    if not options.model and options.train is None:
+        parser.error("nothing to compare: name a model (--model en), or a corpus to train on (--train)")
     if BACKEND != "native":
         sys.exit("the compiled module is not there (see deid doctor): a figure without it says nothing")
     texts = texts_of(options.texts, options.limit)

@@ -291,3 +291,9 @@ def test_a_table_of_known_patients_that_cannot_be_used(notes: Path, tmp_path: Pa
     with pytest.raises(ConfigError, match=says):
         run("scrub", notes, tmp_path / "out", *RULES, *options)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_name_of_another_format_is_told_how_to_have_it(notes: Path, tmp_path: Path) -> None:
+    refused = CliRunner().invoke(app, ["tag", str(notes / "n1.txt"), str(tmp_path / "out.jsonl"), *RULES])
+    assert "--to" in str(refused.exception)
+    assert "jsonl" in str(refused.exception).partition("--to")[2]

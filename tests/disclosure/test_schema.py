@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError, DeidError
 from deid.disclosure.proposal import propose_schema
@@ -156,3 +158,25 @@ def test_a_column_of_which_nonsense_is_said_is_named(said: str, tmp_path: Path) 
     (tmp_path / "s.toml").write_text(f"[columns]\nage = {said}\n")
     with pytest.raises(ConfigError, match="column 'age'"):
         read_schema(tmp_path / "s.toml")
+
+
+CELLS = st.one_of(
+    st.sampled_from(["", "34", "7", "forty", "V10", "250", "A1", "2020-01-04", "01/02/2020", "*", "02139"]),
+    st.integers(-5, 130).map(str),
+    st.text("abXY12.-/ ", min_size=1, max_size=6),
+)
+
+
+@given(st.data())
+def test_what_is_proposed_can_be_used_as_it_is(data: st.DataObject) -> None:
+    rows = data.draw(st.integers(2, 6))
+    names = ["age", "ward", "dx", "zip", "visit"]
+    frame = pd.DataFrame({name: data.draw(st.lists(CELLS, min_size=rows, max_size=rows)) for name in names})
+    proposed = propose_schema(Microdata(frame, {}))
+    assert set(apply_schema(frame, proposed).roles) == set(names)
+
+
+def test_numbers_beside_words_are_proposed_as_codes_and_the_schema_says_so() -> None:
+    proposed = propose_schema(Microdata(pd.DataFrame({"ward": ["A1", "7", "7", "B2"]}), {}))
+    assert proposed.columns["ward"].kind == "nominal"
+    assert "numbers and words" in proposed.columns["ward"].reason
