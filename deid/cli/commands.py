@@ -45,6 +45,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Tables": {
         "extract": ("extract:extract", "Make a table of persons (or notes) from the PHI of notes."),
+        "link": ("link:link", "Find which rows are of one person, and give each person an id."),
         "write-back": ("extract:write_back", "Write a published table's values back into the notes."),
         "schema": ("schema:schema", "Propose which columns identify, and which are sensitive."),
         "anonymize": ("anonymize:anonymize", "Make a table that can be released with a stated protection."),
@@ -96,7 +97,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "doctor": ("doctor:doctor", "Check the installation, and say what to do."),
     },
 }
-"""Panel -> command -> function that runs it, and its line on the help page; without a function it is a group."""
+"""Panel -> command -> function that runs it, and its line on the help page. Without a function it is a group; a group
+with one runs it where no command of its own is named."""
 
 
 class Commands(TyperGroup):
@@ -114,7 +116,7 @@ class Commands(TyperGroup):
                 own |= {key: settings[key] for key in ("rich_markup_mode", "context_settings")}
                 if target:
                     shown[last], self._targets[last] = TyperCommand(**own), target
-                else:
+                if not target or any(other.startswith(f"{name} ") for other in rows):
                     shown[last] = Commands(prefix=f"{name} ", no_args_is_help=True, **own)
         super().__init__(**{**settings, "commands": shown})
 
@@ -125,7 +127,7 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return name, command and arguments of what is asked for; the help page of all needs no more than lines."""
         name, found, rest = super().resolve_command(ctx, args)
-        if name in self._targets:
+        if name in self._targets and not (isinstance(found, Commands) and rest and rest[0] in found.commands):
             found = load(name, self._targets[name], self.context_settings)
         return name, found, rest
 

@@ -48,7 +48,7 @@ def extract(
     """
     from deid.extraction.view import join_table, provenance_path
     from deid.joint.extracting import extract_files
-    from deid.table.linkage import count_look_alikes
+    from deid.linkage.look_alikes import count_look_alikes
     from deid.table.microdata import check_columns
     from deid.table.table_files import check_new_table, read_table
 

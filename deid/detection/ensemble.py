@@ -49,7 +49,7 @@ from deid.detection.find_again import (
     tell,
     traits,
 )
-from deid.detection.numbers import read
+from deid.detection.numbers import plain_scene, read
 from deid.detection.overlaps import corroborate, decide, drop_redundant, score_of
 from deid.detection.packed import Packed, together
 from deid.detection.recognizer import Recognizer
@@ -59,10 +59,9 @@ from deid.reading.lexicon import load_lexicon
 from deid.reading.normalize import Normalized, normalize
 from deid.reading.passages import Passage, second_readings, windows
 from deid.reading.view import view_of
-from deid.rules.fields import Scan
 from deid.rules.layouts import beside, segment_names
 from deid.rules.rules import RuleRecognizer
-from deid.rules.scene import Scene, rounded, scene_of
+from deid.rules.scene import Scene, rounded
 
 _MODELS = "model:"
 _EVIDENCE = 0.2
@@ -332,7 +331,7 @@ class Ensemble:
         for recognizer in self._asked:
             if isinstance(recognizer, RuleRecognizer):
                 return recognizer.scene(text)
-        return scene_of(view_of(text), load_lexicon(self.language, self.folders), Scan([], [], {}, {}))
+        return plain_scene(text, load_lexicon(self.language, self.folders))
 
     def _fate(self, scene: Scene, span: Span, score: float) -> str:
         if score < self.strong and is_clinical(scene, span):

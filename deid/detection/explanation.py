@@ -8,9 +8,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from deid.detection import Ensemble, Recognizer
 from deid.detection.ensemble import Candidate, Trace
 from deid.detection.site_lists import SiteLists
 from deid.document import Document, Span
@@ -18,7 +17,7 @@ from deid.labeling.kernels import marginals
 from deid.labeling.tagger import Tagger
 from deid.phi import group
 from deid.reading.lexicon import CLASSES
-from deid.reading.normalize import Normalized, normalize
+from deid.reading.normalize import Normalized
 
 FATES: dict[str, str] = {
     "decides": "gave the category and the score",
@@ -31,6 +30,14 @@ FATES: dict[str, str] = {
     "dropped": "passed, but no letter or digit of it is left once its edges are trimmed",
 }
 """What can become of what a recognizer proposed."""
+
+
+class Traced(Protocol):
+    """What tells how it came to its answer: an ensemble, or a model that works alone."""
+
+    def trace(self, document: Document) -> Trace:
+        """Return every candidate with its fate, and the answer."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +125,7 @@ class Explanation:
 def explain(
     document: Document,
     tagger: Tagger | None,
-    recognizer: Recognizer,
+    recognizer: Traced,
     *,
     site: SiteLists,
     label_of: Callable[[str], str] = str,
@@ -131,7 +138,7 @@ def explain(
     document : Document
     tagger : Tagger or None
         The model, with its dial.
-    recognizer : Recognizer
+    recognizer : Traced
         Model and rules together, an ensemble; or the model that works alone.
     site : SiteLists
     label_of : callable
@@ -144,7 +151,7 @@ def explain(
     Explanation
         Its spans are those that the recognizer finds without being asked why.
     """
-    trace = recognizer.trace(document) if isinstance(recognizer, Ensemble) else _alone(recognizer, document)
+    trace = recognizer.trace(document)
     normal = trace.normal
     sure = _probabilities(tagger, document.with_text(normal.text))
     found = [dataclasses.replace(s, category=label_of(s.category)) for s in trace.spans]
@@ -155,14 +162,6 @@ def explain(
     used = {r for e in (*kept, *out) for r in e.reasons}
     loose = tuple(r for r in reasons if not any(_same(r, u) for u in used))
     return Explanation(tuple(kept), tuple(out), loose, _words(tagger, normal, trace, places))
-
-
-def _alone(recognizer: Recognizer, document: Document) -> Trace:
-    """Return the trace of a model that works alone."""
-    normal = normalize(document.text)
-    spans = tuple(recognizer.find(document.with_text(normal.text)))
-    candidates = tuple(Candidate(0, recognizer.name, s, 1.0 if s.score is None else s.score, "accepted") for s in spans)
-    return Trace(normal, None, candidates, spans)
 
 
 def _probabilities(tagger: Tagger | None, document: Document) -> dict[tuple[int, int, str], float]:

@@ -58,7 +58,7 @@ _Seed = tuple[int, tuple[str, ...], Span]
 """A number in order of adding, a sequence of words to look for, and where it comes from."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Seeds:
     """What to look for: first word -> second word, empty where there is none -> seeds."""
 

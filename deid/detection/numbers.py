@@ -15,12 +15,13 @@ from collections.abc import Callable
 
 from deid.detection.overlaps import score_of
 from deid.document import Span
-from deid.phi import canonical, group
-from deid.reading.lexicon import classes_of
-from deid.reading.view import NUMBER, SIGN, UPPER
+from deid.phi import canonical, find_label, group
+from deid.reading.lexicon import Lexicon, classes_of
+from deid.reading.view import NUMBER, SIGN, UPPER, view_of
 from deid.reading.vocabulary import Vocabulary
 from deid.rules import checks
-from deid.rules.scene import Scene
+from deid.rules.fields import Scan
+from deid.rules.scene import Scene, scene_of
 
 _CALENDAR = classes_of("month", "weekday", "season", "holiday")
 _MEASURE = classes_of("clinical", "section", "device")
@@ -70,18 +71,20 @@ _LOOSE_PHONE = re.compile(
 _LOOSE_DATE = re.compile(
     r"[0-9]{1,2}[/-][0-9]{1,2}|[0-9]{1,2}[/-][0-9]{4}|[0-9]{4}[/-][0-9]{1,2}|'?[0-9]{2}'?s|['\u2019\u2018][0-9]{2}"
     r"|(?:18|19|20)[0-9]{2}(?:'?s)?(?: ?[-/\u2013] ?(?:[0-9]{2}|(?:18|19|20)[0-9]{2}))?|[0-9]{8}(?:[0-9]{4}|[0-9]{6})?"
-    r"|[0-9]{1,2} [0-9]{1,2} (?:19|20)[0-9]{2}|[0-9]{6}"
+    r"|[0-9]{6}"
 )
 _CHAIN = re.compile(r"(?<![0-9])[0-9]{1,4}([-/])[0-9]{1,4}\1[0-9]{1,4}\1[0-9]")
 """More numbers between equal signs than a date has."""
 _SOME_DATE = re.compile(r"(?<![0-9])[0-9]{1,2}[/-][0-9]{1,2}(?![0-9])|(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
-_SPACED = re.compile(
-    r"\(?(?:\+?1 )?[2-9][0-9]{2}\)? [0-9]{3} [0-9]{4}|\(?0[0-9]{2,5}\)?(?: [0-9]{2,8}){1,4}|[0-9]{3} [0-9]{3} [0-9]{4}"
-)
-"""A number in groups between blanks, as telephone and health service numbers are written."""
-_GROUPED = re.compile(r"\D*(?:[0-9]+(?:[-/.][0-9]+)*|[0-9]{2,4}(?:[ -][0-9]{2,4}){1,4})\D*\Z")
+_SPACED_DATE = re.compile(r"[0-9]{1,2} [0-9]{1,2} (?:19|20)[0-9]{2}|(?:19|20)[0-9]{2} [0-9]{1,2} [0-9]{1,2}")
+_BLANKS = re.compile(r"[ \t\u00a0]+")
+"""A gap between groups, however wide: a number in columns is the number with a blank between them."""
+_GROUPED = re.compile(r"\D*(?:[0-9]+(?:[-/.][0-9]+)*|[0-9]{2,4}(?:[ -][0-9]{2,9}){1,4})\D*\Z")
 _CALLABLE = re.compile(r"(?!.*[0-9]\.[0-9]{1,2}(?![0-9]))\D*(?:[0-9]{3,}|.*[0-9]{4})")
 """A number behind a label: one, or one in groups; what is longer may have taken values along. Nobody calls decimals."""
+_MISWRITTEN = re.compile(r"[0-9]{1,4}([-/.])[0-9]{1,4}\1[0-9]{2,4}\Z")
+"""What stands behind the label of a date, and need be no day of the calendar."""
+_LABELLED = {"ID": _GROUPED, "CONTACT": _CALLABLE, "DATE": _MISWRITTEN}
 _CODE = re.compile(r"[A-Za-z][-/_#]?[0-9]{3}|[A-Za-z][-_][0-9]|[0-9][-_][A-Za-z]|[0-9][A-Za-z]{1,4}[0-9]")
 """What letters and digits look like that are one code: *S21-4410*, *20-CV-118*, *A4410*; *CD4* and *10mg* are none."""
 _POSTCODE = re.compile(r"[A-Za-z]{1,2}[0-9][0-9A-Za-z]? ?[0-9][A-Za-z]{2}")
@@ -90,13 +93,20 @@ _SHORT = 4
 _CHUNK = 24
 """Characters on either side of a span that may belong to the same code."""
 _DATED = re.compile(r"['\u2018\u2019]?[0-9]+(?:'?s\b|[-/.][0-9]+(?:[-/.][0-9]+)?)?")
+_HOURS = re.compile(r"(?<![0-9])(?:0[0-9]|1[0-7])[0-5][0-9](?:[ \t]+(?:1[89]|2[0-3])[0-5][0-9])*[ \t]+\Z")
+"""Times of day before another, which may look like a year: *1200 1600 2000*."""
 _NO_DATE = re.compile(r"(?<![0-9/])[0-9]+(?:\.[0-9]+)?(?![0-9/])")
 _GROUPS = re.compile(r"[0-9]{1,4}([- ])[0-9]{2,4}\1[0-9]{2,4}")
 _CELL = re.compile(r"(?:^|[|/\r\n])[ \t]*$")
-_PAIR = re.compile(r"[0-9]{2,3}/[0-9]{2,3} ?\($")
+_PAIR = re.compile(r"[0-9]{2,3}/[0-9]{2,3}[ \t]*\($")
 """Before the mean of two pressures."""
 _LOOSE_ID = re.compile(r"[0-9]{5,20}|[0-9]{1,10}(?:[-/][0-9]{1,10})+|[0-9]{3}(?: [0-9]{3,4}){2}")
 _LONG_ID = re.compile(r"[0-9]{6,20}|[0-9]{2,10}(?:-[0-9]{2,10}){2,}")
+
+
+def plain_scene(text: str, lexicon: Lexicon) -> Scene:
+    """Return what the lists alone know of the words of a text, without the cues of rules."""
+    return scene_of(view_of(text), lexicon, Scan([], [], {}, {}))
 
 
 def read(scene: Scene, span: Span) -> tuple[Span, ...]:
@@ -137,10 +147,11 @@ def read(scene: Scene, span: Span) -> tuple[Span, ...]:
         # behind the name of a month stands a day, a year or no date
         odd = kind == "DATE" and any(len(p) == 4 and not 1800 <= int(p) < 2200 for p in _GROUP.findall(text))
         return () if odd and _surroundings(scene, span)[0] else (span,)
+    text = _BLANKS.sub(" ", text)
     level, cue, alone = _surroundings(scene, span)
     # three groups of a number in blanks are a row too; a value does not begin with 0
-    spaced = alone and kind in ("CONTACT", "ID") and _SPACED.fullmatch(text) and (level < _MEASURED or text[0] == "0")
-    labelled = cue == kind and (_GROUPED if kind == "ID" else _CALLABLE if kind == "CONTACT" else _GROUP).match(text)
+    spaced = alone and (level < _MEASURED or text[0] == "0") and _in_groups(scene, kind, text)
+    labelled = cue == kind and _LABELLED.get(kind, _GROUP).match(text)
     if spaced or labelled:
         return (span,)
     if test(scene, span, text, level):
@@ -153,6 +164,13 @@ def read(scene: Scene, span: Span) -> tuple[Span, ...]:
         return ()
     found = (m for m in own.finditer(whole, start, end + 2) if m.end() <= end)
     return tuple(span.moved(m.start(), m.end()) for m in found if kind != "DATE" or checks.date(m[0]))
+
+
+def _in_groups(scene: Scene, kind: str, text: str) -> bool:
+    """Tell whether a number of a kind is written in groups between blanks."""
+    if kind == "DATE":
+        return _SPACED_DATE.fullmatch(text) is not None and checks.date(text.replace(" ", "/"))
+    return kind in ("CONTACT", "ID") and scene.vocabulary.expressions["grouped_number"].fullmatch(text) is not None
 
 
 def _is_numbers(scene: Scene, span: Span) -> bool | None:
@@ -198,14 +216,13 @@ def _surroundings(scene: Scene, span: Span) -> tuple[int, str | None, bool]:
             first, last = min(first, begin), max(last, end)
             count += len(_PIECE.findall(run[0]))
     row = _ROWED if count >= _ROW else _ALONE
-    whole = (
-        not text[low : span.start].rstrip(" \t")[-1:].isdecimal()
-        and not text[span.end : high].lstrip(" \t")[:1].isdecimal()
-    )
+    # what stands farther away than its own groups do is another number
+    gap = max(map(len, _BLANKS.findall(text, first, last)), default=1)
+    whole = not (_beside(text[low : span.start][::-1], gap) or _beside(text[span.end : high], gap))
     units, measures, links = (scene.words[name] for name in ("unit", "measure", "value_link"))
     labels = _labels(scene.vocabulary)
     behind = scene.view.at(last)
-    if behind < len(starts) and starts[behind] < min(high, last + 3) and folded[behind] in units:
+    if behind < len(starts) and starts[behind] < min(high, last + max(3, gap + 1)) and folded[behind] in units:
         return _MEASURED, None, whole
     before = scene.view.at(first)
     direct = first == span.start  # a label belongs to the number behind it
@@ -229,10 +246,16 @@ def _surroundings(scene: Scene, span: Span) -> tuple[int, str | None, bool]:
     return row, None, whole
 
 
+def _beside(text: str, gap: int) -> bool:
+    """Tell whether a text begins with a digit, behind no more blanks than a gap has."""
+    rest = text.lstrip(" \t")
+    return rest[:1].isdecimal() and len(text) - len(rest) <= max(2, gap)
+
+
 @functools.lru_cache(maxsize=8)
 def _labels(vocabulary: Vocabulary) -> dict[str, str]:
     """Return the words before a number that say what it is -> group."""
-    cues = ("age_label", "AGE"), ("phone_label", "CONTACT"), ("number_label", "ID")
+    cues = ("age_label", "AGE"), ("date_label", "DATE"), ("phone_label", "CONTACT"), ("number_label", "ID")
     return {word: kind for cue, kind in cues for word in vocabulary.words[cue]} | {"#": "ID"}
 
 
@@ -255,7 +278,7 @@ def _date(scene: Scene, span: Span, text: str, level: int) -> bool:
     pieces = _DATED.findall(text)
     forms = [_LOOSE_DATE.fullmatch(p) is not None and _possible(p) for p in pieces]
     if level == _ROWED:
-        return bool(pieces) and all(forms)
+        return bool(pieces) and all(forms) and not _HOURS.search(scene.text, max(0, span.start - _NEAR), span.start)
     if level >= _CLINICAL:
         # of "WBC 11.2 3/4" the last is a date, of "strength 5/5 4/5" nothing is
         around = scene.text[max(0, span.start - _NEAR) : span.start].rpartition("\n")[2]
@@ -306,6 +329,10 @@ def _bare(scene: Scene, span: Span, text: str, level: int) -> bool:
     return level == _ALONE
 
 
+def _place(scene: Scene, span: Span, text: str, level: int) -> bool:
+    return level == _ALONE or _zip(scene, span, text, level)
+
+
 _DATES = frozenset(("DATE", "FECHAS", "Date", "date"))
 _READERS: dict[str, Callable[[Scene, Span, str, int], bool]] = {
     "PHONE": _phone,
@@ -316,7 +343,7 @@ _READERS: dict[str, Callable[[Scene, Span, str, int], bool]] = {
     "ID": _number,
     "NAME": _bare,
     "PROFESSION": _bare,
-    "LOCATION": _bare,
+    "LOCATION": _place,
     "OTHER": _bare,
 }
 """Category or group -> whether numbers can be one."""
@@ -325,7 +352,12 @@ _FORM = {"PHONE": "PHONE", "FAX": "PHONE", "ZIP": "ZIP"}
 
 @functools.lru_cache(maxsize=_REMEMBERED)
 def _reading(label: str) -> tuple[str, Callable[[Scene, Span, str, int], bool] | None, re.Pattern[str] | None]:
-    """Return the group of a label, what tells whether numbers can be one, and the form that no row of values has."""
+    """Return the group of a label, what tells whether numbers can be one, and the form that no row of values has.
+
+    What a label of the user's own asks of numbers is not known.
+    """
     category = canonical(label)
     kind = group(category)
+    if find_label(label) is None:
+        return kind, None, None
     return kind, _READERS.get(category) or _READERS.get(kind), _OWN_FORM.get(_FORM.get(category, kind))

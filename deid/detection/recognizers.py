@@ -15,9 +15,12 @@ from typing import Any
 from deid.base.errors import ConfigError
 from deid.detection import Ensemble, Recognizer, RuleRecognizer
 from deid.detection.dial import Dial, dial_of_folder, fingerprint, parse_dial
+from deid.detection.ensemble import Candidate, Trace
 from deid.detection.explanation import Explanation, explain
 from deid.detection.known import KnownRecognizer
+from deid.detection.numbers import plain_scene, read
 from deid.detection.options import RULES_ALONE, RecognizerOptions
+from deid.detection.overlaps import score_of
 from deid.detection.site_lists import NO_EFFECT, Effect, SiteLists, load_site_lists
 from deid.detection.transformer import TransformerRecognizer
 from deid.document import Document, Span, resolve_overlaps
@@ -25,7 +28,7 @@ from deid.labeling.tagger import DEFAULT_MODEL, Tagger, load_model
 from deid.phi import LABEL_SETS, label_set_of, map_labels
 from deid.reading.lexicon import load_lexicon
 from deid.reading.normalize import normalize
-from deid.reading.passages import second_readings
+from deid.reading.passages import second_readings, windows
 from deid.reading.vocabulary import languages, load_vocabulary
 
 _RULE_LABELS = "i2b2-2014"
@@ -116,9 +119,9 @@ class LazyRecognizer:
         return Ensemble(self._members, language)
 
     @cached_property
-    def _alone(self) -> Recognizer:
+    def _alone(self) -> _Alone:
         """The model, where it works alone."""
-        return _Recased(self._members[0], self.language)
+        return _Alone(self._members[0], self.language)
 
     @property
     def name(self) -> str:
@@ -129,8 +132,8 @@ class LazyRecognizer:
     def categories(self) -> frozenset[str]:
         """The categories that it can find."""
         together = self._ensemble
-        own = self._alone.categories if together is None else map(self._labels.of, together.categories)
-        return frozenset(own) | frozenset(map(self._labels.of, self.site.categories))
+        own = (self._alone if together is None else together).categories
+        return frozenset(map(self._labels.of, (*own, *self.site.categories)))
 
     @cached_property
     def _labels(self) -> _Labels:
@@ -158,7 +161,7 @@ class LazyRecognizer:
         seen = document.with_text(normal.text)
         together = self._ensemble
         found = self._alone.find(seen) if together is None else together.find_normal(seen)
-        spans = found if together is None else [s.named(self._labels.of(s.category)) for s in found]
+        spans = [s.named(self._labels.of(s.category)) for s in found]
         effect = NO_EFFECT
         if self.site:
             spans, effect, _ = self.site.apply(seen.text, spans, self._labels.of)
@@ -210,29 +213,38 @@ def find_with_effect(recognizer: Recognizer, document: Document) -> tuple[list[S
 
 
 @dataclass(frozen=True, slots=True)
-class _Recased:
-    """A model that works alone; what is in capitals, small letters or misread it reads as ordinarily written, too."""
+class _Alone:
+    """A model without rules: what is misread or in one case is read twice, and its numbers need readings."""
 
     recognizer: Recognizer
     language: str
 
     @property
-    def name(self) -> str:
-        return self.recognizer.name
-
-    @property
     def categories(self) -> frozenset[str]:
         return self.recognizer.categories
 
-    def find(self, document: Document) -> list[Span]:
-        found = self.recognizer.find(document)
-        again = [
-            back
-            for part, passage in second_readings(document, load_lexicon(self.language))
-            for span in self.recognizer.find(part)
-            if (back := passage.back(span)) is not None
-        ]
-        return list(resolve_overlaps([*found, *again])) if again else found
+    def find(self, document: Document, candidates: list[Candidate] | None = None) -> list[Span]:
+        lexicon = load_lexicon(self.language)
+        found: list[Span] = []
+        for part in windows(document.text):
+            here = document.with_text(part.of(document.text))
+            spans = list(self.recognizer.find(here))
+            for again, passage in second_readings(here, lexicon):
+                spans += filter(None, map(passage.back, self.recognizer.find(again)))
+            scene = plain_scene(here.text, lexicon) if spans else None
+            for span in spans:
+                parts = () if scene is None else read(scene, span)
+                found += filter(None, map(part.back, parts))
+                if candidates is not None and (back := part.back(span)) is not None:
+                    fate = "accepted" if parts else "unreadable"
+                    candidates.append(Candidate(0, self.recognizer.name, back, score_of(span), fate))
+        return list(resolve_overlaps(found))
+
+    def trace(self, document: Document) -> Trace:
+        normal = normalize(document.text)
+        candidates: list[Candidate] = []
+        spans = self.find(document.with_text(normal.text), candidates)
+        return Trace(normal, None, tuple(candidates), tuple(spans))
 
 
 @dataclass(frozen=True, slots=True)

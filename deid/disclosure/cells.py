@@ -65,7 +65,7 @@ def format_set(values: Iterable[str]) -> str:
     return "{" + stream.getvalue() + "}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Cell:
     """A cell, read: at most one of the fields says what it covers; without any, only its own text."""
 
@@ -187,7 +187,7 @@ def overlap_table(left: Sequence[str], right: Sequence[str], hierarchy: Hierarch
     return np.asarray(ours @ theirs.T > 0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Domain:
     """What a column of an original table can hold: the yardstick for how general a published cell is.
 

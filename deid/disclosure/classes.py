@@ -173,7 +173,7 @@ def _classes(release: Microdata, names: tuple[str, ...], suppressed: str) -> Equ
     return EquivalenceClasses(ids, sizes.astype(np.int64), persons.astype(np.int64))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ValueCounts:
     """How often each sensitive value occurs in each class: one entry a class and a value that occurs in it.
 

@@ -123,7 +123,7 @@ class RecursiveL:
         return f"recursive ({self.c:g},{self.l})-diversity of {self.column}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AlphaK:
     """No sensitive value (or none of ``values``) is more frequent than ``alpha`` in a class (Wong et al. 2006)."""
 

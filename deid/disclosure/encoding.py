@@ -22,7 +22,7 @@ from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata
 Ints = NDArray[np.int32]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HierarchyTree:
     """A hierarchy as arrays over its leaves 0 to L - 1, in tree order.
 
@@ -142,7 +142,7 @@ class HierarchyTree:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CodedColumn:
     """How one column is coded.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from deid.base.errors import ConfigError
 from deid.disclosure.proposal import propose_schema, repeated_person
-from deid.table.linkage import LookAlikes, check_persons
+from deid.linkage.look_alikes import LookAlikes, check_persons, count_look_alikes
 from deid.table.microdata import Microdata
 
 FATES = {
@@ -45,6 +46,16 @@ def drop_unnamed(data: Microdata) -> Microdata:
     return replace(data, roles={**data.roles, **dict.fromkeys(data.unnamed, "dropped")}) if data.unnamed else data
 
 
+_COMPARED: WeakKeyDictionary[Microdata, LookAlikes | None] = WeakKeyDictionary()
+
+
+def look_alikes(data: Microdata) -> LookAlikes | None:
+    """Count the persons who look like others of a table, once a table; None when no column holds names."""
+    if data not in _COMPARED:
+        _COMPARED[data] = count_look_alikes(data.frame, data.person)
+    return _COMPARED[data]
+
+
 def check_before_release(data: Microdata) -> None:
     """Refuse a table that cannot be released as it is described.
 
@@ -70,7 +81,7 @@ def check_before_release(data: Microdata) -> None:
                 f"several rows share a value of {shared!r}, so rows may be notes, not persons",
                 f"name the person's column, such as --person {shared}, or say --each-row-a-person",
             )
-    check_persons(data.look_alikes, as_given=data.persons_as_given)
+    check_persons(look_alikes(data), as_given=data.persons_as_given)
 
 
 def check_published(data: Microdata, manifest: Mapping[str, Any] | None) -> list[str]:
@@ -93,7 +104,7 @@ def check_published(data: Microdata, manifest: Mapping[str, Any] | None) -> list
     ConfigError
         When the estimated share is too great, and nobody says that these are different persons.
     """
-    found = data.look_alikes
+    found = look_alikes(data)
     if found is None and manifest is not None and isinstance(manifest.get("look_alikes"), Mapping):
         found = LookAlikes.from_dict(manifest["look_alikes"])
     check_persons(found, as_given=data.persons_as_given)
@@ -109,9 +120,10 @@ def check_published(data: Microdata, manifest: Mapping[str, Any] | None) -> list
 
 def told_of(data: Microdata) -> str:
     """Return what a report says of persons who look alike."""
-    if data.look_alikes is None:
+    found = look_alikes(data)
+    if found is None:
         return "not compared: no column holds names"
-    return f"{data.look_alikes}{'; said to be different persons' if data.persons_as_given else ''}"
+    return f"{found}{'; said to be different persons' if data.persons_as_given else ''}"
 
 
 def _proposed(data: Microdata) -> dict[str, str | None]:

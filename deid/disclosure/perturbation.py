@@ -217,7 +217,7 @@ def microaggregate(points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     return (sums / sizes[:, None])[groups], groups
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SmallDomains:
     """What small-domain randomization published.
 

@@ -55,7 +55,7 @@ def random_queries(table: Microdata, count: int = 1000, *, seed: int = 0) -> lis
     return queries
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PublishedColumn:
     """A published column, ready for many queries."""
 

@@ -30,7 +30,7 @@ from deid.disclosure.constraints import (
     TCloseness,
 )
 from deid.disclosure.encoding import CodedTable, Ints, encode
-from deid.disclosure.guards import check_before_release, fates_of
+from deid.disclosure.guards import check_before_release, fates_of, look_alikes
 from deid.disclosure.methods import MethodOptions, Recoding, recode, recode_best
 from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
 from deid.disclosure.recoding import publish
@@ -136,6 +136,7 @@ class Release:
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values: counts, parameters and levels, no cell of the table."""
         before, after = self.risks
+        alike = look_alikes(self.original)
         return {
             "method": self.method,
             "asked": {name: value for name, value in asdict(self.asked).items() if value is not None},
@@ -145,7 +146,7 @@ class Release:
             "person": self.original.person,
             "each_row_a_person": self.original.each_row_a_person,
             "persons_as_given": self.original.persons_as_given,
-            "look_alikes": None if self.original.look_alikes is None else self.original.look_alikes.as_dict(),
+            "look_alikes": None if alike is None else alike.as_dict(),
             "columns": {name: asdict(what) for name, what in fates_of(self.original).items()},
             "rows": len(self.original),
             "published": len(self.rows),

@@ -13,7 +13,7 @@ import numpy as np
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import Section, write_page
 from deid.disclosure.classes import equivalence_classes
-from deid.disclosure.guards import fates_of, told_of
+from deid.disclosure.guards import fates_of, look_alikes, told_of
 from deid.disclosure.release import Release
 from deid.disclosure.risk import SampleRisk
 
@@ -40,14 +40,14 @@ def release_rows(release: Release) -> list[tuple[str, str]]:
 def release_notes(release: Release) -> list[str]:
     """Return what must be said beside a release: unprotected columns, what is left out, persons who look alike."""
     data = release.original
-    fates = fates_of(data).items()
+    fates, alike = fates_of(data).items(), look_alikes(data)
     plain = [name for name, what in fates if what.fate == "unaltered"]
     gone = [name for name, what in fates if what.fate == "dropped" and what.role != "free-text"]
     texts = [name for name, what in fates if what.role == "free-text"]
     return [
         *([f"published as they are, without protection: {', '.join(plain)}"] if plain else []),
         *([f"left out: {', '.join(gone)}"] if gone else []),
-        *([told_of(data)] if data.look_alikes and data.look_alikes.pairs else []),
+        *([told_of(data)] if alike and alike.pairs else []),
         *([f"free text is left out, scrub it first: {', '.join(texts)}"] if texts else []),
     ]
 

@@ -20,7 +20,7 @@ from deid.disclosure.risk import PopulationRisk, population_risk
 from deid.table.microdata import SUPPRESSED, Microdata, check_columns
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SameDisease:
     """A recoded table.
 

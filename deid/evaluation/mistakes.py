@@ -46,7 +46,7 @@ class Mistake:
         return max(span.end for span in (self.gold, self.system) if span)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Piece:
     """A stretch of the text around a mistake, inside or outside its gold and system spans."""
 

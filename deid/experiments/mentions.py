@@ -17,11 +17,11 @@ import numpy as np
 
 from deid.base.arrays import BoolArray, IntArray
 from deid.base.errors import ConfigError
+from deid.base.late import pd
 from deid.reading.identity import short_forms
 from deid.replacement.pools import cities, name_pool, read_words, states
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
 COLUMNS = (
@@ -214,8 +214,6 @@ def make_mentions(size: int, rates: Rates | None = None, seed: int = 0) -> pd.Da
     ConfigError
         When the size is below 1.
     """
-    import pandas as pd
-
     if size < 1:
         raise ConfigError(f"{size} mentions cannot be made", "at least 1")
     rates = rates or Rates()

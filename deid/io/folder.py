@@ -25,7 +25,7 @@ _VERSION = re.compile(r"\.v?\d+")
 """What may follow a dot at the end of a folder's name: ``release.2``, ``notes.v3``."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Listing:
     """The files below a folder: names only, so that a folder of 100,000 notes takes a few megabytes."""
 

@@ -32,6 +32,7 @@ from deid.io import Options as ReadOptions
 from deid.io import scan
 from deid.joint.plan import JointPlan
 from deid.joint.view import Cells, LoadedTable, anonymize_join, load_table, texts_of, verify_join
+from deid.linkage.look_alikes import check_persons, count_look_alikes
 from deid.pipeline.batch import Report, scrub_files
 from deid.pipeline.core import Pipeline, Settings
 from deid.pipeline.files import Watch
@@ -39,7 +40,6 @@ from deid.pipeline.known_people import KnownPeople
 from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.patients import Patients
 from deid.replacement.policy import DEFAULT_POLICY, Policy, Rule, load_policy
-from deid.table.linkage import check_persons, count_look_alikes
 from deid.table.microdata import Microdata
 from deid.table.table_files import write_table
 

@@ -24,7 +24,7 @@ Cells = Mapping[str, Mapping[str, Any]]
 """Patient -> quasi-identifier -> published cell."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LoadedTable:
     """A table that was read: its frame, and the patient of each row."""
 

@@ -152,8 +152,6 @@ def _matches(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int
             tail += 1
         found += [(a, c, head), (b - tail, d - tail, tail)]
         a, b, c, d = a + head, b - tail, c + head, d - tail
-        if a == b or c == d:
-            continue
         if b - a <= _SHORT and d - c <= _SHORT:
             blocks = SequenceMatcher(None, old[a:b], new[c:d], autojunk=False).get_matching_blocks()
             found += [(a + block.a, c + block.b, block.size) for block in blocks]

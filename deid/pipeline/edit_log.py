@@ -186,6 +186,4 @@ def _move_end(offset: int, here: Stretches, there: Stretches) -> int:
     place = bisect_left(here, offset, key=lambda stretch: stretch[0]) - 1
     if place < 0:
         return offset
-    if offset <= here[place][1]:
-        return there[place][1]
-    return there[place][1] + offset - here[place][1]
+    return there[place][1] + max(offset - here[place][1], 0)

@@ -79,16 +79,16 @@ def require_names(source: Source, fields: Mapping[str, str], patients: Mapping[s
     if not missing and not unmatched:
         return
     seen: dict[str, None] = {}
-    count = 0
+    readable = False
     for item in source.documents():
         if isinstance(item, Document):
-            count += 1
+            readable = True
             seen.update(dict.fromkeys(item.metadata))
             missing.difference_update(item.metadata)
             unmatched = unmatched and patient_of(item.id, patients) is None
             if not missing and not unmatched:
                 return
-    if not count:
+    if not readable:
         return  # what cannot be read says so itself
     if missing:
         name = min(missing)

@@ -2,8 +2,8 @@
 
 They stand in ``dictionaries/patterns/<language>/words.toml``: ``labels`` (label set of what rules alone find), the
 table ``[words]`` (name -> words), ``[dates]`` (expressions of the months in their order, of ordinals, *of*, *years*)
-and ``[expressions]`` (what may stand behind an age, postcodes). What a language leaves out is empty: that part of a
-grammar finds nothing.
+and ``[expressions]`` (what may stand behind an age, numbers in groups, postcodes). What a language leaves out is empty:
+that part of a grammar finds nothing.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ _WORDS = frozenset(
         *("and", "definite", "indefinite", "copula", "possessive", "saint", "place_in", "occupation_at"),
         *("institution_joiner", "institution_link", "institution_behind", "institution_inner", "employer_inner"),
         *("hospital_acronym_ending", "title_plural", "title_word", "title_unlikely", "no_initial", "state_code_word"),
-        *("unit", "measure", "value_link", "number_label", "phone_label", "age_label", "date_link"),
+        *("unit", "measure", "value_link", "number_label", "phone_label", "age_label", "date_label"),
+        "date_link",
     )
 )
-_EXPRESSIONS = frozenset(("age_end", "postcode", "zip"))
+_EXPRESSIONS = frozenset(("age_end", "grouped_number", "postcode", "zip"))
 _NEVER = r"(?!)"
 TABLES = frozenset(("labels", "words", "dates", "expressions"))
 """Keys of pattern files that belong to the vocabulary."""

@@ -64,8 +64,7 @@ def agree(document: Document, replacements: Iterable[tuple[Span, str]]) -> list[
             written, gap = match.groups()
             right = article_for(new)
             if right != written.lower():
-                right = right.upper() if len(written) > 1 and written.isupper() else right
-                right = right.capitalize() if written[0].isupper() and right.islower() else right
+                right = right.capitalize() if written[0].isupper() else right
                 span, new = replace(span, start=span.start - len(written) - len(gap)), right + gap + new
         agreed.append((span, new))
         free = span.end

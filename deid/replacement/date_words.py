@@ -122,7 +122,7 @@ def _by_key() -> dict[str, tuple[Holiday, tuple[Holiday, ...]]]:
 
 
 def _holiday_key(text: str) -> str:
-    return " ".join(name_key(w) if not w[0].isdigit() else w.lower() for w in text.replace(".", " ").split())
+    return " ".join(text.lower().replace(".", " ").split())
 
 
 _NAMES = sorted((n for h in (*_ENGLISH, *_SPANISH) for n in (h.name, *h.others)), key=lambda n: (-len(n), n))

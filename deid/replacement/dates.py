@@ -168,8 +168,7 @@ def _pair(token: Token, context: _Context) -> str:
 
 
 def _day_of_year(month: int, day: int, context: _Context) -> datetime.date:
-    leap_day = (month, day) == (2, 29) and not calendar.isleap(context.year)
-    return _date(2000 if leap_day else context.year, month, day)
+    return _date(2000 if (month, day) == (2, 29) else context.year, month, day)
 
 
 def _moved_day(day: int, context: _Context) -> int:

@@ -262,9 +262,7 @@ def label_end(text: str) -> int:
 
 def scheme_of(code: str) -> tuple[str, CodeScheme] | None:
     """Return the first scheme, by name, that a code (capitals and digits alone) obeys."""
-    if not 8 <= len(code) <= 19 or not code.isascii():
-        return None
-    return next((found for found in _by_length(len(code)) if found[1].valid(code)), None)
+    return next((found for found in _by_length(len(code)) if code.isascii() and found[1].valid(code)), None)
 
 
 def replace_code(keyed: Keyed, text: str, what: str, step: int = 1) -> str:
@@ -281,12 +279,12 @@ def replace_code(keyed: Keyed, text: str, what: str, step: int = 1) -> str:
         As long as ``text`` and different from it; empty when ``text`` has no letter or digit.
     """
     if text.isdecimal() and text.isascii():
-        return (_with_check(keyed, text, step) if 8 <= len(text) <= 19 else None) or scramble(keyed, text, what, step)
+        return _with_check(keyed, text, step) or scramble(keyed, text, what, step)
     start = label_end(text)
     if start:
         return text[:start] + replace_code(keyed, text[start:], what, step)
     code = "".join(_ALNUM.findall(text))
-    if 8 <= len(code) <= 19 and code.isascii():
+    if code.isascii():
         done = _with_check(keyed, code.upper(), step)
         if done is not None:
             rest = iter(done)

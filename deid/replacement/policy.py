@@ -118,10 +118,7 @@ class Policy:
         metadata : mapping
             Of the document.
         """
-        own = known_category(label)
-        if self._strictness(own, metadata) == 2:
-            return own
-        readings = dict.fromkeys((own,))
+        readings = dict.fromkeys((known_category(label),))
         for name in (label, *also):
             called = known_category(name)
             # what a coarse label may hide counts, but for what the user accepts by name

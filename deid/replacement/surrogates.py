@@ -46,7 +46,7 @@ _LONG = 5
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class _Page:
     """The choices of one document."""
 

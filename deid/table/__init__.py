@@ -4,7 +4,6 @@ scalars             one cell as a value
 cell_text           one cell as a text that no other cell changes
 hierarchy           values and what they generalize to
 hierarchy_builders  hierarchies of ages, dates, codes, places
-linkage             rows that look like one person
 microdata           rows with the roles of their columns
 table_files         CSV, Parquet, databases
 """

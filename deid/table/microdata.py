@@ -16,7 +16,6 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ import numpy as np
 from deid.base.errors import ConfigError, FormatError, InputError
 from deid.base.late import pd
 from deid.table.hierarchy import Hierarchy
-from deid.table.linkage import LookAlikes, count_look_alikes
 from deid.table.scalars import date_position, exact_number, plain_number
 
 ROLES = ("identifier", "quasi-identifier", "sensitive", "free-text", "dropped", "other")
@@ -42,7 +40,7 @@ SUPPRESSED = "*"
 _GENERAL = ("*", "[", "{")  # how a cell that is not an original value can end or begin
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Codes:
     """A column as numbers.
 
@@ -200,11 +198,6 @@ class Microdata:
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.frame)
-
-    @cached_property
-    def look_alikes(self) -> LookAlikes | None:
-        """Persons who look like others of the table; None when no column holds names."""
-        return count_look_alikes(self.frame, self.person)
 
     def arranged(self, order: np.ndarray) -> Microdata:
         """Return the table with its rows in another order: ``order`` has each row once."""

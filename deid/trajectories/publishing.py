@@ -54,7 +54,7 @@ class TrajectoryOptions:
     seed: int = option(0, "Seed of the one random choice.", metavar="N", panel=_JOINING)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Published:
     """A release of trajectories, verified.
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from deid.base.errors import ConfigError, InputError
 from deid.base.late import pd
 from deid.base.options import option
+from deid.linkage.look_alikes import check_persons, count_look_alikes
 from deid.table.cell_text import text_column
 from deid.table.hierarchy import Hierarchy, read_hierarchy
 from deid.table.hierarchy_builders import build_hierarchy
-from deid.table.linkage import check_persons, count_look_alikes
 from deid.table.microdata import NA_CODE, Microdata, check_columns
 from deid.transactions.transactions import Transactions, from_rows, transactions_of
 
@@ -138,7 +138,7 @@ def read_codes(
         Column that tells the visit of a row, within its person: a number or a date.
     persons_as_given : bool
         Whether persons who look alike are different ones; otherwise too many of them are refused
-        (`deid.table.linkage.check_persons`), as what is to be released must.
+        (`deid.linkage.look_alikes.check_persons`), as what is to be released must.
 
     Returns
     -------

@@ -141,7 +141,7 @@ class _Finder(ast.NodeVisitor):
             self.generic_visit(node)
 
     def visit_keyword(self, node: ast.keyword) -> None:
-        if node.arg != "strict":  # of zip: another way to say assert
+        if node.arg not in ("strict", "repr"):  # another way to say assert; tests/contracts tell what no repr shows
             self.visit(node.value)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:

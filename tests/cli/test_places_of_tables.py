@@ -37,6 +37,8 @@ COMMANDS: dict[str, tuple[list[str], str]] = {
     "genomes": (["genomes", "anonymize", NOTHING, "-o", "OUT"], ".fasta"),
     "release": (["release", "plan.toml", "OUT"], ""),
     "extract": (["extract", NOTHING, "OUT"], ".csv"),
+    "link": (["link", NOTHING, "-o", "OUT"], ".csv"),
+    "link review": (["link", NOTHING, "-o", "new.csv", "--review", "OUT"], ".csv"),
     "write-back": (["write-back", NOTHING, NOTHING, "OUT"], ""),
     "schema": (["schema", NOTHING, "-o", "OUT"], ".toml"),
     "cube": (["cube", NOTHING, "--dims", "year", *NOISE, "-o", "OUT"], ".csv"),

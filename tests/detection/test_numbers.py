@@ -16,12 +16,10 @@ from hypothesis import strategies as st
 
 from deid import Pipeline, build_recognizer, load_policy
 from deid.base.keys import Key
-from deid.detection.numbers import read
+from deid.detection.numbers import plain_scene, read
 from deid.document import Document, Span
 from deid.reading.lexicon import load_lexicon
-from deid.reading.view import view_of
-from deid.rules.fields import Scan
-from deid.rules.scene import Scene, scene_of
+from deid.rules.scene import Scene
 
 HERE = Path(__file__).parent
 VALUES = HERE.joinpath("clinical_values.txt").read_text("utf-8").splitlines()
@@ -35,8 +33,8 @@ def pipeline(policy: str) -> Pipeline:
     return Pipeline(build_recognizer(), load_policy(policy), Key(b"k" * 32))
 
 
-def plain_scene(text: str) -> Scene:
-    return scene_of(view_of(text), load_lexicon("en"), Scan([], [], {}, {}))
+def scene(text: str) -> Scene:
+    return plain_scene(text, load_lexicon("en"))
 
 
 def unmark(line: str) -> tuple[str, list[tuple[int, int]]]:
@@ -67,6 +65,29 @@ def test_values_of_a_flowsheet_come_out_unchanged(policy: str) -> None:
         assert pipeline(policy)(Document("n", text)).document.text == text
 
 
+@pytest.mark.parametrize("gap", ["\t", "    "])
+def test_clinical_values_in_columns_come_out_unchanged(gap: str) -> None:
+    columns = [line.replace(" ", gap) for line in VALUES]
+    assert [pipeline("surrogate")(Document("n", line)).document.text for line in columns] == columns
+
+
+@settings(max_examples=200)
+@given(
+    groups=st.lists(st.integers(0, 9999).map(str) | st.sampled_from(["02", "533", "2019", "(617)"]), min_size=2),
+    gap=st.text("\t ", min_size=1, max_size=6),
+    before=st.sampled_from(["", "MRN ", "Call ", "Sodium ", "Seen "]),
+    category=st.sampled_from(["PHONE", "DATE", "MEDICALRECORD", "SSN", "ACCOUNT"]),
+)
+def test_a_number_reads_the_same_however_wide_its_gaps_are(
+    groups: list[str], gap: str, before: str, category: str
+) -> None:
+    reads = []
+    for text in (before + " ".join(groups), before + gap.join(groups)):
+        span = Span(len(before), len(text), category, source="model:en")
+        reads.append([(text[p.start : p.end].split(), p.category) for p in read(scene(text), span)])
+    assert reads[0] == reads[1]
+
+
 def test_identifiers_among_numbers_are_found_and_the_numbers_are_not() -> None:
     for line in MARKED:
         text, places = unmark(line)
@@ -84,7 +105,7 @@ def test_it_does_not_matter_who_proposed_it(category: str) -> None:
         for source in ("model:en", "rule:x.y", "consistency:rule:x.y", "transformer"):
             span = Span(start, len(text.removesuffix(" kg")), category, source=source)
             if not (category == "AGE" and source == "rule:x.y"):  # rules ask for a word of age
-                assert read(plain_scene(text), span) == ()
+                assert read(scene(text), span) == ()
 
 
 @pytest.mark.parametrize(
@@ -111,20 +132,48 @@ def test_it_does_not_matter_who_proposed_it(category: str) -> None:
 )
 def test_a_number_alone_needs_a_reading_of_its_category(text: str, category: str, reads: bool) -> None:
     span = Span(0, len(text), category, source="model:en")
-    assert bool(read(plain_scene(text), span)) is reads
+    assert bool(read(scene(text), span)) is reads
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "category", "reads"),
+    [
+        ("NASS: 47 39047534 02", "47 39047534 02", "ID_ASEGURAMIENTO", True),
+        ("Médico NºCol: 28 28 20943", "28 28 20943", "ID_TITULACION_PERSONAL_SANITARIO", True),
+        ("Tel.: 913 368 000 Email", "913 368 000", "NUMERO_TELEFONO", True),
+        ("llame al 987 23 73 92", "987 23 73 92", "NUMERO_TELEFONO", True),
+        ("Fecha de ingreso: 14/14/2014", "14/14/2014", "FECHAS", True),
+        ("C/ Escuelas, 4-6 37500 Salamanca", "37500", "TERRITORIO", True),
+        ("Sodio 138 140 137 139", "138 140 137 139", "NUMERO_TELEFONO", False),
+        ("Glucemias: 98 120 66 72 mg/dl", "98 120 66 72", "NUMERO_TELEFONO", False),
+        ("TA 14/14/2014", "14/14/2014", "FECHAS", False),
+        ("Pesos 81 82 80 kg", "81 82 80", "ID_SUJETO_ASISTENCIA", False),
+        ("dosis 10 20 30", "10 20 30", "my-dose", True),
+    ],
+)
+def test_readings_speak_the_language_of_the_notes(text: str, part: str, category: str, reads: bool) -> None:
+    start = text.index(part)
+    span = Span(start, start + len(part), category, source="model:es")
+    assert bool(read(plain_scene(text, load_lexicon("es")), span)) is reads
+
+
+def test_hours_of_a_flowsheet_are_no_years() -> None:
+    text = "0800 1200 1600 2000"
+    assert read(scene(text), Span(15, 19, "DATE", source="rule:date.year_alone")) == ()
+    assert read(scene("seen in 2000"), Span(8, 12, "DATE", source="rule:date.year_alone"))
 
 
 def test_what_is_an_identifier_inside_a_row_is_cut_out_of_it() -> None:
     text = "Sodium 138 140 617-555-0143 139"
-    (part,) = read(plain_scene(text), Span(7, len(text), "PHONE", source="model:en"))
+    (part,) = read(scene(text), Span(7, len(text), "PHONE", source="model:en"))
     assert text[part.start : part.end] == "617-555-0143"
 
 
 def test_a_date_without_a_word_or_figure_of_one_may_be_anything() -> None:
     text = "seen by Torvald Quist"
-    (part,) = read(plain_scene(text), Span(8, 21, "DATE", source="model:en"))
+    (part,) = read(scene(text), Span(8, 21, "DATE", source="model:en"))
     assert part.category == "OTHER"
-    (month,) = read(plain_scene("seen in March"), Span(8, 13, "DATE", source="model:en"))
+    (month,) = read(scene("seen in March"), Span(8, 13, "DATE", source="model:en"))
     assert month.category == "DATE"
 
 

@@ -13,10 +13,9 @@ import pytest
 from deid import Document, Pipeline, Span, build_recognizer, load_policy
 from deid.base.keys import Key
 from deid.detection.alone import stands_alone
+from deid.detection.numbers import plain_scene
 from deid.reading.lexicon import load_lexicon
-from deid.reading.view import view_of
-from deid.rules.fields import Scan
-from deid.rules.scene import Scene, scene_of
+from deid.rules.scene import Scene
 from tests.rules.marked import tokens, unmark
 
 LINES = [
@@ -32,7 +31,7 @@ def pipeline(policy: str) -> Pipeline:
 
 
 def scene(text: str) -> Scene:
-    return scene_of(view_of(text), load_lexicon("en"), Scan([], [], {}, {}))
+    return plain_scene(text, load_lexicon("en"))
 
 
 def span(text: str, part: str, category: str, score: float | None = None) -> Span:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from deid.base.errors import ConfigError
-from deid.dp.domain import count_cells, declare, parse_flag, read_domains
+from deid.dp.domain import count_cells, declare, parse_flag, parse_slices, read_domains
 
 
 @pytest.mark.parametrize(
@@ -94,6 +94,12 @@ def test_flags_and_files(tmp_path: Path) -> None:
         path.write_text(wrong)
         with pytest.raises(ConfigError):
             read_domains(path)
+
+
+def test_slices_have_a_weight_of_1_or_a_number() -> None:
+    assert parse_slices(["year, death:2", "sex", "age:0.5"]) == ([["year", "death"], ["sex"], ["age"]], [2.0, 1.0, 0.5])
+    with pytest.raises(ConfigError, match="weight that is no number"):
+        parse_slices(["sex", "year:much"])
 
 
 def test_conditions() -> None:

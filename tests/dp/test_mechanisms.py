@@ -268,3 +268,12 @@ def test_which_rows_of_a_person_are_kept_is_the_ledgers_own(tmp_path: Path) -> N
     assert len(keys) == 2
     assert all(len(key) == 16 for key in keys)
     assert row_key(None) == b""
+
+
+def test_bounds_of_a_sum_are_two_numbers_of_which_a_grid_can_be_made() -> None:
+    noise: Any = Exact()
+    for low, high in ((0.0, 9.5e289), (0.0, 1.1e-290), (-1.0, 1.0)):
+        noisy_sum(np.array([0.5]), low, high, 1.0, noise, 1, 0.9)
+    for low, high in ((0.0, 1.1e290), (0.0, 0.9e-290), (1.0, 1.0), (2.0, 1.0), (0.0, math.inf), (math.nan, 1.0)):
+        with pytest.raises(ConfigError, match="bounds are two numbers"):
+            noisy_sum(np.array([0.5]), low, high, 1.0, noise, 1, 0.9)

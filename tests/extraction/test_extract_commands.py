@@ -10,6 +10,9 @@ from typer.testing import CliRunner
 
 from deid.base.errors import DeidError
 from deid.cli.main import app
+from deid.io import scan
+from deid.joint.extracting import extract_files
+from deid.pipeline.options import NoteOptions
 
 NOTES = {
     "a": "Patient: Zelda Quarrymane\nDOB: 3/4/1950   MRN: 5512345\nDate of service: 6/7/2019\n"
@@ -116,6 +119,18 @@ def test_a_second_round_finds_what_the_first_learnt(tmp_path: Path) -> None:
         places = pd.read_csv(tmp_path / f"{rounds}.provenance.csv", dtype=str)
         names.append(len(places[(places["document"] == "b") & (places["column"] == "name")]))
     assert names == [0, 1]
+
+
+def test_rounds_end_when_nothing_new_is_found(tmp_path: Path) -> None:
+    notes = write_notes(tmp_path / "notes")
+    options = NoteOptions(model="none")
+    done = [extract_files(scan(notes), options, rounds=rounds) for rounds in (1, 2, 3, 9)]
+    # the second finds what the first taught, the third nothing more
+    assert [one.rounds for one in done] == [1, 2, 3, 3]
+    assert [one.documents for one in done] == [3] * 4
+    assert done[1].view.provenance.equals(done[3].view.provenance)
+    with pytest.raises(DeidError, match="at least 1"):
+        extract_files(scan(notes), options, rounds=0)
 
 
 def test_what_cannot_be_done_says_so(tmp_path: Path) -> None:

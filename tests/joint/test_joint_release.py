@@ -13,7 +13,7 @@ from deid.base.keys import Key, load_key
 from deid.cli.main import app
 from deid.disclosure.privacy import k_anonymity
 from deid.joint.plan import read_plan
-from deid.joint.release import release_jointly
+from deid.joint.release import JointReport, release_jointly
 from deid.table.microdata import Microdata
 
 PLAN = """model = "none"
@@ -203,3 +203,9 @@ def test_the_same_key_gives_the_same_release(tmp_path: Path, released: Path) -> 
     assert result.exit_code == 0, result.output
     for name in ("patients.csv", "visits.csv", "notes.csv"):
         assert (tmp_path / "out" / name).read_bytes() == (released / name).read_bytes()
+
+
+def test_what_is_left_out_is_told_by_table() -> None:
+    report = JointReport(columns={"stays": {"mrn": "left out", "age": "generalized", "note": "left out"}, "labs": {}})
+    assert report.left_out == {"stays": ["mrn", "note"]}
+    assert "table stays: left out: mrn, note" in report.sentences()

@@ -11,7 +11,7 @@ from fakes import WordRecognizer
 from deid.base.errors import ConfigError
 from deid.base.keys import Key
 from deid.document import Document
-from deid.io import FORMATS, read, scan
+from deid.io import FORMATS, Options, read, scan
 from deid.pipeline import Pipeline, Report, Settings, scrub_files, tag_files
 from deid.pipeline.edit_log import read_edit_log
 from deid.pipeline.naming import pseudonym_of_id
@@ -96,6 +96,16 @@ def test_records_lose_ids_fields_and_annotations_of_the_original(tmp_path: Path)
     assert [CLEAN[s["start"] : s["end"]] for s in record["spans"]] == ["[NAME]", "[LOCATION]", "[DATE]"]
     assert_clean(tmp_path / "out-False.jsonl")
     assert "Ulan" not in (tmp_path / "out-True.jsonl").read_text()
+
+
+def test_a_field_that_holds_the_ids_keeps_its_name_and_records_without_ids_get_some(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text(json.dumps({"key": "n7", "text": TEXT}) + "\n")
+    for asked, expected in (("key", "key"), ("", "id")):
+        out = tmp_path / f"out{asked}.jsonl"
+        pipeline = Pipeline(WordRecognizer(), load_policy("redact"), KEY)
+        scrub_files(scan(tmp_path / "in.jsonl", options=Options(id_field=asked)), out, pipeline)
+        (record,) = map(json.loads, out.read_text().splitlines())
+        assert record[expected].startswith("doc-")
 
 
 def test_columns_stay_and_rows_that_fail_are_left_out(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_what_failed_is_listed_and_run_again(
     there = {p: p.stat().st_mtime_ns for p in out.rglob("*") if p.is_file() and not p.name.startswith(".")}
     status, said = run(command, notes, out, *options, "--resume")
     assert status == 0
-    assert "3 documents were there" in said
+    assert re.search(r"(?<![-\d])3 documents were there", said)
     assert not listed.exists()
     files = {p: p.stat().st_mtime_ns for p in out.rglob("*") if p.is_file()}
     assert there.items() <= files.items()
@@ -118,7 +118,7 @@ def test_a_run_with_a_vault_goes_on(notes: Path, key: Path, tmp_path: Path) -> N
     status, said = run("scrub", notes, out, *surrogates, "--resume")
     assert "other options" in said
     status, said = run("scrub", notes, out, *surrogates, "--vault", vault, "--resume")
-    assert (status, "3 documents were there" in said) == (0, True), said
+    assert (status, bool(re.search(r"(?<![-\d])3 documents were there", said))) == (0, True), said
 
 
 def test_a_run_with_a_model_trained_anew_does_not_go_on(notes: Path, key: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fakes import WordRecognizer
 
-from deid.base.errors import OutputError
+from deid.base.errors import EncodingError, OutputError
 from deid.base.keys import Key
 from deid.document import Document, Span
 from deid.io import scan
@@ -78,6 +78,16 @@ def test_missing_and_extra_notes_are_found(notes: Path) -> None:
     )
     assert any("no scrubbed counterpart" in str(f.error) for f in result.failures)
     assert not any("Quartermain" in str(f.error) + f.name for f in result.failures)
+
+
+def test_a_scrubbed_note_that_cannot_be_read_is_told_with_the_reason(notes: Path) -> None:
+    out, edits = scrub(notes)
+    sorted(out.rglob("*.txt"))[0].write_bytes(b"\xff\xfe\x00\x01 damaged")
+    result = verify_files(scan(notes), scan(out), key=KEY, edit_log=edits)
+    assert result.documents == 2
+    (failure,) = result.failures
+    assert isinstance(failure.error, EncodingError)
+    assert "utf-8" in str(failure.error)
 
 
 def test_another_key_finds_no_counterparts(notes: Path) -> None:

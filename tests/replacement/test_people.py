@@ -11,12 +11,17 @@ from deid.replacement.pools import professions
 from tests.replacement.making import make_choices
 
 
-def test_ages_to_89_move_by_one_or_two_years_the_same_way() -> None:
+def test_ages_to_89_and_decades_move_the_same_way_by_one_or_two_years() -> None:
+    all_moves = set()
     for scope in range(30):
         keyed = make_choices(f"p{scope}").keyed
         moves = {int(replace_age(keyed, str(age))) - age for age in range(3, 88)}
         assert len(moves) == 1
-        assert moves <= {-2, -1, 1, 2}
+        assert {replace_age(keyed, f"{decade}s") for decade in (20, 70)} == (
+            {"30s", "80s"} if min(moves) > 0 else {"10s", "60s"}
+        )
+        all_moves |= moves
+    assert all_moves == {-2, -1, 1, 2}
 
 
 @pytest.mark.parametrize("age", [0, 1, 2, 88, 89])

@@ -1,8 +1,8 @@
 """Surrogates made yesterday are made again tomorrow: a site goes on scrubbing the notes of its patients for years.
 
-The lines of ``same_tomorrow.tsv`` are language, category, original and surrogate; those between blank lines are of one
-note. Who changes one on purpose tells users in the changelog, and writes the file anew: ``python -m
-tests.replacement.test_same_tomorrow``.
+The lines of ``same_tomorrow.tsv`` are language (and version of the map of numbers, when it is not the newest),
+category, original and surrogate; those between blank lines are of one note. Who changes one on purpose tells users in
+the changelog, and writes the file anew: ``python -m tests.replacement.test_same_tomorrow``.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ NOTES = [
 
 def surrogates(note: list[list[str]]) -> list[str]:
     text, spans = "", []
+    language, _, version = note[0][0].partition("/")
     for _, category, original, *_ in note:
         spans.append(Span(len(text), len(text) + len(original), category))
         text += f"{original}, "
-    scope = Scope(Key(b"a key of the tests"), "d", "1", datetime.date(2019, 6, 1), language=note[0][0])
+    scope = Scope(Key(b"a key of the tests", int(version or 2)), "d", "1", datetime.date(2019, 6, 1), language=language)
     return list(surrogate_operator()(Document("d", text, tuple(spans)), spans, scope))
 
 

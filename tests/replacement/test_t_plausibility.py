@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 
@@ -109,6 +110,22 @@ def test_case_follows_the_original_but_not_a_brands_capital() -> None:
     assert result.document.text == "CANCER. Cancer, cancer. Past Cancer."
     result = generalize(Document("d", "He took Lasix. Lasix helped; MI."), make_generalizer(2, every_word=True))
     assert result.document.text == "He took loop diuretic. Loop diuretic helped; ischemic heart disease."
+
+
+def test_words_in_capitals_are_replaced_in_capitals_but_for_abbreviations(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("asthma;illness;*\nb 12;vitamin;*\nc 12;vitamin;*\ngout;illness;*\n")
+    generalizer = make_generalizer(2, ontologies=[tmp_path / "own.csv"], every_word=True)
+    result = generalize(Document("d", "x ASTHMA, B 12, GOUT, asthma"), generalizer)
+    assert result.document.text == "x ILLNESS, VITAMIN, illness, illness"
+
+
+def test_a_word_counts_as_a_term_of_the_ontology_that_found_it(tmp_path: Path) -> None:
+    (tmp_path / "schools.csv").write_text("mit;university;*\nother;university;*\n")
+    (tmp_path / "words.csv").write_text("mit;preposition;*\nbei;preposition;*\n")
+    schools, words = load_ontologies([tmp_path / "schools.csv", tmp_path / "words.csv"])
+    schools = dataclasses.replace(schools, capitals={"mit": True})
+    generalizer = dataclasses.replace(make_generalizer(2, every_word=True), ontologies=(schools, words))
+    assert generalize(Document("d", "x mit, MIT"), generalizer).document.text == "x preposition, university"
 
 
 def test_unknown_given_spans_become_tags_and_count_as_one() -> None:

@@ -19,7 +19,7 @@ from deid.base.errors import ConfigError, StoreError
 from deid.base.keys import Key
 from deid.replacement.sealing import Entry, Sealer, normalized
 from deid.replacement.vault import Vault
-from deid.replacement.vault_rows import AUDIT, ENTRIES, STATE
+from deid.replacement.vault_rows import AUDIT, ENTRIES, STATE, VaultState
 
 KEY, OTHER = Key(b"k" * 32), Key(b"o" * 32)
 ANN = Entry("patient:4711", "PATIENT", "Annabel Smithson", "Jane Ahmad")
@@ -51,6 +51,21 @@ def engine(place: str) -> sql.Engine:
 
 
 # -------------------------------------------------------------------------------------------------- look-ups
+
+
+def test_vaults_of_yesterday_open_tomorrow() -> None:
+    """What a vault's rows say of themselves by its key: these values may never change."""
+    sealer = Sealer(KEY, "v")
+    row = VaultState("v", 3, 5, 2, b"end", 2).row(sealer)
+    assert {name: value.hex()[-16:] for name, value in row.items() if isinstance(value, bytes)} == {
+        "key_check": "bc1abbefd7f14196",
+        "fingerprint": "0000000000000005",
+        "audit_end": "656e64",
+        "state_check": "ee2a1c8b309e0b1a",
+    }
+    assert (row["version"], row["entries"], row["audit_lines"], len(row["fingerprint"])) == (2, 3, 2, 32)
+    assert sealer.indexes(ANN).joined().hex()[::8] == "9091f61bf087b454"
+    assert sealer.fingerprint([b"a", b"b"]) % 10**12 == 897519665763
 
 
 def test_lookup_by_surrogate_scope_and_category(vault: Vault) -> None:

@@ -32,6 +32,8 @@ import numpy as np
 from deid.base.arrays import IntArray
 from deid.base.errors import ConfigError
 from deid.base.late import pd
+from deid.linkage.clustering import near
+from deid.linkage.columns import birth_digits, kind_of
 from deid.reading.identity import PersonName, full_names, parse_name, same_person
 from deid.table.cell_text import text_list
 
@@ -44,18 +46,8 @@ _DEALT = 2_000
 _EDITED = 4
 """Letters that a word has at least, so that another letter is a slip and not another name."""
 
-_HEADERS = {
-    "name": "name fullname patientname personname patname patient nameofpatient",
-    "given": "givenname firstname forename first given fname",
-    "family": "familyname lastname surname last family lname",
-    "birth": "birthdate dateofbirth dob birth born bdate birthday",
-    "contact": "phone telephone mobile tel cell phonenumber telephonenumber homephone cellphone mobilephone email "
-    "emailaddress mail",
-    "number": "mrn medicalrecordnumber recordnumber ssn socialsecuritynumber id number no subjectid personid pid",
-    "address": "street address streetaddress homeaddress addressline1 addr",
-}
-"""Names of columns by what they hold, letters only and without a leading ``patient``."""
-_DATE = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[T ].*)?|(\d\d?)[/.-](\d\d?)[/.-](\d{4})", re.ASCII)
+_KINDS = {"email": "contact", "phone": "contact", "id": "number"}
+"""Kinds of columns that count as one here; the others that matter are name, given, family, birth, number, address."""
 _BLANK = re.compile(r"[\W_]+")
 
 
@@ -168,9 +160,7 @@ def person_records(frame: pd.DataFrame, person: str | None = None) -> list[Perso
         return None
     rows = range(len(frame))
     cells = {name: text_list(frame[name]) for own in columns.values() for name in own}
-    zips = next(
-        (text_list(frame[name]) for name in frame.columns if _header(name) in ("zip", "zipcode", "postcode")), None
-    )
+    zips = cells[columns["zip"][0]] if "zip" in columns else None
     people = [str(row) for row in rows] if person is None else text_list(frame[person], key=True)
     found: set[PersonRecord] = set()
     for row in rows:
@@ -180,7 +170,7 @@ def person_records(frame: pd.DataFrame, person: str | None = None) -> list[Perso
             names += [f"{family}, {given}"] if family and given else [family or given] if family or given else []
         if not names:
             continue
-        births = [read for own in columns.get("birth", ()) if (read := _birth(cells[own][row]))]
+        births = [read for own in columns.get("birth", ()) if (read := birth_digits(cells[own][row]))]
         contacts = [
             _BLANK.sub("", part).lower() for own in columns.get("contact", ()) for part in cells[own][row].split(";")
         ]
@@ -194,25 +184,12 @@ def person_records(frame: pd.DataFrame, person: str | None = None) -> list[Perso
     return sorted(found, key=lambda record: record.key)
 
 
-def _header(name: str) -> str:
-    return re.sub("[^a-z0-9]", "", name.lower()).removeprefix("patient") or "patient"
-
-
 def _columns(frame: pd.DataFrame, person: str | None) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name in frame.columns:
-        for what, headers in _HEADERS.items():
-            if name != person and _header(name) in headers.split():
-                found.setdefault(what, []).append(name)
+        if name != person and (kind := kind_of(name)) != "none":
+            found.setdefault(_KINDS.get(kind, kind), []).append(name)
     return found
-
-
-def _birth(text: str) -> str:
-    match = _DATE.fullmatch(text.strip())
-    if match is None:
-        return ""
-    year, month, day = (match[1], match[2], match[3]) if match[1] else (match[6], match[4], match[5])
-    return f"{year}{int(month):02}{int(day):02}"
 
 
 @functools.lru_cache(maxsize=1 << 18)
@@ -309,12 +286,7 @@ def look_alike(a: PersonRecord, b: PersonRecord) -> bool:
 
 
 def _near_dates(a: str, b: str) -> bool:
-    if a == b or (a[:4] == b[:4] and a[4:6] == b[6:] and a[6:] == b[4:6]):
-        return True
-    apart = [place for place in range(8) if a[place] != b[place]]
-    if len(apart) == 1:
-        return True
-    return len(apart) == 2 and apart[1] == apart[0] + 1 and a[apart[0]] == b[apart[1]] and a[apart[1]] == b[apart[0]]
+    return near(a, b) or (a[:4] == b[:4] and a[4:6] == b[6:] and a[6:] == b[4:6])
 
 
 def _near_names(a: str, b: str) -> bool:
@@ -342,17 +314,7 @@ def _some_slip(some: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def _slip(a: str, b: str) -> bool:
-    """Tell whether two words are one letter apart: another one, one more, or two neighbours exchanged."""
-    if len(a) > len(b):
-        a, b = b, a
-    if len(a) < _EDITED or len(b) > len(a) + 1:
-        return False
-    start = next((i for i in range(len(a)) if a[i] != b[i]), len(a))
-    if len(b) > len(a):
-        return a[start:] == b[start + 1 :]
-    if a[start + 1 :] == b[start + 1 :]:
-        return True
-    return a[start : start + 2] == b[start : start + 2][::-1] and a[start + 2 :] == b[start + 2 :]
+    return min(len(a), len(b)) >= _EDITED and near(a, b)
 
 
 def _alike(

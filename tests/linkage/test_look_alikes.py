@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from split_patients import SLIPS, again, population, table
 
 from deid.base.errors import ConfigError
-from deid.table.linkage import (
+from deid.linkage.look_alikes import (
     LookAlikes,
     candidate_pairs,
     check_persons,

@@ -1,0 +1,10 @@
+"""Who is who: rows of tables of notes, visits or registers, and the persons that they are of.
+
+columns      what the columns tell of a person, and rows in a form in which they can be compared
+clustering   pairs of rows become persons, but where they contradict
+exact        rules that need no estimate
+linking      a table in, the id of each row's person out
+measures     how good a clustering is, where the truth is known
+encodings    records as keyed filters, to be compared by who may not see them
+look_alikes  how many persons of a table seem to be others of it
+"""

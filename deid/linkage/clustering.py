@@ -1,0 +1,178 @@
+"""From pairs of rows to persons: pairs are joined by falling weight, and a union that contradicts itself is skipped.
+
+Connected components chain: of three rows of which the first and the second, and the second and the third look alike,
+they make one person, be the first and the third a father and his son. Two persons in one are the harmful error (the
+notes of one tell of the other, and classes of a release are counted too large or too small), so that a union is skipped
+when what is known of its two sides contradicts: see `Facts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from deid.reading.identity import full_names
+
+_FAR = 8
+"""Years between two birth dates that no slip explains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What rows of one person say that can contradict another's."""
+
+    numbers: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
+    """Record numbers by authority, which is the column."""
+    births: frozenset[str] = field(default=frozenset(), repr=False)
+    """Eight digits each."""
+    sexes: frozenset[str] = field(default=frozenset(), repr=False)
+    givens: frozenset[str] = field(default=frozenset(), repr=False)
+    """Given and middle names, keys; single letters for initials."""
+    suffixes: frozenset[str] = field(default=frozenset(), repr=False)
+    known: frozenset[str] = field(default=frozenset(), repr=False)
+    """Ids of persons that were known before."""
+
+    def joined(self, other: Facts) -> Facts:
+        """Return what both say."""
+        numbers = dict(self.numbers)
+        for authority, own in other.numbers.items():
+            numbers[authority] = numbers.get(authority, frozenset()) | own
+        return Facts(
+            numbers,
+            self.births | other.births,
+            self.sexes | other.sexes,
+            self.givens | other.givens,
+            self.suffixes | other.suffixes,
+            self.known | other.known,
+        )
+
+    def conflict(self, other: Facts) -> str:
+        """Return why the two cannot be one person, in words that hold no value; empty when they can."""
+        if self.known and other.known and self.known != other.known:
+            return "two known persons"
+        shared = False
+        for authority in self.numbers.keys() & other.numbers.keys():
+            mine, theirs = self.numbers[authority], other.numbers[authority]
+            if not _some(mine, theirs, near):
+                return "two record numbers of one authority"
+            shared = shared or not mine.isdisjoint(theirs)
+        far = bool(self.births and other.births) and not _some(self.births, other.births, _near_births)
+        apart = bool(self.sexes and other.sexes) and self.sexes.isdisjoint(other.sexes)
+        if far and (apart or not shared):
+            return "birth dates far apart"
+        others = bool(self.givens and other.givens) and not _some(self.givens, other.givens, _near_givens)
+        if others and not shared:
+            return "two given names"
+        if self.suffixes and other.suffixes and self.suffixes.isdisjoint(other.suffixes):
+            return "two suffixes, as of father and son"
+        return ""
+
+
+def near(a: str, b: str) -> bool:
+    """Tell whether two texts are equal but for one character, one more, or two neighbours exchanged."""
+    if len(a) > len(b):
+        a, b = b, a
+    if len(b) > len(a) + 1:
+        return False
+    start = next((i for i in range(len(a)) if a[i] != b[i]), len(a))
+    if len(b) > len(a):
+        return a[start:] == b[start + 1 :]
+    if a[start + 1 :] == b[start + 1 :]:
+        return True
+    return a[start : start + 2] == b[start : start + 2][::-1] and a[start + 2 :] == b[start + 2 :]
+
+
+def _some(some: Iterable[str], others: Sequence[str] | frozenset[str], fit: object) -> bool:
+    return any(fit(a, b) for a in some for b in others)  # type: ignore[operator]
+
+
+def _near_births(a: str, b: str) -> bool:
+    return abs(int(a[:4]) - int(b[:4])) < _FAR or near(a, b)
+
+
+def _near_givens(a: str, b: str) -> bool:
+    """Tell whether two given names can be one: initial, short form, part, or a misspelling."""
+    if len(a) == 1 or len(b) == 1:
+        return a[0] == b[0]
+    if a.startswith(b) or b.startswith(a) or not {a, *full_names(a)}.isdisjoint({b, *full_names(b)}):
+        return True
+    if len(a) < 4 or len(b) < 4:
+        return False
+    return near(a, b) or (min(len(a), len(b)) > 5 and _similar(a, b))
+
+
+def _similar(a: str, b: str) -> bool:
+    """Tell whether two names share most of their letters, in order (longest common subsequence)."""
+    before = [0] * (len(b) + 1)
+    for x in a:
+        row = [0]
+        for j, y in enumerate(b):
+            row.append(before[j] + 1 if x == y else max(row[-1], before[j + 1]))
+        before = row
+    return 2 * before[-1] >= 0.8 * (len(a) + len(b))
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Two rows that may be of one person."""
+
+    weight: float
+    """Match weight, log2 of the odds; infinite for an exact rule."""
+    a: int
+    b: int
+    why: str = ""
+    """The exact rule, where it is one."""
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Rows by person, and the unions that were skipped."""
+
+    person: list[int]
+    """Number of each row's person: the smallest row of it."""
+    refused: list[tuple[Edge, str]]
+    """What was skipped, with the reason."""
+
+
+def cluster(facts: Sequence[Facts], edges: Iterable[Edge], given: Iterable[Sequence[Hashable]] = ()) -> Clusters:
+    """Join rows along edges, the heaviest first, but where the two sides contradict.
+
+    Parameters
+    ----------
+    facts : sequence of Facts
+        What each row says.
+    edges : iterable of Edge
+        Those that are to be joined; equal weights in the order of their rows.
+    given : iterable of sequence
+        Columns of persons that are known: rows with the same one are joined, whatever they say.
+    """
+    parent = list(range(len(facts)))
+    held = list(facts)
+    refused: list[tuple[Edge, str]] = []
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    def join(a: int, b: int) -> None:
+        a, b = sorted((root(a), root(b)))
+        if a != b:
+            parent[b] = a
+            held[a] = held[a].joined(held[b])
+
+    for column in given:
+        first: dict[Hashable, int] = {}
+        for row, one in enumerate(column):
+            if one:
+                join(first.setdefault(one, row), row)
+    for edge in sorted(edges, key=lambda e: (-e.weight, e.a, e.b)):
+        a, b = sorted((root(edge.a), root(edge.b)))
+        if a == b:
+            continue
+        if why := held[a].conflict(held[b]):
+            refused.append((edge, why))
+            continue
+        join(a, b)
+    return Clusters([root(i) for i in range(len(facts))], refused)

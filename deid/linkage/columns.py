@@ -1,0 +1,278 @@
+"""What the columns of a table tell of a person, and each row's values in a form in which they can be compared.
+
+The name of a column decides its *kind* (`kinds_of`); a user can name another one. `read_records` brings the cells of
+all kinds to one form: names to keys and full names of their short forms (`deid.reading.identity`), dates to eight
+digits, numbers to letters and digits, addresses to words.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from deid.base.errors import ConfigError
+from deid.base.late import pd
+from deid.reading.identity import canonical_given, name_key, parse_name
+from deid.table.cell_text import text_list
+from deid.table.microdata import check_columns, nearest
+
+HEADERS = {
+    "name": "name fullname patientname personname patname patient nameofpatient",
+    "given": "givenname givennames firstname firstnames forename forenames first given fname",
+    "middle": "middlename middleinitial middle mi mname",
+    "family": "familyname lastname surname last family lname",
+    "maiden": "maidenname maiden birthname formername previousname othername othersurname",
+    "suffix": "suffix namesuffix",
+    "birth": "birthdate dateofbirth dob birth born bdate birthday",
+    "sex": "sex gender",
+    "number": "mrn medicalrecordnumber recordnumber ssn socialsecuritynumber socsecid nationalid nhsnumber",
+    "id": "id number no subjectid personid pid",
+    "account": "healthplan account accountnumber insurance insurancenumber memberid license",
+    "phone": "phone telephone mobile tel cell phonenumber telephonenumber homephone cellphone mobilephone",
+    "email": "email emailaddress mail",
+    "house": "streetnumber housenumber",
+    "address": "street address streetaddress homeaddress addressline1 address1 addr",
+    "city": "city town suburb",
+    "zip": "zip zipcode postcode postalcode zip5",
+}
+"""Kind of a column -> names that columns of the kind have: letters and digits only, without a leading ``patient``. An
+``id`` is a record number where it repeats, else the number of a row; an ``account`` may be a household's."""
+KINDS = (*HEADERS, "same", "similar", "none")
+"""What a user can say of a column: ``same`` and ``similar`` are compared as texts, ``none`` is not."""
+
+_DATE = re.compile(
+    r"(\d{4})[-/.](\d\d?)[-/.](\d\d?)(?:[T ].*)?|(\d\d?)[/. -](\d\d?)[/. -](\d{4})|(\d{4})(\d\d)(\d\d)", re.ASCII
+)
+_YEAR = re.compile(r"(\d{4})(?:-(\d\d))?", re.ASCII)
+_BLANK = re.compile(r"[\W_]+")
+_SHARED = 50
+"""Rows in which a number may stand, or a twentieth of them: of one person are hardly more."""
+_PHONE = 7
+"""Digits that a telephone number has at least."""
+
+
+def header_key(name: str) -> str:
+    """Return a column's name as `HEADERS` has it."""
+    return re.sub("[^a-z0-9]", "", name.lower()).removeprefix("patient") or "patient"
+
+
+def kind_of(name: str) -> str:
+    """Return what the name of a column says of its kind; ``none`` when it says nothing."""
+    key = header_key(name)
+    return next((kind for kind, names in HEADERS.items() if key in names.split()), "none")
+
+
+def kinds_of(frame: pd.DataFrame, said: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the kind of each column that tells of a person.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    said : mapping of str to str, optional
+        Kinds (`KINDS`) by column, where the names of the columns do not tell them, or something else.
+
+    Returns
+    -------
+    dict of str to str
+        In the table's order. Columns that are empty tell nothing, nor does an id that is another one in every row.
+
+    Raises
+    ------
+    ConfigError
+        When a column or kind is misspelt, or no column tells of a person.
+    """
+    said = said or {}
+    check_columns(frame, said)
+    for name, kind in said.items():
+        if kind not in KINDS:
+            hint = nearest(kind, KINDS).replace("the table has", "kinds are")
+            raise ConfigError(f"column {name!r}: there is no kind {kind!r}", hint)
+    found = {}
+    for name in frame.columns:
+        kind = said.get(name) or kind_of(name)
+        if kind == "none":
+            continue
+        cells = frame[name].dropna()
+        if cells.empty:
+            continue
+        if kind == "id":
+            if cells.nunique() == len(cells) and name not in said:
+                continue
+            kind = "number"
+        found[name] = kind
+    if not set(found.values()) - {"sex", "suffix", "middle", "house", "city"}:
+        raise ConfigError(
+            "no column tells who a row is of",
+            "name columns as name, birth_date, mrn, phone, or say what they are, such as --kind COLUMN=name",
+        )
+    return found
+
+
+def birth_digits(text: str, *, day_first: bool = False) -> str:
+    """Return a date as eight digits, year first; empty when it is none, or not whole."""
+    match = _DATE.fullmatch(text.strip())
+    if match is None:
+        return ""
+    if match[4]:
+        year, month, day = match[6], int(match[4]), int(match[5])
+        if day_first or month > 12:
+            month, day = day, month
+    else:
+        year, month, day = match[1] or match[7], int(match[2] or match[8]), int(match[3] or match[9])
+    return f"{year}{month:02}{day:02}"
+
+
+def _day_first(texts: Iterable[str]) -> bool:
+    """Tell whether a column writes days before months: some of its dates can be read in no other way."""
+    first = [int(match[4]) > 12 for text in texts if (match := _DATE.fullmatch(text.strip())) and match[4]]
+    return sum(first) * 50 > len(first)
+
+
+@functools.lru_cache(maxsize=1 << 17)
+def name_fields(text: str) -> dict[str, str | tuple[str, ...]]:
+    """Return what a written name says: given name, its full form, middle names, family names and suffix, as keys."""
+    parsed = parse_name(text)
+    given = list(parsed.keys("given", "nickname"))
+    initials = "".join(parsed.keys("initial"))
+    family = parsed.keys("family") or parsed.keys("name")
+    if not given and initials:
+        given, initials = [initials[0]], initials[1:]
+    middle = [*parsed.keys("middle"), *initials]
+    first = given[0] if given else ""
+    return {
+        "given": first,
+        "full_given": canonical_given(first) if first else "",
+        "middle": middle[0] if middle else "",
+        "family": "".join((*parsed.keys("particle"), *family)),
+        "families": family,
+        "suffix": "".join(parsed.keys("suffix")[:1]),
+    }
+
+
+@functools.lru_cache(maxsize=1 << 17)
+def sound(key: str) -> str:
+    """Return how a name sounds, roughly: Soundex (Russell 1918), of six characters.
+
+    >>> sound("thornton"), sound("thorntin"), sound("smyth") == sound("smith")
+    ('T65635', 'T65635', True)
+    """
+    codes = "01230120022455012623010202"
+    letters = [c for c in key if "a" <= c <= "z"]
+    if not letters:
+        return ""
+    found, last = letters[0].upper(), codes[ord(letters[0]) - 97]
+    for letter in letters[1:]:
+        code = codes[ord(letter) - 97]
+        if code not in ("0", last):
+            found += code
+        if letter not in "hw":
+            last = code
+    return found[:6].ljust(6, "0")
+
+
+def _digits(text: str) -> str:
+    digits = "".join(c for c in text.partition("x")[0] if c.isdigit())
+    return digits[-10:] if len(digits) >= _PHONE else ""
+
+
+def _words(text: str) -> str:
+    plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    return _BLANK.sub(" ", plain.lower()).strip()
+
+
+_PLAIN: dict[str, Callable[[str], str]] = {
+    "sex": lambda text: text.strip()[:1].upper(),
+    "number": lambda text: _BLANK.sub("", text).upper(),
+    "account": lambda text: _BLANK.sub("", text).upper(),
+    "phone": lambda text: _digits(text.partition(";")[0]),
+    "email": lambda text: text.partition(";")[0].strip().lower(),
+    "zip": lambda text: _BLANK.sub("", text).upper()[:5],
+    "city": _words,
+    "address": _words,
+    "house": _words,
+    "same": _words,
+    "similar": _words,
+}
+
+
+def read_records(frame: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
+    """Return the rows of a table in a form in which they can be compared.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    kinds : mapping of str to str
+        As `kinds_of` gives them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each, in their order. Columns ``given``, ``full_given``, ``middle``, ``family``, ``families`` (tuple),
+        ``suffix``, ``birth``, ``birth_year``, ``sex``, ``phone``, ``email``, ``address``, ``zip``, ``city`` where a
+        column tells them, and ``number_N``, ``account_N``, ``same_N``, ``similar_N`` for the N-th column of these
+        kinds; None where a row says nothing.
+    """
+
+    of: dict[str, list[list[str]]] = {}
+    for name, kind in kinds.items():
+        of.setdefault(kind, []).append(text_list(frame[name]))
+    rows = range(len(frame))
+    found: dict[str, Sequence[object]] = {}
+    if {"name", "given", "family"} & of.keys():
+        written = _written_names(of, rows)
+        fields = [name_fields(text) for text in written]
+        for field in ("given", "full_given", "middle", "family", "families", "suffix"):
+            found[field] = [own[field] or None for own in fields]
+        if "maiden" in of:
+            maiden = [name_key(text) for text in of["maiden"][0]]
+            found["families"] = [
+                tuple(sorted({*row["families"], m})) if m else row["families"] or None
+                for row, m in zip(fields, maiden, strict=True)
+            ]
+        if "suffix" in of:
+            pairs = zip(of["suffix"][0], fields, strict=True)
+            found["suffix"] = [name_key(own) or row["suffix"] or None for own, row in pairs]
+    if "birth" in of:
+        texts = of["birth"][0]
+        first = _day_first(texts)
+        births = [birth_digits(text, day_first=first) for text in texts]
+        found["birth"] = [birth or None for birth in births]
+        found["birth_year"] = [
+            birth[:4] or ((match := _YEAR.match(text)) and match[1]) or None
+            for birth, text in zip(births, texts, strict=True)
+        ]
+    if "house" in of and "address" in of:
+        of["address"] = [[f"{house} {street}" for house, street in zip(of["house"][0], of["address"][0], strict=True)]]
+    for kind, read in _PLAIN.items():
+        once = functools.lru_cache(maxsize=1 << 17)(read)
+        for n, texts in enumerate(of.get(kind, ())):
+            name = f"{kind}_{n}" if kind in ("number", "account", "same", "similar") else kind
+            if name not in found and kind != "house":
+                found[name] = [once(text) or None for text in texts]
+                if kind in ("number", "phone"):
+                    found[name] = _without_stand_ins(found[name])
+    return pd.DataFrame(found, index=frame.index, dtype=object)
+
+
+def _without_stand_ins(values: Sequence[object]) -> list[object]:
+    """Leave out what stands for no number: one character repeated, or the same number in very many rows."""
+    most = max(_SHARED, len(values) // 20)
+    often = {value for value, count in Counter(values).items() if count > most or len(set(str(value))) == 1}
+    return [None if value in often else value for value in values]
+
+
+def _written_names(of: Mapping[str, Sequence[Sequence[str]]], rows: range) -> list[str]:
+    if "given" not in of and "family" not in of:
+        return [text.partition(";")[0].strip() for text in of["name"][0]]
+    empty = [""] * len(rows)
+    parts = [of[kind][0] if kind in of else empty for kind in ("family", "given", "middle")]
+    names = []
+    for row, (family, given, middle) in enumerate(zip(*parts, strict=True)):
+        both = f"{given} {middle}".strip()
+        names.append(f"{family}, {both}" if family and both else family or both)
+        if not names[-1] and "name" in of:
+            names[-1] = of["name"][0][row]
+    return names
