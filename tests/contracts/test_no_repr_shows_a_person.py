@@ -41,7 +41,6 @@ PERSONAL = frozenset(
         "patient",
         "patients",
         "known",
-        "why",
         "data",
         "output",
         "unreadable",
@@ -61,7 +60,7 @@ HARMLESS = {
     "deid.experiments": "figures",
     "deid.io.fields": "names of columns",
     "deid.joint.plan": "names of columns",
-    "deid.joint.release.JointReport": "counts",
+    "deid.linkage.measures": "figures",
     "deid.manifest.options": "what the user has asked for, values of personal options left out",
     "deid.reading.lexicon": "dictionaries",
     "deid.reading.vocabulary": "words of the language",
@@ -71,7 +70,7 @@ HARMLESS = {
     "deid.streaming.records": "names of fields",
 }
 """Packages, modules and classes whose fields of these names hold something else."""
-_TEXT = re.compile(r"\b(?:str|bytes|DataFrame|Any|date)\b")
+_TEXT = re.compile(r"\b(?:str|bytes|DataFrame|Any|date)\b(?!, int\])")  # counts by name are none
 
 
 class Marker:
