@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
 from deid.base.options import option
 from deid.cli.common import Summary
-from deid.cli.option_groups import OutputOptions, SummaryOptions, command
-from deid.cli.run_manifest import begin, finish
+from deid.cli.option_groups import OutputOptions, command
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_rows, working
 from deid.linkage.linking import LinkOptions
@@ -17,8 +14,8 @@ from deid.linkage.linking import LinkOptions
 
 @command
 def link(
+    told: Summary,
     *,
-    context: typer.Context,
     source: TableOptions,
     place: OutputOptions,
     known: str | None = option(
@@ -28,7 +25,6 @@ def link(
     review: Path | None = option(
         None, "Write the pairs that a person should look at (CSV).", metavar="F", panel="Further files"
     ),
-    said: SummaryOptions,
 ) -> None:
     """Find which rows are of one person, and give each person an id: the column person of OUT.
 
@@ -44,7 +40,7 @@ def link(
     check_new_table(place.output)
     if review is not None:
         check_new_file(review)
-    run = begin(context, place.output)
+    told.begin(place.output)
     frame = source.read()
     old = None if known is None else read_table(known, separator=source.sep, table=source.sql, text=True)
     with working("linking"):
@@ -54,18 +50,15 @@ def link(
     write_table(rest, place.output)
     if review is not None:
         write_table(linked.review, review)
-    summary = Summary("link", extra=linked.as_dict())
-    told = linked.as_dict()
+    told.extra = counts = linked.as_dict()
     print_rows(
         ("linked", "rows"),
         [
-            ("rows", f"{told['rows']:,}"),
-            ("persons", f"{told['persons']:,}"),
+            ("rows", f"{counts['rows']:,}"),
+            ("persons", f"{counts['persons']:,}"),
             *((f"pairs by {why}", f"{count:,}") for why, count in linked.joined.items()),
             *((f"kept apart: {why}", f"{count:,}") for why, count in linked.refused.items()),
         ],
     )
-    summary.places.append(f"{place.output} holds PHI")
-    files = source.files(known)
-    finish(run, summary, place.output, inputs=files, beside={"review": review}, private=True, results=summary.extra)
-    summary.finish(said)
+    told.places.append(f"{place.output} holds PHI")
+    told.sign(place.output, inputs=source.files(known), beside={"review": review}, private=True)
