@@ -14,6 +14,7 @@ from deid.cli.tables import print_rows, working
 from deid.disclosure.assessment import Guard, Requirements, read_guard, read_pair
 
 _TABLES = "Against other tables"
+_CODES = "Columns and codes together"
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,12 @@ class CheckedRequirements(Requirements):
     presence: Sequence[float] | None = option(
         None, "Bounds of delta-presence.", metavar="LOW,HIGH", panel=_TABLES, read=read_pair
     )
+    codes: str | None = option(
+        None, "Column of codes: whoever knows the columns of --qi and up to --m codes must find k rows.",
+        metavar="COLUMN", panel=_CODES,
+    )  # fmt: skip
+    m: int = option(2, "Codes that the attacker knows.", panel=_CODES)
+    code_separator: str = option(";", "Character between the codes of a cell.", metavar="C", panel=_CODES)
     guard: Guard | None = option(
         None, "Personalised privacy: column of guarding nodes, and the greatest chance of a breach.",
         metavar="COLUMN=P", panel="What must hold", read=read_guard,
@@ -52,10 +59,13 @@ def privacy(
 
     Example: deid privacy released.csv --qi age,sex,zip --sensitive disease --k 5 --l 3
     """
-    from deid.disclosure.assessment import assess
+    from deid.disclosure.assessment import Finding, assess
+    from deid.disclosure.classes import Verdict
     from deid.disclosure.guards import check_published
     from deid.disclosure.recoding_scheme import classify_recoding
     from deid.manifest import results_of
+    from deid.transactions.reading import read_codes
+    from deid.transactions.relational import column_cells, verify_both
 
     release = roles.open(source.table, source, published=True)
     told.notes = check_published(release, results_of(Path(source.table)))
@@ -68,6 +78,12 @@ def privacy(
             originals=originals,
             suppressed=roles.suppressed,
         )
+        if asked.codes is not None:
+            texts = source.read()  # codes are texts, whatever their column looks like
+            published = read_codes(texts, asked.codes, separator=asked.code_separator).transactions
+            both = verify_both(column_cells(texts, release.quasi_identifiers), published, asked.k or 1, asked.m)
+            verdict = Verdict(both.holds, both.level, both.records)
+            findings.append(Finding(f"columns and {asked.m} codes", asked.codes, asked.k, verdict))
     print_rows(
         ("model", "asked", "reached", "met", "rows that decide"),
         [

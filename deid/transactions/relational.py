@@ -10,6 +10,7 @@ merged: columns in which they differ become ``*``. Codes are generalized class b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -132,17 +133,17 @@ def verify_both(cells: Sequence[Cells], published: Transactions, k: int, m: int)
     Returns
     -------
     TransactionVerdict
-        Level: the least size of a class, or support of a set in one.
+        Level: the least size of a class, or support of a set in one; records: those of that class that hold the set.
     """
     groups: dict[Cells, list[int]] = {}
     for record, row in enumerate(cells):
         groups.setdefault(row, []).append(record)
-    least = float(len(published))
+    least, witness, worst = math.inf, tuple[str, ...](), list[int]()
     for records in groups.values():
-        if len(records) < k:
-            return TransactionVerdict(False, float(len(records)), ("a class with too few records",))
         found = verify_km(published.take(records), k, m)
-        if not found.holds:
-            return found
-        least = min(least, found.level, float(len(records)))
-    return TransactionVerdict(True, least)
+        if min(found.level, len(records)) < least:
+            least = min(found.level, float(len(records)))
+            witness, worst = found.witness, records
+    held = published.texts()
+    holding = tuple(record for record in worst if set(witness) <= set(held[record]))
+    return TransactionVerdict(least >= k, least, witness, () if least >= k else holding)

@@ -29,11 +29,14 @@ class TransactionVerdict:
         The level that is reached: the smallest support, or the greatest confidence.
     witness : tuple of str
         Published items of the worst case, empty when there is none.
+    records : tuple of int
+        Records that hold it, from a verifier that tells them.
     """
 
     holds: bool
     level: float
     witness: tuple[str, ...] = ()
+    records: tuple[int, ...] = ()
 
 
 def _names(published: Transactions, items: Iterable[int]) -> tuple[str, ...]:

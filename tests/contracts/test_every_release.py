@@ -241,8 +241,15 @@ def test_released_codes_are_attacked_and_proved(tmp_path: Path, method: str) -> 
     if method in ("km", "km-local", "km-vertical", "complete", "relational"):
         assert part["few"] == 0
     if method == "relational":  # what the attacker knows of the columns leaves records of which the codes hold, too
-        accepted("privacy", out, "--qi", "sex", "--k", 3)
-        released, rows = pd.read_csv(out), pd.read_csv(source, dtype=str)
+        together = ("--qi", "sex", "--codes", "code", "--m", 2, "--k", 3)
+        accepted("privacy", out, *together)
+        released, rows = pd.read_csv(out, dtype=str), pd.read_csv(source, dtype=str)
+        for codes in ("493.99", f"{released.code[0]}; 493.99"):  # one record is not like the others of its class
+            broken = out.with_name("broken.csv")
+            released.assign(code=[codes, *released.code[1:]]).to_csv(broken, index=False)
+            status, said = run("privacy", broken, *together)
+            assert status == 1, said
+            accepted("privacy", broken, "--qi", "sex", "--k", 3)  # the columns alone are what they were
         for sex in "FM":
             released[released.sex.isin([sex, "*"])].to_csv(out.with_name(f"{sex}.csv"), index=False)
             rows[rows.sex == sex].to_csv(tmp_path / "own.csv", index=False)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import combinations
+
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -49,6 +51,25 @@ def test_planted_violations_are_rejected() -> None:
     assert not verify_both([("f",)] * 4 + [("m",)], data, 2, 2).holds  # a class of one
     assert verify_both([("f",)] * 5, data, 2, 2).holds
     assert not verify_both([("f",)] * 2 + [("m",)] * 3, data, 2, 2).holds  # ab once among the second
+
+
+@settings(max_examples=80)
+@given(
+    st.lists(st.tuples(st.sampled_from("fm*"), st.frozensets(st.sampled_from("abcd"), max_size=4)), min_size=1),
+    st.integers(1, 4),
+    st.integers(1, 3),
+)
+def test_the_level_is_the_fewest_rows_that_fit_what_is_known(
+    rows: list[tuple[str, frozenset[str]]], k: int, m: int
+) -> None:
+    known = [(cell, set(part)) for cell, codes in rows for n in range(m + 1) for part in combinations(sorted(codes), n)]
+    fits = [[cell == c and part <= codes for c, codes in rows] for cell, part in known]
+    data = transactions_of([codes for _, codes in rows], "abcd")
+    found = verify_both([(cell,) for cell, _ in rows], data, k, m)
+    assert (found.level, found.holds) == (min(map(sum, fits)), min(map(sum, fits)) >= k)
+    if not found.holds:
+        assert [number in found.records for number in range(len(rows))] in fits
+        assert len(found.records) == found.level
 
 
 def test_columns_must_exist() -> None:
