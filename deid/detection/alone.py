@@ -21,11 +21,16 @@ ALONE = 0.95
 GRAMMATICAL = frozenset(("NAME", "LOCATION", "PROFESSION"))
 """Groups of PHI that are words."""
 _CLINICAL = classes_of("clinical", "section", "eponym", "device", "function")
+_TERM = classes_of("clinical")
 _COMMON = classes_of("clinical", "section", "function", "hospital_head", "hospital_head_weak", "role")
 _WORD = classes_of("word")
 _OCCUPATION = classes_of("occupation")
 _NO_OCCUPATION = classes_of("no_occupation", "role", "relation", "clinical")
 _BEFORE = classes_of("section", "function", "role", "relation", "occupation", "title", "title_doctor")
+_LEADS = classes_of("role", "title", "title_doctor")
+"""Words before a name that stay words before a name where they are rare surnames too: *Doctor*, *Nurse*."""
+_GIVEN = classes_of("given")
+_FUNCTION = classes_of("function")
 _BEHIND = classes_of("credential", "function")
 """Words that stand beside names."""
 _INITIALS = 4
@@ -62,25 +67,80 @@ def within(scene: Scene, span: Span) -> Span:
     ----------
     scene : Scene
     span : Span
-        Of any category; only names lose words, and only where another word is left.
+        Of any category; only names and occupations lose words, and only where another word is left.
 
     Returns
     -------
     Span
         A clinical word with a capital stays: it may be the surname.
     """
-    if canonical(span.category) not in ("PATIENT", "DOCTOR"):
+    category = canonical(span.category)
+    if category not in ("PATIENT", "DOCTOR", "PROFESSION"):
         return span
     words = _words(scene, span)
     first, last = 0, len(words) - 1
-    while first < last and _beside(scene, words[first], _BEFORE) and scene.word(words[first] + 1) != ",":
-        first += 1
-    while first < last and _beside(scene, words[last], _BEHIND):
-        last -= 1
+    if category == "PROFESSION":
+        while first < last and (scene.has(words[first], _FUNCTION) or scene.says(words[first], "age_label")):
+            first += 1
+    else:
+        while first < last and _before(scene, words[first]) and scene.word(words[first] + 1) != ",":
+            first += 1
+        while first < last and _beside(scene, words[last], _BEHIND):
+            last -= 1
     view = scene.view
     start = view.starts[words[first]] if first else span.start
     end = view.ends[words[last]] if last < len(words) - 1 else span.end
     return span.moved(start, end)
+
+
+def in_one_row(scene: Scene, span: Span) -> Span:
+    """Return what of a name stands in one row of a table with bars: its words behind the last line end.
+
+    Lines of a table are as long as lines that are wrapped, but no name goes over their ends.
+    """
+    text = scene.text
+    if "\n" not in text[span.start : span.end]:
+        return span
+    first = text.rfind("\n", 0, span.start) + 1
+    at = text.rfind("\n", span.start, span.end) + 1
+    return span.moved(at, span.end) if "|" in text[first:at] and at < span.end else span
+
+
+_PLACED = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOSPITAL", "ORGANIZATION"))
+_UNTITLED = ("rule:name.full", "rule:name.word", "model:")
+_BETWEEN = 4
+"""Words from a place to the head of the name of a scale: *Edmonton symptom assessment scale*."""
+
+
+def names_nobody(scene: Scene, span: Span) -> bool:
+    """Tell whether a place names a scale or a guideline, or a name without case is made of clinical words.
+
+    Parameters
+    ----------
+    scene : Scene
+    span : Span
+        Without a label.
+    """
+    category = canonical(span.category)
+    if category in ("PATIENT", "DOCTOR"):
+        if not span.source.startswith(_UNTITLED):
+            return False
+        words = _words(scene, span)
+        return len(words) > 1 and all(scene.case_uninformative(i) and scene.has(i, _TERM) for i in words)
+    if category not in _PLACED:
+        return False
+    index = scene.view.at(span.end - 1) + 1
+    for at in range(index, index + _BETWEEN):
+        if scene.says(at, "scale"):
+            return True
+        if not scene.is_word(at) or scene.has(at, _FUNCTION) or scene.breaks[at]:
+            return False
+    return False
+
+
+def _before(scene: Scene, index: int) -> bool:
+    """Tell whether a word stands before a name and is none."""
+    return _beside(scene, index, _BEFORE) or (scene.has(index, _LEADS) and not scene.has(index, _GIVEN))
 
 
 def _beside(scene: Scene, index: int, classes: int) -> bool:

@@ -39,7 +39,15 @@ from pathlib import Path
 import regex
 
 from deid.base.compiled import quick
-from deid.detection.alone import ALONE, GRAMMATICAL, is_clinical, stands_alone, within
+from deid.detection.alone import (
+    ALONE,
+    GRAMMATICAL,
+    in_one_row,
+    is_clinical,
+    names_nobody,
+    stands_alone,
+    within,
+)
 from deid.detection.find_again import (
     Gathered,
     find_again,
@@ -378,8 +386,12 @@ class Ensemble:
         """Return what of a span has a reading of its category; its label, or what is known, is one."""
         source = span.source
         trusted = source in self._trusted or source.startswith(("known:", "consistency:known:"))
+        if source.startswith("rule:name.") and (cell := in_one_row(scene, span)) is not span:
+            span = cell
         if trusted:
             return (span,)
+        if names_nobody(scene, span):
+            return ()
         if not source.startswith(_MODELS) or group(span.category) not in GRAMMATICAL:
             return read(scene, span)  # digits with wide gaps are one number
         parts = [read(scene, within(scene, column)) for column in _columns(scene.text, span)]
@@ -392,7 +404,8 @@ class Ensemble:
         candidates, scene = self._read(document, left_out)
         for part, passage in second_readings(document, load_lexicon(self.language, self.folders)):
             found, _ = self._read(part, None)
-            candidates += ((rank, back) for rank, span in found if (back := passage.back(span)) is not None)
+            backs = ((rank, back) for rank, span in found if (back := passage.back(span)) is not None)
+            candidates += ((rank, back) for rank, back in backs if not names_nobody(scene, back))
         return candidates, scene
 
 

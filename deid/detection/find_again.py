@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -50,6 +51,7 @@ _LEAST_FUZZY = 5
 _LABELLED = _W["labelled_name"]
 """Certainty from which a name behind a label is looked for everywhere, as the HMS Scrubber does with header fields."""
 _HEADER_FIELDS = ("name.patient_field", "name.provider_field")
+_SPELT_OUT = re.compile(r"\b[^\W\d_](?:[-. ]{1,2}[^\W\d_]){2,20}\b")
 _NOT_AGAIN = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFESSION", "OTHER"))
 _REMEMBERED = 1000
 
@@ -116,7 +118,7 @@ def find_again(scene: Scene, spans: Iterable[Span], certain: float, gathered: Ga
         recurring, letters = _recurring(scene, sure, taken, {view.folded[i] for i in odd})
         for span, words in sorted(recurring, key=lambda r: _by_certainty(r[0])):
             _sow(scene, span, words, letters, seeds)
-    found = list(_misspelt(scene, seeds, odd))
+    found = [*_misspelt(scene, seeds, odd), *_spelt_out(scene, sure)]
     for index, (_, sequence, span) in _repeated(view, taken, seeds) if seeds.words else ():
         end = index + len(sequence)
         score = _weigh(scene, index, end, span)
@@ -351,6 +353,19 @@ def _misspelt(scene: Scene, seeds: Seeds, odd: list[int]) -> Iterator[Span]:
                 source = f"consistency:soundex:{span.source}"
                 yield Span(view.starts[index], view.ends[index], span.category, source=source, score=_W["misspelt"])
                 break
+
+
+def _spelt_out(scene: Scene, spans: Sequence[Span]) -> Iterator[Span]:
+    """Find names that were found and are spelt letter by letter: *that's L-I-N-D-G-R-E-N*."""
+    letters = list(_SPELT_OUT.finditer(scene.text))
+    if not letters:
+        return
+    known = {word: span for span in spans if span.category in _PEOPLE for word in name_words(scene.view, span)}
+    for found in letters:
+        span = known.get("".join(filter(str.isalpha, found[0])).lower())
+        if span is not None:
+            source = f"consistency:{span.source}"
+            yield Span(found.start(), found.end(), span.category, source=source, score=_W["several"])
 
 
 def _sow(scene: Scene, span: Span, words: range, letters: Collection[str] | None, seeds: Seeds | Gathered) -> None:

@@ -155,7 +155,8 @@ def read(scene: Scene, span: Span) -> tuple[Span, ...]:
     if spaced or labelled:
         return (span,)
     if test(scene, span, text, level):
-        return (span,)
+        # no town, state or country is a number of five digits
+        return (span.named("ZIP") if span.category in _TOWNS and _ZIP.fullmatch(text) else span,)
     if cue != kind and ((cue == "ID" and _GROUPED.match(text)) or (cue == "CONTACT" and _CALLABLE.match(text))):
         return (span.named(_CALLED[cue]),)
     if level == _ALONE and kind != "ID" and _LONG_ID.search(text):
@@ -333,6 +334,8 @@ def _place(scene: Scene, span: Span, text: str, level: int) -> bool:
     return level == _ALONE or _zip(scene, span, text, level)
 
 
+_TOWNS = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER"))
+_ZIP = re.compile(r"[0-9]{5}(?:-[0-9]{4})?")
 _DATES = frozenset(("DATE", "FECHAS", "Date", "date"))
 _READERS: dict[str, Callable[[Scene, Span, str, int], bool]] = {
     "PHONE": _phone,

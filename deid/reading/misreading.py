@@ -30,15 +30,21 @@ _NUMBER = regex.compile(
 )
 _WITH_DIGIT = regex.compile(r"(?<!\S)[^\s0-9]*+[0-9]\S*+")
 _FLANKED = regex.compile(r"[0-9][^0-9/.()-]+[0-9]")
-_YEAR = regex.compile(r"(?<![A-Za-z0-9./-])(?=[A-Za-z]{0,2}[0-9])(?:[1lI][9gq]|[2Z][0OQ])[0-9OlISBg]{2}(?![A-Za-z0-9])")
+_YEAR = regex.compile(
+    r"(?:(?<![A-Za-z0-9./-])|(?<=[0-9][-./ ][A-Za-z]{3}[-./]))(?=[A-Za-z]{0,2}[0-9])"
+    r"(?:[1lI][9gq]|[2Z][0OQ])[0-9OlISBg]{2}(?![A-Za-z0-9])"
+)
 _GROUP = regex.compile(rf"(?<=[0-9)][ .-])[0-9{_LIKE_DIGIT}]{{3,4}}(?=[ .-][0-9]{{3}})")
 # whatever `_GROUP` would change lies in a stretch with this, and in a text with that; there is nearly never anything
 _MAYBE_GROUP = re.compile(rf"(?:^|[.-])(?=[0-9]*[{_LIKE_DIGIT}])[0-9{_LIKE_DIGIT}]{{3,4}}(?:$|[.-])")
 _MIXED_GROUP = re.compile(rf"[0-9)][ .-](?=[0-9]*[{_LIKE_DIGIT}])[0-9{_LIKE_DIGIT}]{{3,4}}[ .-][0-9]{{3}}")
+_TELEPHONE = regex.compile(rf"\(?(?:[0-9{_LIKE_DIGIT}]{{3}}[-.)])?[0-9{_LIKE_DIGIT}]{{3}}[-.][0-9{_LIKE_DIGIT}]{{4}}")
+_SHORT = regex.compile(r"[1-9][0-9]*[lO]+[0-9]+")
+"""*2l7*: no unit stands so."""
 _LETTER, _DIGIT = re.compile(r"[^\W\d_]"), re.compile("[0-9]")
 _PIECE = regex.compile(r"\S+")
 _REMEMBERED = 20_000
-_LEAST_LONG, _LEAST_DIGITS, _LEAST_DATED, _MOST_LETTERS = 6, 0.6, 0.4, 4
+_LEAST_LONG, _LEAST_DATE, _LEAST_DIGITS, _LEAST_DATED, _MOST_LETTERS = 6, 4, 0.6, 0.4, 4
 _INSIDE = regex.compile(r"(?<=\p{L})[0158](?=\p{Ll})")
 _WORD = regex.compile(r"(?<![\p{L}0-9])\p{L}[\p{Ll}0158]{3,20}+(?![\p{L}0-9])")
 _LEAST_LETTERS = 0.7
@@ -159,10 +165,12 @@ def _number(found: regex.Match[str]) -> str:
     token = found[0]
     letters = sum(map(str.isalpha, token))
     characters = sum(map(str.isalnum, token))
-    if not letters or letters > _MOST_LETTERS or characters < _LEAST_LONG:
-        return token
+    if _SHORT.fullmatch(token):
+        return token.translate(_DIGITS)
     dated = len(token) - characters > 1 and token.count("/") + token.count("-") > 1
-    if not dated and not _FLANKED.search(token):
+    if not letters or letters > _MOST_LETTERS or characters < (_LEAST_DATE if dated else _LEAST_LONG):
+        return token
+    if not dated and not _FLANKED.search(token) and not _TELEPHONE.fullmatch(token):
         return token  # "DT19525", "93S-47928": codes
     least = _LEAST_DATED if dated else _LEAST_DIGITS
     return token.translate(_DIGITS) if characters - letters >= least * characters else token

@@ -133,14 +133,54 @@ def make(body: Template, copy: int, seed: int, plain: bool = False) -> Record:
     if "foot" in body.options and draw.chance(0.6):
         pieces.append(("\n" * draw.below(2), None))
         pieces += story.fill(draw.pick(extras("footers", which, story.uk)))
-    options = body.options | {"clean"} if plain else body.options
+    return _written(identifier, pieces, body.options | {"clean"} if plain else body.options, story)
+
+
+def _written(identifier: str, pieces: list[Piece], options: frozenset[str], story: Story) -> Record:
+    """Return a document as it reaches the reader, with its spans."""
     pieces = noise.apply(pieces, options, story.draw("noise"))
     text, spans = "", []
     for written, label in pieces:
         if label:
             spans.append({"start": len(text), "end": len(text) + len(written), "label": label})
         text += written
-    return {"id": identifier, "text": noise.wrap(text, story.draw("wrap"), body.options), "spans": spans}
+    return {"id": identifier, "text": noise.wrap(text, story.draw("wrap"), options), "spans": spans}
+
+
+_QUERIES = 6
+"""Questions for one note of another voice: they are short."""
+
+
+@cache
+def voices() -> tuple[Template, ...]:
+    """Return the voices: each a set of sentences or lines; its options say of how many a note is made, and how."""
+    return tuple(read(path, "voice") for path in sorted((pools.ROOT / "voices").glob("*.txt")))
+
+
+def speak(voice: Template, copy: int, seed: int) -> Record:
+    """Make a note of some sentences of a voice, in any order; it is for training alone."""
+    identifier = f"syn-{voice.name}-{copy}"
+    draw = Draw(seed, identifier, "sentences")
+    low, high = (int(n) for n in next(o for o in voice.options if o[0].isdigit()).split("-"))
+    lines = [Template(voice.name, "voice", line, frozenset()) for line in voice.text.splitlines()]
+    prose = "prose" in voice.options or ("terse" in voice.options and draw.chance(0.5))
+    text = ""
+    for line in _some(draw, tuple(lines), draw.between(low, high)):
+        text += line.text + (draw.weighted(((" ", 8), ("\n", 1), ("\n\n", 1))) if prose else "\n")
+    body = Template(voice.name, "voice", text.strip() + "\n", voice.options if prose else voice.options | {"nowrap"})
+    story = Story((seed, identifier), pools.load("train"), body)
+    pieces = story.fill(body)
+    options = body.options
+    if draw.chance(0.5 if "query" in options else 0.1):
+        options |= {"lower"}
+    return _written(identifier, pieces, options, story)
+
+
+def spoken(copies: int, seed: int) -> Iterator[Record]:
+    """Yield notes of all voices, some of each."""
+    for voice in voices():
+        for copy in range(1, copies * (_QUERIES if "query" in voice.options else 1) + 1):
+            yield speak(voice, copy, seed)
 
 
 def documents(which: str, copies: int, seed: int) -> Iterator[Record]:

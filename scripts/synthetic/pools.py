@@ -86,6 +86,23 @@ def _lines(name: str) -> Iterable[str]:
             yield line
 
 
+_CLINICAL = {
+    "anatomy": "anatomy",
+    "condition": "conditions",
+    "eponymphrase": "eponym_phrases",
+    "organism": "organisms",
+    "procedure": "procedures",
+    "term": "terms",
+}
+"""Word lists of the product from which clinical language is taken, by kind of slot."""
+
+
+def _clinical(name: str) -> tuple[str, ...]:
+    """Return the entries of a clinical word list."""
+    lines = (ROOT.parent.parent / "dictionaries" / "clinical" / name / "items.txt").read_text(encoding="utf-8")
+    return tuple(line for line in lines.splitlines() if line and not line.startswith("#"))
+
+
 def _table(name: str) -> dict[str, list[str]]:
     table: dict[str, list[str]] = {}
     for line in _lines(name):
@@ -136,5 +153,6 @@ def load(part: str) -> Pools:
         world=world_mine,
         countries=tuple(sorted({country for _, country in world_mine})),
         negatives={kind: tuple(items) for kind, items in _table("negatives.txt").items()}
-        | {"dx": tuple(_lines("diagnoses.txt"))},
+        | {"dx": tuple(_lines("diagnoses.txt"))}
+        | {kind: _clinical(name) for kind, name in _CLINICAL.items()},
     )

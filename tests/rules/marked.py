@@ -37,9 +37,9 @@ def unmark(marked: str, name: str = "note") -> Document:
     return Document(name, "".join(pieces), tuple(spans))
 
 
-def notes() -> list[Document]:
-    """Return all notes."""
-    parts = _RULE.split(NOTES.read_text(encoding="utf-8"))
+def notes(path: Path = NOTES) -> list[Document]:
+    """Return all notes of a file; lines with ``# `` before the first are no notes."""
+    parts = _RULE.split(path.read_text(encoding="utf-8"))
     return [unmark(text, name) for name, text in zip(parts[1::2], parts[2::2], strict=True)]
 
 
