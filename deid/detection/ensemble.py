@@ -72,6 +72,8 @@ from deid.rules.rules import RuleRecognizer
 from deid.rules.scene import Scene, rounded
 
 _MODELS = "model:"
+_NAMED = (_MODELS, "rule:name.full")
+"""Sources of names that may have taken a title along."""
 _EVIDENCE = 0.2
 """Least certainty of a rule's candidate that may be raised by another recognizer."""
 _DECIDES = 0.85
@@ -79,6 +81,9 @@ _DECIDES = 0.85
 _COLUMN = regex.compile(r"[ \u00a0]*(?:\t|[ \u00a0]{3}|\n\s*\n)\s*")
 """What parts the columns of a line, or passages."""
 _LONGEST_WORD = 64
+_PEOPLE = frozenset(("PATIENT", "DOCTOR"))
+_FULL = 6
+"""Letters, and a full stop, from which a word is no abbreviation."""
 _OPENERS = frozenset("(#+'\u2018\u2019@*[")
 """Signs that a span may begin with."""
 _START = attrgetter("start")
@@ -392,7 +397,7 @@ class Ensemble:
             return (span,)
         if names_nobody(scene, span):
             return ()
-        if not source.startswith(_MODELS) or group(span.category) not in GRAMMATICAL:
+        if not source.startswith(_NAMED) or group(span.category) not in GRAMMATICAL:
             return read(scene, span)  # digits with wide gaps are one number
         parts = [read(scene, within(scene, column)) for column in _columns(scene.text, span)]
         return tuple(chain.from_iterable(parts)) if all(parts) else read(scene, within(scene, span))
@@ -498,6 +503,13 @@ def _join(text: str, spans: Sequence[Span]) -> list[Span]:
             start += 1
         while end > start and text[end - 1].isspace():
             end -= 1
+        if (
+            text[end - 1 : end] == "."
+            and span.category in _PEOPLE
+            and end - start >= _FULL
+            and text[end - _FULL : end - 1].isalpha()
+        ):
+            end -= 1  # the full stop of a sentence; that of *Jr.* stays
         if start >= end or not (text[start].isalnum() or any(c.isalnum() for c in text[start:end])):
             continue
         span = span.moved(start, end)

@@ -51,7 +51,7 @@ _LEAST_FUZZY = 5
 _LABELLED = _W["labelled_name"]
 """Certainty from which a name behind a label is looked for everywhere, as the HMS Scrubber does with header fields."""
 _HEADER_FIELDS = ("name.patient_field", "name.provider_field")
-_SPELT_OUT = re.compile(r"\b[^\W\d_](?:[-. ]{1,2}[^\W\d_]){2,20}\b")
+_SPELT_OUT = re.compile(r"(?<![\w'\u2019])[^\W\d_]([-. ]{1,2})[^\W\d_](?:\1[^\W\d_]){1,20}\b")
 _NOT_AGAIN = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFESSION", "OTHER"))
 _REMEMBERED = 1000
 
