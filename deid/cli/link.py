@@ -6,7 +6,7 @@ from pathlib import Path
 
 from deid.base.options import option
 from deid.cli.common import Summary
-from deid.cli.option_groups import OutputOptions, command
+from deid.cli.option_groups import OutputOptions, command, job_count
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_rows, working
 from deid.linkage.linking import LinkOptions
@@ -22,43 +22,68 @@ def link(
         None, "Table of an earlier run: its persons keep their ids, and TABLE's rows join them.", metavar="OLD"
     ),
     asked: LinkOptions,
+    model: str | None = option(
+        None, "Apply a model that --save-model wrote; learn none.", metavar="F", panel="Further files"
+    ),
+    save_model: Path | None = option(
+        None,
+        "Write the model that was learnt (JSON with a checksum; no cell of TABLE).",
+        metavar="F",
+        panel="Further files",
+    ),
+    jobs: int = option(1, "Processes; 0 for one a core.", metavar="N", panel="Pairs"),
     review: Path | None = option(
         None, "Write the pairs that a person should look at (CSV).", metavar="F", panel="Further files"
     ),
 ) -> None:
     """Find which rows are of one person, and give each person an id: the column person of OUT.
 
-    What a column is, its name tells, or --kind. Where record numbers, birth dates or given names contradict, rows stay
-    apart: two persons in one do more harm than one in two. OUT and --review hold PHI (mode 0600).
+    What a column is, its name tells, or --kind. Rows are one person by exact rules, or by a model of what each
+    agreement says, which is learnt from the table itself. Where record numbers, birth dates or given names contradict,
+    rows stay apart: two persons in one do more harm than one in two. OUT and --review hold PHI (mode 0600).
 
     Example: deid link view.csv -o linked.csv --review review.csv
     """
-    from deid.base.files import check_new_file
+    from deid.base.errors import ConfigError
+    from deid.base.files import check_new_file, write_bytes
     from deid.linkage.linking import PERSON, link_table
+    from deid.linkage.model import read_model
     from deid.table.table_files import check_new_table, read_table, write_table
 
     check_new_table(place.output)
-    if review is not None:
-        check_new_file(review)
+    for path in (review, save_model):
+        if path is not None:
+            check_new_file(path)
     told.begin(place.output)
+    applied = None if model is None else read_model(Path(model))
     frame = source.read()
     old = None if known is None else read_table(known, separator=source.sep, table=source.sql, text=True)
     with working("linking"):
-        linked = link_table(frame, asked, known=old)
+        linked = link_table(frame, asked, known=old, model=applied, threads=job_count(jobs))
+    if save_model is not None and linked.model is None:
+        raise ConfigError("exact rules learn no model", "leave out --save-model, or say --method model")
     rest = frame.drop(columns=PERSON, errors="ignore")
     rest.insert(0, PERSON, linked.person)
     write_table(rest, place.output)
     if review is not None:
         write_table(linked.review, review)
-    told.extra = counts = linked.as_dict()
+    if save_model is not None and linked.model is not None:
+        write_bytes(save_model, linked.model.to_bytes(), private=False)
+    told.extra = linked.as_dict()
     print_rows(
         ("linked", "rows"),
         [
-            ("rows", f"{counts['rows']:,}"),
-            ("persons", f"{counts['persons']:,}"),
+            ("rows", f"{told.extra['rows']:,}"),
+            ("persons", f"{told.extra['persons']:,}"),
+            *([("pairs for review", f"{told.extra['review']:,}")] if told.extra["review"] else []),
             *((f"pairs by {why}", f"{count:,}") for why, count in linked.joined.items()),
             *((f"kept apart: {why}", f"{count:,}") for why, count in linked.refused.items()),
         ],
     )
+    for block in linked.blocks[1]:
+        told.notes.append(f"not compared: rows of equal {block}, {block.pairs:,} pairs are too many (--pairs)")
+    silent = [name for name in rest.columns[1:] if name not in linked.kinds]
+    told.notes += [f"not compared: {', '.join(silent)}"] if silent else []
     told.places.append(f"{place.output} holds PHI")
-    told.sign(place.output, inputs=source.files(known), beside={"review": review}, private=True)
+    beside = {"review": review, "linkage model": save_model}
+    told.sign(place.output, inputs=source.files(known, model), beside=beside, private=True)

@@ -3,6 +3,9 @@
 columns      what the columns tell of a person, and rows in a form in which they can be compared
 clustering   pairs of rows become persons, but where they contradict
 exact        rules that need no estimate
+comparisons  how alike two values are, level by level
+blocking     which pairs are compared at all
+model        what each level says: learnt and applied by Splink
 linking      a table in, the id of each row's person out
 measures     how good a clustering is, where the truth is known
 encodings    records as keyed filters, to be compared by who may not see them

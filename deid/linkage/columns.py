@@ -29,6 +29,7 @@ HEADERS = {
     "birth": "birthdate dateofbirth dob birth born bdate birthday",
     "sex": "sex gender",
     "number": "mrn medicalrecordnumber recordnumber ssn socialsecuritynumber socsecid nationalid nhsnumber",
+    "authority": "authority assigningauthority issuer recordauthority mrnauthority",
     "id": "id number no subjectid personid pid",
     "account": "healthplan account accountnumber insurance insurancenumber memberid license",
     "phone": "phone telephone mobile tel cell phonenumber telephonenumber homephone cellphone mobilephone",
@@ -48,6 +49,7 @@ _DATE = re.compile(
 )
 _YEAR = re.compile(r"(\d{4})(?:-(\d\d))?", re.ASCII)
 _BLANK = re.compile(r"[\W_]+")
+_NUMBERED = ("number", "account", "same", "similar")
 _SHARED = 50
 """Rows in which a number may stand, or a twentieth of them: of one person are hardly more."""
 _PHONE = 7
@@ -103,7 +105,7 @@ def kinds_of(frame: pd.DataFrame, said: Mapping[str, str] | None = None) -> dict
                 continue
             kind = "number"
         found[name] = kind
-    if not set(found.values()) - {"sex", "suffix", "middle", "house", "city"}:
+    if not set(found.values()) - {"sex", "suffix", "middle", "house", "city", "authority"}:
         raise ConfigError(
             "no column tells who a row is of",
             "name columns as name, birth_date, mrn, phone, or say what they are, such as --kind COLUMN=name",
@@ -213,7 +215,8 @@ def read_records(frame: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
         A row for each, in their order. Columns ``given``, ``full_given``, ``middle``, ``family``, ``families`` (tuple),
         ``suffix``, ``birth``, ``birth_year``, ``sex``, ``phone``, ``email``, ``address``, ``zip``, ``city`` where a
         column tells them, and ``number_N``, ``account_N``, ``same_N``, ``similar_N`` for the N-th column of these
-        kinds; None where a row says nothing.
+        kinds (a number begins with its authority and a colon, where a column tells the authority); None where a row
+        says nothing.
     """
 
     of: dict[str, list[list[str]]] = {}
@@ -249,12 +252,26 @@ def read_records(frame: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
     for kind, read in _PLAIN.items():
         once = functools.lru_cache(maxsize=1 << 17)(read)
         for n, texts in enumerate(of.get(kind, ())):
-            name = f"{kind}_{n}" if kind in ("number", "account", "same", "similar") else kind
+            name = f"{kind}_{n}" if kind in _NUMBERED else kind
             if name not in found and kind != "house":
                 found[name] = [once(text) or None for text in texts]
                 if kind in ("number", "phone"):
                     found[name] = _without_stand_ins(found[name])
+    if "authority" in of and "number_0" in found:
+        numbered = zip(of["authority"][0], found["number_0"], strict=True)
+        found["number_0"] = [number and f"{_words(issuer)}:{number}" for issuer, number in numbered]
     return pd.DataFrame(found, index=frame.index, dtype=object)
+
+
+def fields_of(kinds: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the fields of `deid.linkage.comparisons` that each column fills."""
+    named = {"name": ("given", "family", "middle"), "given": ("given", "middle"), "zip": ("place",), "city": ("place",)}
+    found, counts = {}, Counter[str]()
+    for name, kind in kinds.items():
+        numbered = kind in _NUMBERED
+        found[name] = (f"{kind}_{counts[kind]}",) if numbered else named.get(kind, (kind,))
+        counts[kind] += 1
+    return found
 
 
 def _without_stand_ins(values: Sequence[object]) -> list[object]:

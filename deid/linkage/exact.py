@@ -36,7 +36,11 @@ def facts_of(records: pd.DataFrame) -> list[Facts]:
 
     return [
         Facts(
-            {name: frozenset((columns[name][row],)) for name in numbers if columns[name][row]},
+            {
+                f"{name} {columns[name][row].rpartition(':')[0]}": frozenset((columns[name][row],))
+                for name in numbers
+                if columns[name][row]
+            },
             of("birth", row),
             of("sex", row),
             of("given", row) | frozenset(word for word in of("middle", row) if len(word) > 2),

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import random
+import sys
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, ModelError
+from deid.experiments.mentions import make_mentions
+from deid.linkage.blocking import Block, neighbour_blocks
 from deid.linkage.clustering import Edge, Facts, cluster, near
 from deid.linkage.columns import kinds_of, read_records, sound
-from deid.linkage.linking import LinkOptions, link_table
+from deid.linkage.comparisons import comparisons_of, with_keys
+from deid.linkage.linking import LinkOptions, link_table, prepare
+from deid.linkage.model import default_model, predict, read_model
 
 COLUMNS = ("name", "birth_date", "sex", "mrn", "phone")
 ROWS = [
@@ -119,4 +127,107 @@ def test_the_heaviest_pairs_are_joined_first_and_no_chain_joins_what_contradicts
     assert [why for _, why in found.refused] == ["birth dates far apart"]
 
 
-EXACT = LinkOptions()
+EXACT = LinkOptions(method="exact")
+
+
+@pytest.fixture(scope="module")
+def mentions() -> tuple[pd.DataFrame, list[str]]:
+    made = make_mentions(1500, seed=5)
+    return made.drop(columns=["person", "mention"]), made["person"].tolist()
+
+
+def scores(person: list[str], truth: list[str]) -> tuple[float, float]:
+    """Precision and recall of pairs, counted without the measures of the package."""
+
+    def pairs(keys: Iterable[Hashable]) -> int:
+        return sum(n * (n - 1) // 2 for n in Counter(keys).values())
+
+    both = pairs(zip(person, truth, strict=True))
+    return both / pairs(person), both / pairs(truth)
+
+
+def test_a_model_finds_what_no_exact_rule_does_and_is_the_same_again(mentions: tuple[pd.DataFrame, list[str]]) -> None:
+    frame, truth = mentions
+    linked = link_table(frame, threads=2)
+    precision, recall = scores(linked.person, truth)
+    exact = scores(link_table(frame, EXACT).person, truth)
+    assert precision > 0.99
+    assert recall > 0.93 > 0.8 > exact[1]
+    assert linked.model is not None
+    linked.model.check([])
+    places = random.Random(1).sample(range(len(frame)), len(frame))
+    again = link_table(frame.iloc[places].reset_index(drop=True), threads=1)
+    assert again.person == [linked.person[i] for i in places]
+    assert again.model == linked.model
+    applied = link_table(frame, model=linked.model)
+    assert applied.person == linked.person
+    assert linked.pairs is not None
+    assert (linked.pairs["a"] < linked.pairs["b"]).all()
+    shown = linked.review[linked.review["why_apart"] == "below the threshold"]
+    assert ((shown["probability"].astype(float) >= 0.5) & (shown["probability"].astype(float) < 0.95)).all()
+
+
+def test_a_model_is_read_as_it_was_written(tmp_path: Path, mentions: tuple[pd.DataFrame, list[str]]) -> None:
+    model = default_model(comparisons_of(read_records(table(ROWS), kinds_of(table(ROWS)))), 0.01, {"name": "name"})
+    (tmp_path / "m.json").write_bytes(model.to_bytes())
+    assert read_model(tmp_path / "m.json") == model
+    with pytest.raises(ModelError, match="the model says nothing of"):
+        link_table(mentions[0], model=model)
+    (tmp_path / "m.json").write_bytes(model.to_bytes().replace(b"0.01", b"0.02", 1))
+    with pytest.raises(ModelError, match="was changed"):
+        read_model(tmp_path / "m.json")
+    for content in ("{}", "[1]", "nothing", '{"form": "deid linkage 1"}'):
+        (tmp_path / "m.json").write_text(content)
+        with pytest.raises(ModelError, match="no model of linkage"):
+            read_model(tmp_path / "m.json")
+
+
+def test_new_rows_join_known_persons_by_a_model(mentions: tuple[pd.DataFrame, list[str]]) -> None:
+    frame, truth = mentions
+    old = frame.iloc[:1200].assign(person=truth[:1200])
+    new = frame.iloc[1200:].reset_index(drop=True)
+    linked = link_table(new, known=old)
+    right = [own == one for own, one in zip(linked.person, truth[1200:], strict=True) if one in set(truth[:1200])]
+    assert sum(right) / len(right) > 0.9
+    assert not {own for own in linked.person if own.startswith("p")} - set(truth[:1200])
+
+
+def test_a_factor_of_nothing_leaves_a_column_out_and_a_greater_one_counts_more() -> None:
+    rows = table(ROWS)
+    ready = prepare(rows, LinkOptions())
+    comparisons = comparisons_of(ready.records)
+    model = default_model(comparisons, 0.001, ready.kinds)
+    blocks = [Block(("family",), 9)]
+    kwargs = {"blocks": blocks, "least": 0.0}
+    records = with_keys(ready.records)
+    one, two = (predict(records, comparisons, model, factors=f, **kwargs)["weight"] for f in ({}, {"birth": 2.0}))
+    same = predict(records, comparisons, model, factors={"birth": 1.0}, **kwargs)["weight"]
+    assert (same == one).all()
+    assert not (two == one).all()
+    assert "birth_date" not in link_table(rows, LinkOptions(weight=("birth_date=0",))).joined
+    with pytest.raises(ConfigError, match="'ward' is not compared"):
+        link_table(rows.assign(ward="W"), LinkOptions(weight=("ward=2",)))
+
+
+def test_rows_next_to_each_other_are_compared_though_no_block_has_both() -> None:
+    names = [f"{given} {family}" for given in ("Aaron", "Boris", "Cecil") for family in ("Abel", "Borg", "Cole")]
+    rows = with_keys(read_records(pd.DataFrame({"name": names}), {"name": "name"}))
+    blocks = neighbour_blocks(rows, 2)
+    comparisons = [c for c in comparisons_of(rows) if c.field == "family"]
+    found = predict(rows, comparisons, default_model(comparisons, 0.5, {}), blocks, factors={}, least=0.0)
+    places = sorted(range(9), key=lambda i: (names[i].split()[1], names[i].split()[0]))
+    expected = {tuple(sorted((places[i], places[j]))) for i in range(9) for j in range(i + 1, min(9, i + 3))}
+    assert set(zip(found["a"], found["b"], strict=True)) == expected
+
+
+def test_no_rule_below_the_budget_is_an_error_with_the_count() -> None:
+    rows = table([(f"Ann Berg{i % 2}", None, "F", None, None) for i in range(40)], COLUMNS)
+    with pytest.raises(ConfigError, match=r"no rule keeps below 5 pairs: the best, equal \S+.*, has \d+"):
+        link_table(rows, LinkOptions(pairs=5))
+
+
+def test_without_splink_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(ConfigError, match=r"clinical-deid\[link\]"):
+        link_table(table(ROWS))
+    assert len(link_table(table(ROWS), EXACT).person) == len(ROWS)
