@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from deid.base.compiled import native
 from deid.detection import find_again
+from deid.detection.numbers import plain_scene
 from deid.document import Span
+from deid.reading.lexicon import load_lexicon
 from deid.reading.view import view_of
 
 needs_native = pytest.mark.skipif(native is None, reason="the compiled module is not there")
@@ -94,3 +96,20 @@ def test_words_and_places_that_make_no_sense_are_refused():
     for place in (7, ("a", "b"), (1,)):
         with pytest.raises(TypeError):
             native.elsewhere(["a"], offsets(0), offsets(1), taken, [place])
+
+
+def test_single_long_words_of_names_alone_are_looked_for_by_sound():
+    seeds = find_again.Seeds()
+    for words, category in (
+        (("quillandra",), "PATIENT"), (("vosk",), "PATIENT"), (("vosks",), "DOCTOR"), (("springfield",), "CITY"),
+        (("quilla7",), "PATIENT"), (("rosalind", "quimby"), "PATIENT"),
+    ):  # fmt: skip
+        seeds.add(words, Span(0, 9, category))
+    assert {word for held in seeds.sounding().values() for word, _ in held} == {"quillandra", "vosks"}
+
+
+@pytest.mark.parametrize(("length", "kind"), [(8, "clear"), (9, "acronym"), (30, "acronym")])
+def test_a_word_in_capitals_less_than_half_as_long_as_an_institution_is_its_acronym(length, kind):
+    scene = plain_scene("She was seen at UQMC today by the doctor.", load_lexicon("en"))
+    assert find_again._weigh(scene, 4, 5, Span(0, length, "HOSPITAL")) == find_again._W[kind]
+    assert find_again._weigh(scene, 3, 4, Span(0, length, "HOSPITAL")) == 0.0

@@ -157,6 +157,20 @@ def test_readings_speak_the_language_of_the_notes(text: str, part: str, category
     assert bool(read(plain_scene(text, load_lexicon("es")), span)) is reads
 
 
+@pytest.mark.parametrize(
+    ("text", "part", "reads"),
+    [
+        ("seen May 4, 5", "5", True),  # a day of the date beside it
+        ("seen 3/4/2019 to 12", "12", True),
+        ("seen May 4, 20/20 vision", "20/20", False),  # two numbers that no calendar has
+        ("has 5 toes", "5", False),
+    ],
+)
+def test_a_number_beside_a_date_is_a_day_of_it_when_it_is_one_number(text: str, part: str, reads: bool) -> None:
+    start = text.index(part)
+    assert bool(read(scene(text), Span(start, start + len(part), "DATE", source="model:en"))) is reads
+
+
 def test_hours_of_a_flowsheet_are_no_years() -> None:
     text = "0800 1200 1600 2000"
     assert read(scene(text), Span(15, 19, "DATE", source="rule:date.year_alone")) == ()

@@ -112,3 +112,17 @@ def test_errors_are_passed_on():
         native.clusters((span,))
     with pytest.raises(AttributeError):
         native.clusters([span, "text"])
+
+
+@pytest.mark.parametrize("clusters", [overlaps._clusters, *([native.clusters] if native else [])])
+def test_clusters_by_hand(clusters):
+    def spans(*rows):
+        return [Span(start, end, "PATIENT", score=score) for start, end, score in rows]
+
+    assert clusters([]) == []
+    assert clusters(spans((3, 5, 0.5))) == [(0, 1, 0)]
+    assert clusters(spans((0, 4, 0.5), (4, 8, 0.5), (9, 12, 0.5))) == [(0, 1, 0), (1, 2, 1), (2, 3, 2)]
+    assert clusters(spans((0, 8, 0.5), (2, 4, 0.5), (8, 9, 0.1))) == [(0, 2, 0), (2, 3, 2)]  # the longer of equals
+    assert clusters(spans((2, 4, 0.5), (2, 4, 0.5))) == [(0, 2, 0)]  # the first of equals
+    assert clusters(spans((0, 8, 0.5), (2, 4, 0.6))) == [(0, 2, -1)]  # the surer does not cover all
+    assert clusters(spans((1, 5, 0.9), (3, 8, 0.5))) == [(0, 2, -1)]

@@ -56,6 +56,15 @@ def test_normalizing(text):
         assert normalize.normalize(text) == normal
 
 
+def test_letters_are_counted_to_the_end_of_the_text_and_no_further():
+    for text in ("aB1 ", "aBé Ñ", "aB\u0436 \u0416"):
+        counted = [
+            (sum(map(str.isalpha, part)), sum(map(str.islower, part)), sum(map(str.isupper, part)))
+            for part in (text[:2], text, text)
+        ]
+        assert [casing._letters(text, stop) for stop in (2, len(text), len(text) + 9)] == counted
+
+
 def test_a_reader_is_asked_once_a_word_and_passes_errors_on():
     asked = []
 
@@ -67,6 +76,10 @@ def test_a_reader_is_asked_once_a_word_and_passes_errors_on():
     assert reader.read("aftcr aftcr Words x-ray it's aftcrs") == (2, [])
     assert reader.read("aftcr, 1a") == (1, ["1a"])
     assert asked == ["aftcr", "Words", "aftcrs"]
+    for beside in ("'", "-", "\u2019", "x", "7", "é"):
+        assert reader.read(f"{beside}aftcr")[0] == reader.read(f"aftcr{beside}")[0] == 0, beside
+    for beside in (",", "/", "_", "\u00bd"):
+        assert reader.read(f"{beside}aftcr aftcr{beside}")[0] == 2, beside
     with pytest.raises(ZeroDivisionError):
         native.Reader(lambda word: 1 / 0).read("paticnt")
     with pytest.raises(TypeError):
