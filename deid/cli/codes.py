@@ -28,7 +28,8 @@ def anonymize(
     Published are the codes, and with the method relational the columns of --qi, which must be generalized before. A
     verifier that knows only the result must pass it, otherwise nothing is written. OUT.manifest.json lies beside it.
 
-    Example: deid codes anonymize patients.csv --codes diagnosis --method km --k 5 --m 2 --hierarchy icd-9-cm -o out.csv
+    Example: deid codes anonymize patients.csv --codes diagnosis --method km --k 5 --m 2 --code-hierarchy icd-9-cm
+    -o out.csv
     """
     from deid.base.files import check_new_file
     from deid.manifest.page import made_section
@@ -66,7 +67,7 @@ def risk(told: Summary, *, source: TableOptions, asked: AttackOptions) -> None:
     The attacker knows all codes of a person, m random ones, or those of one visit; or comes from a register of persons
     over discharge records. The release may hold sets such as (401.1,401.9), or inner values of the hierarchy.
 
-    Example: deid codes risk patients.csv --codes diagnosis --released released.csv --hierarchy icd-9-cm
+    Example: deid codes risk patients.csv --codes diagnosis --released released.csv --code-hierarchy icd-9-cm
     """
     attack(told, source, asked)
 

@@ -19,6 +19,7 @@ from deid.cli.training_options import (
     again,
     settings_of,
 )
+from deid.detection.options import RecognizerOptions
 from deid.labeling.training import TrainingOptions, label_number
 
 TEST: Any = option(None, "Annotated documents to score; else those that folds or sizes leave.", metavar="TESTSET")
@@ -150,11 +151,11 @@ def sampling(
     biases: Sequence[float] = option(
         (0.5, 1.0, 2.0), "Positions of the recall dial.", "--bias", metavar="B,...", panel="Curves"
     ),
-    accept: tuple[tuple[str, float], ...] = option(
+    acceptance: tuple[tuple[str, float], ...] = option(
         (("O", 0.1),),
         "Rejection sampling: acceptance probability of a label (repeatable).",
         metavar="LABEL=P",
-        read=label_number("--accept", "B-DATE=0.5"),
+        read=label_number("--acceptance", "B-DATE=0.5"),
         panel="Curves",
     ),
     naive_bayes: bool = option(True, "Train Naive Bayes too, plain and with rejection sampling.", panel="Curves"),
@@ -173,7 +174,7 @@ def sampling(
     from deid.experiments.sampling import Points, sampling_curves
 
     places.check(told.said.json)
-    points = Points(tuple(windows), tuple(shares), tuple(biases), accept, naive_bayes)
+    points = Points(tuple(windows), tuple(shares), tuple(biases), acceptance, naive_bayes)
     documents, chosen = corpus.read(told), features.chosen()
     scored = None if test is None else corpus.read(told, test)
     frame = sampling_curves(documents, chosen, options, test=scored, points=points, **folds.of(documents, options.seed))
@@ -253,18 +254,13 @@ def learners(
     places.show(Outcome.of_frame("Learners", frame, learners_section(frame), settings_of(chosen, options)), told)
 
 
-@command
+@command(brief=RecognizerOptions)
 def hips(
     told: Summary,
     *,
     corpus: CorpusOptions,
     test: Path | None = TEST,
-    model: str | None = option(
-        None,
-        "Release what this model and its rules leave, not what the trained tagger leaves.",
-        metavar="NAME|DIR",
-        panel="The release",
-    ),
+    said: RecognizerOptions,
     policy: str | None = option(None, "What replaces identifiers.", metavar="NAME|FILE", panel="The release"),
     key_file: Path | None = option(None, "Key in hex, for surrogates that differ.", metavar="F", panel="The release"),
     folds: FewFolds,
@@ -274,26 +270,28 @@ def hips(
 ) -> None:
     """Hiding in plain sight: train on surrogates and originals, test on both; then look for what was missed.
 
-    --folds counts the parrots; each trains on all of the release but a part. Without --key-file surrogates come from a
-    fixed key, so that figures can be repeated.
+    --folds counts the parrots; each trains on all of the release but a part. With --model, or any other option of deid
+    tag that says what finds, what that leaves is released, not what the trained tagger leaves. Without
+    --key-file surrogates come from a fixed key, so that figures can be repeated.
 
     Example: deid experiment hips corpus/train --test corpus/dev --report hips.html
     """
     from deid.base.keys import load_key
-    from deid.detection.options import RecognizerOptions
     from deid.detection.recognizers import build_recognizer
     from deid.experiments.hips import hips
     from deid.experiments.outcome import Outcome
     from deid.experiments.page import hips_sections
     from deid.experiments.plots import plot_hips
+    from deid.pipeline.known_people import read_people
     from deid.replacement.policy import DEFAULT_POLICY
 
     places.check(told.said.json)
     documents, chosen = corpus.read(told), features.chosen()
+    finds = said != RecognizerOptions()
     result = hips(
         documents, chosen, options,
         test=None if test is None else corpus.read(told, test),
-        recognizer=None if model is None else build_recognizer(RecognizerOptions(model=model)),
+        recognizer=build_recognizer(said, read_people(said).recognizer(said.language)) if finds else None,
         policy=policy or DEFAULT_POLICY,
         key=None if key_file is None else load_key(key_file, create=False)[0],
         **folds.of(documents, options.seed),

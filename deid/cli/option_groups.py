@@ -34,7 +34,6 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -107,17 +106,21 @@ def job_count(jobs: int) -> int:
     return jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
-def command(function: Callable[..., int | None]) -> Callable[..., None]:
+def command(function: Any = None, *, brief: type | None = None) -> Any:
     """Return what typer takes for a command: one flat list of options, of which the function gets the values.
 
-    The function gets the run's `Summary` first, and returns the exit status where all did not go well. The options of
-    the summary are every command's.
+    With ``brief``, a value of options is taken whole, and the help page shows those of its options alone that have no
+    panel: the pages of the commands that are about them show all. The function gets the run's `Summary` first, and
+    returns the exit status where all did not go well. The options of the summary are every command's.
 
     Raises
     ------
     TypeError
         When two of its options have the same name, or a parameter is no option.
     """
+    if function is None:
+        return functools.partial(command, brief=brief)
+    hidden = {one.name for one in options_of(brief) if one.option.panel} if brief else set()
     groups: dict[str, tuple[type, list[str]]] = {}
     flat: dict[str, Said] = {}
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
@@ -151,7 +154,7 @@ def command(function: Callable[..., int | None]) -> Callable[..., None]:
     shown.__signature__ = inspect.Signature(
         [
             inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
-            *map(_parameter, taken),
+            *(_parameter(one, hidden=one.name in hidden) for one in taken),
         ]
     )
     return shown
@@ -179,7 +182,7 @@ def _site_options(context: typer.Context, named: Path | None, flat: dict[str, Sa
     return found
 
 
-def _parameter(one: Said) -> inspect.Parameter:
+def _parameter(one: Said, *, hidden: bool) -> inspect.Parameter:
     """Return typer's parameter for a field."""
     how = one.option
     kind: Any = list[one.one] if one.many else one.one  # type: ignore[name-defined]
@@ -193,6 +196,7 @@ def _parameter(one: Said) -> inspect.Parameter:
             *(how.flags or (f"{dashed}/--no-{dashed[2:]}" if both else dashed,)),
             metavar=how.metavar or None,
             help=how.help,
+            hidden=hidden,
             rich_help_panel=how.panel or None,
             min=how.minimum,
             show_default=_shown(one.default) if how.read and isinstance(one.default, tuple) else True,

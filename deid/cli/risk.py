@@ -30,8 +30,8 @@ class AttackerOptions:
         None, "Another release of these persons: the composition attack.", "--with", metavar="R", panel=_ATTACKERS
     )
     known: str | None = option(
-        None, "For --with: table of persons that the attacker knows, such as the original.", metavar="O",
-        panel=_ATTACKERS,
+        None, "For --with: table of persons that the attacker knows, such as the original.", "--known-persons",
+        metavar="O", panel=_ATTACKERS,
     )  # fmt: skip
     threshold: float = option(0.2, "Probability from which a person is at risk.", metavar="P", panel=_ATTACKERS)
     codes: str | None = option(

@@ -36,7 +36,9 @@ class GenomeLevels:
         None, "Sites whose combinations are protected; all by default.", metavar="S1,S2", panel=_BINNING
     )
     size: int = option(2, "Largest combination.", metavar="N", panel=_BINNING)
-    hierarchy: Path | None = option(None, "Hierarchy of genotypes, as CSV.", metavar="FILE", panel=_BINNING)
+    hierarchy: Path | None = option(
+        None, "Hierarchy of genotypes, as CSV.", "--genotype-hierarchy", metavar="FILE", panel=_BINNING
+    )
 
     def __post_init__(self) -> None:
         if self.method not in ("dnala", "binning"):

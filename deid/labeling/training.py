@@ -50,7 +50,7 @@ class TrainingOptions:
     as CRFsuite does by default, only for pairs that occur: twice the time for fewer false alarms.
     """
 
-    scheme: str = option("BIO", "Label scheme: BIO or BIOES.", panel=_TRAINING)
+    scheme: str = option("BIO", "Label scheme: BIO or BIOES.", "--label-scheme", panel=_TRAINING)
     algorithm: str = option(
         "sgd", "sgd (CRF by stochastic gradient), lbfgs (CRF by CRFsuite), memm, maxent, svm, tree or naive-bayes.",
         panel=_TRAINING,
@@ -60,7 +60,7 @@ class TrainingOptions:
     all_pairs: bool = option(True, "Weights for attribute and label pairs that do not occur, too.", panel=_LBFGS)
     rate: float = option(0.1, "Learning rate of sgd.", panel=_TRAINING)
     drop: float = option(
-        0.5, "sgd, memm, maxent: share of the attributes that a step does not see (dropout).", panel=_TRAINING
+        0.5, "sgd, memm, maxent: share of the attributes that a step does not see.", "--dropout", panel=_TRAINING
     )
     margins: tuple[tuple[str, float], ...] = option(
         (),
@@ -81,8 +81,8 @@ class TrainingOptions:
     )
     split_at_gaps: bool = option(False, "Cut sequences where sampling dropped tokens.", panel=_SAMPLING)
     acceptance: tuple[tuple[str, float], ...] = option(
-        (), "Acceptance probability of a label (repeatable).", "--accept", metavar="LABEL=P", panel=_BAYES,
-        read=label_number("--accept", "B-DATE=0.5"),
+        (), "Acceptance probability of a label (repeatable).", metavar="LABEL=P", panel=_BAYES,
+        read=label_number("--acceptance", "B-DATE=0.5"),
     )  # fmt: skip
     accepted: int | None = option(
         None, "Tokens to accept in rejection sampling; by default as many as there are.", metavar="N", panel=_BAYES

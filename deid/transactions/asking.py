@@ -61,10 +61,16 @@ class CodesAsked(CodeColumns):
     sensitive_codes: tuple[str, ...] = option(
         (), "Codes that must not be inferred; 042.* for all below.", metavar="A,B", panel=_HIDDEN
     )
-    rules: Path | None = option(None, "rbat: lines PUBLIC CODES -> SENSITIVE CODES.", metavar="F", panel=_HIDDEN)
+    rules: Path | None = option(
+        None, "rbat: lines PUBLIC CODES -> SENSITIVE CODES.", "--ps-rules", metavar="F", panel=_HIDDEN
+    )
     confidence: float = option(0.5, "Greatest probability of a sensitive code (h, c, rho).", metavar="P", panel=_HIDDEN)
     known: int | None = option(
-        None, "rho-uncertainty: most codes that the attacker knows; any by default.", metavar="N", panel=_HIDDEN
+        None,
+        "rho-uncertainty: most codes that the attacker knows; any by default.",
+        "--known-codes",
+        metavar="N",
+        panel=_HIDDEN,
     )
 
     @property

@@ -322,7 +322,7 @@ _NEEDS = {
     "privacy": ("a privacy policy", "give --privacy FILE, or --visit COLUMN"),
     "utility": ("a utility policy", "give --utility FILE, or --phenotypes FILE"),
     "sensitive": ("sensitive codes", "give --sensitive-codes"),
-    "rules": ("rules", "give --rules FILE"),
+    "rules": ("rules", "give --ps-rules FILE"),
 }
 
 

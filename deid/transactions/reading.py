@@ -79,7 +79,9 @@ class CodeColumns:
         None, "Column that tells whose row it is; needed when rows are visits.", metavar="COLUMN", panel=_CODES
     )
     visit: str | None = option(None, "Column that tells the visit: a number or a date.", metavar="COLUMN", panel=_CODES)
-    hierarchy: str | None = option(None, "icd-9-cm, icd-10-cm, or a CSV of ARX's form.", metavar="H")
+    hierarchy: str | None = option(
+        None, "icd-9-cm, icd-10-cm, or a CSV of ARX's form.", "--code-hierarchy", metavar="H"
+    )
     own_leaf: bool = option(False, "Codes that are not in the hierarchy are leaves below its root.", panel=_CODES)
 
     def read(self, frame: pd.DataFrame, *, persons_as_given: bool = True) -> CodedRecords:

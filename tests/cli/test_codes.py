@@ -47,7 +47,7 @@ def test_a_release_with_manifest_and_report(table: Path, tmp_path: Path) -> None
     out, page = tmp_path / "out.csv", tmp_path / "page.html"
     call(
         "anonymize", table, "--codes", "code", "--person", "mrn", "--visit", "visit", "--k", 2, "--m", 2,
-        "--hierarchy", "icd-9-cm", "-o", out, "--report", page,
+        "--code-hierarchy", "icd-9-cm", "-o", out, "--report", page,
     )  # fmt: skip
     assert out.read_text() == "code\n250.00; 401.10\n250.00; 401.10\n250.00; 401.90\n250.00; 401.90\n250.10\n250.10\n"
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
@@ -74,7 +74,7 @@ def test_policies_from_visits_and_phenotypes(table: Path, tmp_path: Path) -> Non
 def test_demographics_and_codes_together(table: Path, tmp_path: Path) -> None:
     call(
         "anonymize", table, "--codes", "code", "--person", "mrn", "--k", 3, "--method", "relational", "--qi", "sex",
-        "--hierarchy", "icd-9-cm", "-o", tmp_path / "out.csv",
+        "--code-hierarchy", "icd-9-cm", "-o", tmp_path / "out.csv",
     )  # fmt: skip
     rows = (tmp_path / "out.csv").read_text().splitlines()
     assert rows[0] == "sex,code"

@@ -28,6 +28,7 @@ FIND = [
     "release",
     "calibrate",
     "experiment robustness",
+    "experiment hips",
 ]
 REPLACE = ["scrub", "filter", "watch", "release"]
 MEANINGS = {
@@ -112,6 +113,15 @@ def test_a_name_means_one_thing_in_all_commands(spelling: str) -> None:
     assert [name for name, p in found.items() if not re.match(words, p.help)] == []
     assert [name for name, p in found.items() if p.multiple] == []
     assert [name for name, p in found.items() if spelling in SHORT and SHORT[spelling] not in p.opts] == []
+
+
+@pytest.mark.parametrize(
+    "spelling", ["--accept", "--known", "--drop", "--hierarchy", "--rules", "--scheme", "--window"]
+)
+def test_a_name_is_of_one_kind_in_all_commands(spelling: str) -> None:
+    found = [p for name in COMMANDS_THAT_RUN for one, p in options(name).items() if one == spelling]
+    assert found
+    assert len({(p.type.name, p.multiple, p.metavar) for p in found}) == 1
 
 
 @pytest.mark.parametrize("name", COMMANDS_THAT_RUN)

@@ -112,7 +112,7 @@ def test_hierarchies_and_guards_of_sensitive_values(files: Path, run: Run) -> No
 def test_risk_with_population_and_an_earlier_release(files: Path, run: Run) -> None:
     done = run(
         "risk", "released.csv", "--qi", "age,sex", "--sensitive", "disease", "--population", "original.csv",
-        "--population-size", "4000", "--with", "original.csv", "--known", "original.csv", "--json", "r.json",
+        "--population-size", "4000", "--with", "original.csv", "--known-persons", "original.csv", "--json", "r.json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = json.loads((files / "r.json").read_text())

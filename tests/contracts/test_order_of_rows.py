@@ -180,12 +180,12 @@ def test_codes(tmp_path: Path, method: str) -> None:
     if method in ("ugaclip", "cba", "coat"):
         more = ("--utility", tmp_path / "utility")
     elif method == "rbat":
-        more = ("--rules", tmp_path / "rules", "--confidence", 0.8)
+        more = ("--ps-rules", tmp_path / "rules", "--confidence", 0.8)
     elif method in ("coherence", "suppress-control", "top-down-control"):
         more = ("--sensitive-codes", "042")
     elif method == "relational":
         more = ("--qi", "sex")
-    hierarchy = ("--hierarchy", "icd-9-cm") if method != "rbat" else ()
+    hierarchy = ("--code-hierarchy", "icd-9-cm") if method != "rbat" else ()
     same_for_every_order(
         tmp_path,
         "who,visit,sex,code\n",

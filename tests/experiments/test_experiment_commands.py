@@ -99,7 +99,7 @@ def test_sampling_experiment_draws_its_curves_the_same_way_twice(
     rows_file, plot = tmp_path / "s.json", tmp_path / "s.png"
     result = invoke(
         *("experiment", "sampling", corpus_file, "--folds", 2, *QUICK, "--windows", "0,2", "--o-sampling", ".5"),
-        *("--bias", "1", "--accept", "O=.3", "--json", rows_file, "--plot", plot),
+        *("--bias", "1", "--acceptance", "O=.3", "--json", rows_file, "--plot", plot),
     )
     rows = json.loads(rows_file.read_text())["rows"]
     assert [(row["curve"], row["value"]) for row in rows] == [
