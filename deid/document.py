@@ -6,16 +6,18 @@ that changes text returns a new document and the edits that lead to it. A `repr`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from deid.base.compiled import quick
 from deid.base.errors import OffsetError
 from deid.base.safe_names import safe_name
 from deid.phi import shown_label
+
+T = TypeVar("T")
 
 
 @quick
@@ -139,6 +141,15 @@ class Failure:
     """1-based position in the collection."""
     path: str = field(default="", repr=False)
     """Real path or id, which may carry PHI: only for files that the user asked for, never for messages."""
+
+
+def kept(items: Iterable[T | Failure], failures: list[Failure]) -> Iterator[T]:
+    """Yield what did not fail; what failed goes into ``failures``, and the rest goes on."""
+    for item in items:
+        if isinstance(item, Failure):
+            failures.append(item)
+        else:
+            yield item
 
 
 @quick

@@ -4,7 +4,7 @@ Six label sets are known: HIPAA's 18 identifiers (45 CFR 164.514(b)(2)), i2b2-20
 the PhysioNet nursing notes, MEDDOCAN's 29 and HIDE's. The sub-types of i2b2-2014 are the hub: every label of
 every set has one *canonical* category there, and a map between two sets goes through it. A map says where it
 loses something: labels without a place in the target, several labels that become one, and labels that become
-a wider or another one.
+a wider or another one. All of it stands in ``dictionaries/labels/labels.toml``.
 
 Sources: Stubbs and Uzuner 2015 (i2b2-2014); Uzuner et al. 2007 (i2b2-2006); Marimon et al. 2019 (MEDDOCAN);
 Neamatullah et al. 2008 (PhysioNet); Gardner and Xiong 2009 (HIDE). The table that joins them is
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from deid.base.errors import ConfigError
+from deid.base.resources import shipped_table
 from deid.base.safe_names import safe_name
 
 GROUPS = ("NAME", "PROFESSION", "LOCATION", "AGE", "DATE", "CONTACT", "ID", "OTHER")
@@ -57,199 +58,57 @@ class LabelSet:
         return tuple(self.labels)
 
 
-_IDENTIFIERS = (
-    # letter, label in the set `hipaa`, canonical category (~: only the nearest), meaning
-    ("A", "NAME", "~PATIENT", "names"),
-    ("B", "GEO", "~LOCATION-OTHER", "geographic subdivisions smaller than a state"),
-    ("C", "DATE", "~DATE", "dates except year, and ages over 89"),
-    ("D", "PHONE", "PHONE", "telephone numbers"),
-    ("E", "FAX", "FAX", "fax numbers"),
-    ("F", "EMAIL", "EMAIL", "e-mail addresses"),
-    ("G", "SSN", "SSN", "social security numbers"),
-    ("H", "MRN", "MEDICALRECORD", "medical record numbers"),
-    ("I", "PLAN", "HEALTHPLAN", "health plan beneficiary numbers"),
-    ("J", "ACCT", "ACCOUNT", "account numbers"),
-    ("K", "LIC", "LICENSE", "certificate and licence numbers"),
-    ("L", "VEH", "VEHICLE", "vehicle identifiers, serial numbers and licence plates"),
-    ("M", "DEV", "DEVICE", "device identifiers and serial numbers"),
-    ("N", "URL", "URL", "web URLs"),
-    ("O", "IP", "IPADDR", "IP addresses"),
-    ("P", "BIO", "BIOID", "biometric identifiers"),
-    ("Q", "PHOTO", "~OTHER", "full-face photographs"),
-    ("R", "OTHER", "~IDNUM", "any other unique identifying number, characteristic or code"),
-)
+_TABLES = shipped_table("labels/labels.toml")
 
-HIPAA: Mapping[str, str] = MappingProxyType({letter: meaning for letter, _, _, meaning in _IDENTIFIERS})
+HIPAA: Mapping[str, str] = MappingProxyType({letter: row[2] for letter, row in _TABLES["identifiers"].items()})
 """HIPAA's 18 identifiers by letter. Q is not in text."""
 
-# Canonical category -> (group, HIPAA letter or "" where Safe Harbor does not list it). Identifiers count
-# when they are of the patient or of relatives, employers and household members, hence ORGANIZATION
-# (employers' names) and USERNAME (a unique code) but neither providers nor the places of care.
-_CANONICAL = {
-    "PATIENT": ("NAME", "A"),
-    "DOCTOR": ("NAME", ""),
-    "USERNAME": ("NAME", "R"),
-    "PROFESSION": ("PROFESSION", ""),
-    "HOSPITAL": ("LOCATION", ""),
-    "DEPARTMENT": ("LOCATION", ""),
-    "ROOM": ("LOCATION", ""),
-    "ORGANIZATION": ("LOCATION", "A"),
-    "STREET": ("LOCATION", "B"),
-    "CITY": ("LOCATION", "B"),
-    "STATE": ("LOCATION", ""),
-    "COUNTRY": ("LOCATION", ""),
-    "ZIP": ("LOCATION", "B"),
-    "LOCATION-OTHER": ("LOCATION", "B"),
-    "AGE": ("AGE", "C"),
-    "DATE": ("DATE", "C"),
-    "PHONE": ("CONTACT", "D"),
-    "FAX": ("CONTACT", "E"),
-    "EMAIL": ("CONTACT", "F"),
-    "URL": ("CONTACT", "N"),
-    "IPADDR": ("CONTACT", "O"),
-    "SSN": ("ID", "G"),
-    "MEDICALRECORD": ("ID", "H"),
-    "HEALTHPLAN": ("ID", "I"),
-    "ACCOUNT": ("ID", "J"),
-    "LICENSE": ("ID", "K"),
-    "VEHICLE": ("ID", "L"),
-    "DEVICE": ("ID", "M"),
-    "BIOID": ("ID", "P"),
-    "IDNUM": ("ID", "R"),
-    "OTHER": ("OTHER", "R"),
+_CANONICAL: Mapping[str, tuple[str, str]] = {
+    c: (coarse, letter) for c, (coarse, letter) in _TABLES["categories"].items()
 }
+"""Canonical category -> group, and HIPAA letter or nothing where Safe Harbor does not list it."""
 
 CATEGORIES: tuple[str, ...] = tuple(_CANONICAL)
 """The canonical categories: the sub-types of i2b2-2014."""
 
 
-def _members_of(coarse: str) -> tuple[str, ...]:
-    return tuple(category for category, (held, _) in _CANONICAL.items() if held == coarse)
+def _members(names: Iterable[str]) -> tuple[str, ...]:
+    """Return categories by name; ``@ID`` is all of a group, ``@`` all there are."""
+    found: dict[str, None] = {}
+    for name in names:
+        own = [c for c, (coarse, _) in _CANONICAL.items() if name in ("@", f"@{coarse}")] if name[0] == "@" else [name]
+        found.update(dict.fromkeys(own))
+    return tuple(found)
 
 
-I2B2_2014_HIPAA_OFFICIAL = frozenset(
-    {"PATIENT", "CITY", "STREET", "ZIP", "ORGANIZATION", "AGE", "DATE", "PHONE", "FAX", "EMAIL"}
-    | {category for category, (coarse, _) in _CANONICAL.items() if coarse == "ID"}
-)
+I2B2_2014_HIPAA_OFFICIAL = frozenset(_members(_TABLES["official"]["i2b2-2014"]))
 """Canonical categories that the scorer of i2b2-2014 counts as HIPAA's."""
 
 I2B2_2014_HIPAA = I2B2_2014_HIPAA_OFFICIAL | {"URL", "IPADDR"}
 """The same with URL and IPADDR, which HIPAA lists (items N and O) and the official scorer leaves out."""
 
 
-def _set(name: str, rows: str) -> LabelSet:
-    """Parse rows ``LABEL | CANONICAL [LETTER]``.
+def _set(name: str, rows: Mapping[str, str]) -> LabelSet:
+    """Make a set of rows label -> ``CANONICAL [LETTER]``.
 
     ``~`` before the canonical category marks it as only the nearest one; a letter (``-`` for none) replaces
     the HIPAA letter of the canonical category.
     """
     labels = {}
-    for row in rows.strip().splitlines():
-        label, _, rest = (part.strip() for part in row.partition("|"))
-        hub, *letters = rest.split()
+    for label, row in rows.items():
+        hub, *letters = row.split()
         nearest = hub.lstrip("~")
         coarse, letter = _CANONICAL[nearest]
-        if letters:
-            letter = letters[0].strip("-")
-        labels[label] = Label(label, coarse, nearest, exact=nearest == hub, hipaa=letter)
+        labels[label] = Label(label, coarse, nearest, nearest == hub, letters[0].strip("-") if letters else letter)
     return LabelSet(name, MappingProxyType(labels))
 
 
-LABEL_SETS: Mapping[str, LabelSet] = MappingProxyType(
-    {
-        s.name: s
-        for s in (
-            _set("i2b2-2014", "\n".join(f"{category} | {category}" for category in _CANONICAL)),
-            _set(
-                "i2b2-2006",
-                """
-                PATIENT | PATIENT
-                DOCTOR | DOCTOR
-                HOSPITAL | ~HOSPITAL
-                ID | ~IDNUM
-                DATE | ~DATE
-                LOCATION | ~LOCATION-OTHER
-                PHONE | ~PHONE
-                AGE | ~AGE
-                """,
-            ),
-            _set(
-                "physionet",
-                """
-                HCPName | DOCTOR
-                PTName | PATIENT
-                PTNameInitial | ~PATIENT
-                RelativeProxyName | ~PATIENT
-                Location | ~LOCATION-OTHER
-                Date | ~DATE
-                DateYear | ~DATE
-                Phone | ~PHONE
-                Age | ~AGE
-                Other | ~OTHER
-                """,
-            ),
-            _set(
-                "meddocan",
-                """
-                NOMBRE_SUJETO_ASISTENCIA | PATIENT
-                EDAD_SUJETO_ASISTENCIA | AGE
-                SEXO_SUJETO_ASISTENCIA | ~OTHER -
-                FAMILIARES_SUJETO_ASISTENCIA | ~OTHER -
-                NOMBRE_PERSONAL_SANITARIO | DOCTOR
-                FECHAS | DATE
-                PROFESION | PROFESSION
-                HOSPITAL | HOSPITAL
-                CENTRO_SALUD | ~HOSPITAL
-                INSTITUCION | ORGANIZATION
-                CALLE | STREET
-                TERRITORIO | ~CITY
-                PAIS | COUNTRY
-                NUMERO_TELEFONO | PHONE
-                NUMERO_FAX | FAX
-                CORREO_ELECTRONICO | EMAIL
-                ID_SUJETO_ASISTENCIA | MEDICALRECORD
-                ID_CONTACTO_ASISTENCIAL | ~IDNUM
-                ID_ASEGURAMIENTO | HEALTHPLAN
-                ID_TITULACION_PERSONAL_SANITARIO | LICENSE
-                ID_EMPLEO_PERSONAL_SANITARIO | ~IDNUM
-                IDENTIF_VEHICULOS_NRSERIE_PLACAS | VEHICLE
-                IDENTIF_DISPOSITIVOS_NRSERIE | DEVICE
-                DIREC_PROT_INTERNET | IPADDR
-                URL_WEB | URL
-                IDENTIF_BIOMETRICOS | BIOID
-                NUMERO_BENEF_PLAN_SALUD | ~HEALTHPLAN
-                OTRO_NUMERO_IDENTIF | IDNUM
-                OTROS_SUJETO_ASISTENCIA | OTHER
-                """,
-            ),
-            # HIDE lets its users name the labels: these are the names met in its files, and the headings that
-            # the dissertation's tables print for the Emory reports.
-            _set(
-                "hide",
-                """
-                name | ~PATIENT
-                date | DATE
-                age | AGE
-                mrn | MEDICALRECORD
-                accountnum | ACCOUNT
-                id | IDNUM
-                location | ~LOCATION-OTHER
-                hospital | HOSPITAL
-                organization | ORGANIZATION
-                phone | ~PHONE
-                email | EMAIL
-                url | URL
-                ip | IPADDR
-                profession | PROFESSION
-                other | OTHER
-                Medical Record Number | MEDICALRECORD
-                Account Number | ACCOUNT
-                """,
-            ),
-            _set("hipaa", "\n".join(f"{label} | {hub} {letter}" for letter, label, hub, _ in _IDENTIFIERS)),
-        )
-    }
-)
+_ROWS = {
+    "i2b2-2014": {category: category for category in _CANONICAL},
+    **_TABLES["sets"],
+    "hipaa": {label: f"{hub} {letter}" for letter, (label, hub, _) in _TABLES["identifiers"].items()},
+}
+LABEL_SETS: Mapping[str, LabelSet] = MappingProxyType({name: _set(name, rows) for name, rows in _ROWS.items()})
 """The label sets by name."""
 
 
@@ -264,25 +123,10 @@ def _first_of_each(fold: bool) -> dict[str, Label]:
 _BY_NAME = _first_of_each(fold=False)
 _BY_FOLDED_NAME = _first_of_each(fold=True)
 
-# Where a target set has no label with the same canonical category: the canonical categories that may stand
-# in, in order. Nothing stands in for a category that is not named here (professions have no place in
-# i2b2-2006 and PhysioNet, e-mail, web and IP addresses none in i2b2-2006): it is dropped, and the map says
-# so.
 _STAND_INS: Mapping[str, tuple[str, ...]] = {
-    "DOCTOR": ("PATIENT",),
-    "USERNAME": ("DOCTOR", "PATIENT"),
-    "HOSPITAL": ("ORGANIZATION", "LOCATION-OTHER"),
-    "DEPARTMENT": ("HOSPITAL", "LOCATION-OTHER"),
-    "ROOM": ("HOSPITAL", "LOCATION-OTHER"),
-    "ORGANIZATION": ("HOSPITAL", "LOCATION-OTHER"),
-    **dict.fromkeys(("STREET", "STATE", "COUNTRY", "ZIP"), ("LOCATION-OTHER", "CITY")),
-    "CITY": ("LOCATION-OTHER",),
-    "LOCATION-OTHER": ("CITY",),
-    "FAX": ("PHONE",),
-    **dict.fromkeys(("EMAIL", "URL", "IPADDR"), ("OTHER",)),
-    **{category: ("IDNUM", "OTHER") for category, (coarse, _) in _CANONICAL.items() if coarse == "ID"},
+    category: tuple(others) for name, others in _TABLES["stand_ins"].items() for category in _members([name])
 }
-
+"""Where a target set has no label with the same canonical category: the categories that may stand in, in order."""
 
 _REMEMBERED = 1024
 
@@ -326,20 +170,7 @@ def hipaa(label: str) -> str:
     return known.hipaa if known else ""
 
 
-_COARSE: Mapping[str, tuple[str, ...]] = {
-    # i2b2-2006, PhysioNet and HIDE name a group and no more; TERRITORIO is a town, a province, a postal code
-    "ID": _members_of("ID"),
-    "LOCATION": _members_of("LOCATION"),
-    "Location": _members_of("LOCATION"),
-    "location": _members_of("LOCATION"),
-    "GEO": _members_of("LOCATION"),
-    "NAME": _members_of("NAME"),
-    "name": _members_of("NAME"),
-    "Other": CATEGORIES,
-    "TERRITORIO": ("STATE", "CITY", "ZIP"),
-    "ID_CONTACTO_ASISTENCIAL": _members_of("ID"),
-    "ID_EMPLEO_PERSONAL_SANITARIO": _members_of("ID"),
-}
+_COARSE: Mapping[str, tuple[str, ...]] = {label: _members(names) for label, names in _TABLES["coarse"].items()}
 """Labels of the sets that stand for several canonical categories, and for which."""
 
 

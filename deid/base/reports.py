@@ -11,7 +11,8 @@ import base64
 import functools
 import json
 import re
-from collections.abc import Iterable, Sequence
+import string
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,40 @@ class Section:
     columns: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     note: str = ""
+
+    @classmethod
+    def of(cls, title: str, records: Iterable[Any], forms: Mapping[str, str], note: str = "") -> Section:
+        """Return a section with a row for each record.
+
+        Parameters
+        ----------
+        title, note : str
+        records : iterable
+            Mappings, or objects with attributes.
+        forms : mapping of str to str
+            Name of a column -> how a record is shown in it, as `str.format` says: ``{recall:.4f}`` of a mapping,
+            ``{0.recall:.4f}`` of an object. What is undefined (NaN, None) is shown as a dash, and
+            an empty text stands for no number.
+        """
+        rows = []
+        for record in records:
+            named = record if isinstance(record, Mapping) else {}
+            rows.append(tuple(_SHOWN.vformat(form, (record,), named) for form in forms.values()))
+        return cls(title, tuple(forms), rows, note)
+
+
+class _Shown(string.Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return (
+            "–"
+            if value is None or value != value
+            else ""
+            if value == ""
+            else str(super().format_field(value, format_spec))
+        )
+
+
+_SHOWN = _Shown()
 
 
 def frame_section(title: str, frame: pd.DataFrame, note: str = "", digits: int = 5) -> Section:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import tomllib
 from pathlib import Path
+from typing import Any
 
 from deid.base.errors import ConfigError
 
@@ -20,3 +23,9 @@ def resource_folder(kind: str) -> Path:
         if folder.is_dir():
             return folder
     raise ConfigError(f"this installation has no {kind}/ folder", "install the package again, then run: deid doctor")
+
+
+@functools.cache
+def shipped_table(name: str) -> dict[str, Any]:
+    """Return what a TOML file below ``dictionaries/`` holds, such as ``labels/labels.toml``."""
+    return tomllib.loads((resource_folder("dictionaries") / name).read_text(encoding="utf-8"))

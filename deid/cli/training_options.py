@@ -38,15 +38,11 @@ class CorpusOptions:
     def read(self, summary: Summary, path: Path | None = None) -> list[Document]:
         """Read the corpus, or another one as it is; what cannot be read goes to the summary."""
         from deid import io
-        from deid.document import Failure
+        from deid.document import kept
 
-        documents = []
-        for item in progress(io.read(path or self.corpus, encoding=self.encoding, any_label=self.any_label), "reading"):
-            if isinstance(item, Failure):
-                summary.failures.append(item)
-            else:
-                documents.append(item)
-                summary.categories.update(span.category for span in item.spans)
+        found = io.read(path or self.corpus, encoding=self.encoding, any_label=self.any_label)
+        documents = list(kept(progress(found, "reading"), summary.failures))
+        summary.categories.update(span.category for document in documents for span in document.spans)
         summary.documents += len(documents)
         return documents
 

@@ -86,7 +86,7 @@ def map_spans(
     Example: deid map gold.jsonl --edits edits.jsonl --offsets scrubbed -o moved.jsonl
     """
     from deid.base.files import atomic_files
-    from deid.document import Failure
+    from deid.document import kept
     from deid.pipeline.edit_log import move_spans
 
     if offsets not in ("scrubbed", "original"):
@@ -98,11 +98,8 @@ def map_spans(
         except OSError:
             raise InputError("the file of spans cannot be read", "check path and rights", str(spans)) from None
         stream = stack.enter_context(atomic_files([output]))[0] if output else sys.stdout.buffer
-        for item in move_spans(lines, edits, back=offsets == "original", key=key.existing()):
-            if isinstance(item, Failure):
-                told.failures.append(item)
-            else:
-                stream.write(item)
-                moved += 1
+        for line in kept(move_spans(lines, edits, back=offsets == "original", key=key.existing()), told.failures):
+            stream.write(line)
+            moved += 1
     told.notes.append(f"{moved} spans moved to {offsets} offsets, {len(told.failures)} could not be moved")
     told.extra = {"spans": moved}

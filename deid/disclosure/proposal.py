@@ -13,28 +13,13 @@ from collections.abc import Callable
 import numpy as np
 
 from deid.base.errors import InputError
+from deid.base.resources import shipped_table
 from deid.disclosure.schema import Column, Schema
 from deid.table.hierarchy_builders import icd_9_cm, icd_10_cm
 from deid.table.microdata import NA_CODE, Codes, Microdata, numbers_and_words
 
-_IDENTIFIERS = """mrn ssn npi name surname forename firstname lastname email mail phone telephone fax mobile url ip
- account license licence passport insurance member subscriber address street guid uuid healthplan beneficiary doctor
- physician"""
-_PERSON = "mrn patientid subjectid personid patient subject person pid medicalrecordnumber"
-_PERSON_NUMBERS = """mrn ssn pid patientid patientno patientnr patientnumber subjectid subjectno subjectnumber personid
- personno personnr personnumber medicalrecordnumber medicalrecordno"""
-_PERSON_ALONE = frozenset({"patient", "subject", "person"})  # numbers only as the whole name: not "patient_status"
-_SHARED = """first last middle given family forename firstname surname lastname doctor physician provider npi insurer
- insurance member subscriber employer address street city email mail phone telephone fax mobile url ip account license
- licence date"""
-"""Words of identifiers that different persons have in common: parts of names, other people, households."""
-_QUASI = """age sex gender race ethnicity ethnic zip zipcode zip5 zip3 postcode postal city town county state region
- country birth dob born yob marital married education degree occupation job profession employer workclass language
- religion nationality citizenship admission admit admitted discharge visit date death deceased height weight children
- insurer"""
-_SENSITIVE = """diagnosis diagnoses dx icd icd9 icd10 disease condition disorder problem symptom drug medication med
- treatment therapy procedure cpt lab result test hiv cancer income salary wage outcome allergy genotype mutation score
- stage grade charge cost"""
+_NAMED = {role: frozenset(words.split()) for role, words in shipped_table("labels/columns.toml")["roles"].items()}
+"""Role, or what an identifier is of -> words of a column's name that propose it."""
 _CODES = {
     "icd-10-cm": re.compile(r"[A-TV-Z]\d[0-9A-Z](?:\.?[0-9A-Z]{1,4})?"),
     "icd-9-cm": re.compile(r"(?:\d{3}|V\d\d)(?:\.?\d{1,2})?|E\d{3}(?:\.?\d)?"),
@@ -64,9 +49,9 @@ def _repeats(table: Microdata, name: str) -> bool:
 
 def _numbers_persons(name: str) -> bool:
     words = _words(name)
-    if words & set(_SHARED.split()):
+    if words & _NAMED["shared"]:
         return False
-    return bool(words & set(_PERSON_NUMBERS.split())) or re.sub(r"[^a-z]", "", name.lower()) in _PERSON_ALONE
+    return bool(words & _NAMED["person_number"]) or re.sub(r"[^a-z]", "", name.lower()) in _NAMED["person_alone"]
 
 
 def repeated_person(table: Microdata) -> str | None:
@@ -91,7 +76,7 @@ def repeated_person(table: Microdata) -> str | None:
     for name in columns:
         words = _words(name)
         says = table.roles.get(name) == "identifier" or bool(words & {"name", "fullname"})
-        if says and not words & set(_SHARED.split()) and _repeats(table, name):
+        if says and not words & _NAMED["shared"] and _repeats(table, name):
             return name
     return None
 
@@ -115,7 +100,7 @@ def propose_schema(table: Microdata) -> Schema:
         columns[name] = _propose(table, name)
         repeats = len(table.codes(name).values) < len(table)
         complete = table.codes(name).codes.min() != NA_CODE
-        if person is None and repeats and complete and _words(name) & set(_PERSON.split()):
+        if person is None and repeats and complete and _words(name) & _NAMED["person"]:
             person = name
     return Schema(columns, person)
 
@@ -134,15 +119,15 @@ def _propose(table: Microdata, name: str) -> Column:
     for what, shape in _SHAPES.items():
         if _share(shape, sample) >= _MOST:
             return Column("identifier", "nominal", reason=f"looks like {what}")
-    if hit := words & set((_IDENTIFIERS + " " + _PERSON).split()):
+    if hit := words & (_NAMED["identifier"] | _NAMED["person"]):
         return Column("identifier", "nominal", reason=f"named {min(hit)!r} ({distinct})")
-    if _share(_ZIP, sample) >= _MOST and words & {"zip", "zipcode", "zip5", "postal", "postcode"}:
+    if _share(_ZIP, sample) >= _MOST and words & _NAMED["zip"]:
         return Column("quasi-identifier", "nominal", {"kind": "prefixes"}, f"ZIP codes ({distinct})")
     system = _code_system(sample, words)
     if system is not None:
         tree = {"kind": system} if _placed(system, coded) else None
         return Column("sensitive", "nominal", tree, f"codes of {system} ({distinct})")
-    if hit := words & set(_SENSITIVE.split()):
+    if hit := words & _NAMED["sensitive"]:
         return Column("sensitive", reason=f"named {min(hit)!r} ({distinct})")
     if kind == "date":
         return Column("quasi-identifier", None, {"kind": "dates"}, f"dates ({distinct})")
@@ -150,7 +135,7 @@ def _propose(table: Microdata, name: str) -> Column:
     mixed = None
     if kind == "nominal" and numbers_and_words(coded.values) is not None:
         mixed, distinct = "nominal", f"{distinct}, numbers and words: codes, or correct them and say numeric"
-    if hit := words & set(_QUASI.split()):
+    if hit := words & _NAMED["quasi_identifier"]:
         return Column("quasi-identifier", mixed, tree, f"named {min(hit)!r} ({distinct})")
     if len(coded.values) == recorded == len(table) and kind == "nominal" and recorded > 1:
         return Column("identifier", reason=f"another value in every row ({distinct})")
@@ -165,7 +150,7 @@ def _share(shape: re.Pattern[str], values: tuple[str, ...]) -> float:
 
 def _code_system(values: tuple[str, ...], words: set[str]) -> str | None:
     """Return the system whose codes the values look like; three digits alone are codes only under a name of codes."""
-    named = bool(words & {"icd", "icd9", "icd10", "dx", "diagnosis", "diagnoses", "disease", "condition"})
+    named = bool(words & _NAMED["codes"])
     for system, shape in _CODES.items():
         dotted = any("." in value and not value.replace(".", "").isdigit() for value in values)
         if (named or (dotted and system == "icd-10-cm")) and _share(shape, values) >= _MOST:

@@ -175,15 +175,12 @@ def forecast_sections(plan: CubePlan, wanted: float | None = None) -> tuple[list
         An error a number, for which the epsilon that it needs is told.
     """
     lines = forecast(plan)
-    rows = [
-        (line.slice, line.method, str(line.cells), f"{line.per_cell:.4g}", f"{line.per_slice:.4g}", f"{line.bias:.4g}")
-        for line in lines
-    ]
+    forms = {"slice": "{0.slice}", "method": "{0.method}", "numbers": "{0.cells}", "error a number": "{0.per_cell:.4g}"}
     sections = [
-        Section(
+        Section.of(
             f"Expected error at epsilon {plan.epsilon:g}, {plan.unit}",
-            ("slice", "method", "numbers", "error a number", "error of the slice (L1)", "bias, at most"),
-            rows,
+            lines,
+            forms | {"error of the slice (L1)": "{0.per_slice:.4g}", "bias, at most": "{0.bias:.4g}"},
             "Nothing was read and nothing was charged. privtree, forest and dpcube depend on the data and have no "
             "forecast. marginals is forecast before its counts are made non-negative, which lowers it.",
         )

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from deid.base.errors import DeidError, DuplicateError, InputError
-from deid.document import Document, Failure, check_spans
+from deid.document import Document, Failure, check_spans, kept
 from deid.reading.line_ends import unified
 
 
@@ -90,10 +90,7 @@ def pair_documents(gold: Iterable[Document | Failure], system: Iterable[Document
 
 def _by_id(documents: Iterable[Document | Failure], side: str, failures: list[Failure]) -> dict[str, Document]:
     found: dict[str, Document] = {}
-    for item in documents:
-        if isinstance(item, Failure):
-            failures.append(item)
-            continue
+    for item in kept(documents, failures):
         try:
             if item.id in found:
                 raise DuplicateError(

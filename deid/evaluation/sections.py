@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 
 import numpy as np
 
@@ -169,27 +170,12 @@ def _mistakes(evaluation: Evaluation) -> Section:
 
 def comparison_section(comparison: Comparison) -> Section:
     """Return the table of a comparison."""
-    rows = []
-    for name, found in comparison.differences.items():
-        t = "–" if found.t is None else f"{found.t:.3f}"
-        p_t = "–" if found.p_t is None else f"{found.p_t:.4g}"
-        rows.append(
-            (
-                METRICS[name].title,
-                f"{found.a:.4f}",
-                f"{found.b:.4f}",
-                f"{found.difference:+.4f}",
-                _range(found.low, found.high),
-                f"{found.p_randomization:.4g}",
-                t,
-                p_t,
-                str(found.t_documents),
-            )
-        )
-    return Section(
+    forms = {"figure": "{title}", "A": "{a:.4f}", "B": "{b:.4f}", "A - B": "{difference:+.4f}"}
+    forms |= {_INTERVAL: "{low:.4f} to {high:.4f}", "p": "{p_randomization:.4g}"}
+    return Section.of(
         f"A against B on {len(comparison.a.pairing.pairs)} documents",
-        ("figure", "A", "B", "A - B", _INTERVAL, "p", "t", "p of t", "n of t"),
-        tuple(rows),
+        [asdict(found) | {"title": METRICS[name].title} for name, found in comparison.differences.items()],
+        forms | {"t": "{t:.3f}", "p of t": "{p_t:.4g}", "n of t": "{t_documents}"},
         f"Interval: bootstrap over documents, {comparison.resamples} resamples. p: two-sided approximate "
         f"randomization, {comparison.permutations} swaps of documents. t: paired t-test over the n documents in "
         f"which the figure is defined for both systems. Seed {comparison.seed}.",

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ import numpy as np
 from deid.base.errors import ConfigError
 from deid.base.reports import Section
 from deid.detection.recognizers import LazyRecognizer
-from deid.document import Document, Failure
+from deid.document import Document, Failure, kept
 from deid.evaluation.comparison import LEVEL, intervals, resampled_totals
 from deid.evaluation.proportions import design_effect, effective_words, lower_bound
 from deid.evaluation.scores import touched, word_bounds
@@ -62,7 +62,7 @@ class DialPoint:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,13 +180,8 @@ def calibrate(
     dials = tuple(sorted(set(map(float, dials))))
     if not dials or not all(map(math.isfinite, dials)):
         raise ConfigError("the dials are no numbers", "such as --dials 0,1,2")
-    counts: list[np.ndarray] = []
     failures: list[Failure] = []
-    for result in process(_Counting(recognizer, dials), documents, jobs):
-        if isinstance(result, Failure):
-            failures.append(result)
-        else:
-            counts.append(result)
+    counts = list(kept(process(_Counting(recognizer, dials), documents, jobs), failures))
     table = np.array(counts).reshape(-1, len(dials), 4)
     if not table[:, :, PHI].any():
         raise ConfigError("no document holds an annotation", "calibration needs gold: notes with their PHI annotated")
@@ -314,17 +309,14 @@ def describe(calibration: Calibration) -> list[str]:
 
 def calibration_section(result: Calibration) -> Section:
     """Return what was measured at each dial as a table."""
-    rows = [
-        (
-            f"{p.dial:g}{' *' if p is result.chosen else ''}",
-            f"{p.recall:.4f}",
-            f"{p.bound:.4f}",
-            f"{p.leaks:.2f}",
-            f"{p.leaks_interval[0]:.2f} to {p.leaks_interval[1]:.2f}",
-            f"{p.flagged:.2%}",
-            f"{p.precision:.4f}",
-        )
-        for p in result.points
-    ]
-    columns = ("dial", "recall", f"at least ({result.confidence:.0%})", "left per note", "interval", "hidden too much")
-    return Section("Recall of PHI words by dial", (*columns, "precision"), rows, "* chosen")
+    forms = {
+        "dial": "{dial:g}{mark}",
+        "recall": "{recall:.4f}",
+        f"at least ({result.confidence:.0%})": "{bound:.4f}",
+        "left per note": "{leaks:.2f}",
+        "interval": "{leaks_interval[0]:.2f} to {leaks_interval[1]:.2f}",
+        "hidden too much": "{flagged:.2%}",
+        "precision": "{precision:.4f}",
+    }
+    points = [p.as_dict() | {"mark": " *" if p is result.chosen else ""} for p in result.points]
+    return Section.of("Recall of PHI words by dial", points, forms, "* chosen")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from deid.base.late import pd
 from deid.base.reports import Section
 from deid.experiments.crossval import CrossValidation
@@ -32,39 +30,39 @@ _NOTE = (
 )
 
 
-def _number(value: float, digits: int = 4) -> str:
-    return "–" if value != value else f"{value:.{digits}f}"  # NaN is not itself
-
-
-def _counts(row: Any) -> tuple[str, str, str]:
-    return f"{row['documents']:.0f}", f"{row['spans']:.0f}", f"{row['train_cpu_seconds']:.1f}"
+def _scores(*left_out: str) -> dict[str, str]:
+    """Return how the figures of a table are shown, but for some kinds of them."""
+    return {title: f"{{{name}:.4f}}" for name, title in _TITLES.items() if not name.startswith(left_out)}
 
 
 def crossval_sections(result: CrossValidation) -> tuple[Section, ...]:
     """Return the table of folds and the table of Begin and Intermediate labels."""
     frame, summary = result.to_frame(), result.summary()
-    rows = [
-        (str(fold), *_counts(row), *(_number(row[name]) for name in _TITLES))
-        for fold, row in zip(frame.index, frame.to_dict("records"), strict=True)
-    ]
-    rows += [(name, "", "", "", *map(_number, summary.loc[list(_TITLES), name])) for name in ("mean", "sd")]
-    rows.append(("pooled", *_counts(frame.sum()), *map(_number, summary.loc[list(_TITLES), "pooled"])))
+    counts = frame.sum(numeric_only=True).to_dict()
+    forms = {"fold": "{fold}", "docs": "{documents:.0f}", "spans": "{spans:.0f}", "CPU s": "{train_cpu_seconds:.1f}"}
+    rows = frame.reset_index().to_dict("records")
+    blank = dict.fromkeys(counts, "")
+    rows += [{**blank, **summary[name].to_dict(), "fold": name} for name in ("mean", "sd")]
+    rows.append({**counts, **summary["pooled"].to_dict(), "fold": "pooled"})
+    folds = Section.of(
+        f"Cross-validation over {len(frame)} folds",
+        rows,
+        forms | _scores(),
+        f"{_NOTE} CPU s: training. sd: standard deviation over folds (n - 1). Pooled: all documents together.",
+    )
     accuracy = result.pooled.tables["with_negatives"].micro().recall
-    tokens = [
-        (str(label), *(_number(row[name]) for name in ("precision", "recall", "f1")), f"{row['gold']:.0f}")
-        for label, row in result.token_table().iterrows()
-    ]
     return (
-        Section(
-            f"Cross-validation over {len(frame)} folds",
-            ("fold", "docs", "spans", "CPU s", *_TITLES.values()),
-            tuple(rows),
-            f"{_NOTE} CPU s: training. sd: standard deviation over folds (n - 1). Pooled: all documents together.",
-        ),
-        Section(
+        folds,
+        Section.of(
             "Tokens: Begin (B-) and Intermediate (I-), pooled",
-            ("label", "precision", "recall", "F1", "gold"),
-            tuple(tokens),
+            result.token_table().reset_index().to_dict("records"),
+            {
+                "label": "{label}",
+                "precision": "{precision:.4f}",
+                "recall": "{recall:.4f}",
+                "F1": "{f1:.4f}",
+                "gold": "{gold:.0f}",
+            },
             f"Tokens of the scheme {result.features.tokenizer}, white space included; accuracy over all tokens but "
             f"white space {accuracy:.4f}.",
         ),
@@ -72,78 +70,63 @@ def crossval_sections(result: CrossValidation) -> tuple[Section, ...]:
 
 
 def subsets_section(frame: pd.DataFrame, measure: str) -> Section:
-    """Return the table of `compare_subsets` as a section; ``measure`` is the key of `MEASURES` that was compared."""
+    """Return the ranking of feature groups as a section."""
     folds = sum(name.startswith("fold_") for name in frame.columns)
-    rows = [
-        (
-            row["features"],
-            _number(row["mean"]),
-            _number(row["sd"]),
-            f"{row['difference']:+.4f}",
-            _number(row["t"], 2),
-            "–" if row["p"] != row["p"] else f"{row['p']:.3g}",
-        )
-        for row in frame.to_dict("records")
-    ]
-    return Section(
+    forms = {
+        "mean F1": "{mean:.4f}",
+        "sd": "{sd:.4f}",
+        "difference": "{difference:+.4f}",
+        "t": "{t:.2f}",
+        "p": "{p:.3g}",
+    }
+    return Section.of(
         f"Feature groups over {folds} folds",
-        ("features", "mean F1", "sd", "difference", "t", "p"),
-        tuple(rows),
+        frame.to_dict("records"),
+        {"features": "{features}"} | forms,
         f"F1 of {MEASURES[measure]}. r: regular expressions, a: affixes, c: context, d: dictionaries. Difference, t "
         f"and p: two-sided paired t-test against all groups, {folds - 1} degrees of freedom.",
     )
 
 
 def sampling_section(frame: pd.DataFrame) -> Section:
-    """Return the table of `sampling_curves`."""
-    shown = [name for name in _TITLES if not name.startswith("token_")]
-    rows = [
-        (
-            CURVES[row["curve"]],
-            "" if row["value"] != row["value"] else f"{row['value']:g}",
-            f"{row['train_cpu_seconds']:.1f}",
-            f"{row['tokens_kept']:.3f}",
-            *(_number(row[name]) for name in shown),
-        )
-        for row in frame.to_dict("records")
-    ]
-    return Section(
+    """Return the curves of sampling and the dial as a section."""
+    rows = frame.assign(training=frame["curve"].map(CURVES)).to_dict("records")
+    forms = {
+        "training": "{training}",
+        "value": "{value:g}",
+        "CPU s": "{train_cpu_seconds:.1f}",
+        "kept": "{tokens_kept:.3f}",
+    }
+    return Section.of(
         "Sampling and the recall dial",
-        ("training", "value", "CPU s", "kept", *(_TITLES[name] for name in shown)),
-        tuple(rows),
+        rows,
+        forms | _scores("token_"),
         "Value: k of the window, p of random O-sampling, position of the dial. Kept: share of tokens trained on. "
         + _NOTE,
     )
 
 
 def hips_sections(result: Hips) -> tuple[Section, ...]:
-    """Return the tables of `deid.experiments.hips.hips`."""
-    shown = [name for name in _TITLES if name not in ("leaks_per_document", "documents_clean")]
-    retagging = [
-        (row["train"], row["test"], *(_number(row[name]) for name in shown))
-        for row in result.retagging.to_dict("records")
-    ]
-    attacks = [
-        (
-            ATTACKS[row["attack"]],
-            f"{row['flagged']:.0f}",
-            f"{row['found']:.1f}",
-            *(_number(row[name], 3) for name in ("share", "precision")),
-            *(_number(row[name], 2) for name in ("lift", "auc")),
-        )
-        for row in result.attacks.to_dict("records")
-    ]
+    """Return the re-tagging table and the attacks as sections."""
     return (
-        Section(
+        Section.of(
             "Re-tagging",
-            ("train", "test", *(_TITLES[name] for name in shown)),
-            tuple(retagging),
+            result.retagging.to_dict("records"),
+            {"train": "{train}", "test": "{test}"} | _scores("leaks_", "documents_"),
             "A tagger trained on one text and scored on the other. " + _NOTE.partition(" Leaks/doc")[0],
         ),
-        Section(
+        Section.of(
             "Finding what was missed",
-            ("attack", "flagged", "leaks among them", "share found", "precision", "lift", "AUC"),
-            tuple(attacks),
+            [row | {"attack": ATTACKS[row["attack"]]} for row in result.attacks.to_dict("records")],
+            {
+                "attack": "{attack}",
+                "flagged": "{flagged:.0f}",
+                "leaks among them": "{found:.1f}",
+                "share found": "{share:.3f}",
+                "precision": "{precision:.3f}",
+                "lift": "{lift:.2f}",
+                "AUC": "{auc:.2f}",
+            },
             f"{result.documents} released documents with {result.identifiers} identifiers, {result.leaks} of them "
             "originals that were missed. Flagged: as many as there are leaks; knowing the program all that it "
             "never writes, by the parrot all that it does not find. Lift: precision over that of chance. Ties count as "
@@ -153,38 +136,20 @@ def hips_sections(result: Hips) -> tuple[Section, ...]:
 
 
 def learning_section(frame: pd.DataFrame) -> Section:
-    """Return the table of `learning_curve`: means over the draws, and the standard deviation of strict F1."""
-    shown = [name for name in _TITLES if not name.startswith("token_")]
+    """Return a learning curve as a section, means over the repeats."""
     groups = frame.groupby(["documents", "start"], sort=True)
-    means = groups.mean(numeric_only=True).reset_index()
-    rows = [
-        (
-            f"{row['documents']}",
-            STARTS[row["start"]],
-            f"{row['train_cpu_seconds']:.1f}",
-            *(_number(row[name]) for name in shown),
-            _number(sd),
-        )
-        for row, sd in zip(means.to_dict("records"), groups["strict_f1"].std(ddof=1), strict=True)
-    ]
-    return Section(
+    means = groups.mean(numeric_only=True).assign(sd=groups["strict_f1"].std(ddof=1)).reset_index()
+    forms = {"documents": "{documents}", "training": "{training}", "CPU s": "{train_cpu_seconds:.1f}"}
+    return Section.of(
         "Learning curve",
-        ("documents", "training", "CPU s", *(_TITLES[name] for name in shown), "sd"),
-        tuple(rows),
+        means.assign(training=means["start"].map(STARTS)).to_dict("records"),
+        forms | _scores("token_") | {"sd": "{sd:.4f}"},
         f"Means over {frame['repeat'].nunique()} draws of documents; sd: of strict F1 (n - 1). {_NOTE}",
     )
 
 
 def learners_section(frame: pd.DataFrame) -> Section:
-    """Return the table of `compare_learners`."""
-    shown = [name for name in _TITLES if not name.startswith("token_")]
-    rows = [
-        (
-            row["algorithm"],
-            LEARNERS[row["algorithm"]][0],
-            f"{row['train_cpu_seconds']:.1f}",
-            *(_number(row[name]) for name in shown),
-        )
-        for row in frame.to_dict("records")
-    ]
-    return Section("Learners", ("--algorithm", "", "CPU s", *(_TITLES[name] for name in shown)), tuple(rows), _NOTE)
+    """Return a comparison of learners as a section."""
+    rows = [row | {"what": LEARNERS[row["algorithm"]][0]} for row in frame.to_dict("records")]
+    forms = {"--algorithm": "{algorithm}", "": "{what}", "CPU s": "{train_cpu_seconds:.1f}"}
+    return Section.of("Learners", rows, forms | _scores("token_"), _NOTE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 from deid.base.errors import ConfigError
 from deid.base.reports import Section
 from deid.detection.recognizers import LazyRecognizer
-from deid.document import Document, Failure
+from deid.document import Document, Failure, kept
 from deid.evaluation.comparison import intervals, resampled_totals
 from deid.evaluation.scores import touched, word_bounds
 from deid.pipeline.workers import process
@@ -110,7 +110,7 @@ class Robustness:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -182,13 +182,8 @@ def measure_robustness(
     if unknown:
         raise ConfigError(f"unknown perturbation {', '.join(unknown)}", f"known: {', '.join(PERTURBATIONS)}")
     names = tuple(dict.fromkeys(("clean", *names)))
-    counts: list[np.ndarray] = []
     failures: list[Failure] = []
-    for result in process(_Counting(recognizer, names, seed), documents, jobs):
-        if isinstance(result, Failure):
-            failures.append(result)
-        else:
-            counts.append(result)
+    counts = list(kept(process(_Counting(recognizer, names, seed), documents, jobs), failures))
     table = np.array(counts).reshape(-1, len(names), 3)
     if not table[:, :, 0].any():
         raise ConfigError("no document holds an annotation", "robustness is measured on annotated notes")
@@ -213,16 +208,12 @@ def _row(table: np.ndarray, index: int, name: str, seed: int) -> Robustness:
 
 def robustness_section(result: Result) -> Section:
     """Return recall and precision by writing as a table."""
-    rows = [
-        (
-            row.name,
-            f"{row.recall:.4f}",
-            f"{row.precision:.4f}",
-            f"{row.recall_fall:+.4f}",
-            f"{row.recall_fall_interval[0]:+.4f} to {row.recall_fall_interval[1]:+.4f}",
-            f"{row.precision_fall:+.4f}",
-        )
-        for row in result.rows
-    ]
-    columns = ("writing", "recall", "precision", "recall falls by", "interval", "precision falls by")
-    return Section("PHI words by writing", columns, rows)
+    forms = {
+        "writing": "{0.name}",
+        "recall": "{0.recall:.4f}",
+        "precision": "{0.precision:.4f}",
+        "recall falls by": "{0.recall_fall:+.4f}",
+        "interval": "{0.recall_fall_interval[0]:+.4f} to {0.recall_fall_interval[1]:+.4f}",
+        "precision falls by": "{0.precision_fall:+.4f}",
+    }
+    return Section.of("PHI words by writing", result.rows, forms)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from deid.base.errors import ConfigError, DeidError, LabelError
-from deid.document import Document, Failure
+from deid.document import Document, Failure, kept
 from deid.io import FORMATS, check_output, check_suffix, open_writer, scan
 from deid.io.formats import CollectionFormat, Format, Options
 from deid.io.reading import Source, get_format
@@ -95,10 +95,7 @@ def convert(
         )
         done = result.documents + len(result.failures)
         with open_writer(place, target.name, writing, single=single) as writer:
-            for item in watch(part.documents(done + 1)):
-                if isinstance(item, Failure):
-                    result.failures.append(item)
-                    continue
+            for item in kept(watch(part.documents(done + 1)), result.failures):
                 try:
                     document, dropped = _relabel(item, mapping, target, drop_unmapped)
                     writer.write(document)

@@ -13,7 +13,7 @@ from typing import BinaryIO, Protocol, Self, cast
 
 from deid.base.errors import DeidError, DuplicateError, OutputError
 from deid.base.files import atomic_files, make_folder, output_error
-from deid.document import Document, Failure
+from deid.document import Document, Failure, kept
 from deid.io.encoding import check_encoding
 from deid.io.formats import CollectionFormat, DocumentFormat, Format, Options, Sink
 
@@ -56,10 +56,7 @@ def write_all(items: Iterable[Document | Failure], writer: Writer) -> WriteOutco
     """
     written = WriteOutcome()
     with writer:
-        for item in items:
-            if isinstance(item, Failure):
-                written.failures.append(item)
-                continue
+        for item in kept(items, written.failures):
             try:
                 writer.write(item)
                 written.documents += 1

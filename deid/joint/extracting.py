@@ -14,7 +14,7 @@ from deid.base.errors import ConfigError
 from deid.detection import Recognizer
 from deid.detection.known import Known, KnownRecognizer
 from deid.detection.recognizers import DEFAULT_LANGUAGE, build_recognizer
-from deid.document import Document, Failure
+from deid.document import Document, Failure, kept
 from deid.extraction import IdentifierView, build_view, note_facts
 from deid.extraction.view import NoteFacts
 from deid.io import Source
@@ -124,13 +124,9 @@ def extract_files(
     notes: list[NoteFacts] = []
     for done in range(1, rounds + 1):
         before = [n.facts for n in notes]
-        notes, failures = [], []
+        failures: list[Failure] = []
         work = _Reading(recognizer, patients, language, said.date_field, said.as_of)
-        for _, result in watch(results(source, work, jobs)):
-            if isinstance(result, Failure):
-                failures.append(result)
-            else:
-                notes.append(result)
+        notes = list(kept((result for _, result in watch(results(source, work, jobs))), failures))
         if recognizer is None or done == rounds or [n.facts for n in notes] == before:
             break
         identifiers, of = _learnt(notes, table)

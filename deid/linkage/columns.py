@@ -15,30 +15,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from deid.base.errors import ConfigError
 from deid.base.late import pd
+from deid.base.resources import shipped_table
 from deid.reading.identity import canonical_given, name_key, parse_name
 from deid.table.cell_text import text_list
 from deid.table.microdata import check_columns, nearest
 
-HEADERS = {
-    "name": "name fullname patientname personname patname patient nameofpatient",
-    "given": "givenname givennames firstname firstnames forename forenames first given fname",
-    "middle": "middlename middleinitial middle mi mname",
-    "family": "familyname lastname surname last family lname",
-    "maiden": "maidenname maiden birthname formername previousname othername othersurname",
-    "suffix": "suffix namesuffix",
-    "birth": "birthdate dateofbirth dob birth born bdate birthday",
-    "sex": "sex gender",
-    "number": "mrn medicalrecordnumber recordnumber ssn socialsecuritynumber socsecid nationalid nhsnumber",
-    "authority": "authority assigningauthority issuer recordauthority mrnauthority",
-    "id": "id number no subjectid personid pid",
-    "account": "healthplan account accountnumber insurance insurancenumber memberid license",
-    "phone": "phone telephone mobile tel cell phonenumber telephonenumber homephone cellphone mobilephone",
-    "email": "email emailaddress mail",
-    "house": "streetnumber housenumber",
-    "address": "street address streetaddress homeaddress addressline1 address1 addr",
-    "city": "city town suburb",
-    "zip": "zip zipcode postcode postalcode zip5",
-}
+HEADERS: Mapping[str, str] = shipped_table("labels/columns.toml")["linkage"]
 """Kind of a column -> names that columns of the kind have: letters and digits only, without a leading ``patient``. An
 ``id`` is a record number where it repeats, else the number of a row; an ``account`` may be a household's."""
 KINDS = (*HEADERS, "same", "similar", "none")

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from deid.base.errors import ConfigError, DeidError
+from deid.base.resources import shipped_table
 from deid.base.safe_names import safe_name
 from deid.detection.known import Known, KnownRecognizer, known_from_rows, read_date
 from deid.detection.options import PeopleOptions
@@ -29,29 +30,7 @@ from deid.replacement.names import full_name_key
 ID, LEFT_OUT = "id", "none"
 _NAME_PARTS = ("given", "middle", "family")
 COLUMNS: dict[str, tuple[str, ...]] = {
-    ID: ("patient", "patient_id", "person", "person_id", "subject_id", "pid", "id"),
-    "given": ("given", "given_name", "first", "first_name", "forename"),
-    "middle": ("middle", "middle_name", "middle_initial"),
-    "family": ("family", "family_name", "last", "last_name", "surname"),
-    "PATIENT": (
-        *("name", "full_name", "patient_name", "alias", "former_name", "birth_name", "maiden_name", "nickname"),
-        *("preferred_name", "relative", "next_of_kin", "contact_name", "spouse", "mother", "father"),
-    ),
-    "DOCTOR": ("provider", "physician", "pcp", "attending", "referring_physician"),
-    "USERNAME": ("login", "user_name"),
-    "DATE": ("birth_date", "date_of_birth", "dob", "birthdate", "death_date", "date_of_death", "admission_date"),
-    "MEDICALRECORD": ("mrn", "medical_record", "medical_record_number", "medical_record_no"),
-    "HEALTHPLAN": ("health_plan", "insurance_id", "insurance_number", "member_id", "policy_number"),
-    "ACCOUNT": ("account_number", "encounter_id", "visit_id"),
-    "LICENSE": ("license_number", "drivers_license"),
-    "PHONE": ("telephone", "phone_number", "home_phone", "work_phone", "mobile", "cell", "mobile_phone"),
-    "FAX": ("fax_number",),
-    "EMAIL": ("e_mail", "email_address"),
-    "STREET": ("address", "street_address", "address_line_1", "address_line_2", "address1", "address2"),
-    "CITY": ("town",),
-    "ZIP": ("zip_code", "zipcode", "postcode", "postal_code"),
-    "ORGANIZATION": ("employer",),
-    "PROFESSION": ("occupation", "job"),
+    meaning: tuple(names.split()) for meaning, names in shipped_table("labels/columns.toml")["known"].items()
 }
 """What a column can mean, and the names by which that is known; every category is also known by its own name."""
 

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deid.base.keys import Key
+from deid.base.resources import shipped_table
 from deid.document import Document, Span
 from deid.phi import group
 from deid.reading.dictionaries import load_dictionary
@@ -28,31 +29,7 @@ from deid.replacement.scope import Operator, Scope
 
 _TAG = re.compile(r"\*\*([A-Z]+(?:-[A-Z]+)*)(?:\[([^\[\]]*)\])?")
 
-KINDS = {
-    "PATIENT": "NAME",
-    "DOCTOR": "NAME",
-    "USERNAME": "ID-NUM",
-    "PROFESSION": "PROFESSION",
-    "HOSPITAL": "INSTITUTION",
-    "DEPARTMENT": "INSTITUTION",
-    "ORGANIZATION": "INSTITUTION",
-    "ROOM": "PLACE",
-    "STREET": "STREET-ADDRESS",
-    "CITY": "PLACE",
-    "STATE": "PLACE",
-    "COUNTRY": "PLACE",
-    "LOCATION-OTHER": "PLACE",
-    "ZIP": "ZIP-CODE",
-    "AGE": "AGE",
-    "DATE": "DATE",
-    "PHONE": "PHONE",
-    "FAX": "PHONE",
-    "EMAIL": "EMAIL",
-    "URL": "WEB-LOC",
-    "IPADDR": "WEB-LOC",
-    "DEVICE": "DEVICE-ID",
-    "OTHER": "OTHER",
-}
+KINDS: Mapping[str, str] = shipped_table("labels/labels.toml")["deid_tags"]
 """Canonical category -> kind of tag; the ids that are not named are ``ID-NUM``."""
 
 _NAME_PARTS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|[,\-/]")

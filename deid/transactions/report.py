@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
 
@@ -37,20 +38,11 @@ def release_rows(release: CodesRelease) -> list[tuple[str, str]]:
 
 def attack_rows(results: Mapping[str, Sequence[Attack]]) -> Section:
     """Return attacks on several tables (name -> attacks), each attacker's outcomes beside one another."""
-    rows = [
-        (
-            attack.attacker,
-            name,
-            f"{attack.targets:,}",
-            f"{attack.unique:.2%}",
-            f"{attack.few:.2%}",
-            f"{attack.median:g}",
-        )
-        for same in zip_longest(*([(name, attack) for attack in attacks] for name, attacks in results.items()))
-        for name, attack in filter(None, same)
-    ]
+    found = zip_longest(*([asdict(attack) | {"name": name} for attack in own] for name, own in results.items()))
     most = next(iter(results.values()))[0].most
-    return Section("", ("attacker knows", "in", "persons", "unique", f"1 to {most} fit", "median"), rows)
+    forms = {"attacker knows": "{attacker}", "in": "{name}", "persons": "{targets:,}", "unique": "{unique:.2%}"}
+    rows = [attack for same in found for attack in filter(None, same)]
+    return Section.of("", rows, forms | {f"1 to {most} fit": "{few:.2%}", "median": "{median:g}"})
 
 
 def write_codes_report(path: Path, release: CodesRelease, made: Section) -> None:
