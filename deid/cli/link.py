@@ -18,7 +18,7 @@ def link(
     *,
     source: TableOptions,
     place: OutputOptions,
-    known: str | None = option(
+    earlier: str | None = option(
         None, "Table of an earlier run: its persons keep their ids, and TABLE's rows join them.", metavar="OLD"
     ),
     asked: LinkOptions,
@@ -57,7 +57,7 @@ def link(
     told.begin(place.output)
     applied = None if model is None else read_model(Path(model))
     frame = source.read()
-    old = None if known is None else read_table(known, separator=source.sep, table=source.sql, text=True)
+    old = None if earlier is None else read_table(earlier, separator=source.sep, table=source.sql, text=True)
     with working("linking"):
         linked = link_table(frame, asked, known=old, model=applied, threads=job_count(jobs))
     if save_model is not None and linked.model is None:
@@ -86,4 +86,4 @@ def link(
     told.notes += [f"not compared: {', '.join(silent)}"] if silent else []
     told.places.append(f"{place.output} holds PHI")
     beside = {"review": review, "linkage model": save_model}
-    told.sign(place.output, inputs=source.files(known, model), beside=beside, private=True)
+    told.sign(place.output, inputs=source.files(earlier, model), beside=beside, private=True)

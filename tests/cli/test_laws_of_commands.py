@@ -115,9 +115,7 @@ def test_a_name_means_one_thing_in_all_commands(spelling: str) -> None:
     assert [name for name, p in found.items() if spelling in SHORT and SHORT[spelling] not in p.opts] == []
 
 
-@pytest.mark.parametrize(
-    "spelling", ["--accept", "--known", "--drop", "--hierarchy", "--rules", "--scheme", "--window"]
-)
+@pytest.mark.parametrize("spelling", ["--accept", "--known", "--drop", "--hierarchy", "--rules", "--scheme"])
 def test_a_name_is_of_one_kind_in_all_commands(spelling: str) -> None:
     found = [p for name in COMMANDS_THAT_RUN for one, p in options(name).items() if one == spelling]
     assert found
