@@ -46,6 +46,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Tables": {
         "extract": ("extract:extract", "Make a table of persons (or notes) from the PHI of notes."),
         "link": ("link:link", "Find which rows are of one person, and give each person an id."),
+        "link explain": ("link:explain", "Say why two rows are one person, or two."),
         "write-back": ("extract:write_back", "Write a published table's values back into the notes."),
         "schema": ("schema:schema", "Propose which columns identify, and which are sensitive."),
         "anonymize": ("anonymize:anonymize", "Make a table that can be released with a stated protection."),

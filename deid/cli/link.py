@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deid.base.options import option
+from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.option_groups import OutputOptions, command, job_count
 from deid.cli.table_options import TableOptions
@@ -87,3 +87,38 @@ def link(
     told.places.append(f"{place.output} holds PHI")
     beside = {"review": review, "linkage model": save_model}
     told.sign(place.output, inputs=source.files(earlier, model), beside=beside, private=True)
+
+
+@command
+def explain(
+    told: Summary,
+    *,
+    source: TableOptions,
+    a: int = argument("Row, from 1.", metavar="A"),
+    b: int = argument("Another row.", metavar="B"),
+    asked: LinkOptions,
+    model: str | None = option(None, "Explain by a model that --save-model wrote; learn none.", metavar="F"),
+    show_phi: bool = option(False, "Show the values that were compared."),
+) -> None:
+    """Say why two rows of a table are one person, or two.
+
+    Each field adds its weight, log2 of how much likelier what is seen is for one person than for two: 3 is eightfold.
+    Values are not shown without --show-phi. Options as for deid link, so that the weights are those of its run.
+
+    Example: deid link explain view.csv 4 5 --model model.json
+    """
+    from deid.linkage.linking import explain_pair
+    from deid.linkage.model import read_model
+
+    applied = None if model is None else read_model(Path(model))
+    with working("comparing"):
+        found = explain_pair(source.read(), a, b, asked, model=applied)
+    rows: list[tuple[str, ...]] = [("before anything is compared", "", f"{found.prior:+.2f}")]
+    rows += [(step.field, step.level, f"{step.weight + step.rarity:+.2f}") for step in found.steps]
+    rows.append(("together", f"probability {found.probability:.4f}", f"{found.weight:+.2f}"))
+    if show_phi:
+        rows = [(*row, *found.values.get(row[0], ("", ""))) for row in rows]
+    print_rows(("field", "level", "weight", *(("row A", "row B") if show_phi else ())), rows)
+    told.notes += [f"one person by an exact rule: {rule}" for rule in found.exact]
+    told.notes += [f"kept apart: {found.conflict}"] if found.conflict else []
+    told.extra = {"weight": round(found.weight, 2), "probability": round(found.probability, 4)}

@@ -183,7 +183,7 @@ _TEXTS: Mapping[str, Callable[[str], Comparison]] = {
             Level("one digit, or two exchanged", _ONE_SLIP.format(c), 0.04, 0.0001),
             _else(0.04),
         ),
-        f"split_part({c}{{l}}, ':', 1) <> split_part({c}{{r}}, ':', 1)",
+        f"(contains({c}{{l}}, ':') and split_part({c}{{l}}, ':', 1) <> split_part({c}{{r}}, ':', 1))",
     ),
     "account": lambda c: Comparison(
         c,

@@ -10,7 +10,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,9 +28,9 @@ from deid.linkage.blocking import (
 )
 from deid.linkage.clustering import Edge, cluster
 from deid.linkage.columns import fields_of, kinds_of, read_records
-from deid.linkage.comparisons import comparisons_of, with_keys
+from deid.linkage.comparisons import Comparison, comparisons_of, with_keys
 from deid.linkage.exact import RULES, SURE, exact_edges, facts_of
-from deid.linkage.model import LinkageModel, learn, predict, require_splink
+from deid.linkage.model import LinkageModel, Step, learn, predict, require_splink, steps_of
 from deid.table.cell_text import text_list
 from deid.table.microdata import check_columns
 
@@ -241,11 +241,7 @@ def _scored(
     ready: Prepared, said: LinkOptions, persons: Sequence[int], model: LinkageModel | None, threads: int
 ) -> tuple[LinkageModel, tuple[list[Block], list[Block]], pd.DataFrame]:
     """Learn the model where there is none, choose the pairs and weigh them."""
-    records = with_keys(ready.records)
-    factors = factors_of(ready.kinds, said)
-    comparisons = [c for c in comparisons_of(ready.records) if factors.get(c.field) != 0]
-    if model is not None:
-        model.check(comparisons)
+    records, comparisons, factors = _compared(ready, said, model)
     fresh = "known" in records
     budget = said.pairs or max(LEAST_PAIRS, PAIRS_A_ROW * ready.new)
     blocks = chosen_blocks(proposed_blocks(records, fresh=fresh), budget)
@@ -256,6 +252,87 @@ def _scored(
         records, comparisons, model, [*blocks[0], *near], factors=factors, least=REVIEWED, threads=threads, fresh=fresh
     )
     return model, ([*blocks[0], *near], blocks[1]), pairs
+
+
+def _compared(
+    ready: Prepared, said: LinkOptions, model: LinkageModel | None
+) -> tuple[pd.DataFrame, list[Comparison], dict[str, float]]:
+    factors = factors_of(ready.kinds, said)
+    comparisons = [c for c in comparisons_of(ready.records) if factors.get(c.field) != 0]
+    if model is not None:
+        model.check(comparisons)
+    return with_keys(ready.records), comparisons, factors
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Why two rows are one person, or two."""
+
+    prior: float
+    """Weight before anything is compared."""
+    steps: list[Step]
+    exact: list[str]
+    """Exact rules that hold."""
+    conflict: str
+    """What contradicts; empty when nothing does."""
+    values: dict[str, tuple[str, str]] = field(repr=False)
+    """By field, what is compared."""
+
+    @property
+    def weight(self) -> float:
+        """Weight of the pair, log2 of the odds."""
+        return self.prior + sum(step.weight + step.rarity for step in self.steps)
+
+    @property
+    def probability(self) -> float:
+        """Probability that the two are one person."""
+        return 1 / (1 + 2 ** -max(-1000.0, self.weight))
+
+
+def explain_pair(
+    frame: pd.DataFrame, a: int, b: int, said: LinkOptions | None = None, *, model: LinkageModel | None = None
+) -> Explained:
+    """Say why two rows of a table are one person, or two.
+
+    Parameters
+    ----------
+    frame, said, model
+        As for `link_table`.
+    a, b : int
+        Rows, from 1.
+
+    Raises
+    ------
+    ConfigError, InputError, ModelError
+        As `link_table`; and when a row is none of the table.
+    """
+    said = said or LinkOptions()
+    require_splink()
+    if a == b or not all(1 <= row <= len(frame) for row in (a, b)):
+        raise ConfigError(f"these are no two rows of the table, which has {len(frame):,}", "count them from 1")
+    ready = prepare(frame, said)
+    records, comparisons, factors = _compared(ready, said, model)
+    facts = facts_of(ready.records)
+    edges = exact_edges(ready.records, SURE)
+    if model is None:
+        model = learn(records, comparisons, ready.kinds, cluster(facts, edges).person, seed=said.seed)
+    pair = ready.order.index(a - 1), ready.order.index(b - 1)
+    steps = steps_of(records, comparisons, model, pair, factors)
+    two = ready.records.iloc[list(pair)].reset_index(drop=True)
+
+    def shown(one: Comparison, row: int) -> str:
+        names = {"birth": ("birth",), "place": ("zip", "city")}.get(one.field, one.columns)
+        cells = [two[name].iloc[row] for name in names if name in two]
+        return " ".join(str(cell).lstrip(":") for cell in cells if isinstance(cell, str))
+
+    named = {own[0]: column for column, own in fields_of(ready.kinds).items() if own[0][-1].isdigit()}
+    return Explained(
+        math.log2(model.prior / (1 - model.prior)),
+        [replace(step, field=named.get(step.field, step.field)) for step in steps],
+        [edge.why for edge in exact_edges(two, SURE)],
+        facts[pair[0]].conflict(facts[pair[1]]),
+        {named.get(one.field, one.field): (shown(one, 0), shown(one, 1)) for one in comparisons},
+    )
 
 
 def factors_of(kinds: Mapping[str, str], said: LinkOptions) -> dict[str, float]:

@@ -214,6 +214,54 @@ def default_model(comparisons: Sequence[Comparison], prior: float, kinds: Mappin
     return LinkageModel(prior, levels, kinds)
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one field adds to the weight of a pair."""
+
+    field: str
+    level: str
+    """How alike the two values are; ``missing`` where a side says nothing."""
+    weight: float
+    rarity: float
+    """What the value being rarer or more common than most adds to it."""
+
+
+def steps_of(
+    records: pd.DataFrame,
+    comparisons: Sequence[Comparison],
+    model: LinkageModel,
+    pair: tuple[int, int],
+    factors: Mapping[str, float],
+) -> list[Step]:
+    """Return what each field says of a pair of rows, the frequencies of values being those of all rows.
+
+    Parameters
+    ----------
+    records, comparisons, model, factors
+        As for `predict`.
+    pair : (int, int)
+        Places of two rows.
+    """
+    from splink import Linker
+
+    a, b = sorted(pair)
+    block = Block(("unique_id",), 1, f"l.unique_id = {a} and r.unique_id = {b}")
+    with _tables(records, 1) as (connection, api):
+        settings = _settings(comparisons, model, [block], factors)
+        settings |= {"retain_intermediate_calculation_columns": True, "retain_matching_columns": True}
+        linker = Linker(api.register("mentions"), settings, log_level=logging.ERROR)
+        found = linker.inference.predict(warning_mode="never")
+        row = connection.sql(f"from {found.physical_name}").to_arrow_table().to_pylist()[0]
+    told = []
+    for one in comparisons:
+        place = int(row[f"gamma_{one.field}"])
+        level = "missing" if place < 0 else one.labels[len(one.levels) - 1 - place]
+        told.append(
+            Step(one.field, level, float(row[f"mw_{one.field}"]), float(row.get(f"mw_tf_adj_{one.field}") or 0.0))
+        )
+    return told
+
+
 def learn(
     records: pd.DataFrame,
     comparisons: Sequence[Comparison],

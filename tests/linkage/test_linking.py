@@ -17,7 +17,7 @@ from deid.linkage.blocking import Block, neighbour_blocks
 from deid.linkage.clustering import Edge, Facts, cluster, near
 from deid.linkage.columns import kinds_of, read_records, sound
 from deid.linkage.comparisons import comparisons_of, with_keys
-from deid.linkage.linking import LinkOptions, link_table, prepare
+from deid.linkage.linking import LinkOptions, explain_pair, link_table, prepare
 from deid.linkage.model import default_model, predict, read_model
 
 COLUMNS = ("name", "birth_date", "sex", "mrn", "phone")
@@ -231,3 +231,18 @@ def test_without_splink_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ConfigError, match=r"clinical-deid\[link\]"):
         link_table(table(ROWS))
     assert len(link_table(table(ROWS), EXACT).person) == len(ROWS)
+
+
+def test_what_a_pair_is_explained_by_is_what_it_was_weighed_by() -> None:
+    linked = link_table(table(ROWS))
+    assert linked.pairs is not None
+    for a, b, weight, probability in linked.pairs.itertuples(index=False):
+        found = explain_pair(table(ROWS), a + 1, b + 1, model=linked.model)
+        assert found.weight == pytest.approx(weight, abs=1e-4)
+        assert found.probability == pytest.approx(probability, abs=1e-4)
+    twins = explain_pair(table(ROWS), 4, 5)
+    assert twins.conflict == "two record numbers of one authority"
+    assert {step.field: step.level for step in twins.steps}["mrn"] == "different"
+    assert "Berg" not in repr(twins)
+    with pytest.raises(ConfigError, match="no two rows of the table"):
+        explain_pair(table(ROWS), 1, 99)
