@@ -217,7 +217,7 @@ class Domain:
         whole = False
         if table.kind(column) != "nominal":
             numbers = np.array([float(_position(value)) for value in values])
-            if len(numbers) and not np.isnan(numbers).any():
+            if len(numbers):
                 low, high = float(numbers.min()), float(numbers.max())
                 whole = bool((numbers == np.round(numbers)).all())
         return cls(values, table.hierarchies.get(column), low, high, whole)

@@ -70,6 +70,19 @@ def test_names_that_scrub_made_stay(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "folder-0123456789abcdef" / "doc-0123456789abcdef.txt").exists()
 
 
+def test_collections_of_a_folder_have_other_names_unless_they_are_kept_or_made_by_scrub(tmp_path: Path) -> None:
+    scrubbed = "doc-0123456789abcdef.jsonl"
+    (tmp_path / "in").mkdir()
+    for name in ("Smith.jsonl", scrubbed):
+        (tmp_path / "in" / name).write_text(json.dumps({"id": "n1", "text": SENTENCE}) + "\n")
+    run(tmp_path / "in", tmp_path / "out", "--t", 96)
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert scrubbed in written
+    assert "Smith.jsonl" not in written
+    run(tmp_path / "in", tmp_path / "kept", "--t", 96, "--keep", "filename")
+    assert {path.name for path in (tmp_path / "kept").iterdir()} >= {scrubbed, "Smith.jsonl"}
+
+
 def test_notes_of_which_nothing_tells_that_they_were_scrubbed_are_counted(notes: Path, tmp_path: Path) -> None:
     """Generalizing leaves names, dates and numbers: who forgot to scrub is told."""
     _, said = run(notes, tmp_path / "out", "--t", 96)

@@ -363,3 +363,13 @@ def test_any_table_meets_the_weakest_level_of_every_model(rows: list[tuple[str |
     one_class = microdata([("*", s) for *_, s in rows], "q s!")
     assert t_closeness(one_class, "s", 0).ok
     assert beta_likeness(one_class, "s", 0).ok
+
+
+def test_a_class_without_a_recorded_value_has_the_best_level_of_every_model() -> None:
+    table = microdata([("a", None), ("a", None), ("b", "x"), ("b", "y")], "q s!")
+    assert recursive_l_diversity(table, "s", 3, 2).level == 1  # that of b
+    unknown = microdata([("a", None), ("b", None)], "q s!")
+    assert recursive_l_diversity(unknown, "s", 3, 2).level == 0
+    assert alpha_k_anonymity(unknown, "s", 0.5, 1).level == (0, 1)
+    assert distinct_l_diversity(unknown, "s", 9).ok
+    assert entropy_l_diversity(unknown, "s", 9).ok

@@ -83,3 +83,17 @@ def test_uniform_operators_are_refused_without_values_and_below_gamma_one() -> N
     for values, gamma in ((0, 5.0), (3, 0.9)):
         with pytest.raises(ConfigError, match="gamma"):
             uniform_operator(values, gamma)
+
+
+def test_an_output_that_no_value_becomes_amplifies_nothing() -> None:
+    operator = np.array([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0]])
+    assert amplification(operator) == pytest.approx(2)
+    assert amplification(np.array([[0.5, 0.5, 0.0], [0.25, 0.5, 0.25]])) == np.inf
+    assert amplification(np.zeros((2, 2))) == 1
+
+
+@pytest.mark.parametrize(("values", "level"), [(15, 1), (16, 1), (17, 1.5)])
+def test_up_to_16_values_no_property_holds_a_part_of_a_value(values: int, level: float) -> None:
+    prior = np.full(values, 1 / values)
+    after = rho1_to_rho2(uniform_operator(values, 3), 1.5 / values, 0.9, prior).level
+    assert after == pytest.approx(3 / (values + 2) + (level - 1) / (values + 2))

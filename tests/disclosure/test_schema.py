@@ -180,3 +180,12 @@ def test_numbers_beside_words_are_proposed_as_codes_and_the_schema_says_so() -> 
     proposed = propose_schema(Microdata(pd.DataFrame({"ward": ["A1", "7", "7", "B2"]}), {}))
     assert proposed.columns["ward"].kind == "nominal"
     assert "numbers and words" in proposed.columns["ward"].reason
+
+
+@pytest.mark.parametrize("role", ["identifier", "dropped", "other"])
+def test_a_published_table_counts_persons_where_their_column_was_left_in(role: str) -> None:
+    schema = Schema({"mrn": Column(role), "age": Column("quasi-identifier")}, "mrn")
+    frame = pd.DataFrame({"mrn": ["1", "1"], "age": [30, 41]})
+    assert apply_schema(frame, schema, published=True).person == "mrn"
+    if role != "other":  # a release leaves it out
+        assert apply_schema(frame[["age"]], schema, published=True).person is None
