@@ -28,7 +28,7 @@ from deid.replacement.date_words import (
     Name,
 )
 from deid.replacement.numerals import NUMERAL, NUMERAL_WORDS, YEARS, read_numeral, write_numeral
-from deid.replacement.pools import expression
+from deid.replacement.pools import expression, ordinal_ending
 
 
 @quick
@@ -308,8 +308,7 @@ def _ordinal(match: re.Match[str]) -> Token:
     def write(value: int) -> str:
         letters = mark.strip()
         if letters.isalpha() and letters not in "ºª":
-            ending = "th" if value % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th")
-            letters = _like(ending, letters)
+            letters = _like(ordinal_ending(value), letters)
         return _padded(value, old) + (" " if mark[0].isspace() else "") + letters
 
     return Token("O", *match.span(), (int(old),), write)

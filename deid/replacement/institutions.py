@@ -17,7 +17,7 @@ from deid.reading.identity import name_key, name_words
 from deid.replacement.choices import Choices
 from deid.replacement.identifiers import scramble
 from deid.replacement.names import match_case
-from deid.replacement.pools import FIFTY, Words, group_index, phrase_key, states, words
+from deid.replacement.pools import FIFTY, Words, group_index, ordinal_ending, phrase_key, states, words
 
 _ORDINAL = re.compile(r"(\d+)(st|nd|rd|th)\b", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
@@ -178,13 +178,7 @@ def _numbers(choices: Choices, text: str, step: int) -> str:
     parts = re.split(r"(\d+)", text)
     for i in range(1, len(parts), 2):
         parts[i] = scramble(choices.keyed, parts[i], "number", step)
-    return _ORDINAL.sub(lambda m: m[1] + match_case(_ending(int(m[1][-2:])), m[2]), "".join(parts))
-
-
-def _ending(number: int) -> str:
-    if number % 100 in (11, 12, 13):
-        return "th"
-    return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return _ORDINAL.sub(lambda m: m[1] + match_case(ordinal_ending(int(m[1][-2:])), m[2]), "".join(parts))
 
 
 def _exchange_spare(choices: Choices, text: str, template: Template, lists: Words, step: int) -> str:

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Sequence
 from deid.reading.identity import PersonName, canonical_given, full_names, link, name_key, parse_name, unclear_forms
 from deid.replacement.identifiers import scramble
 from deid.replacement.permutation import Keyed
-from deid.replacement.pools import Cell, name_pool
+from deid.replacement.pools import Cell, name_pool, read_words
 
 _LETTERS = {"en": ("abcdghjklmprstw", "efinov", "quyz"), "es": ("abcglmprsv", "defhijnot", "quyz")}
 """Classes of initials by language; the remaining letters are too rare as initials to be given to anybody, and go to a
@@ -45,7 +45,7 @@ _LONGEST_LOGIN = 64
 """Letters up to which a login is taken apart into names; nobody's is longer."""
 _LOGIN = re.compile(r"[^\W\d_]+|\d+|[\W_]+")
 _NO_WORDS = _KEPT_ROLES | {"initial"}
-_BETWEEN_NAMES = frozenset({"and", "the", "or", "y", "los", "las"})
+_BETWEEN_NAMES = frozenset(read_words("writing.toml")["names"]["between"].split())
 
 
 def match_case(surrogate: str, original: str) -> str:

@@ -49,6 +49,14 @@ def expression(name: str) -> re.Pattern[str]:
     return re.compile(read_words("writing.toml")["expressions"][name], re.IGNORECASE)
 
 
+def ordinal_ending(number: int) -> str:
+    """Return what stands behind a number that counts places in English: 1st, 2nd, 3rd, 4th, 11th."""
+    ending: str = read_words("writing.toml")["numbers"]["ordinal_endings"][
+        number % 10 if number % 100 // 10 != 1 else 0
+    ]
+    return ending
+
+
 def phrase_key(text: str) -> str:
     """Return the form in which phrases are compared: the keys of their words, with single blanks between."""
     return " ".join(filter(None, map(name_key, text.split())))

@@ -33,10 +33,7 @@ _SEPARATED = re.compile(
     )(?!\d)""",
     re.VERBOSE,
 )
-_SHORT_YEARS = (  # a month's name with a day beside it, or with an apostrophe: Mar 14, 07; 14-Mar-07; March '07
-    re.compile(r"[^\W\d_]{3,}\.?[\s,./-]*(?:\d{1,2}(?:st|nd|rd|th)?[\s,./-]+['’]?|['’])(\d{2})(?![\w:])"),
-    re.compile(r"(?<!\d)\d{1,2}[\s,./-]*[^\W\d_]{3,}\.?[\s,./-]+['’]?(\d{2})(?![\w:])"),
-)
+_SHORT_YEARS = expression("short_year_behind_day"), expression("short_year_behind_month")
 _COMPACT = re.compile(r"(?<!\d)\d{8}(?!\d)")
 _SPELT_MONTH = expression("spelt_month")
 _BIRTH = expression("birth")
