@@ -24,14 +24,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deid.base.arrays import FloatArray, IntArray
 from deid.base.errors import ConfigError, InputError
 from deid.base.keys import Key
 from deid.base.late import pd
+from deid.base.options import option
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-KINDS = ("text", "date")
 PAIR_BUDGET = 5_000_000_000
 """Most pairs of filters that are compared one by one, minutes of two cores; more need blocks."""
 
@@ -46,64 +47,60 @@ _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?")
 _COLUMN = re.compile(r"clk-\d+-[0-9a-f]{16}")
 
 
-@dataclass(frozen=True)
-class Field:
-    """A column that is encoded."""
+_PANEL = "Hardening"
 
-    column: str
-    kind: str = "text"
-    """``text``: q-grams of its letters and digits; ``date``: q-grams of YYYYMMDD with their place."""
-    hashes: int = 10
-    """Bits that each of its q-grams sets: the field's weight."""
 
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ConfigError(f"a field's kind is {' or '.join(KINDS)}, not {self.kind!r}")
-        if not 1 <= self.hashes <= 100:
-            raise ConfigError(f"{self.hashes} bits a q-gram", "from 1 to 100; 10 is usual")
+def _weighted(text: str) -> tuple[str, int]:
+    """Read ``COLUMN`` or ``COLUMN=N``."""
+    name, equals, number = text.rpartition("=")
+    if not equals:
+        return text, 10
+    if not name or not number.isdecimal():
+        raise ConfigError(f"{text!r} is not of the form COLUMN=N", "for example: last=12")
+    return name, int(number)
 
 
 @dataclass(frozen=True)
 class Encoding:
     """How records become filters; both sites must use the same.
 
-    Parameters
-    ----------
-    fields : tuple of Field
-    bits : int
-        Length of the filter before hardening, a power of two from 64 to 65536.
-    q : int
-        Letters of a q-gram.
-    salt : str, optional
-        Column of dates; records of different years are then hashed by different functions. A wrong or missing year
-        makes a record unlike all others of its person.
-    folds : int
-        Times that one half of the filter is XORed onto the other.
-    balanced : bool
-        Put the complement behind the filter, and exchange all bits by a secret permutation.
+    A pair of ``text`` and ``date`` is a column and the bits that each of its q-grams sets, its weight. Texts are
+    compared by the q-grams of their letters and digits, dates by those of YYYYMMDD with their place.
     """
 
-    fields: tuple[Field, ...]
-    bits: int = 1024
-    q: int = 2
-    salt: str | None = None
-    folds: int = 0
-    balanced: bool = False
+    text: tuple[tuple[str, int], ...] = option(
+        (), "Column of names, numbers or addresses, and bits of a q-gram (10; repeatable).", metavar="COLUMN[=N]",
+        read=_weighted,
+    )  # fmt: skip
+    date: tuple[tuple[str, int], ...] = option(
+        (), "Column of ISO dates, and bits of a q-gram (10; repeatable).", metavar="COLUMN[=N]", read=_weighted
+    )
+    salt: str | None = option(
+        None, "Column of dates whose year chooses other bits; a wrong year never matches.", metavar="COLUMN",
+        panel=_PANEL,
+    )  # fmt: skip
+    fold: int = option(0, "Times that half of a filter is XORed onto the other.", metavar="N", panel=_PANEL)
+    balance: bool = option(False, "Add the complement, shuffled: all filters have as many ones.", panel=_PANEL)
+    bits: int = option(1024, "Bits before hardening, a power of two.", metavar="N", panel=_PANEL)
+    q: int = option(2, "Letters of a q-gram.", metavar="N", panel=_PANEL)
 
     def __post_init__(self) -> None:
-        if not self.fields or len({field.column for field in self.fields}) < len(self.fields):
-            raise ConfigError("name each field to encode once", "for example: --text first --text last")
+        names = [name for name, _ in (*self.text, *self.date)]
+        if not names or len(set(names)) < len(names):
+            raise ConfigError("name each column to encode once", "for example: --text first --text last")
+        if not all(1 <= hashes <= 100 for _, hashes in (*self.text, *self.date)):
+            raise ConfigError("a q-gram sets 1 to 100 bits", "10 is usual")
         if self.bits & (self.bits - 1) or not 64 <= self.bits <= 65536:
             raise ConfigError(f"a filter of {self.bits} bits", "a power of two from 64 to 65536, such as 1024")
-        if not 0 <= self.folds <= 4 or self.bits >> self.folds < 64:
-            raise ConfigError(f"{self.folds} folds of {self.bits} bits", "at least 64 bits must be left")
+        if not 0 <= self.fold <= 4 or self.bits >> self.fold < 64:
+            raise ConfigError(f"{self.fold} folds of {self.bits} bits", "at least 64 bits must be left")
         if not 1 <= self.q <= 5:
             raise ConfigError(f"q-grams of {self.q} letters", "1 to 5; 2 is usual")
 
     @property
     def length(self) -> int:
         """Bits of a finished filter."""
-        return (self.bits >> self.folds) << self.balanced
+        return (self.bits >> self.fold) << self.balance
 
     def name(self, key: Key) -> str:
         """Return the name of the column of filters: equal where fields, hardening and secret are."""
@@ -129,8 +126,8 @@ def q_grams(value: str, q: int) -> list[str]:
     return list(dict.fromkeys(padded[at : at + q] for at in range(len(padded) - q + 1))) if value else []
 
 
-def _grams(value: str, field: Field, q: int) -> list[str]:
-    if field.kind == "text":
+def _grams(value: str, kind: str, q: int) -> list[str]:
+    if kind == "text":
         return q_grams(normalized(value), q)
     digits = value.replace("-", "")
     return [f"{at}{digits[at : at + q]}" for at in range(len(digits) - q + 1)]
@@ -191,44 +188,48 @@ def encode(frame: pd.DataFrame, encoding: Encoding, key: Key) -> NDArray[np.uint
     salts = [""] * len(frame)
     if encoding.salt is not None:
         salts = [value[:4] for value in _values(frame, encoding.salt, "date")]
-    columns = [(field, _values(frame, field.column, field.kind)) for field in encoding.fields]
+    columns = [
+        (name, kind, hashes, _values(frame, name, kind))
+        for kind, pairs in (("text", encoding.text), ("date", encoding.date))
+        for name, hashes in pairs
+    ]
     order = np.argsort(np.frombuffer(hashlib.shake_256(secret.mac("order")).digest(8 * encoding.length), "<u8"))
     of_gram: dict[tuple[str, str, str], list[int]] = {}
     blocks = [np.zeros((0, encoding.length // 8), dtype=np.uint8)]
     for start in range(0, len(frame), _ROWS):
         rows = range(start, min(start + _ROWS, len(frame)))
         bits = np.zeros((len(rows), encoding.bits), dtype=bool)
-        for field, values in columns:
+        for name, kind, hashes, values in columns:
             at, places = [], []
             for row in rows:
-                for gram in _grams(values[row], field, encoding.q):
-                    part = (field.column, salts[row], gram)
+                for gram in _grams(values[row], kind, encoding.q):
+                    part = (name, salts[row], gram)
                     if part not in of_gram:
-                        of_gram[part] = _positions(secret, field.hashes, encoding.bits, *part)
+                        of_gram[part] = _positions(secret, hashes, encoding.bits, *part)
                     at.append(row - start)
                     places.append(of_gram[part])
             if at:
                 bits[np.array(at)[:, None], np.array(places)] = True
-        for _ in range(encoding.folds):
+        for _ in range(encoding.fold):
             left, right = np.split(bits, 2, axis=1)
             bits = left ^ right
-        if encoding.balanced:
+        if encoding.balance:
             bits = np.concatenate([bits, ~bits], axis=1)[:, order]
         blocks.append(np.packbits(bits, axis=1))
     return np.concatenate(blocks)
 
 
-def _counts(filters: NDArray[np.uint8]) -> NDArray[np.int64]:
+def _counts(filters: NDArray[np.uint8]) -> IntArray:
     return _ONES[filters].sum(axis=-1, dtype=np.int64)
 
 
-def dice(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> NDArray[np.float64]:
+def dice(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> FloatArray:
     """Return the Dice coefficients of filters row by row: twice the common ones over all ones; 0 for two empty ones."""
     both, ones = _counts(a & b), _counts(a) + _counts(b)
     return np.divide(2.0 * both, ones, out=np.zeros(len(both)), where=ones > 0)
 
 
-Pairs = tuple["NDArray[np.int64]", "NDArray[np.int64]", "NDArray[np.float64]"]
+Pairs = tuple[IntArray, IntArray, FloatArray]
 
 
 def match(
@@ -280,7 +281,7 @@ def match(
     return rows_a[kept], rows_b[kept], scores[kept]
 
 
-def _one_to_one(rows_a: NDArray[np.int64], rows_b: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
+def _one_to_one(rows_a: IntArray, rows_b: IntArray, order: IntArray) -> IntArray:
     taken_a: set[int] = set()
     taken_b: set[int] = set()
     kept = []

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deid.base.arrays import FloatArray
 from deid.base.errors import InputError
 from deid.base.late import pd
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 MEASURES = ("precision", "recall", "f1", "b3_precision", "b3_recall", "b3_f1")
 """Pairwise, then B-cubed."""
@@ -111,7 +112,7 @@ def score_clusters(
     )  # fmt: skip
 
 
-def _measures(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+def _measures(sums: FloatArray) -> FloatArray:
     """Return `MEASURES` of sums over persons, on the last axis."""
     right, found, true, precision, recall, mentions = np.moveaxis(sums, -1, 0)
     pairs = [np.divide(right, all_, out=np.ones_like(right), where=all_ > 0) for all_ in (found, true)]

@@ -22,9 +22,9 @@ from deid.manifest.digests import digest_file, files_below, tree_digest
 
 NOT_TOLD = frozenset(
     """
-    aligned config csv dead_letters edits failed jobs journal json key_file ledger manifest manifest_every metrics_port
-    new_key_file out output plot poll preview preview_count quiet report request resume save_scheme sheet source target
-    vault vault_key_file
+    aligned config csv dead_letters edits failed ids jobs journal json key_file ledger manifest manifest_every
+    metrics_port new_key_file out output plot poll preview preview_count quiet report request resume review save_scheme
+    sheet source target vault vault_key_file
     """.split()  # noqa: SIM905
 )
 """Options that say where something is put, which key is used, or how the work is done; none changes what comes out."""

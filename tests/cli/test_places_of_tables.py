@@ -15,6 +15,7 @@ NOTHING = "no-such-input.csv"
 PLAN = 'k = 2\n[tables.t]\npath = "no-such-table.csv"\npatient = "id"\ncolumns = { age = "quasi-identifier" }\n'
 NOISE = ("--domain", "year=1..9", "--epsilon", "1", "--not-private-seed", "1")
 ANONYMIZE = ["anonymize", NOTHING, "--qi", "age", "--k", "2", "-o"]
+ENCODE = ("--text", "name", "--key-file", "new.key")
 COMMANDS: dict[str, tuple[list[str], str]] = {
     "anonymize": ([*ANONYMIZE, "OUT"], ".csv"),
     "anonymize aligned": (
@@ -39,6 +40,9 @@ COMMANDS: dict[str, tuple[list[str], str]] = {
     "extract": (["extract", NOTHING, "OUT"], ".csv"),
     "link": (["link", NOTHING, "-o", "OUT"], ".csv"),
     "link review": (["link", NOTHING, "-o", "new.csv", "--review", "OUT"], ".csv"),
+    "link encode": (["link", "encode", NOTHING, *ENCODE, "--ids", "new.csv", "-o", "OUT"], ".csv"),
+    "link encode ids": (["link", "encode", NOTHING, *ENCODE, "-o", "new.csv", "--ids", "OUT"], ".csv"),
+    "link match": (["link", "match", NOTHING, NOTHING, "-o", "OUT"], ".csv"),
     "write-back": (["write-back", NOTHING, NOTHING, "OUT"], ""),
     "schema": (["schema", NOTHING, "-o", "OUT"], ".toml"),
     "cube": (["cube", NOTHING, "--dims", "year", *NOISE, "-o", "OUT"], ".csv"),

@@ -35,6 +35,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "generalize": (NOTES, "{out}", "--t", "4", *PEOPLE),
     "extract": (NOTES, "{out}.csv", *RULES, *PEOPLE),
     "link": (TABLE, "-o", "{out}.csv", "--kind", "disease=same"),
+    "link encode": (TABLE, "-o", "{out}.csv", "--ids", "{out}.ids.csv", "--key-file", "Zebulon.key", "--text", "sex"),
     "codes anonymize": (CODES, "--codes", "code", "--k", "2", "--m", "1", "-o", "{out}.csv"),
     "genomes anonymize": ("Zebulon.fasta", "-o", "{out}.fasta", "--method", "dnala"),
     "anonymize": (TABLE, "--qi", "age,sex", "--sensitive", "disease", "--drop", "mrn", "--k", "3", "-o", "{out}.csv"),
@@ -126,10 +127,10 @@ def test_releases_with_noise_tell_nothing_but_the_release(place: Path, capfd: py
 WRITERS = frozenset(
     {"scrub", "tag", "generalize", "verify", "audit", "filter", "watch", "convert", "extract", "write-back", "train",
      "anonymize", "codes anonymize", "trajectories anonymize", "genomes anonymize", "release", "cube", "sequences",
-     "synthesize", "query", "schema", "calibrate", "link"}
+     "synthesize", "query", "schema", "calibrate", "link", "link encode", "link match"}
 )  # fmt: skip
 FIGURES = ("crossval", *(f"experiment {name}" for name in ("features", "sampling", "learning-curve", "learners", "hips",
-           "dp", "sequences", "conclusions")))  # fmt: skip
+           "dp", "sequences", "conclusions", "linkage", "private-linkage")))  # fmt: skip
 OTHERS = {
     **dict.fromkeys(FIGURES, "figures"),
     "ru-map": "a plot",

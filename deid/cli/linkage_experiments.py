@@ -1,0 +1,85 @@
+"""Experiments on linkage, with made-up persons whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deid.base.errors import ConfigError
+from deid.base.options import option
+from deid.cli.common import Summary
+from deid.cli.option_groups import command, job_count
+from deid.cli.tables import working
+from deid.cli.training_options import OutcomeOptions
+
+
+def _rate(text: str) -> tuple[str, float]:
+    name, _, number = text.partition("=")
+    try:
+        return name.replace("-", "_"), float(number)
+    except ValueError:
+        raise ConfigError(f"{text!r} is not of the form NAME=X", "for example: last-typo=0.1") from None
+
+
+@command
+def linkage(
+    told: Summary,
+    *,
+    sizes: Sequence[int] = option((10_000,), "Mentions.", metavar="N,..."),
+    methods: str = option("record-number,exact,model", "record-number, exact or model.", metavar="NAME,..."),
+    thresholds: Sequence[float] = option((0.5, 0.9, 0.95, 0.99), "Probabilities of a pair.", metavar="P,..."),
+    rate: tuple[tuple[str, float], ...] = option(
+        (), "A rate of the mentions (docs/linkage.md; repeatable).", metavar="NAME=X", read=_rate
+    ),
+    runs: int = option(1, "Tables of each size.", metavar="N", minimum=1),
+    seed: int = option(0, "Seed of the first table.", metavar="N"),
+    resamples: int = option(200, "Bootstrap draws of persons for intervals.", metavar="N", minimum=0),
+    jobs: int = option(1, "Processes; 0 for one a core.", metavar="N"),
+    places: OutcomeOptions,
+) -> None:
+    """Make mentions of made-up persons with stated errors, link them, and score the persons found.
+
+    Example: deid experiment linkage --sizes 10000,100000 --methods exact,model --thresholds 0.9,0.95 --plot curve.svg
+    """
+    from dataclasses import fields
+
+    from deid.experiments.linkage import linkage_outcome
+    from deid.experiments.mentions import Rates
+    from deid.table.microdata import column_names, nearest
+
+    places.check(told.said.json)
+    for name, _ in rate:
+        if name not in (known := [one.name for one in fields(Rates)]):
+            raise ConfigError(f"there is no rate {name!r}", nearest(name, known))
+    with working("linking"):
+        outcome = linkage_outcome(
+            sizes, methods=column_names(methods), thresholds=thresholds, rates=Rates(**dict(rate)), runs=runs,
+            seed=seed, resamples=resamples, threads=job_count(jobs),
+        )  # fmt: skip
+    places.show(outcome, told)
+
+
+@command
+def private_linkage(
+    told: Summary,
+    *,
+    persons: int = option(5000, "Persons at the first site; half are at the second.", metavar="N"),
+    thresholds: Sequence[float] = option((0.7, 0.75, 0.8, 0.85, 0.9), "Dice coefficients of a pair.", metavar="X,..."),
+    harden: tuple[str, ...] = option(
+        (), "Only: none, fold, balance, 'fold, balance', salt or 'salt, fold, balance' (repeatable).", metavar="HOW"
+    ),
+    runs: int = option(1, "Populations.", metavar="N"),
+    seed: int = option(0, "Seed of the first population.", metavar="N"),
+    places: OutcomeOptions,
+) -> None:
+    """Match keyed filters of two sites with every hardening, and attack them without the key.
+
+    Example: deid experiment private-linkage --persons 5000 --harden none --harden salt
+    """
+    from deid.experiments.private_linkage import HARDENINGS, private_linkage_outcome
+
+    places.check(told.said.json)
+    with working("matching"):
+        outcome = private_linkage_outcome(
+            persons, thresholds, hardenings=harden or tuple(HARDENINGS), runs=runs, seed=seed
+        )
+    places.show(outcome, told)

@@ -1,0 +1,138 @@
+"""How well ways of linking find the persons of made-up mentions, by size of the table and by threshold."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from deid.base.errors import ConfigError
+from deid.base.late import pd
+from deid.base.reports import Section, frame_records
+from deid.experiments.mentions import Rates, make_mentions
+from deid.experiments.outcome import Outcome
+from deid.linkage.linking import LinkOptions, link_table
+from deid.linkage.measures import MEASURES, score_clusters
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Clusterings = Iterator[tuple[float | None, Sequence[str]]]
+
+
+def _record_numbers(frame: pd.DataFrame, thresholds: Sequence[float], threads: int) -> Clusterings:
+    named = (frame["authority"] + " " + frame["record_number"]).fillna(frame["mention"])
+    yield None, named.tolist()
+
+
+def _exact(frame: pd.DataFrame, thresholds: Sequence[float], threads: int) -> Clusterings:
+    yield None, link_table(frame.drop(columns="mention"), LinkOptions(method="exact")).person
+
+
+def _model(frame: pd.DataFrame, thresholds: Sequence[float], threads: int) -> Clusterings:
+    model = None
+    for threshold in thresholds:
+        linked = link_table(
+            frame.drop(columns="mention"), LinkOptions(threshold=threshold), model=model, threads=threads
+        )
+        model = linked.model
+        yield threshold, linked.person
+
+
+METHODS: Mapping[str, Callable[[pd.DataFrame, Sequence[float], int], Clusterings]] = {
+    "record-number": _record_numbers,
+    "exact": _exact,
+    "model": _model,
+}
+"""Ways of linking; the model is learnt at the first threshold and used at the others."""
+
+
+def linkage_outcome(
+    sizes: Sequence[int],
+    *,
+    methods: Sequence[str],
+    thresholds: Sequence[float],
+    rates: Rates | None = None,
+    runs: int = 1,
+    seed: int = 0,
+    resamples: int = 200,
+    threads: int = 1,
+) -> Outcome:
+    """Make mentions, link them by each method, and score what comes out.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Mentions.
+    methods : sequence of str
+        Keys of `METHODS`.
+    thresholds : sequence of float
+        Probabilities, for methods that have any.
+    rates : Rates, optional
+    runs, seed : int
+        Tables of each size, and the first one's seed.
+    resamples : int
+        Bootstrap draws of persons.
+    threads : int
+
+    Raises
+    ------
+    ConfigError
+        When a method is not known.
+    """
+    if unknown := [name for name in methods if name not in METHODS]:
+        raise ConfigError(f"no way of linking is called {unknown[0]!r}", f"known: {', '.join(METHODS)}")
+    rows = []
+    for size in sizes:
+        for run in range(seed, seed + runs):
+            frame = make_mentions(size, rates, run)
+            truth = frame.pop("person")
+            for method in methods:
+                began = time.process_time()
+                for threshold, found in METHODS[method](frame, thresholds, threads):
+                    seconds = time.process_time() - began
+                    scores = score_clusters(truth, found, resamples=resamples, seed=run)
+                    place = {"method": method, "threshold": threshold, "size": size, "seed": run}
+                    rows.append({**place, **scores.as_dict(), "cpu_seconds": round(seconds, 2)})
+                    began = time.process_time()
+    table = pd.DataFrame(rows)
+    settings = {"rates": vars(rates or Rates()), "resamples": resamples, "seed": seed, "runs": runs}
+    values = {"settings": settings, "rows": frame_records(table)}
+    return Outcome("Linkage of made-up mentions", [_section(table)], table, values, lambda: plot_linkage(table))
+
+
+def _section(table: pd.DataFrame) -> Section:
+    def line(row: Mapping[Hashable, Any]) -> tuple[str, ...]:
+        interval = f" [{row['f1_low']:.3f}, {row['f1_high']:.3f}]" if "f1_low" in row else ""
+        measures = [f"{row[name]:.4f}" for name in MEASURES]
+        return (
+            str(row["method"]), "" if pd.isna(row["threshold"]) else f"{row['threshold']:g}", f"{row['size']}",
+            f"{row['seed']}", *measures[:2], measures[2] + interval, *measures[3:], f"{row['persons']}",
+            f"{row['clusters']}", f"{row['over_merged']}", f"{row['cpu_seconds']:.1f}",
+        )  # fmt: skip
+
+    titles = ("P", "R", "F1", "B3 P", "B3 R", "B3 F1")
+    return Section(
+        "Linkage of made-up mentions",
+        ("method", "threshold", "mentions", "seed", *titles, "persons", "clusters", "over-merged", "CPU s"),
+        [line(row) for row in table.to_dict("records")],
+        "P, R, F1: pairs of mentions; 95 % intervals by bootstrap over persons. B3: B-cubed, over mentions. "
+        "Over-merged: clusters with several persons.",
+    )
+
+
+def plot_linkage(table: pd.DataFrame) -> Figure:
+    """Return a plot of precision over recall of pairs: a line a method and size, a point a threshold."""
+    from deid.base.plots import COLOURS, new_figure
+
+    figure = new_figure(6, 4)
+    axes = figure.subplots()
+    means = table.groupby(["method", "size", "threshold"], sort=False, dropna=False)[["recall", "precision"]].mean()
+    groups = means.groupby(level=["method", "size"], sort=False)
+    for colour, ((method, size), points) in zip([*COLOURS] * len(groups), groups, strict=False):
+        axes.plot(points["recall"], points["precision"], "o-", color=colour, label=f"{method}, {size} mentions")
+    axes.set_xlabel("recall of pairs")
+    axes.set_ylabel("precision of pairs")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    return figure
