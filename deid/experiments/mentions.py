@@ -85,7 +85,7 @@ class Rates:
             low, high = bounds.get(one.name, (0, 1))
             if not low <= value <= high:
                 raise ConfigError(
-                    f"the rate {one.name} is {value:g}, outside {low} to {high}", "see docs/experiments.md"
+                    f"the rate {one.name} is {value:g}, outside {low} to {high}", "see docs/linkage.md"
                 )
         if self.twin + self.couple + self.junior > 1:
             raise ConfigError("twins, couples and juniors are more than all persons", "lower one of the three rates")
