@@ -6,11 +6,12 @@ that changes text returns a new document and the edits that lead to it. A `repr`
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from deid.base.compiled import quick
 from deid.base.errors import OffsetError
@@ -96,6 +97,53 @@ by_position = attrgetter("start", "end", "category", "id", "attributes")
 """Key by which spans sort as they do by themselves, only faster."""
 
 
+class Carrier(Protocol):
+    """A record that a document's text was taken from, and that is written back in its place (`deid.records`)."""
+
+    @property
+    def data(self) -> bytes:
+        """The record as it is read or written."""
+
+    @property
+    def source(self) -> str:
+        """The record's characters; empty for one that is only written."""
+
+    @property
+    def free(self) -> int:
+        """Characters at the beginning of the document's text that recognizers look at; behind them stand fields."""
+
+    @property
+    def known(self) -> tuple[tuple[str, str], ...]:
+        """Categories and values of the record's own identifiers."""
+
+    @property
+    def patient(self) -> str | None:
+        """The key of whom the record is about."""
+
+    @property
+    def date(self) -> datetime.date | None:
+        """The record's day."""
+
+    @property
+    def unexamined(self) -> int:
+        """Positions that nobody examined."""
+
+    def spans(self) -> list[Span]:
+        """Return the identifiers in the record's fields."""
+
+    def path(self, offset: int) -> tuple[str, int]:
+        """Return where a character of the text stands: the path of its place, and the offset there."""
+
+    def inside(self, spans: Iterable[Span]) -> list[Span]:
+        """Return spans, cut where one place of the record ends."""
+
+    def replaced(self, text: str, edits: Iterable[Edit], *, keep_blocked: bool) -> Carrier:
+        """Return the record with what was done to the text."""
+
+    def frames(self, written: str) -> bool:
+        """Tell whether a written record is this one outside of its places."""
+
+
 @quick
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -111,6 +159,8 @@ class Document:
     """Other fields of the record (JSON values). May carry PHI."""
     index: int | None = field(default=None, compare=False)
     """1-based position in the collection that it was read from."""
+    record: Carrier | None = field(default=None, compare=False, repr=False)
+    """The record that the text was taken from, where a format has such."""
 
     @property
     def name(self) -> str:
@@ -122,11 +172,11 @@ class Document:
 
     def with_spans(self, spans: Iterable[Span]) -> Document:
         """Return the same document with other annotations."""
-        return Document(self.id, self.text, tuple(spans), self.metadata, self.index)
+        return Document(self.id, self.text, tuple(spans), self.metadata, self.index, self.record)
 
     def with_text(self, text: str) -> Document:
         """Return the same document with another text and no annotations; itself when the text is its own."""
-        return self if text is self.text else Document(self.id, text, (), self.metadata, self.index)
+        return self if text is self.text else Document(self.id, text, (), self.metadata, self.index, self.record)
 
 
 @dataclass(frozen=True, slots=True)

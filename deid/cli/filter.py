@@ -61,7 +61,12 @@ class _Feed:
 
     def finish(self, told: Summary, status: int) -> int:
         """Tell the summary, and return the exit status: as given, else by what was left out."""
+        from deid.streaming.work import UNEXAMINED
+
         totals = self.totals
+        if unexamined := totals.spans.pop(UNEXAMINED, 0):
+            told.notes.append(f"{unexamined} positions of records that nobody examined (--places)")
+        told.extra["unexamined"] = unexamined
         told.documents, told.left_out, told.categories = totals.records, totals.failed, Counter(totals.spans)
         told.notes[:0] = [*self.crew.notes, *(f"left out: {n} {error}" for error, n in sorted(totals.errors.items()))]
         told.extra |= {

@@ -36,6 +36,9 @@ _LEAST_FUZZY = 5
 _BESIDE = 20
 """Characters between the beginnings of two words that stand beside each other; not across a column of a form."""
 _REMEMBERED = 20_000
+_SEPARATORS = " ./()-"
+_FOLDED = "\u017f\u212a\u0130\u0131"
+"""What an expression without regard to case takes for s, k and i."""
 _SOUNDEX = str.maketrans("bfpvcgjkqsxzdtlmnr", "111122222222334556")
 
 
@@ -158,6 +161,8 @@ class KnownRecognizer:
             value = document.metadata.get(name)
             if isinstance(value, str | int | float) and str(value).strip():
                 known.append(Known(category, str(value).strip()))
+        if document.record is not None:
+            known += [Known(*pair) for pair in document.record.known]
         if not known:
             return []
         view = view_of(document.text)
@@ -171,6 +176,8 @@ class KnownRecognizer:
         if item.category == "DATE":
             date = read_date(item.value)
             if date is not None:
+                if f"{date.day}" not in view.text:
+                    return []  # to compile an expression takes longer than all else
                 return _matches(view.text, _date_expression(date, vocabulary), item.category, _W["date"])
         if item.category == "AGE" and item.value.isdecimal():
             expression = rf"(?<![0-9.,/]){item.value}(?=[ -]?{vocabulary.years}\b)"
@@ -179,12 +186,25 @@ class KnownRecognizer:
         coarse = group(item.category)
         number = sum(c.isdigit() for c in characters) >= 3 and " " not in item.value.strip("()+ ")
         if number or coarse in ("ID", "CONTACT"):
-            if len(characters) < 4:
+            if len(characters) < 4 or not _may_hold(view.text, "".join(characters).lstrip("0"), _SEPARATORS):
                 return []
             expression = _number_expression(characters, r"\(?" if coarse == "CONTACT" else "")
             return _matches(view.text, expression, item.category, _W["number"])
+        if not all(_may_hold(view.text, word) for word in item.value.split()):
+            return []
         words = regex.escape(item.value, special_only=True).replace(r"\ ", " ").split()
         return _matches(view.text, r"(?<!\w)" + r"\W{1,3}".join(words) + r"(?!\w)", item.category, _W["words"])
+
+
+def _may_hold(text: str, value: str, without: str = "") -> bool:
+    """Tell whether a value can stand in a text, in capitals or small letters; some characters of the text apart."""
+    return not value.isascii() or value.lower() in _plain(text, without)
+
+
+@functools.lru_cache(maxsize=4)
+def _plain(text: str, without: str) -> str:
+    """Return a text in small letters, those that are no other case of ASCII's in every sense included."""
+    return text.translate(str.maketrans(_FOLDED, "skii", without)).lower()
 
 
 def _matches(text: str, expression: str, category: str, score: float) -> list[Span]:
@@ -239,6 +259,8 @@ def _names(view: View, item: Known, lexicon: Lexicon) -> list[Span]:
     for index, word in enumerate(view.strings):
         if view.kinds[index] < LOWER or len(word) < 2:
             continue
+        if view.kinds[index] == LOWER and "-" not in word and name_key(word) not in keys:
+            continue  # in small letters only the name itself counts
         score = _name_score(view, index, keys, given, codes, lexicon)
         if score:
             hits[index] = score

@@ -156,7 +156,18 @@ class LazyRecognizer:
         return self.find_with_effect(document)[0]
 
     def find_with_effect(self, document: Document) -> tuple[list[Span], Effect]:
-        """Return the spans found in the document's text, and what the site's lists changed in them."""
+        """Return the spans found in the document's text, and what the site's lists changed in them.
+
+        Of a record: in its free text, and the identifiers of its fields.
+        """
+        record = document.record
+        if record is None:
+            return self._find(document)
+        found, effect = self._of_records._find(document.with_text(document.text[: record.free]))
+        own = [span.named(self._labels.of(span.category)) for span in record.spans()]
+        return [*record.inside(found), *own], effect
+
+    def _find(self, document: Document) -> tuple[list[Span], Effect]:
         normal = normalize(document.text)
         seen = document.with_text(normal.text)
         together = self._ensemble
@@ -184,12 +195,27 @@ class LazyRecognizer:
         other.__dict__.update(_tagger=turned, _members=(first, *self._members[1:]))
         return other
 
+    @cached_property
+    def _of_records(self) -> LazyRecognizer:
+        """The same recognizer, which knows the identifiers of a document's own record (`deid.records`)."""
+        if self._known is not None:
+            return self
+        other = LazyRecognizer(self.options, self._dial, KnownRecognizer(language=self.language), self.site)
+        other.__dict__["_tagger"] = self._tagger
+        return other
+
     def fingerprint(self) -> str:
         """Return the checksum of the model, empty without one."""
         return "" if self._tagger is None else fingerprint(self._tagger)
 
     def explain(self, document: Document, places: Iterable[tuple[int, int]] = ()) -> Explanation:
-        """Return why each span was found, and why nothing was found at ``places`` (offsets in the document's text)."""
+        """Return why each span was found, and why nothing was found at ``places`` (offsets in the document's text).
+
+        Of a record, in its free text: what stands in its fields needs no finding.
+        """
+        record = document.record
+        if record is not None and self._known is None:
+            return self._of_records.explain(document.with_text(document.text[: record.free]), places)
         return explain(
             document,
             self._tagger,
@@ -209,7 +235,11 @@ def find_with_effect(recognizer: Recognizer, document: Document) -> tuple[list[S
     """Return what a recognizer finds, and what a site's lists changed in it where it has such lists."""
     if isinstance(recognizer, LazyRecognizer):
         return recognizer.find_with_effect(document)
-    return recognizer.find(document), NO_EFFECT
+    record = document.record
+    if record is None:
+        return recognizer.find(document), NO_EFFECT
+    free = document.with_text(document.text[: record.free])
+    return [*record.inside([*recognizer.find(free), *KnownRecognizer().find(free)]), *record.spans()], NO_EFFECT
 
 
 @dataclass(frozen=True, slots=True)

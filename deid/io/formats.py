@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from deid.base.errors import ConfigError, DeidError
@@ -54,6 +55,10 @@ class Options:
         None, "Column or field of the annotations; empty: none.", metavar="NAME", panel=_INPUT, repr=False
     )
     """Column or JSON field of the annotations; None: ``spans``; empty: there is none."""
+    places: Path | None = option(
+        None, "Lines of your own on what stands where in records (HL7).", metavar="F", panel=_INPUT, repr=False
+    )
+    """A site's table over the shipped one (`deid.records.tables.load_table`)."""
     delimiter: str | None = None
     """Separator of a CSV file; None: the one that its header has, a comma when writing."""
     columns: tuple[str, ...] = field(default=(), repr=False)
@@ -107,6 +112,8 @@ class Format:
     label_sets: tuple[str, ...] = ()
     """Label sets that it is closed to; empty: any label."""
     carries_spans: bool = True
+    of_records: bool = False
+    """Whether its documents are taken from records of fields, and written back there (`deid.records`)."""
     carries_attributes: bool = True
     """Whether spans keep their attributes."""
 

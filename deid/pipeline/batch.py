@@ -65,6 +65,8 @@ class Report:
     """Hidden part files of an interrupted run that were removed."""
     unmatched: int = 0
     """Documents of the table of patients that the source does not have."""
+    unexamined: int = 0
+    """Positions of records that nobody examined, so that nothing of them was passed on (`deid.records`)."""
 
     def remarks(self, site: SiteLists | None = None, *, per_person: bool = False) -> list[str]:
         """Return what whoever ran it must know.
@@ -111,13 +113,25 @@ class Report:
                 f"replaced texts still stand elsewhere in their documents ({self.residual_documents} of them); look "
                 "whether they are PHI: deid scrub --preview",
             ),
+            (
+                self.unexamined,
+                "positions of records that nobody examined: no line of the table of places names them (--places)",
+            ),
             (self.unlabelled, "annotations were not written: the format has no label for them"),
         ]
         return [text if " list of " in text else f"{count} {text}" for count, text in told if count]
 
     def counts(self, site: SiteLists | None = None) -> dict[str, Any]:
         """Return the counts of scrubbing as JSON values."""
-        names = ("residual", "residual_documents", "without_patient", "unlisted", "collisions", "shared_names")
+        names = (
+            "residual",
+            "residual_documents",
+            "without_patient",
+            "unlisted",
+            "collisions",
+            "shared_names",
+            "unexamined",
+        )
         found = {name: getattr(self, name) for name in (*names, "map_version")}
         return found | ({"site_lists": self.effect.as_dict()} if site else {})
 
@@ -230,12 +244,13 @@ def scrub_files(
             report.residual_documents += result.residual > 0
             report.without_patient += not result.patient_known
             report.unlisted += not result.patient_listed
+            report.unexamined += result.unexamined
             collisions.count(result)
             report.effect += result.effect
             if log is not None:
                 grown = sum((e.new_end - e.new_start) - (e.end - e.start) for e in result.edits)
                 key = output.key(origin.group, document.id)
-                log.write(log_line(key, len(document.text) - grown, result.edits))
+                log.write(log_line(key, len(document.text) - grown, result.edits, result.places))
     report.collisions, report.shared_names = collisions.words, collisions.names
     if attached is not None:
         write_bytes(risk_report_beside(target), attached, private=False)

@@ -90,6 +90,10 @@ class Scrubbed:
     """The replaced text of each edit, when `Settings.originals` asks for it."""
     effect: Effect = NO_EFFECT
     """What the site's lists changed in the spans."""
+    unexamined: int = 0
+    """Positions of the document's record that nobody examined (`deid.records`)."""
+    places: tuple[tuple[str, int], ...] = ()
+    """Of each edit of a record, the path of its place and the offset there."""
 
     def replacements(self) -> Iterator[tuple[str, str, str]]:
         """Yield category, original and replacement of each edit, when `Settings.originals` asked for it."""
@@ -225,6 +229,9 @@ class Pipeline:
 
     def _scrub(self, document: Document, spans: Sequence[Span], avoid: frozenset[str], effect: Effect) -> Scrubbed:
         patient = self.settings.patients.of(document)
+        record = document.record
+        if patient is None and record is not None:
+            patient = record.patient
         known = self.settings.known or _NOBODY
         scope = Scope(
             self.key,
@@ -237,6 +244,8 @@ class Pipeline:
             known.people | avoid if avoid else known.people,
         )
         if self.settings.method == "concept-match":
+            if record is not None:
+                raise ConfigError("the method concept-match is for notes", "leave out --method", document.name)
             replaced = _block(document)
         else:
             replaced = self._replacer(document, spans, scope)
@@ -247,6 +256,9 @@ class Pipeline:
             tuple(replace(span, id="") if span.id else span for span in replaced.document.spans),
             self.naming.metadata(document.metadata),
             document.index,
+            None
+            if record is None
+            else record.replaced(replaced.document.text, replaced.edits, keep_blocked=self._keeps_other),
         )
         return Scrubbed(
             anonymous,
@@ -260,6 +272,8 @@ class Pipeline:
             scope.person_scope,
             tuple(document.text[e.start : e.end] for e in replaced.edits) if self.settings.originals else (),
             effect,
+            0 if record is None else record.unexamined,
+            () if record is None else tuple(record.path(edit.start) for edit in replaced.edits),
         )
 
     def pipe(self, documents: Iterable[Document | Failure], jobs: int = 1) -> Iterator[Scrubbed | Failure]:
@@ -279,12 +293,21 @@ class Pipeline:
         return process(self, documents, jobs)
 
     def _spans(self, document: Document) -> tuple[list[Span], Effect]:
+        if document.record is not None and self.settings.gold:
+            raise ConfigError("records carry no annotations that could be replaced", "leave out --gold", document.name)
         if self.settings.gold or self.recognizer is None:
             return [replace(span.also_read(), source="gold", score=None) for span in document.spans], Effect()
         return find_with_effect(self.recognizer, document)
 
+    @cached_property
+    def _keeps_other(self) -> bool:
+        """Whether the policy keeps what is of no category, and so what nobody examined."""
+        return self.settings.method == "policy" and self.policy.rule("OTHER", {}).operator == "keep"
+
     def _reference_date(self, document: Document) -> datetime.date | None:
         name = self.settings.date_field
+        if name is None and document.record is not None and document.record.date is not None:
+            return document.record.date
         if name is None or document.metadata.get(name) in (None, ""):
             return self.settings.as_of
         value = document.metadata[name]

@@ -1,7 +1,8 @@
 """Edit logs: what was replaced where, without any text; and moving spans by them.
 
 A log is a JSONL file, a line a document: ``{"document": "doc-5f0c...", "length": 812, "edits": [[start, end, new_start,
-new_end, category], ...]}`` with the scrubbed document's id, the original's length, and the edits in order. With it gold
+new_end, category], ...]}`` with the scrubbed document's id, the original's length, and the edits in order; of a record
+(`deid.records`) also ``"places": [[path, offset], ...]``, where each edit begins. With it gold
 annotations, highlights and later corrections can be carried from the original to the scrubbed text and back.
 """
 
@@ -38,7 +39,7 @@ class LoggedEdits:
         return self.length + sum((e.new_end - e.new_start) - (e.end - e.start) for e in self.edits)
 
 
-def log_line(document_id: str, length: int, edits: Sequence[Edit]) -> bytes:
+def log_line(document_id: str, length: int, edits: Sequence[Edit], places: Sequence[tuple[str, int]] = ()) -> bytes:
     """Return the line of a document.
 
     Parameters
@@ -49,9 +50,12 @@ def log_line(document_id: str, length: int, edits: Sequence[Edit]) -> bytes:
         Characters of the original.
     edits : sequence of Edit
         What was replaced.
+    places : sequence of (str, int)
+        Of a record, the path of each edit's place and the offset there.
     """
     values = [[e.start, e.end, e.new_start, e.new_end, e.category] for e in edits]
-    return json.dumps({"document": document_id, "length": length, "edits": values}).encode() + b"\n"
+    line = {"document": document_id, "length": length, "edits": values} | ({"places": places} if places else {})
+    return json.dumps(line).encode() + b"\n"
 
 
 def read_edit_log(path: Path) -> Iterator[LoggedEdits]:

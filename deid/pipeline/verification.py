@@ -78,7 +78,9 @@ def verify_document(
     OutputError
         When the pair does not hold; says at which offset of the original.
     """
-    if log is not None:
+    if original.record is not None:
+        _check_record(original, scrubbed)
+    if log is not None and original.record is None:  # of a record some places may be gone, and offsets with them
         stretches, how = _by_log(original, scrubbed, log), "edit log"
     else:
         if scrubbed.spans:
@@ -106,6 +108,15 @@ def verify_document(
             original.name,
         )
     return stretches, how
+
+
+def _check_record(original: Document, scrubbed: Document) -> None:
+    """Raise where a record differs from its original outside of its places."""
+    assert original.record is not None
+    if scrubbed.record is None or not original.record.frames(scrubbed.record.source):
+        raise _fault(
+            original, "the record differs outside of what was replaced", "do not pass it on; scrub it again", 0
+        )
 
 
 def _fault(document: Document, what: str, hint: str, offset: int) -> OutputError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from deid.base.errors import InputError
+from deid.records.hl7v2 import BEGINNING
 
 _MARK = b"\xef\xbb\xbf"
 _KEY = rb'\{\s*"(?:[^"\\]|\\.)*"\s*:'
@@ -20,6 +21,19 @@ _OPEN = re.compile(rb"\{\s*\Z|\[\s*(?:\{|\Z)")
 def is_object(content: bytes) -> bool:
     """Tell whether bytes begin as a JSON object does, or an array of them."""
     return _OBJECT.match(content) is not None
+
+
+def begins_as(head: bytes, *, final: bool) -> str | None:
+    """Tell what a feed holds, one of `deid.streaming.records.CONTENTS`; None when more bytes are needed.
+
+    Parameters and errors are those of `begins_as_json`.
+    """
+    if BEGINNING.match(head):
+        return "hl7v2"
+    if not final and BEGINNING.match(head.rstrip(b"\r\n\x0b\x1c") + b"MSH|^~\\&"[len(head.lstrip(b"\r\n\x0b\x1c")) :]):
+        return None
+    json = begins_as_json(head, final=final)
+    return None if json is None else "json" if json else "text"
 
 
 def begins_as_json(head: bytes, *, final: bool) -> bool | None:

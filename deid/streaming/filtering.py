@@ -21,7 +21,7 @@ from typing import Any
 from deid.base.errors import ConfigError, InputError
 from deid.base.keys import Key
 from deid.base.pool import IN_HAND, Died, Done
-from deid.streaming.beginning import begins_as_json
+from deid.streaming.beginning import begins_as
 from deid.streaming.crew import Crew
 from deid.streaming.journal import Commit, Journal
 from deid.streaming.letters import DeadLetter, RecordTimeout, WorkerDied, record_mac
@@ -113,6 +113,8 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
             return False
         if settled is shape.if_json and totals.note is not None:
             totals.note(f"{feed.name} is taken for NDJSON, as it begins so; for text, name its format with --from")
+        elif settled is shape.if_hl7v2 and totals.note is not None:
+            totals.note(f"{feed.name} is taken for HL7 v2, as it begins so; for text, name its format with --from")
         reader.shape = settled
         run = _Run(crew, settled, key, totals, stop, feed.proof)
         if feed.journal is None:
@@ -136,9 +138,9 @@ def _settled(reader: Reader, shape: Shape, stop: Stop) -> Shape | None:
         poll.register(descriptor, select.POLLIN)
     while True:
         head = reader.beginning(_BEGINNING)
-        json = begins_as_json(head, final=reader.ended or len(head) == _BEGINNING or reader.place is not None)
-        if json is not None:
-            return shape.settled(json=json)
+        content = begins_as(head, final=reader.ended or len(head) == _BEGINNING or reader.place is not None)
+        if content is not None:
+            return shape.settled(content)
         poll.poll()
         if stop.signal is not None:
             return None

@@ -10,10 +10,13 @@ import functools
 import hashlib
 import hmac
 import json
+import re
 from dataclasses import dataclass
 
 from deid.base.errors import DeidError, DetectionError, FormatError
 from deid.base.keys import Key
+
+_PATH = re.compile(r"(?:[A-Z][A-Z0-9]{2}(?:\[\d+\])?-|segment )\d")
 
 
 class RecordTooLong(FormatError):
@@ -60,6 +63,8 @@ class DeadLetter:
     """Class of the exception."""
     reason: str = ""
     """What was wrong, and what can be done: for the user's eyes, once a class, not in the file."""
+    path: str = ""
+    """Where in a message of HL7 it was, as in ``OBX[2]-5``."""
 
     @classmethod
     def of(cls, error: Exception, offset: int, length: int, mac: hmac.HMAC) -> DeadLetter:
@@ -77,12 +82,14 @@ class DeadLetter:
         reason = "an error of deid; please report it"
         if isinstance(error, DeidError):
             reason = f"{error.what}. Hint: {error.hint}" if error.hint else error.what
-        return cls(offset, length, mac.hexdigest(), type(error).__name__, reason)
+        position = error.position if isinstance(error, DeidError) else ""
+        path = position if _PATH.match(position) else ""
+        return cls(offset, length, mac.hexdigest(), type(error).__name__, reason, path)
 
     def line(self) -> bytes:
         """Return the line of the dead-letter file."""
         values = {"offset": self.offset, "length": self.length, "hmac": self.mac, "error": self.error}
-        return json.dumps(values).encode() + b"\n"
+        return json.dumps(values | ({"path": self.path} if self.path else {})).encode() + b"\n"
 
 
 def record_mac(key: Key) -> hmac.HMAC:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from deid.base.errors import ConfigError
 from deid.base.options import option, size_of
 from deid.pipeline.options import PipelineOptions
-from deid.streaming.framing import Framing, Prefixed, delimited, whole
+from deid.records.hl7v2 import BORDER, BORDER_BYTES
+from deid.streaming.framing import Delimited, Framing, Prefixed, delimited, whole
 from deid.streaming.work import Shape
 
 FORMATS = {
     "plain": "text",
     "ndjson": "json",
     "whole": "text",
+    "hl7v2": "hl7v2",
     "length-prefixed": "text",
     "length-prefixed-json": "json",
 }
@@ -33,8 +36,8 @@ class RecordOptions:
 
     format: str | None = option(
         None,
-        "Format of IN: plain, ndjson, whole, length-prefixed or length-prefixed-json; ndjson if the input begins as a "
-        "JSON object does, else plain (filter) or whole (watch).",
+        "Format of IN: plain, ndjson, whole, hl7v2, length-prefixed or length-prefixed-json; ndjson or hl7v2 if the "
+        "input begins so, else plain (filter) or whole (watch).",
         "--from",
         metavar="F",
         panel=_RECORDS,
@@ -55,6 +58,9 @@ class RecordOptions:
     )
     max_record: int = option(
         4 << 20, "Leave out longer records: bytes, or with K, M, G (4M).", metavar="SIZE", panel=_RECORDS, read=size_of
+    )
+    places: Path | None = option(
+        None, "Lines of your own on what stands where in records (HL7).", metavar="F", panel=_RECORDS, repr=False
     )
     timeout: float = option(600.0, "Leave out records that take longer than S seconds.", metavar="S", panel=_RECORDS)
 
@@ -91,13 +97,14 @@ class RecordOptions:
         fields = {n for n in (said.patient_field, said.date_field, *(said.keep - {"filename", "id"})) if n}
         fields |= {text.rpartition("=")[0] or text for text in said.known_field}
         open_ended = self.format is None and self.delimiter is None
-        if content == "text" and not open_ended and (self.text_field or self.id_field or fields or "id" in said.keep):
+        if content != "json" and not open_ended and (self.text_field or self.id_field or fields or "id" in said.keep):
             raise ConfigError(f"records of --from {given} have no fields", "use --from ndjson")
         encodings = {n.lower().replace("-", "") for n in (self.encoding, self.output_encoding) if n}
         if content == "json" and encodings != {"utf8"}:
             raise ConfigError("JSON is UTF-8", "leave out --encoding and --output-encoding")
         behind = "line" if self.delimiter is None else self.delimiter
-        framing: Framing = whole() if given == "whole" else delimited(behind)
+        messages = Delimited(BORDER, BORDER_BYTES)
+        framing: Framing = whole() if given == "whole" else messages if given == "hl7v2" else delimited(behind)
         shape = Shape(
             Prefixed() if given.startswith("length-prefixed") else framing,
             content,
@@ -109,8 +116,14 @@ class RecordOptions:
             self.output_encoding,
             self.max_record,
             self.timeout,
+            places=self.places,
         )
         if not open_ended:
             return shape
         named = shape.named_fields | (said.keep & {"id"})  # that an id is kept is said of records with fields alone
-        return replace(shape, named_fields=named, if_json=replace(shape, framing=delimited("line"), content="json"))
+        return replace(
+            shape,
+            named_fields=named,
+            if_json=replace(shape, framing=delimited("line"), content="json"),
+            if_hl7v2=replace(shape, framing=messages, content="hl7v2"),
+        )

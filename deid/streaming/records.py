@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from deid.base.errors import DeidError, FormatError
@@ -16,6 +17,8 @@ from deid.io.encoding import decode, encode
 from deid.io.fields import field_value, find_id, find_text
 from deid.io.json_records import dump, parse_record
 from deid.pipeline import Pipeline, Scrubbed
+from deid.records import hl7v2
+from deid.records.tables import load_table
 from deid.streaming.beginning import is_object
 from deid.streaming.letters import record_mac
 
@@ -38,6 +41,8 @@ class Fields:
     """Of records of plain text; of several, with commas between, each record's is the first that it fits."""
     output_encoding: str = ""
     """Of what is written of these; empty: the first of the above."""
+    places: Path | None = None
+    """A site's lines on what stands where in messages."""
     unmet: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
     """Those of ``named`` that no record has had so far: misspelt ones stay here."""
 
@@ -89,7 +94,14 @@ def _scrub_json(content: bytes, offset: int, pipeline: Pipeline, fields: Fields)
     return dump(result).removesuffix("\n").encode(), scrubbed
 
 
-CONTENTS: dict[str, Scrub] = {"text": _scrub_text, "json": _scrub_json}
+def _scrub_hl7v2(content: bytes, offset: int, pipeline: Pipeline, fields: Fields) -> tuple[bytes, Scrubbed]:
+    record = hl7v2.read(content, load_table("hl7v2", fields.places), fields.encoding)
+    scrubbed = pipeline(Document(_name(content, pipeline), record.text, record=record))
+    assert scrubbed.document.record is not None
+    return scrubbed.document.record.data, scrubbed
+
+
+CONTENTS: dict[str, Scrub] = {"text": _scrub_text, "json": _scrub_json, "hl7v2": _scrub_hl7v2}
 """What a record can be, by name."""
 
 

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from deid.streaming.records import Fields
 
 
+UNEXAMINED = "(not examined)"
+"""In place of a category: positions of records that nobody examined (`deid.records`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class FilePlace:
     """A file that workers read by themselves."""
@@ -85,14 +89,18 @@ class Shape:
     """Seconds that a record may take."""
     if_json: Shape | None = None
     """What is taken instead for an input that begins as a JSON object does."""
+    if_hl7v2: Shape | None = None
+    """What is taken instead for an input that begins as a message of HL7 does."""
+    places: Path | None = None
+    """A site's lines on what stands where in messages (`deid.records.tables.load_table`)."""
 
     def __post_init__(self) -> None:
         """Refuse two shapes of the same content: requests name a shape by it."""
         if self.if_json is not None and (self.if_json.content, self.content) != ("json", "text"):
             raise ConfigError("what an input's beginning decides is whether it is text or JSON")
 
-    def settled(self, *, json: bool) -> Shape:
-        """Return the shape of an input, by what its beginning says.
+    def settled(self, content: str) -> Shape:
+        """Return the shape of an input, by what its beginning says that it holds.
 
         Raises
         ------
@@ -101,7 +109,11 @@ class Shape:
         """
         if self.if_json is None:
             return self
-        if json:
+        if content == "hl7v2":
+            if self.text_field or self.id_field or self.named_fields:
+                raise InputError("options name fields, and the input is HL7", "leave the fields out")
+            return self.if_hl7v2 or replace(self, if_json=None)
+        if content == "json":
             if any(name.lower().replace("-", "") not in ("utf8", "") for name in (self.encoding, self.output_encoding)):
                 raise InputError(
                     "the input is JSON, which is UTF-8",
@@ -113,7 +125,7 @@ class Shape:
                 "options name fields, and the input does not begin as a JSON object does",
                 "leave the fields out, or use --from ndjson",
             )
-        return replace(self, if_json=None)
+        return replace(self, if_json=None, if_hl7v2=None)
 
     def fingerprint(self) -> dict[str, object]:
         """Return what decides what the output is, as JSON values."""
@@ -127,6 +139,7 @@ class Shape:
             "encoding": self.encoding,
             "max_record": self.max_record,
             **({"output_encoding": self.output_encoding} if self.output_encoding else {}),
+            **({"places": sha256(self.places.read_bytes()).hexdigest()} if self.places else {}),
         }
 
     def fields(self) -> Fields:
@@ -149,7 +162,7 @@ class Shape:
             raise ConfigError(
                 "records cannot be told apart in this encoding", "convert the feed to UTF-8, with iconv or the like"
             )
-        return Fields(self.text_field, self.id_field, self.named_fields, self.add_id, encoding, output)
+        return Fields(self.text_field, self.id_field, self.named_fields, self.add_id, encoding, output, self.places)
 
 
 class Recipe(Protocol):
@@ -222,7 +235,7 @@ class Work:
     def __init__(self, recipe: Recipe, shape: Shape) -> None:
         from deid.streaming.records import CONTENTS
 
-        shapes = [shape] if shape.if_json is None else [shape, shape.if_json]
+        shapes = [s for s in (shape, shape.if_json, shape.if_hl7v2) if s is not None]
         self._ways = {s.content: (s, s.fields(), CONTENTS[s.content]) for s in shapes}
         self.pipeline = recipe.pipeline()
         self.pipeline.prepare()
@@ -263,6 +276,8 @@ class Work:
             else:
                 records += 1
                 spans.update(edit.category for edit in scrubbed.edits)
+                if scrubbed.unexamined:
+                    spans[UNEXAMINED] += scrubbed.unexamined
         if shape.timeout:
             signal.setitimer(signal.ITIMER_REAL, 0)
         unmet = frozenset(fields.unmet)

@@ -72,16 +72,16 @@ def test_nothing_is_waited_for() -> None:
     ],
 )
 def test_fields_need_json(shape: Shape) -> None:
-    assert shape.settled(json=True) is JSON
+    assert shape.settled("json") is JSON
     with pytest.raises(InputError, match="name fields"):
-        shape.settled(json=False)
+        shape.settled("text")
 
 
 def test_json_needs_utf8() -> None:
     shape = Shape(LINE, encoding="cp1252", if_json=JSON)
-    assert shape.settled(json=False).encoding == "cp1252"
+    assert shape.settled("text").encoding == "cp1252"
     with pytest.raises(InputError, match="UTF-8"):
-        shape.settled(json=True)
+        shape.settled("json")
     with pytest.raises(ConfigError):
         Shape(LINE, if_json=OPEN)
 

@@ -1,0 +1,543 @@
+"""Messages of HL7 v2, read as places: separators as the message says, escapes decoded, nothing serialized again.
+
+A record is a message, or the header or trailer of a batch or a file. What its fields are stands in
+``dictionaries/records/hl7v2.toml``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime
+import functools
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+from deid.base.errors import DeidError, EncodingError, FormatError
+from deid.records.record import BLOCKED, TEXT, Change, Place, Record, assemble
+from deid.records.tables import CODE, DATA, KEEP, NUMBER, By, Parts, Rule, Table
+
+HEADS = ("MSH", "FHS", "BHS", "BTS", "FTS")
+"""Segments that begin a record."""
+BEGINNING = re.compile(rb"\A(?:\xef\xbb\xbf)?[\x0b\x1c\r\n]*(?:MSH|FHS|BHS)(?=[^\w\s][^\w\s]{1,5})")
+"""How a file of messages begins; the bytes of MLLP around a message are no part of it."""
+BORDER = re.compile(rb"\x1c\r|[\r\n\x1c\x0b](?=(?:MSH|FHS|BHS|BTS|FTS)[^\w\s])")
+"""What ends a record: the end that MLLP sets, or the byte before the next one."""
+BORDER_BYTES = 5
+"""Bytes that tell a border."""
+_AROUND = "\r\n\x0b\x1c \ufeff"
+_AROUND_BYTES = b"\r\n\x0b\x1c \xef\xbb\xbf"
+_NAMING = HEADS[:3]  # segments that name the separators
+_USUAL = "^~\\&"
+_STATELESS = frozenset(("utf-8", "ascii", *(f"iso8859-{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 15)), "cp1252"))
+"""Character sets in which what was decoded is written as it was."""
+_SEGMENT = re.compile(r"[A-Z][A-Z0-9]{2}\Z")
+_NAMES = ("PATIENT", "DOCTOR")
+_NOBODY = ("", 0, 0)
+_CODE = re.compile(r"[^\s\x00-\x1f]{1,40}\Z")
+_NUMBER = re.compile(r"[0-9<>=.,:+\-/^&% *eE]+\Z")
+_DIGITS = re.compile(r"[0-9]{4,14}")
+_ISO = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
+_NULL = '""'
+_BREAKS = frozenset((".br", ".sp", ".ce"))
+_LOCAL = re.compile(r"Z[0-9A-Za-z]{0,3}\Z")
+_CONTROL = re.compile(r"\.[a-z]{2} ?[+-]?[0-9]*\Z")
+_HEX = re.compile(r"X(?:[0-9A-Fa-f]{2})+\Z")
+_LEAST = {"PATIENT": 3, "DOCTOR": 3, "CITY": 4, "ZIP": 5}
+"""Letters and digits that an identifier must have to be looked for in the rest of its message."""
+_LEAST_NUMBER = 5
+
+
+def split(data: bytes) -> Iterator[bytes]:
+    """Yield the records of a file: what stands between them goes with the one before."""
+    start = 0
+    for found in BORDER.finditer(data):
+        if not data[start : found.end()].strip(b"\r\n\x0b\x1c "):
+            continue
+        yield data[start : found.end()]
+        start = found.end()
+    if start < len(data):
+        yield data[start:]
+
+
+def read(data: bytes, table: Table, encoding: str = "utf-8") -> Record:
+    """Read one record.
+
+    Parameters
+    ----------
+    data : bytes
+        From its header segment to the next one.
+    table : Table
+        What stands where.
+    encoding : str
+        Of messages that do not say theirs (MSH-18).
+
+    Raises
+    ------
+    InputError
+        When it cannot be read as it says it is; names the field, and no text.
+    """
+    message = _Message(data, table, encoding)
+    message.read()
+    return message.record()
+
+
+class _Message:
+    """One record while it is read."""
+
+    def __init__(self, data: bytes, table: Table, encoding: str) -> None:
+        self.data = data
+        self.table = table
+        self.places: list[Place] = []
+        line = data.lstrip(_AROUND_BYTES).splitlines()[:1]
+        head = line[0].decode("latin-1") if line else ""
+        name = head[:3]
+        if name not in HEADS:
+            raise _wrong("the message does not begin with MSH", "segment 1")
+        self.sep = head[3:4]
+        if not self.sep or self.sep.isalnum() or self.sep.isspace():
+            raise _wrong("the separator of fields is missing", f"{name}-1")
+        signs = head[4:9].partition(self.sep)[0] if name in _NAMING else _USUAL
+        if not signs or len({*signs, self.sep}) <= len(signs) or any(c.isalnum() or c.isspace() for c in signs):
+            raise _wrong("the separators inside of fields are missing", f"{name}-2")
+        signs += _USUAL[len(signs) :]
+        self.component, self.repetition, self.sub = signs[0], signs[1], signs[3]
+        self.charset = self._charset(head, encoding) if name == "MSH" else encoding.partition(",")[0]
+        try:
+            self.source = data.decode(self.charset)
+        except UnicodeError:
+            raise EncodingError(
+                "the message is not in the character set that it says",
+                "repair MSH-18, or name the encoding of messages that say none with --encoding",
+                position="MSH-18",
+            ) from None
+        if self.charset not in _STATELESS and self.source.encode(self.charset) != data:
+            raise EncodingError("the message cannot be written as it was", "convert it to UTF-8", position="MSH-18")
+        self.codec = _codec(self.sep, signs[:4], self.charset)
+
+    def _charset(self, head: str, encoding: str) -> str:
+        fields = head.split(self.sep, 18)
+        said = fields[17].partition(self.repetition)[0].strip() if len(fields) > 17 else ""
+        if said not in self.table.charsets:
+            raise EncodingError(
+                "the character set is not known", "convert the message to UNICODE UTF-8 first", position="MSH-18"
+            )
+        if found := self.table.charsets[said]:
+            return found
+        for name in encoding.split(","):
+            try:
+                self.data.decode(name)
+            except UnicodeError:
+                continue
+            return name
+        return encoding.partition(",")[0]
+
+    def read(self) -> None:
+        """Find the places."""
+        source, sep = self.source, self.sep
+        begin = len(source) - len(source.lstrip(_AROUND))
+        end = len(source.rstrip(_AROUND))
+        # a line that does not begin a segment belongs to the field before it
+        starts, ends = [begin], []
+        for found in _segment_border(sep).finditer(source, begin, end):
+            ends.append(found.start())
+            starts.append(found.end())
+        ends.append(end)
+        seen: dict[str, int] = {}
+        for number, (start, stop) in enumerate(zip(starts, ends, strict=True), 1):
+            fields = source[start:stop].split(sep)
+            name = fields[0]
+            if not _SEGMENT.match(name):
+                raise _wrong("this is no segment", f"segment {number}")
+            count = seen[name] = seen.get(name, 0) + 1
+            if number == 1 and name == "MSH" and (len(fields) < 9 or not fields[8]):
+                raise _wrong("the message ends before its type", "MSH-9")
+            self._segment(name, f"{name}[{count}]" if count > 1 else name, fields, start)
+
+    def _segment(self, name: str, path: str, fields: list[str], at: int) -> None:
+        rules = self.table.rules(name)
+        first = 2 if name in _NAMING else 1  # the first separator of these is a field of its own
+        at += len(name) + 1
+        for number, raw in enumerate(fields[1:], first):
+            if raw and raw != _NULL:
+                rule = rules.get(number)
+                if rule is None:
+                    self.places.append(Place(f"{path}-{number}", at, at + len(raw), BLOCKED))
+                elif rule != KEEP or "\n" in raw or "\r" in raw:
+                    self._field(rule, raw, at, f"{path}-{number}", fields)
+            at += len(raw) + 1
+
+    def _field(self, rule: Rule, raw: str, at: int, path: str, fields: list[str]) -> None:
+        if isinstance(rule, By):
+            said = fields[rule.field] if len(fields) > rule.field else ""
+            found = self.table.of_type(said)
+            if found is None:
+                self.places.append(Place(path, at, at + len(raw), BLOCKED))
+                return
+            rule = found
+        if rule in (TEXT, NUMBER):
+            assert isinstance(rule, str)
+            self._leaf(rule, raw, at, path)  # a repetition in a text is a line of it
+            return
+        here = path
+        for number, part in enumerate(raw.split(self.repetition), 1):
+            if number > 1:
+                here = f"{path}({number})"
+            if part and part != _NULL:
+                if isinstance(rule, Parts):
+                    self._parts(rule, part, at, here, self.component)
+                else:
+                    assert isinstance(rule, str)
+                    self._leaf(rule, part, at, here)
+            at += len(part) + 1
+
+    def _parts(self, rule: Parts, raw: str, at: int, path: str, sep: str) -> None:
+        """Take a repetition, or a component, apart."""
+        pieces = raw.split(sep)
+        done = 0
+        for number, piece in enumerate(pieces, 1):
+            if number > done and piece and piece != _NULL:
+                inner, first, last = rule.parts.get(number, _NOBODY)
+                here = f"{path}.{first or number}"
+                if isinstance(inner, Parts):
+                    self._parts(inner, piece, at, here, self.sub)
+                elif inner == DATA:
+                    self._data(pieces, piece, at, here)
+                elif first < last:
+                    # those before it, if any, are empty
+                    begin, done = at - (number - first), last
+                    self._leaf(str(inner), sep.join(pieces[first - 1 : last]).rstrip(sep), begin, here, sep)
+                elif inner != KEEP or "\n" in piece or "\r" in piece:
+                    self._leaf(str(inner), piece, at, here)
+            at += len(piece) + 1
+
+    def _leaf(self, kind: str, raw: str, at: int, path: str, sep: str = "^") -> None:
+        end = at + len(raw)
+        if kind in (NUMBER, CODE):
+            if (_NUMBER if kind == NUMBER else _CODE).match(raw):
+                return
+            kind = TEXT
+        if kind in ("", BLOCKED):
+            self.places.append(Place(path, at, end, BLOCKED, examined=kind == BLOCKED))
+        elif kind == KEEP:
+            raise _wrong("a line begins no segment", path)
+        elif kind == "DATE" and (found := _DIGITS.match(raw)) and (day := _iso(found[0])):
+            self.places.append(Place(path, at, end, kind, day, self.codec.encode_date))
+        else:
+            text, starts = self.codec.decode(raw, path)
+            if sep != "^":  # what replaces names knows the usual separators
+                text = text.replace(sep, "^") if sep == self.sub else text.replace(sep, "^").replace(self.sub, "&")
+            if text and not text.isspace():
+                self.places.append(Place(path, at, end, kind, text, self.codec.encode, starts))
+
+    def _data(self, pieces: Sequence[str], raw: str, at: int, path: str) -> None:
+        """Read a document inside a message."""
+        kind, subtype, encoding = (pieces[n].strip() if len(pieces) > n else "" for n in (1, 2, 3))
+        plain = self.table.facts.get("plain_text", ())
+        if not kind or kind not in plain or subtype not in plain or encoding not in ("A", "Base64", "Hex", ""):
+            self.places.append(Place(path, at, at + len(raw), BLOCKED))
+            return
+        if encoding in ("A", ""):
+            self._leaf(TEXT, raw, at, path)
+            return
+        try:
+            packed = "".join(raw.split())
+            data = bytes.fromhex(packed) if encoding == "Hex" else base64.b64decode(packed, validate=True)
+        except (ValueError, binascii.Error):
+            raise _wrong(f"this is no {encoding}", path) from None
+        try:
+            text = data.decode(self.charset)
+        except UnicodeError:
+            raise EncodingError("the document is not in the character set of its message", _HINT, "", path) from None
+        if "\x00" in text or text.startswith(("%PDF", "{\\rtf", "PK\x03")):
+            raise _wrong("the document is not the text that it says it is", path)
+        if text.strip():
+            encode = self.codec.encode_hex if encoding == "Hex" else self.codec.encode_base64
+            self.places.append(Place(path, at, at + len(raw), TEXT, text, encode))
+
+    def record(self) -> Record:
+        """Return the record of the places that were found."""
+        facts = self.table.facts
+        wanted, dates, days = facts.get("known", ()), facts.get("known_dates", ()), facts.get("date", ())
+        keys, numbers = facts.get("patient", ()), dict[str, list[Place]]()
+        known: dict[tuple[str, str], None] = {}
+        dated: dict[str, str] = {}
+        for place in self.places:
+            if place.kind == "DATE":
+                field = _first(place.path)
+                if field.partition("[")[0] in dates:
+                    known["DATE", place.text] = None
+                if field in days:
+                    dated.setdefault(field, place.text)
+            elif place.kind in wanted:
+                value = _value(place)
+                if len(value) >= _LEAST.get(place.kind, _LEAST_NUMBER):
+                    known[place.kind, value] = None
+                if place.path.startswith("PID-") and (field := _first(place.path)) in keys:
+                    numbers.setdefault(field, []).append(place)
+        self._sweep(known)
+        return assemble(
+            self.data,
+            self.source,
+            self.charset,
+            self.places,
+            known=tuple(known),
+            patient=next((self._patient(numbers[key]) for key in keys if key in numbers), None),
+            date=next((day for key in days if key in dated and (day := _day(dated[key]))), None),
+        )
+
+    def _sweep(self, known: Iterable[tuple[str, str]]) -> None:
+        """Make places of known identifiers in what would be kept."""
+        words: dict[str, str] = {}
+        for category, value in known:
+            for word in value.replace(",", " ").split() if category in _NAMES else [value]:
+                if len(word) >= _LEAST.get(category, _LEAST_NUMBER):
+                    words.setdefault(word.casefold(), category)
+        folded = self.source.lower()
+        if len(folded) != len(self.source):
+            folded = self.source  # letters whose small form is two: then as it stands
+        pieces = []
+        read = 0
+        for place in sorted(self.places, key=attrgetter("start")):
+            pieces.append((read, place.start))
+            read = place.end
+        kept = "\0".join([folded[start:end] for start, end in (*pieces, (read, len(folded)))])
+        for word, category in words.items():
+            if word in kept:
+                for found in re.finditer(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", folded):
+                    start, end = found.span()
+                    if not any(place.start < end and start < place.end for place in self.places):
+                        text = self.source[start:end]
+                        self.places.append(Place(self._path(start), start, end, category, text, self.codec.encode))
+
+    def _path(self, at: int) -> str:
+        """Return segment and field of a character."""
+        line = max(self.source.rfind("\r", 0, at), self.source.rfind("\n", 0, at)) + 1
+        before = self.source[line:at].lstrip(_AROUND)
+        return f"{before[:3]}-{before.count(self.sep) + (before[:3] in _NAMING)}"
+
+    def _patient(self, numbers: Sequence[Place]) -> str:
+        """Return the patient's key: the first number, of the wanted type if there is one."""
+        wanted = self.table.facts.get("patient_type")
+        for place in numbers:
+            # the fifth component of its repetition says what kind of number it is
+            rest = self.source[place.start : place.start + 400].partition(self.sep)[0].partition(self.repetition)[0]
+            if rest.split(self.component)[4:5] == [wanted]:
+                return place.text.strip()
+        return numbers[0].text.strip()
+
+
+@functools.cache
+def _segment_border(sep: str) -> re.Pattern[str]:
+    return re.compile(rf"[\r\n]+(?=[A-Z][A-Z0-9]{{2}}(?:{re.escape(sep)}|[\r\n]|\Z))")
+
+
+@functools.lru_cache(maxsize=64)
+def _codec(sep: str, signs: str, charset: str) -> Codec:
+    component, repetition, escape, inner = list(signs)
+    return Codec(sep, component, repetition, escape, inner, charset)
+
+
+def _day(text: str) -> datetime.date | None:
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _first(path: str) -> str:
+    """Return the field of a path whose place is a first component of it: PID-3 of PID-3(2).1; else the path."""
+    return path.removesuffix(".1").partition("(")[0]
+
+
+_HINT = "repair the message at its source, or leave it out"
+
+
+def _wrong(what: str, path: str) -> FormatError:
+    return FormatError(what, _HINT, "", path)
+
+
+def _value(place: Place) -> str:
+    """Return an identifier as notes may write it: of a name, family and given name."""
+    if place.kind not in _NAMES:
+        return place.text.strip()
+    family, _, given = place.text.replace("&", " ").partition("^")
+    return ", ".join(part for part in (" ".join(family.split()), " ".join(given.replace("^", " ").split())) if part)
+
+
+def _iso(digits: str) -> str:
+    """Return the day of an HL7 instant as ISO writes it, to its precision; empty where there is none."""
+    if len(digits) < 6:
+        return digits[:4] if len(digits) == 4 else ""
+    if len(digits) < 8:
+        return f"{digits[:4]}-{digits[4:6]}" if len(digits) == 6 else ""
+    return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """How a message writes text: its separators, its escapes, its character set."""
+
+    sep: str
+    component: str
+    repetition: str
+    escape: str
+    sub: str
+    charset: str
+    _signs: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Say what the escapes of separators stand for."""
+        pairs = zip("FSTRE", (self.sep, self.component, self.sub, self.repetition, self.escape), strict=True)
+        self._signs.update(pairs)
+
+    def decode(self, raw: str, path: str) -> tuple[str, Sequence[tuple[int, int]] | None]:
+        """Return the text of a field, and where each of its characters begins and ends; None for each at its own place.
+
+        Raises
+        ------
+        FormatError
+            When an escape has no end, or its bytes are no text.
+        """
+        if self.escape not in raw:
+            return (raw.replace(self.repetition, "\n") if self.repetition in raw else raw), None
+        out: list[str] = []
+        starts: list[tuple[int, int]] = []
+        at = 0
+        while at < len(raw):
+            char = raw[at]
+            if char != self.escape:
+                out.append("\n" if char == self.repetition else char)
+                starts.append((at, at + 1))
+                at += 1
+                continue
+            end = raw.find(self.escape, at + 1)
+            if end < 0:
+                raise _wrong("an escape has no end", path)
+            said = raw[at + 1 : end]
+            end += 1
+            if _HEX.match(said):
+                data = bytes.fromhex(said[1:])
+                # a character of several bytes may stand in several escapes
+                while raw.startswith(f"{self.escape}X", end):
+                    more = raw[end + 1 :].partition(self.escape)[0]
+                    if not _HEX.match(more):
+                        break
+                    data += bytes.fromhex(more[1:])
+                    end += len(more) + 2
+                try:
+                    text = data.decode(self.charset)
+                except UnicodeError:
+                    raise _wrong("the bytes of an escape are no text in the character set", path) from None
+            elif said in self._signs:
+                text = self._signs[said]
+            elif said in ("H", "N") or _LOCAL.match(said):
+                text = ""
+            elif said[:3] in _BREAKS:
+                text = "\n"
+            elif _CONTROL.match(said) or re.match(r"[CM][0-9A-Fa-f]{4,6}\Z", said):
+                text = " " if said.startswith(".sk") else ""
+            else:
+                # not an escape of the standard: it is read as it stands
+                out += raw[at:end].replace(self.repetition, "\n")
+                starts += [(n, n + 1) for n in range(at, end)]
+                at = end
+                continue
+            out += text
+            starts += [(at, end)] * len(text)
+            at = end
+        return "".join(out), starts
+
+    def encode(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
+        """Return a field with its changes."""
+        text, starts = place.text, place.starts
+        out: list[str] = []
+        read = taken = 0
+        for start, end, new in changes:
+            first, last = start, end
+            if starts is not None:
+                # one escape can stand for several characters: those of them that stay are written again
+                while first > taken and starts[first][0] == starts[first - 1][0]:
+                    first -= 1
+                while last < len(text) and starts[last][0] == starts[last - 1][0]:
+                    last += 1
+            new = text[first:start] + new
+            begin, stop = (first, last) if starts is None else (max(read, starts[first][0]), starts[last - 1][1])
+            taken = min([last, *(c[0] for c in changes if c[0] >= end)])
+            new += text[end:taken]
+            out += (raw[read:begin], self._written(new, raw[begin:stop], place.kind))
+            read = stop
+        out.append(raw[read:])
+        return "".join(out)
+
+    def encode_date(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
+        """Return a date: the time of day stays where a whole day does."""
+        new = _changed(place.text, changes)
+        if (found := _ISO.fullmatch(new)) is None:
+            return self.escaped(new)
+        digits = "".join(filter(None, found.groups()))
+        return digits + raw[len(digits) :] if len(new) == len(place.text) else digits
+
+    def encode_base64(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
+        """Return a document in base64."""
+        return base64.b64encode(self._fit(_changed(place.text, changes)).encode(self.charset)).decode("ascii")
+
+    def encode_hex(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
+        """Return a document in hexadecimal digits."""
+        return self._fit(_changed(place.text, changes)).encode(self.charset).hex().upper()
+
+    def _written(self, new: str, old: str, kind: str) -> str:
+        """Return a replacement; the components of a name stay as many."""
+        if kind == TEXT or not (self.component in old or self.sub in old):
+            return self.escaped(new)
+        if self.component not in old and "^" in new:
+            return self._same(new, old, ((self.sub, "^"),))
+        return self._same(new, old, ((self.component, "^"), (self.sub, "&")))
+
+    def _same(self, new: str, old: str, signs: Sequence[tuple[str, str]]) -> str:
+        if not signs:  # a part that an operator takes for a title, as in DOCTOR^NO, is a part of the name here
+            return "" if new == old and sum(map(str.isalpha, old)) > 2 else self.escaped(new)
+        (own, usual), *rest = signs
+        parts, before = new.split(usual), old.split(own)
+        if len(parts) != len(before):
+            parts = [new.replace(usual, " "), *[""] * (len(before) - 1)]
+        return own.join(self._same(n, o, rest) for n, o in zip(parts, before, strict=True))
+
+    def escaped(self, text: str) -> str:
+        """Return text as a field writes it."""
+        text = self._fit(text)
+        if text.isalnum():
+            return text
+        signs = {self.escape: "E", self.sep: "F", self.component: "S", self.sub: "T", self.repetition: "R"}
+        out = "".join(f"{self.escape}{signs[c]}{self.escape}" if c in signs else c for c in text)
+        return re.sub(r"\r\n|\r|\n", lambda _: f"{self.escape}.br{self.escape}", out)
+
+    def _fit(self, text: str) -> str:
+        """Return text that the character set can write: without accents, else with question marks."""
+        try:
+            text.encode(self.charset)
+        except UnicodeError:
+            plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+            return plain.encode(self.charset, "replace").decode(self.charset)
+        return text
+
+
+def _changed(text: str, changes: Sequence[Change]) -> str:
+    out: list[str] = []
+    read = 0
+    for start, end, new in changes:
+        out += (text[read:start], new)
+        read = end
+    return "".join([*out, text[read:]])
+
+
+def read_all(data: bytes, table: Table, encoding: str) -> Iterator[Record | DeidError]:
+    """Yield the records of a file, and errors in place of those that cannot be read."""
+    for content in split(data):
+        try:
+            yield read(content, table, encoding)
+        except DeidError as error:
+            yield error

@@ -1,0 +1,278 @@
+"""Messages of HL7 v2: what stands where, and that all else stays as it was, to the byte."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+
+import hl7
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import MESSAGES, PID, SAMPLES, TABLE, message, one, places
+
+from deid.base.errors import DeidError, EncodingError, FormatError
+from deid.base.keys import Key
+from deid.document import Document, Edit, Span
+from deid.io.hl7v2 import document
+from deid.pipeline import Pipeline, build_pipeline
+from deid.pipeline.core import Settings
+from deid.pipeline.options import PipelineOptions
+from deid.records.hl7v2 import read_all, split
+from deid.records.record import Record
+from deid.replacement.policy import load_policy
+
+KEY = Key(b"r" * 32)
+
+
+class Everything:
+    """Finds each word of the free text."""
+
+    name = "everything"
+    categories = frozenset({"PATIENT", "DATE"})
+
+    def find(self, document: Document) -> list[Span]:
+        return [Span(m.start(), m.end(), "PATIENT") for m in re.finditer(r"\w+", document.text)]
+
+
+@pytest.fixture(scope="module")
+def surrogates() -> Pipeline:
+    return build_pipeline(KEY, PipelineOptions(policy="surrogate"))
+
+
+def scrub(pipeline: Pipeline, data: bytes) -> str:
+    """Return a file of UTF-8 messages scrubbed."""
+    out = []
+    for record in read_all(data, TABLE, "utf-8"):
+        assert isinstance(record, Record), record
+        written = pipeline(document(record, "m")).document.record
+        assert written is not None
+        out.append(written.data)
+    return b"".join(out).decode()
+
+
+def keeping(tmp_path: Path) -> Pipeline:
+    """Return a pipeline that finds everything and keeps everything."""
+    from deid.phi import CATEGORIES
+
+    path = tmp_path / "keep.toml"
+    path.write_text('description = "Keeps all."\n[default]\noperator = "keep"\n')
+    policy = load_policy(str(path), CATEGORIES)
+    return Pipeline(Everything(), policy, KEY, Settings())
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda p: p.stem)
+def test_what_is_kept_is_kept_to_the_byte(path: Path, tmp_path: Path) -> None:
+    pipeline = keeping(tmp_path)
+    data = path.read_bytes()
+    assert b"".join(split(data)) == data
+    out = b""
+    for record in read_all(data, TABLE, "utf-8"):
+        written = pipeline(document(record, "m")).document.record  # type: ignore[arg-type]
+        assert written is not None
+        out += written.data
+    assert out == data
+
+
+@settings(max_examples=150)
+@given(data=MESSAGES, number=st.integers(0, 5))
+def test_bytes_outside_of_places_are_untouched(data: bytes, number: int) -> None:
+    """A place is replaced by a word: what stands before and behind it is the same, and it can be read again."""
+    try:
+        record = one(data)
+    except FormatError as error:
+        assert (bool(error.position), bool(error.hint)) == (True, True)  # noqa: PT017  (most can be read)
+        return
+    assert record.replaced(record.text, [], keep_blocked=True).data == data
+    hl7.parse(data.decode().replace("\r\n", "\r").replace("\n", "\r"))
+    if not record.places:
+        return
+    at = number % len(record.places)
+    place, begin = record.places[at], record.offsets[at]
+    new = "Zz|^~\\&"
+    text = record.text[:begin] + new + record.text[begin + len(place.text) :]
+    edit = Edit(begin, begin + len(place.text), begin, begin + len(new), "PATIENT")
+    out = record.replaced(text, [edit], keep_blocked=True).data.decode()
+    source = data.decode()
+    assert out.startswith(source[: place.start])
+    assert out.endswith(source[place.end :])
+    assert record.frames(out)
+    inside = out[place.start : len(out) - (len(source) - place.end)]
+    if "ED" not in source:
+        assert "Zz\\F\\" in inside
+        assert "|" not in inside
+    assert len(list(read_all(out.encode(), TABLE, "utf-8"))) == 1
+
+
+@settings(max_examples=60)
+@given(data=MESSAGES)
+def test_a_replaced_message_is_framed_by_the_original(data: bytes) -> None:
+    pipeline = Pipeline(Everything(), load_policy("redact"), KEY, Settings())
+    try:
+        record = one(data)
+    except FormatError:
+        return
+    scrubbed = pipeline(document(record, "m"))
+    assert scrubbed.document.record is not None
+    assert record.frames(scrubbed.document.record.data.decode())
+    assert len(scrubbed.places) == len(scrubbed.edits)
+    assert scrubbed.unexamined == record.unexamined
+
+
+def test_one_person_has_one_name_in_fields_text_and_files(surrogates: Pipeline) -> None:
+    reports = scrub(surrogates, SAMPLES[2 if SAMPLES[2].stem == "reports" else 1].read_bytes())
+    batch = scrub(surrogates, next(p for p in SAMPLES if "batch" in p.stem).read_bytes())
+    family, given, middle = re.search(
+        r"NFC|(?<=MR\|\|)([^^|]+)\^([^^|]+)\^([^^~|]+)", reports.split("PID|1||")[1]
+    ).groups()  # type: ignore[union-attr]
+    number = re.findall(r"~(\d+)\^\^\^\w+\^MR", reports)[0]
+    assert f"||{family}^{given}^{middle}|" in reports
+    assert f"||{family}^{given}^{middle}^^Mrs|" in batch
+    assert f"Mrs. {family}, a" in reports
+    assert f"Mrs {family} seen" in reports
+    letter = base64.b64decode(re.search(r"Base64\^([A-Za-z0-9+/=]+)", reports)[1]).decode()  # type: ignore[index]
+    assert f"{given} {family} (MRN {number})" in letter
+    assert f"merged into {number}" in batch
+    assert f"PID|1||{number}^^^" in batch
+    for word in ("Thornbury", "Eleanor", "Gerald", "Alder", "Okonkwo", "00482917", "Orchard", "19470619", "thornbury"):
+        assert word not in reports + letter + batch
+    # all dates of the patient move by the same days, those of the fields and those of the text
+    sent = re.findall(r"\|(\d{8})094500-0500\|\|ORU", reports)[0]
+    admitted = re.findall(r"admitted on (\d\d)/(\d\d)/(\d{4})", reports)[0]
+    assert int(sent) - int(admitted[2] + admitted[0] + admitted[1]) == 1
+    assert sorted(re.findall(r"\|(\d{8})(?=183000-0500)", reports)) == [admitted[2] + admitted[0] + admitted[1]]
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (r"a \T\ b \F\ c \S\ d \R\ e \E\ f", "a & b | c ^ d ~ e \\ f"),
+        (r"\H\bold\N\ and\.br\line", "bold and\nline"),
+        (r"M\XC3BC\ller, M\XC3\\XBC\ller", "Müller, Müller"),
+        (r"one~two", "one\ntwo"),
+        (r"\.in4\a\.sp1\b\.sk3\c\Zlo\d", "a\nb cd"),
+        (r"C:\temp\x", "C:\\temp\\x"),
+    ],
+)
+def test_escapes_are_read(raw: str, text: str) -> None:
+    assert places(one(message(f"OBX|1|FT|1||{raw}")))["OBX-5"] == ("text", text)
+
+
+def test_a_word_with_an_escape_is_replaced_whole() -> None:
+    pipeline = Pipeline(Everything(), load_policy("redact"), KEY, Settings())
+    out = scrub(pipeline, message(r"OBX|1|FT|1||\H\M\XC3BC\ller\N\ \T\ Co.||||||F"))
+    assert r"OBX|1|FT|1||\H\[NAME]\N\ \T\ [NAME].||||||F" in out
+    out = scrub(pipeline, message(r"OBX|1|FT|1||one\X2062622063\; \X414220\x||||||F"))
+    assert out.endswith("OBX|1|FT|1||[NAME] [NAME] [NAME]; [NAME] [NAME]||||||F\r")
+
+
+def test_kinds_of_values() -> None:
+    found = places(
+        one(
+            message(
+                PID,
+                "OBX|1|NM|1||7.4",
+                "OBX|2|NM|1||see Dr. Smith",
+                "OBX|3|CWE|1||260385009^Negative^SCT",
+                "OBX|4|TS|1||20240102030405+0100",
+                "OBX|5|DT|1||202401",
+                "OBX|6|ED|1||SYS^TEXT^PLAIN^Base64^SGVsbG8=",
+                "OBX|7|ED|1||SYS^Application^PDF^Base64^JVBERi0=",
+                "OBX|8|RP|1||pointer",
+                "OBX|9|XPN|1||Smith^Ann^B",
+                "OBX|10|XX|1||what",
+                "ZPI|secret",
+            )
+        )
+    )
+    assert "OBX-5" not in found
+    assert found["OBX[2]-5"] == ("text", "see Dr. Smith")
+    assert "OBX[3]-5.1" not in found
+    assert found["OBX[3]-5.2"] == ("text", "Negative")
+    assert found["OBX[4]-5.1"] == ("DATE", "2024-01-02")
+    assert found["OBX[5]-5.1"] == ("DATE", "2024-01")
+    assert found["OBX[6]-5.5"] == ("text", "Hello")
+    assert [found[p][0] for p in ("OBX[7]-5.5", "OBX[8]-5", "OBX[10]-5", "ZPI-1")] == ["blocked"] * 4
+    assert found["OBX[9]-5.1"] == ("PATIENT", "Smith^Ann^B")
+    assert found["PID-3.1"] == ("MEDICALRECORD", "123456")
+
+
+def test_what_no_line_names_is_emptied_and_counted(surrogates: Pipeline) -> None:
+    record = one(message(PID, "ZPI|1||Gold^card", "OBX|1|RP|x||pointer||||||F"))
+    assert record.unexamined == 3
+    assert "ZPI|||\rOBX|1|RP|x||||||||F\r" in scrub(surrogates, record.data)
+
+
+def test_known_identifiers_do_not_stay_in_codes(surrogates: Pipeline) -> None:
+    out = scrub(
+        surrogates, message(PID, "OBX|1|NM|123456^THORNBURY panel^L||5||||||F", "NTE|1|L|Seen: eleanor thornbury.")
+    )
+    assert "123456" not in out
+    assert "thornbury" not in out.lower()
+    assert "panel^L||5||||||F" in out
+
+
+def test_messages_of_two_and_of_no_patients_have_a_key() -> None:
+    merge = one(message(PID, "MRG|999888^^^HOSP^MR||||||Thornberry^Elinor"))
+    assert merge.patient == "123456"
+    assert ("MEDICALRECORD", "999888") in merge.known
+    typed = one(message("PID|1|7|44^^^A^PI~55^^^B^MR||Smith^Ann"))
+    assert typed.patient == "55"
+    assert one(message("PID|1|7777|||Smith^Ann")).patient == "7777"
+    assert one(message("MSA|AA|1")).patient is None
+
+
+def test_separators_and_character_sets_are_the_messages_own(surrogates: Pipeline) -> None:
+    path = next(p for p in SAMPLES if "latin1" in p.stem)
+    record = one(path.read_bytes())
+    assert (record.charset, record.patient) == ("iso8859-1", "K-20417")
+    assert ("PATIENT", "Grünwald, Jürgen") in record.known
+    written = surrogates(document(record, "m")).document.record
+    assert written is not None
+    assert b"R!T!D clinic" in written.data
+    assert "Grünwald" not in written.data.decode("latin-1")
+
+
+@pytest.mark.parametrize(
+    ("data", "position"),
+    [
+        (b"PID|1||123456\r", "segment 1"),
+        (b"MSH|^~\\&|A|B\r", "MSH-9"),
+        (b"MSH\r", "MSH-1"),
+        (b"MSH|\rPID|1\r", "MSH-2"),
+        (message("OBX|1|TX|1||an \\escape"), "OBX-5"),
+        (message("OBX|1|TX|1||bad \\XFF\\ bytes"), "OBX-5"),
+        (message("OBX|1|ED|1||A^TEXT^PLAIN^Base64^Zzyzx*"), "OBX-5.5"),
+        (message("OBX|1|ED|1||A^TEXT^PLAIN^Base64^JVBERi0xLjQK"), "OBX-5.5"),
+        (message("lower|1"), "MSH-18"),
+        (message(PID, charset="KLINGON"), "MSH-18"),
+        (message("NTE|1|L|\u00fc", charset="ASCII"), "MSH-18"),
+        (message("NTE|1|L|x") + b"\xff", "MSH-18"),
+    ],
+)
+def test_bad_messages_are_errors_that_quote_nothing(data: bytes, position: str) -> None:
+    with pytest.raises(DeidError) as caught:
+        one(data)
+    assert caught.value.position == position
+    assert caught.value.hint
+    assert "Zzyzx" not in str(caught.value)
+    assert isinstance(caught.value, FormatError | EncodingError)
+
+
+def test_lines_inside_a_text_belong_to_it() -> None:
+    record = one(message("OBX|1|TX|1||first line\nsecond line"))
+    assert places(record)["OBX-5"] == ("text", "first line\nsecond line")
+    with pytest.raises(FormatError, match="begins no segment"):
+        one(message("OBX|1|TX|1||text||||||F\nJohn Smith was here"))
+
+
+@pytest.mark.parametrize("around", [b"", b"\x0b", b"\r\n"])
+def test_framing_of_messages(around: bytes) -> None:
+    first, second = message(PID), message(PID, end="\n")
+    behind = b"\x1c\r" if around == b"\x0b" else around
+    data = around + first + behind + around + second + behind
+    assert b"".join(split(data)) == data
+    assert [
+        r.patient for r in read_all(data, TABLE, "utf-8") if isinstance(r, Record) and r.source.strip("\x1c\r\n\x0b")
+    ] == ["123456"] * 2
