@@ -13,6 +13,7 @@ import regex
 from deid.document import Span
 from deid.phi import canonical, group
 from deid.reading.lexicon import classes_of
+from deid.reading.view import NUMBER, TITLE, UPPER
 from deid.rules.person_words import PERSON
 from deid.rules.scene import Scene
 
@@ -21,6 +22,7 @@ ALONE = 0.95
 GRAMMATICAL = frozenset(("NAME", "LOCATION", "PROFESSION"))
 """Groups of PHI that are words."""
 _CLINICAL = classes_of("clinical", "section", "eponym", "device", "function")
+_CALENDAR = classes_of("month", "weekday", "season", "holiday")
 _TERM = classes_of("clinical")
 _COMMON = classes_of("clinical", "section", "function", "hospital_head", "hospital_head_weak", "role")
 _WORD = classes_of("word")
@@ -35,6 +37,9 @@ _BEHIND = classes_of("credential", "function")
 """Words that stand beside names."""
 _INITIALS = 4
 """Characters from which a name is more than initials."""
+_SEPARATED = regex.compile(r"[0-9][/-]")
+_MEASURED = regex.compile(r"(?:[ \t]+[a-z]+)?(?:[ \t]+[0-9][0-9.:]*,?(?![0-9/-])){2}")
+"""Values behind the name of a measure: *Fundal height 28 30*, *O2 sat 88 90*."""
 _FRACTION = regex.compile(r"[0-9]{1,2}/(?:5|6|7|8|10|12|52)")
 """A part of a scale, or of a week, a year: *7/10*, *5/5*, *3/52*."""
 
@@ -60,6 +65,12 @@ def stands_alone(scene: Scene, span: Span) -> bool:
     return not named or len(span) < _INITIALS or not is_clinical(scene, span)
 
 
+def _measures(scene: Scene, words: list[int]) -> bool:
+    """Tell whether one of some words is the name of a measure."""
+    measures = scene.words["measure"]
+    return any(scene.folded[i] in measures for i in words)
+
+
 def within(scene: Scene, span: Span) -> Span:
     """Return a name that a model found without the titles, roles and clinical words at its edges.
 
@@ -67,7 +78,7 @@ def within(scene: Scene, span: Span) -> Span:
     ----------
     scene : Scene
     span : Span
-        Of any category; only names and occupations lose words, and only where another word is left.
+        Of any category; names and occupations lose words where another word is left, dates one before their number.
 
     Returns
     -------
@@ -75,9 +86,15 @@ def within(scene: Scene, span: Span) -> Span:
         A clinical word with a capital stays: it may be the surname.
     """
     category = canonical(span.category)
-    if category not in ("PATIENT", "DOCTOR", "PROFESSION"):
+    if category not in ("PATIENT", "DOCTOR", "PROFESSION", "DATE"):
         return span
     words = _words(scene, span)
+    if category == "DATE":
+        index = scene.view.at(span.start)
+        behind = scene.starts[index + 1] if index + 1 < len(scene) else span.end
+        odd = scene.kinds[index] == TITLE and scene.kinds[index + 1 : index + 2] == bytes((NUMBER,))
+        odd = odd and _SEPARATED.search(scene.text, behind, span.end) is not None and not scene.has(index, _CALENDAR)
+        return span.moved(behind, span.end) if odd else span
     first, last = 0, len(words) - 1
     if category == "PROFESSION":
         while first < last and (scene.has(words[first], _FUNCTION) or scene.says(words[first], "age_label")):
@@ -94,11 +111,15 @@ def within(scene: Scene, span: Span) -> Span:
 
 
 def in_one_row(scene: Scene, span: Span) -> Span:
-    """Return what of a name stands in one row of a table with bars: its words behind the last line end.
+    """Return what of a name stands in one row of a table with bars, and has no half of an abbreviation or of a word.
+
+    Of *patel, d/c heparin* the name is *patel*.
 
     Lines of a table are as long as lines that are wrapped, but no name goes over their ends.
     """
     text = scene.text
+    if _CUT.match(text, span.end) and (comma := _COMMA.search(text, span.start, span.end)):
+        return span.moved(span.start, comma.start())
     if "\n" not in text[span.start : span.end]:
         return span
     first = text.rfind("\n", 0, span.start) + 1
@@ -106,6 +127,8 @@ def in_one_row(scene: Scene, span: Span) -> Span:
     return span.moved(at, span.end) if "|" in text[first:at] and at < span.end else span
 
 
+_CUT = regex.compile(r"/[a-z]|['\u2019](?:ve|m|ll|re|d)\b", regex.IGNORECASE)
+_COMMA = regex.compile(r",[ ]?\p{L}$")
 _PLACED = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER", "HOSPITAL", "ORGANIZATION"))
 _UNTITLED = ("rule:name.full", "rule:name.word", "model:")
 _BETWEEN = 4
@@ -113,7 +136,7 @@ _BETWEEN = 4
 
 
 def names_nobody(scene: Scene, span: Span) -> bool:
-    """Tell whether a place names a scale or a guideline, or a name without case is made of clinical words.
+    """Tell whether a place names a scale, a name is that of a measure, or one without case is made of clinical words.
 
     Parameters
     ----------
@@ -122,10 +145,14 @@ def names_nobody(scene: Scene, span: Span) -> bool:
         Without a label.
     """
     category = canonical(span.category)
-    if category in ("PATIENT", "DOCTOR"):
-        if not span.source.startswith(_UNTITLED):
-            return False
+    if category in ("PATIENT", "DOCTOR", "DATE", "DEPARTMENT"):
         words = _words(scene, span)
+        if words and _MEASURED.match(scene.text, scene.ends[words[-1]]) and _measures(scene, words):
+            return True
+        if words and all(scene.says(i, "filler") for i in words) and scene.kinds[words[0]] != UPPER:
+            return True
+        if not span.source.startswith(_UNTITLED) or category in ("DATE", "DEPARTMENT"):
+            return False
         return len(words) > 1 and all(scene.case_uninformative(i) and scene.has(i, _TERM) for i in words)
     if category not in _PLACED:
         return False

@@ -398,7 +398,8 @@ class Ensemble:
         if names_nobody(scene, span):
             return ()
         if not source.startswith(_NAMED) or group(span.category) not in GRAMMATICAL:
-            return read(scene, span)  # digits with wide gaps are one number
+            # digits with wide gaps are one number
+            return read(scene, within(scene, span) if source.startswith(_MODELS) else span)
         parts = [read(scene, within(scene, column)) for column in _columns(scene.text, span)]
         return tuple(chain.from_iterable(parts)) if all(parts) else read(scene, within(scene, span))
 

@@ -44,6 +44,10 @@ class Leaks:
     """Letters and digits inside gold spans, of shape (n_documents,)."""
     characters_left: np.ndarray
     """Those outside the system's spans; counts the rest of words that are hidden in part, too."""
+    taken: np.ndarray
+    """Words that no gold span touches, but a span of the system does: false alarms."""
+    all_words: np.ndarray
+    """Words of each document; precision depends on how dense PHI is among them, false alarms by words do not."""
     by_category: dict[str, CategoryLeaks]
 
     @property
@@ -62,6 +66,9 @@ class Leaks:
             "phi_words_left_worst_document": int(self.words_left.max(initial=0)),
             "phi_characters": int(self.characters.sum()),
             "phi_characters_left": int(self.characters_left.sum()),
+            "words": int(self.all_words.sum()),
+            "false_alarms": int(self.taken.sum()),
+            "false_alarms_per_1000_words": 1000 * float(self.taken.sum()) / max(1, int(self.all_words.sum())),
             "documents": len(self.words),
             "documents_clean": int(self.clean.sum()),
             "share_of_documents_clean": float(self.clean.sum()) / n,
@@ -93,14 +100,15 @@ def find_leaks(cases: Sequence[Case], categories: Sequence[str]) -> Leaks:
     Returns
     -------
     Leaks
-        Gold words that no span of the system touches, by document and by category.
+        Gold words that no span of the system touches, by document and by category, and the other words that one does.
     """
-    words, words_left, characters, characters_left = np.zeros((4, len(cases)), dtype=np.int64)
+    words, words_left, characters, characters_left, taken, all_words = np.zeros((6, len(cases)), dtype=np.int64)
     counts = {category: np.zeros(5, dtype=np.int64) for category in categories}
     for d, case in enumerate(cases):
         starts, ends = word_bounds(case.document.text)
         phi, left = touched(starts, ends, case.gold), ~touched(starts, ends, case.cover)
         words[d], words_left[d] = phi.sum(), (phi & left).sum()
+        taken[d], all_words[d] = (~(phi | left)).sum(), len(phi)
         letters = _Letters(starts, ends, case.cover)
         characters[d], characters_left[d] = (counted.sum() for counted in letters.within(*_union(case.gold)))
         for category in {span.category for span in case.gold}:
@@ -111,7 +119,7 @@ def find_leaks(cases: Sequence[Case], categories: Sequence[str]) -> Leaks:
             shut = met & (open_letters == 0)
             counts[category] += (own.sum(), (own & left).sum(), len(spans), shut.sum(), (~met).sum())
     by_category = {category: CategoryLeaks(*(int(n) for n in row)) for category, row in counts.items() if row[2]}
-    return Leaks(words, words_left, characters, characters_left, by_category)
+    return Leaks(words, words_left, characters, characters_left, taken, all_words, by_category)
 
 
 def _union(spans: Sequence[Span]) -> tuple[np.ndarray, np.ndarray]:

@@ -80,7 +80,7 @@ class Person:
     male: bool
 
 
-def _invented(draw: Draw, part: str) -> str:
+def invented(draw: Draw, part: str) -> str:
     """Return a name that no list has: syllables, in the part that its hash says."""
     while True:
         middle = "".join(draw.pick(_VOWELS) + draw.pick("bdgklmnprstvz") for _ in range(draw.between(0, 1)))
@@ -112,9 +112,9 @@ def make_person(draw: Draw, pools: Pools, sex: str = "", family: str = "", uk: b
         if draw.chance(0.4):
             given = draw.pick(pools.ambiguous[code])
     elif kind == "invented":
-        surname = _invented(draw, pools.part)
+        surname = invented(draw, pools.part)
         if draw.chance(0.3):
-            given = _invented(draw, pools.part)
+            given = invented(draw, pools.part)
     if draw.chance(0.05):  # double-barrelled
         surname = f"{surname.split()[-1]}-{_frequent(draw, pools.surnames)}"
     elif draw.chance(0.01) and not uk:

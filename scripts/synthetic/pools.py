@@ -80,7 +80,7 @@ _SHARED = frozenset(
 )
 
 
-def _lines(name: str) -> Iterable[str]:
+def lines(name: str) -> Iterable[str]:
     for line in (ROOT / "pools" / name).read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             yield line
@@ -105,7 +105,7 @@ def _clinical(name: str) -> tuple[str, ...]:
 
 def _table(name: str) -> dict[str, list[str]]:
     table: dict[str, list[str]] = {}
-    for line in _lines(name):
+    for line in lines(name):
         kind, items = line.split("|", 1)
         table[kind] = [item.replace("\\;", ";") for item in re.split(r"(?<!\\);", items)]
     return table
@@ -119,32 +119,32 @@ def load(part: str) -> Pools:
         return tuple(word for word in words if part_of(word) == part)
 
     origins: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
-    for line in _lines("names_by_origin.txt"):
+    for line in lines("names_by_origin.txt"):
         origin, kind, names = line.split("|")
         origins[origin][kind] = mine(dict.fromkeys(n.replace("_", " ") for n in names.split()))
-    ambiguous = {k: mine(names.split()) for k, names in (line.split("|") for line in _lines("names_ambiguous.txt"))}
+    ambiguous = {k: mine(names.split()) for k, names in (line.split("|") for line in lines("names_ambiguous.txt"))}
     institutions = {
         kind: tuple(items) if kind in _SHARED else mine(dict.fromkeys(items))
         for kind, items in _table("institutions.txt").items()
     }
-    states = [(s[:-3], s[-2:]) for line in _lines("states.txt") for s in line.split("|")]
+    states = [(s[:-3], s[-2:]) for line in lines("states.txt") for s in line.split("|")]
     states = [(name, code) for name, code in states if part_of(name) == part]
     cities: dict[str, list[str]] = defaultdict(list)
-    for line in _lines("us_cities.txt"):
+    for line in lines("us_cities.txt"):
         city, code = line.split("\t")
         if part_of(city) == part:
             cities[code].append(city)
-    jobs = (tuple(line.split(";")) for line in _lines("professions.txt"))
-    world = (tuple(line.split("\t")) for line in _lines("world_cities.txt"))
+    jobs = (tuple(line.split(";")) for line in lines("professions.txt"))
+    world = (tuple(line.split("\t")) for line in lines("world_cities.txt"))
     world_mine = tuple((a, b) for a, b in world if part_of(b) == part and part_of(a) == part)
-    uk = (tuple(line.split("\t")) for line in _lines("uk_cities.txt"))
+    uk = (tuple(line.split("\t")) for line in lines("uk_cities.txt"))
     return Pools(
         part=part,
-        surnames=mine(_lines("surnames.txt")),
-        given={sex: mine(_lines(f"given_{sex.lower()}.txt")) for sex in "MF"},
+        surnames=mine(lines("surnames.txt")),
+        given={sex: mine(lines(f"given_{sex.lower()}.txt")) for sex in "MF"},
         origins=tuple((o["M"], o["F"], o["S"]) for _, o in sorted(origins.items()) if o["M"] and o["F"] and o["S"]),
         ambiguous=ambiguous,
-        nicknames=mine(" ".join(_lines("nicknames.txt")).split()),
+        nicknames=mine(" ".join(lines("nicknames.txt")).split()),
         jobs=tuple(job for job in jobs if part_of(job[0]) == part),
         institutions=institutions,
         states=tuple(s for s in states if cities.get(s[1])),
@@ -153,6 +153,6 @@ def load(part: str) -> Pools:
         world=world_mine,
         countries=tuple(sorted({country for _, country in world_mine})),
         negatives={kind: tuple(items) for kind, items in _table("negatives.txt").items()}
-        | {"dx": tuple(_lines("diagnoses.txt"))}
+        | {"dx": tuple(lines("diagnoses.txt"))}
         | {kind: _clinical(name) for kind, name in _CLINICAL.items()},
     )

@@ -40,6 +40,9 @@ def test_a_document_is_clean_when_every_word_is_touched(case_of) -> None:
     numbers = found.as_dict()
     assert (numbers["documents_clean"], numbers["documents"]) == (2, 3)
     assert numbers["phi_words_left_per_document"] == 2.0
+    # "MRN" and "saw" of the clean document; 3 of 19 words
+    assert (numbers["false_alarms"], numbers["words"]) == (2, 19)
+    assert numbers["false_alarms_per_1000_words"] == 1000 * 2 / 19
     assert (numbers["spans_hidden"], numbers["spans_untouched"]) == (3, 3)
 
 
