@@ -23,15 +23,22 @@ from deid.table.hierarchy import Hierarchy, hierarchy_from_rows, read_hierarchy
 from deid.table.scalars import date_position
 
 ROOT = "*"
+_MOST_DIGITS = 20
+"""Digits before the point of a number that is divided exactly."""
 _WHOLE_VALUES = 10_000
 """Up to so many whole numbers a hierarchy holds the ones between the column's too, so that it fits other rows."""
 
 
 def _numbers(values: Sequence[str]) -> list[Decimal]:
     try:
-        return [Decimal(value) for value in values]
+        numbers = [Decimal(value) for value in values]
     except InvalidOperation:
-        raise InputError("a value is not a number", "use another kind of hierarchy, or correct the value") from None
+        numbers = [Decimal("NaN")]
+    if not all(number.is_finite() and number.adjusted() < _MOST_DIGITS for number in numbers):
+        raise InputError(
+            "a value is not a number, or has too many digits", "use another kind of hierarchy, or correct the value"
+        )
+    return numbers
 
 
 def _resolution(numbers: Sequence[Decimal]) -> Decimal:

@@ -57,9 +57,12 @@ class Codes:
     values: tuple[str, ...]
 
 
+_UNPAIRED = re.compile("[\ud800-\udfff]")
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return a hint that names the known name nearest to ``name``, or all known ones."""
-    names = list(known)
+    names = list(map(str, known))
     close = difflib.get_close_matches(name, names, 1, 0.5) or [
         other for other in names if other.casefold() == name.casefold()
     ]
@@ -108,17 +111,35 @@ def named_value(text: str, option: str, hint: str) -> tuple[str, str]:
 
 
 def check_columns(frame: pd.DataFrame, asked: Iterable[str]) -> None:
-    """Refuse columns that the table does not have.
+    """Refuse columns that the table does not have, or has twice.
 
     Raises
     ------
     ConfigError
         Names the first one, and the nearest name that there is.
+    FormatError
+        When two columns have the name.
     """
-    names = list(frame.columns)
+    names = set(frame.columns)
+    twice = set() if len(names) == len(frame.columns) else set(frame.columns[frame.columns.duplicated()])
     for column in asked:
         if column not in names:
-            raise ConfigError(f"the table has no column {column!r}", nearest(column, names))
+            raise ConfigError(f"the table has no column {column!r}", nearest(column, frame.columns))
+        if column in twice:
+            raise FormatError(f"two columns are called {column!r}", "rename one of them")
+
+
+def check_names(frame: pd.DataFrame) -> None:
+    """Refuse a table whose columns are not all called by texts of their own.
+
+    Raises
+    ------
+    FormatError
+        When a name is no text, or two columns have it.
+    """
+    if any(not isinstance(name, str) or not name for name in frame.columns):
+        raise FormatError("a column has no name", "give every column a name that is text")
+    check_columns(frame, frame.columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,14 +186,7 @@ class Microdata:
     _codes: dict[str, Codes] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        names = list(self.frame.columns)
-        seen: set[object] = set()
-        for name in names:
-            if not isinstance(name, str) or not name:
-                raise FormatError("a column has no name", "give every column a name")
-            if name in seen:
-                raise FormatError(f"two columns are called {name!r}", "rename one of them")
-            seen.add(name)
+        check_names(self.frame)
         if not len(self.frame):
             raise InputError("the table has no rows", "name a table with rows")
         check_columns(self.frame, [*self.roles, *self.hierarchies, *self.kinds])
@@ -248,7 +262,7 @@ class Microdata:
         Raises
         ------
         InputError
-            When the column holds an infinite number.
+            When the column holds an infinite number, a list, or a text that is no Unicode.
         """
         if column not in self._codes:
             self._codes[column] = _encode(self.frame[column], column, self.kinds.get(column))
@@ -345,13 +359,20 @@ def _encode(series: pd.Series, column: str, kind: str | None) -> Codes:
         codes = series.cat.codes.to_numpy().astype(np.int64)
         distinct: Any = list(series.cat.categories)
     else:
-        codes, uniques = pd.factorize(series, sort=False)
+        try:
+            codes, uniques = pd.factorize(series, sort=False)
+        except (TypeError, NotImplementedError):  # lists, sets, dictionaries, arrays
+            raise _odd("a cell holds several values", column) from None
         distinct = list(uniques)
+    if not all(map(pd.api.types.is_scalar, distinct)):
+        raise _odd("a cell holds several values", column)
     numbers = [isinstance(v, (int, float, np.number)) and not isinstance(v, (bool, np.bool_)) for v in distinct]
     numeric = bool(distinct) and all(numbers)
-    if numeric and not np.isfinite(np.asarray(distinct, dtype=float)).all():
-        raise InputError("an infinite number", "correct the value, or remove it", f"column {column!r}")
+    if numeric and not _are_finite(distinct):
+        raise _odd("an infinite number, or one that is too large", column)
     texts = [_text(value) for value in distinct]
+    if any(map(_UNPAIRED.search, texts)):
+        raise _odd("a text that is no Unicode", column)
     present = [i for i, text in enumerate(texts) if text]  # an empty text is a missing value
     if isinstance(series.dtype, pd.CategoricalDtype):  # categories can be without rows
         used = np.bincount(codes[codes >= 0], minlength=len(texts)) > 0
@@ -365,6 +386,17 @@ def _encode(series: pd.Series, column: str, kind: str | None) -> Codes:
             values.append(texts[i])
         table[i] = len(values) - 1
     return Codes(table[codes], tuple(values))
+
+
+def _odd(what: str, column: str) -> InputError:
+    return InputError(what, "correct the value, or remove it", f"column {column!r}")
+
+
+def _are_finite(values: Sequence[Any]) -> bool:
+    try:
+        return bool(np.isfinite(np.asarray(values, dtype=float)).all())
+    except OverflowError:  # a whole number of hundreds of digits
+        return False
 
 
 def _order(texts: Sequence[str], present: Sequence[int], kind: str | None) -> dict[int, Any] | None:

@@ -14,7 +14,7 @@ from deid.linkage.look_alikes import check_persons, count_look_alikes
 from deid.table.cell_text import text_column
 from deid.table.hierarchy import Hierarchy, read_hierarchy
 from deid.table.hierarchy_builders import build_hierarchy
-from deid.table.microdata import NA_CODE, Microdata, check_columns
+from deid.table.microdata import NA_CODE, Microdata, check_columns, check_names
 from deid.transactions.transactions import Transactions, from_rows, transactions_of
 
 SEPARATOR = ";"
@@ -156,6 +156,7 @@ def read_codes(
     """
     if len(separator) != 1 or separator in "()":
         raise ConfigError("the separator of codes is not one character", "for example ; or |")
+    check_names(frame)
     check_columns(frame, [column, *([person] if person else []), *([visit] if visit else [])])
     if not persons_as_given:
         check_persons(count_look_alikes(frame, person), as_given=False)
