@@ -48,6 +48,8 @@ _ABBREVIATED = frozenset(("HOSPITAL", "ORGANIZATION"))
 _NUMBERS = frozenset(("ID", "CONTACT"))
 _LEAST_FUZZY = 5
 """Letters that a name must have for a misspelling of it to count."""
+_MOST_WORDS = 1_000
+"""Words and signs of a span up to which it is looked for elsewhere: a chain as long as a text repeats itself."""
 _LABELLED = _W["labelled_name"]
 """Certainty from which a name behind a label is looked for everywhere, as the HMS Scrubber does with header fields."""
 _HEADER_FIELDS = ("name.patient_field", "name.provider_field")
@@ -371,7 +373,7 @@ def _spelt_out(scene: Scene, spans: Sequence[Span]) -> Iterator[Span]:
 def _sow(scene: Scene, span: Span, words: range, letters: Collection[str] | None, seeds: Seeds | Gathered) -> None:
     """Add the sequences of a span that are worth looking for; ``letters`` are the initials that stand in the text."""
     view = scene.view
-    if not words:
+    if not 0 < len(words) <= _MOST_WORDS:
         return
     kind = group(span.category)
     whole = tuple(view.folded[words.start : words.stop])
