@@ -35,6 +35,12 @@ def link(
     review: Path | None = option(
         None, "Write the pairs that a person should look at (CSV).", metavar="F", panel="Further files"
     ),
+    report: Path | None = option(
+        None,
+        "Write a report as a web page: weights, threshold, a pair step by step.",
+        metavar="F",
+        panel="Further files",
+    ),
 ) -> None:
     """Find which rows are of one person, and give each person an id: the column person of OUT.
 
@@ -46,22 +52,24 @@ def link(
     """
     from deid.base.errors import ConfigError
     from deid.base.files import check_new_file, write_bytes
-    from deid.linkage.linking import PERSON, link_table
+    from deid.linkage.linking import PERSON, explain_pair, link_table
     from deid.linkage.model import read_model
+    from deid.linkage.report import write_linkage_report
+    from deid.manifest.page import made_section
     from deid.table.table_files import check_new_table, read_table, write_table
 
     check_new_table(place.output)
-    for path in (review, save_model):
+    for path in (review, save_model, report):
         if path is not None:
             check_new_file(path)
+    if asked.method == "exact" and (save_model or report):
+        raise ConfigError("exact rules learn no model", "leave out --save-model and --report, or say --method model")
     told.begin(place.output)
     applied = None if model is None else read_model(Path(model))
     frame = source.read()
     old = None if earlier is None else read_table(earlier, separator=source.sep, table=source.sql, text=True)
     with working("linking"):
         linked = link_table(frame, asked, known=old, model=applied, threads=job_count(jobs))
-    if save_model is not None and linked.model is None:
-        raise ConfigError("exact rules learn no model", "leave out --save-model, or say --method model")
     rest = frame.drop(columns=PERSON, errors="ignore")
     rest.insert(0, PERSON, linked.person)
     write_table(rest, place.output)
@@ -69,6 +77,13 @@ def link(
         write_table(linked.review, review)
     if save_model is not None and linked.model is not None:
         write_bytes(save_model, linked.model.to_bytes(), private=False)
+    if report is not None:
+        below = linked.review[linked.review["why_apart"] == "below the threshold"]
+        nearest = below.sort_values(["weight", "row_a", "row_b"], key=lambda c: c.astype(float)).tail(1)
+        pair = [int(nearest[name].iloc[0]) for name in ("row_a", "row_b")] if len(nearest) else []
+        both = len(pair) == 2 and max(pair) <= len(frame)
+        doubtful = explain_pair(frame, pair[0], pair[1], asked, model=linked.model) if both else None
+        write_linkage_report(report, linked, asked.threshold, doubtful, made_section(told.run))
     told.extra = linked.as_dict()
     print_rows(
         ("linked", "rows"),
@@ -85,7 +100,7 @@ def link(
     silent = [name for name in rest.columns[1:] if name not in linked.kinds]
     told.notes += [f"not compared: {', '.join(silent)}"] if silent else []
     told.places.append(f"{place.output} holds PHI")
-    beside = {"review": review, "linkage model": save_model}
+    beside = {"review": review, "linkage model": save_model, "report": report}
     told.sign(place.output, inputs=source.files(earlier, model), beside=beside, private=True)
 
 

@@ -7,6 +7,7 @@ comparisons  how alike two values are, level by level
 blocking     which pairs are compared at all
 model        what each level says: learnt and applied by Splink
 linking      a table in, the id of each row's person out
+report       a linkage on one page
 measures     how good a clustering is, where the truth is known
 encodings    records as keyed filters, to be compared by who may not see them
 look_alikes  how many persons of a table seem to be others of it

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from deid.base.arrays import FloatArray
 from deid.base.errors import ConfigError, InputError
 from deid.base.late import pd
 from deid.base.options import option
@@ -123,6 +124,8 @@ class Linked:
     """Rules by which pairs were chosen, and those that would have been too many."""
     pairs: pd.DataFrame | None = field(default=None, repr=False)
     """Pairs from `REVIEWED` on: a, b (rows from 0), weight, probability."""
+    best: FloatArray | None = field(default=None, repr=False)
+    """For each row the probability that it would have with a row that says the same; rarity does not count."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values: counts, and names of columns."""
@@ -234,6 +237,7 @@ def link_table(
     return Linked(
         person[: ready.new], ready.kinds, dict(joined), dict(sorted(refused.items())), review, model, blocks,
         None if pairs is None else _in_table(pairs, order),
+        None if pairs is None or model is None else _best(ready, model, factors_of(ready.kinds, said)),
     )  # fmt: skip
 
 
@@ -252,6 +256,19 @@ def _scored(
         records, comparisons, model, [*blocks[0], *near], factors=factors, least=REVIEWED, threads=threads, fresh=fresh
     )
     return model, ([*blocks[0], *near], blocks[1]), pairs
+
+
+def _best(ready: Prepared, model: LinkageModel, factors: Mapping[str, float]) -> FloatArray:
+    records = ready.records
+    weights = np.full(len(records), math.log2(model.prior / (1 - model.prior)))
+    for one in (c for c in comparisons_of(records) if c.field in model.levels):
+        told = [records[name].notna().to_numpy() for name in one.columns or ("zip", "city")]
+        equal = next(label for label in one.labels if label.endswith("equal"))
+        weights += model.weight(one.field, equal) * factors.get(one.field, 1.0) * np.logical_or.reduce(told)
+    if "given" in model.levels:
+        initial = np.array([isinstance(own, str) and len(own) == 1 for own in records["given"]])
+        weights[initial] += model.weight("given", "initial") - model.weight("given", "equal")
+    return 1 / (1 + np.exp2(-weights))
 
 
 def _compared(

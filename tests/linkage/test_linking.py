@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, InputError, ModelError
+from deid.cli.main import app
 from deid.experiments.mentions import make_mentions
 from deid.linkage.blocking import Block, neighbour_blocks
 from deid.linkage.clustering import Edge, Facts, cluster, near
@@ -246,3 +248,25 @@ def test_what_a_pair_is_explained_by_is_what_it_was_weighed_by() -> None:
     assert "Berg" not in repr(twins)
     with pytest.raises(ConfigError, match="no two rows of the table"):
         explain_pair(table(ROWS), 1, 99)
+
+
+def test_a_report_is_one_page_without_anything_from_elsewhere(tmp_path: Path) -> None:
+    table(ROWS).to_csv(tmp_path / "rows.csv", index=False)
+    said = ["link", str(tmp_path / "rows.csv"), "-o", str(tmp_path / "out.csv"), "--report", str(tmp_path / "r.html")]
+    assert CliRunner().invoke(app, said).exit_code == 0
+    page = (tmp_path / "r.html").read_text()
+    assert "What each level says" in page
+    assert not any(word in page for word in ("Thornton", "4711203", "http://", "https://", "<script"))
+    assert (tmp_path / "out.csv").stat().st_mode & 0o077 == 0
+    said = [
+        "link",
+        str(tmp_path / "rows.csv"),
+        "-o",
+        str(tmp_path / "no.csv"),
+        "--method",
+        "exact",
+        "--report",
+        str(tmp_path / "n"),
+    ]
+    assert isinstance(CliRunner().invoke(app, said).exception, ConfigError)
+    assert not [path for path in tmp_path.iterdir() if path.name[0] == "n"]

@@ -1,0 +1,117 @@
+"""A linkage on one page that works offline: what each agreement says, the threshold, who cannot be linked at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deid.base.plots import COLOURS, new_figure
+from deid.base.reports import Section, write_page
+from deid.linkage.linking import Explained, Linked
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def write_linkage_report(
+    path: Path, linked: Linked, threshold: float, doubtful: Explained | None, made: Section
+) -> None:
+    """Write the report of a linkage by a model; it shows counts, weights and names of columns, no cell.
+
+    Parameters
+    ----------
+    path : Path
+    linked : Linked
+    threshold : float
+        The probability from which rows were joined.
+    doubtful : Explained, optional
+        A pair to be shown step by step: the one for review that is nearest to the threshold.
+    made : Section
+        How it was made, for the end of the page.
+    """
+    told = linked.as_dict()
+    counts = [
+        ("rows", f"{told['rows']:,}"),
+        ("persons", f"{told['persons']:,}"),
+        ("pairs for review", f"{told['review']:,}"),
+    ]
+    counts += [(f"pairs by {why}", f"{n:,}") for why, n in linked.joined.items()]
+    counts += [(f"kept apart: {why}", f"{n:,}") for why, n in linked.refused.items()]
+    sections = [Section("What was found", ("what", "number"), counts)]
+    figures: list[Figure] = []
+    if linked.model is not None:
+        rows = [
+            (field, label, f"{m:.4g}", f"{u:.4g}", f"{math.log2(m / u):+.2f}")
+            for field, own in linked.model.levels.items()
+            for label, (m, u) in own.items()
+        ]
+        note = f"Before anything is compared: {_prior(linked.model.prior):+.2f}. A weight of +1 doubles the odds."
+        sections.append(Section("What each level says", ("field", "level", "m", "u", "weight"), rows, note))
+        figures.append(_weights(rows))
+    if linked.best is not None:
+        figures.append(_unlinkable(linked.best, threshold))
+    if linked.pairs is not None and len(linked.pairs):
+        figures.append(_thresholds(linked.pairs["probability"].to_numpy(), threshold))
+    if doubtful is not None:
+        figures.append(_waterfall(doubtful))
+    blocks = [(str(block), f"{block.pairs:,}", "compared") for block in linked.blocks[0]]
+    blocks += [(str(block), f"{block.pairs:,}", "too many") for block in linked.blocks[1]]
+    if blocks:
+        sections.append(Section("Which rows were compared: those of equal", ("columns", "pairs", ""), blocks))
+    write_page(path, "Who is who", [*sections, made], figures)
+
+
+def _prior(prior: float) -> float:
+    return math.log2(prior / (1 - prior))
+
+
+def _weights(rows: Sequence[tuple[str, ...]]) -> Figure:
+    figure = new_figure(8, 1 + 0.2 * len(rows))
+    axes = figure.subplots()
+    places = np.arange(len(rows))[::-1]
+    weights = [float(row[4]) for row in rows]
+    axes.barh(places, weights, color=[COLOURS[3] if weight > 0 else COLOURS[2] for weight in weights])
+    axes.set_yticks(places, [f"{field}: {label}" for field, label, *_ in rows], fontsize=7)
+    axes.axvline(0, color=COLOURS[0], linewidth=0.8)
+    axes.set(xlabel="match weight (log2 of m / u)", title="What each level says")
+    return figure
+
+
+def _thresholds(probability: np.ndarray, threshold: float) -> Figure:
+    figure = new_figure(8, 3)
+    axes = figure.subplots()
+    shown = np.linspace(0.5, 1, 101)
+    axes.step(shown, [int((probability >= one).sum()) for one in shown], where="post", color=COLOURS[1])
+    axes.axvline(threshold, color=COLOURS[2], linestyle="--")
+    axes.set(xlabel="threshold", ylabel="pairs of rows", ylim=(0, None), title="Pairs that a threshold joins")
+    return figure
+
+
+def _unlinkable(best: np.ndarray, threshold: float) -> Figure:
+    """Draw the share of rows that no other row could be joined with, not even one that says the same."""
+    figure = new_figure(8, 3)
+    axes = figure.subplots()
+    shown = np.linspace(0.5, 0.999, 100)
+    axes.plot(shown, [100 * float((best < one).mean()) for one in shown], color=COLOURS[1])
+    axes.axvline(threshold, color=COLOURS[2], linestyle="--")
+    title = f"Rows that say too little to be linked: {100 * float((best < threshold).mean()):.1f} % at {threshold:g}"
+    axes.set(xlabel="threshold", ylabel="% of rows", ylim=(0, None), title=title)
+    return figure
+
+
+def _waterfall(pair: Explained) -> Figure:
+    figure = new_figure(8, 3.5)
+    axes = figure.subplots()
+    parts = [("before", pair.prior), *((s.field, s.weight + s.rarity) for s in pair.steps)]
+    ends = np.cumsum([weight for _, weight in parts])
+    for place, (_, weight) in enumerate(parts):
+        axes.bar(place, weight, bottom=ends[place] - weight, color=COLOURS[3] if weight > 0 else COLOURS[2])
+    axes.bar(len(parts), ends[-1], color=COLOURS[1])
+    axes.set_xticks(range(len(parts) + 1), [*(name for name, _ in parts), "together"], rotation=30, fontsize=7)
+    axes.axhline(0, color=COLOURS[0], linewidth=0.8)
+    axes.set(ylabel="match weight", title=f"The pair nearest to the threshold: probability {pair.probability:.3f}")
+    return figure
