@@ -1,4 +1,4 @@
-"""Compiles the grammars by mypyc; all else of the package stands in pyproject.toml.
+"""Compiles the grammars, and what judges their candidates, by mypyc; all else of the package stands in pyproject.toml.
 
 An installation without a compiler, or where mypyc fails, goes on with the sources, which do the same.
 """
@@ -15,6 +15,7 @@ from setuptools.command.build_ext import build_ext
 GRAMMAR = (
     *("deid.rules.word_classes", "deid.rules.scene", "deid.rules.person_words", "deid.rules.evidence"),
     *("deid.rules.names", "deid.rules.places", "deid.rules.institutions", "deid.rules.professions"),
+    *("deid.detection.numbers", "deid.detection.alone", "deid.detection.find_again", "deid.detection.overlaps"),
 )
 SOURCES = {name: Path(*name.split(".")).with_suffix(".py") for name in GRAMMAR}
 

@@ -1,8 +1,9 @@
 """Which routes run: what was compiled where it was, else the Python routes, which do the same.
 
 Two things are compiled. ``deid._native`` holds mechanisms in C (``deid/csrc``); each module that uses it has a plain
-route of its own. The grammars (`deid.rules.names` and its like) are compiled from their own sources by mypyc
-(``setup.py``); these sources are the plain route.
+route of its own. The grammars (`deid.rules.names` and its like) and what judges their candidates
+(`deid.detection.numbers` and its like) are compiled from their own sources by mypyc (``setup.py``); these sources are
+the plain route.
 
 ``DEID_KERNELS=numpy`` in the environment chooses the plain routes, and a list such as ``DEID_KERNELS=view,grammar`` the
 plain routes of some of `ROUTES`.

@@ -8,6 +8,9 @@ clinical language is no name.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from typing import Final
+
 import regex
 
 from deid.document import Span
@@ -17,30 +20,30 @@ from deid.reading.view import NUMBER, TITLE, UPPER
 from deid.rules.person_words import PERSON
 from deid.rules.scene import Scene
 
-ALONE = 0.95
+ALONE: Final = 0.95
 """Probability from which a model needs nobody else."""
-GRAMMATICAL = frozenset(("NAME", "LOCATION", "PROFESSION"))
+GRAMMATICAL: Final = frozenset(("NAME", "LOCATION", "PROFESSION"))
 """Groups of PHI that are words."""
-_CLINICAL = classes_of("clinical", "section", "eponym", "device", "function")
-_CALENDAR = classes_of("month", "weekday", "season", "holiday")
-_TERM = classes_of("clinical")
-_COMMON = classes_of("clinical", "section", "function", "hospital_head", "hospital_head_weak", "role")
-_WORD = classes_of("word")
-_OCCUPATION = classes_of("occupation")
-_NO_OCCUPATION = classes_of("no_occupation", "role", "relation", "clinical")
-_BEFORE = classes_of("section", "function", "role", "relation", "occupation", "title", "title_doctor")
-_LEADS = classes_of("role", "title", "title_doctor")
+_CLINICAL: Final = classes_of("clinical", "section", "eponym", "device", "function")
+_CALENDAR: Final = classes_of("month", "weekday", "season", "holiday")
+_TERM: Final = classes_of("clinical")
+_COMMON: Final = classes_of("clinical", "section", "function", "hospital_head", "hospital_head_weak", "role")
+_WORD: Final = classes_of("word")
+_OCCUPATION: Final = classes_of("occupation")
+_NO_OCCUPATION: Final = classes_of("no_occupation", "role", "relation", "clinical")
+_BEFORE: Final = classes_of("section", "function", "role", "relation", "occupation", "title", "title_doctor")
+_LEADS: Final = classes_of("role", "title", "title_doctor")
 """Words before a name that stay words before a name where they are rare surnames too: *Doctor*, *Nurse*."""
-_GIVEN = classes_of("given")
-_FUNCTION = classes_of("function")
-_BEHIND = classes_of("credential", "function")
+_GIVEN: Final = classes_of("given")
+_FUNCTION: Final = classes_of("function")
+_BEHIND: Final = classes_of("credential", "function")
 """Words that stand beside names."""
-_INITIALS = 4
+_INITIALS: Final = 4
 """Characters from which a name is more than initials."""
-_SEPARATED = regex.compile(r"[0-9][/-]")
-_MEASURED = regex.compile(r"(?:[ \t]+[a-z]+)?(?:[ \t]+[0-9][0-9.:]*,?(?![0-9/-])){2}")
+_SEPARATED: Final = regex.compile(r"[0-9][/-]")
+_MEASURED: Final = regex.compile(r"(?:[ \t]+[a-z]+)?(?:[ \t]+[0-9][0-9.:]*,?(?![0-9/-])){2}")
 """Values behind the name of a measure: *Fundal height 28 30*, *O2 sat 88 90*."""
-_FRACTION = regex.compile(r"[0-9]{1,2}/(?:5|6|7|8|10|12|52)")
+_FRACTION: Final = regex.compile(r"[0-9]{1,2}/(?:5|6|7|8|10|12|52)")
 """A part of a scale, or of a week, a year: *7/10*, *5/5*, *3/52*."""
 
 
@@ -201,13 +204,9 @@ def is_clinical(scene: Scene, span: Span) -> bool:
 
 def _words(scene: Scene, span: Span) -> list[int]:
     """Return the words of a span that are made of letters."""
-    view = scene.view
-    index, letters = view.at(span.start), []
-    while index < len(view) and view.starts[index] < span.end:
-        if scene.is_word(index):
-            letters.append(index)
-        index += 1
-    return letters
+    first = scene.view.at(span.start)
+    kinds = scene.kinds
+    return [i for i in range(first, bisect_left(scene.starts, span.end, first)) if kinds[i] > NUMBER]
 
 
 def _clinical(scene: Scene, index: int) -> bool:

@@ -29,11 +29,11 @@ further away than a window reaches may differ from reading all at once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, pairwise
-from operator import attrgetter
 from pathlib import Path
 
 import regex
@@ -57,8 +57,17 @@ from deid.detection.find_again import (
     tell,
     traits,
 )
-from deid.detection.numbers import plain_scene, read
-from deid.detection.overlaps import corroborate, decide, drop_redundant, score_of
+from deid.detection.numbers import Numbers, plain_scene
+from deid.detection.overlaps import (
+    corroborate,
+    decide,
+    drop_redundant,
+    first_of_all,
+    in_its_place,
+    overlapping,
+    score_of,
+    told_apart,
+)
 from deid.detection.packed import Packed, together
 from deid.detection.recognizer import Recognizer
 from deid.document import Document, Span
@@ -69,7 +78,7 @@ from deid.reading.passages import Passage, second_readings, windows
 from deid.reading.view import view_of
 from deid.rules.layouts import beside, segment_names
 from deid.rules.rules import RuleRecognizer
-from deid.rules.scene import Scene, rounded
+from deid.rules.scene import Scene
 
 _MODELS = "model:"
 _NAMED = (_MODELS, "rule:name.full")
@@ -78,7 +87,7 @@ _EVIDENCE = 0.2
 """Least certainty of a rule's candidate that may be raised by another recognizer."""
 _DECIDES = 0.85
 """Certainty from which a labelled value decides the category."""
-_COLUMN = regex.compile(r"[ \u00a0]*(?:\t|[ \u00a0]{3}|\n\s*\n)\s*")
+_COLUMN = re.compile(r"[ \u00a0]*(?:\t|[ \u00a0]{3}|\n\s*\n)\s*")
 """What parts the columns of a line, or passages."""
 _LONGEST_WORD = 64
 _PEOPLE = frozenset(("PATIENT", "DOCTOR"))
@@ -86,7 +95,6 @@ _FULL = 6
 """Letters, and a full stop, from which a word is no abbreviation."""
 _OPENERS = frozenset("(#+'\u2018\u2019@*[")
 """Signs that a span may begin with."""
-_START = attrgetter("start")
 _JOINS = {
     "NAME": regex.compile(r"[ \u00a0]{1,2}|-"),
     "DATE": regex.compile(r",?[ \u00a0]{1,2}"),
@@ -305,7 +313,8 @@ class Ensemble:
     ) -> list[Span]:
         """Return what was accepted, and stands elsewhere too."""
         again = find_again(scene, accepted, self.strong, gathered) if self.consistency else []
-        again = [part for span in again for part in self._parts(scene, span)]
+        numbers = Numbers(scene)
+        again = [part for span in again for part in self._parts(numbers, span)]
         if candidates is not None:
             for span in again:
                 fate = "accepted" if score_of(span) >= self.threshold else "weak"
@@ -327,8 +336,8 @@ class Ensemble:
         """Decide between the accepted spans of a text, or of a part of it that no span crosses."""
         settled = settle_categories(accepted, words_of, known)
         if labelled:
-            settled = [*settled, *_first_of_all(labelled, accepted)]
-        spans = _told_apart(_join(text, [_in_its_place(s) for s in decide(settled)]), accepted)
+            settled = [*settled, *first_of_all(labelled, accepted)]
+        spans = told_apart(_join(text, [in_its_place(s) for s in decide(settled)]), accepted)
         return [s.named(canonical(s.category)) for s in spans] if self.to_canonical else spans
 
     def _told(self, spans: list[Span], candidates: list[Candidate] | None) -> list[Span]:
@@ -379,17 +388,22 @@ class Ensemble:
     ) -> list[tuple[int, Span]]:
         """Return what reads as what it was taken for."""
         found = []
+        numbers = Numbers(scene)
         for candidate in candidates:
             rank, span = candidate
-            parts = self._parts(scene, span)
-            found += [candidate] if parts and parts[0] is span else [(rank, part) for part in parts]
-            if not parts and left_out is not None:
+            parts = self._parts(numbers, span)
+            if parts and parts[0] is span:
+                found.append(candidate)
+            elif parts:
+                found += [(rank, part) for part in parts]
+            elif left_out is not None:
                 left_out.append((rank, span, "unreadable"))
         return found
 
-    def _parts(self, scene: Scene, span: Span) -> tuple[Span, ...]:
+    def _parts(self, numbers: Numbers, span: Span) -> tuple[Span, ...]:
         """Return what of a span has a reading of its category; its label, or what is known, is one."""
         source = span.source
+        scene = numbers.scene
         trusted = source in self._trusted or source.startswith(("known:", "consistency:known:"))
         if source.startswith("rule:name.") and (cell := in_one_row(scene, span)) is not span:
             span = cell
@@ -399,9 +413,11 @@ class Ensemble:
             return ()
         if not source.startswith(_NAMED) or group(span.category) not in GRAMMATICAL:
             # digits with wide gaps are one number
-            return read(scene, within(scene, span) if source.startswith(_MODELS) else span)
-        parts = [read(scene, within(scene, column)) for column in _columns(scene.text, span)]
-        return tuple(chain.from_iterable(parts)) if all(parts) else read(scene, within(scene, span))
+            return numbers.read(within(scene, span) if source.startswith(_MODELS) else span)
+        if _COLUMN.search(scene.text, span.start, span.end) is None:
+            return numbers.read(within(scene, span))
+        parts = [numbers.read(within(scene, column)) for column in _columns(scene.text, span)]
+        return tuple(chain.from_iterable(parts)) if all(parts) else numbers.read(within(scene, span))
 
     def _post(
         self, document: Document, left_out: list[tuple[int, Span, str]] | None
@@ -421,7 +437,7 @@ def _columns(text: str, span: Span) -> Iterator[Span]:
     for gap in _COLUMN.finditer(text, span.start, span.end):
         yield span.moved(start, gap.start())
         start = gap.end()
-    yield span.moved(start, span.end) if start > span.start else span
+    yield span.moved(start, span.end)
 
 
 def _no_dates(text: str, spans: Sequence[Span]) -> Iterator[Span]:
@@ -434,56 +450,10 @@ def _no_dates(text: str, spans: Sequence[Span]) -> Iterator[Span]:
     full = {name for pair in pairs if not pair[0].overlaps(pair[1]) for name in pair}
     covered = {i for name in names for i in range(name.start, name.end)}
     dates = [span for span in spans if span.category == "DATE"] if names else []
-    for name, others in zip(names, _overlapping(names, dates), strict=True):
+    for name, others in zip(names, overlapping(names, dates), strict=True):
         letters = [i for date in others for i in range(date.start, date.end) if text[i].isalnum()]
         if letters and (name in full or covered.issuperset(letters)):
             yield name
-
-
-def _first_of_all(labelled: Sequence[Span], accepted: Sequence[Span]) -> Iterator[Span]:
-    """Return labelled values with certainties above all others, each as long as what reads it as the same kind of PHI.
-
-    The words of a name hang together, and so do a telephone number and the extension that a rule saw behind it; a model
-    that takes more along may have taken the next label.
-    """
-    ordered = sorted(labelled, key=_START)
-    for span, others in zip(ordered, _overlapping(ordered, accepted), strict=True):
-        kind = group(span.category)
-        start, end = span.start, span.end
-        for other in others:
-            whole = kind == "NAME" or (kind == "CONTACT" and other.source.startswith("rule:"))
-            if whole and group(other.category) == kind:
-                covers = other.start <= span.start and span.end <= other.end
-                if covers and other.end - other.start > end - start:
-                    start, end = other.start, other.end
-        yield span.moved(start, end).scored(1.0 + score_of(span))
-
-
-def _in_its_place(span: Span) -> Span:
-    """Return a span with a certainty of at most 1."""
-    score = span.score
-    return span if score is None or score <= 1.0 else span.scored(rounded(score - 1.0))
-
-
-def _told_apart(spans: Sequence[Span], accepted: Sequence[Span]) -> list[Span]:
-    """Tell each span what else it was taken for."""
-    return [
-        span.read_as({other.category for other in others})
-        for span, others in zip(spans, _overlapping(spans, accepted), strict=True)
-    ]
-
-
-def _overlapping(spans: Sequence[Span], others: Sequence[Span]) -> Iterator[list[Span]]:
-    """Yield, for each of some spans in order of their start, the others that share a character with it."""
-    waiting = sorted(others, key=_START)
-    near: list[Span] = []
-    at = 0
-    for span in spans:
-        while at < len(waiting) and waiting[at].start < span.end:
-            near.append(waiting[at])
-            at += 1
-        near = [other for other in near if other.end > span.start]
-        yield [other for other in near if other.start < span.end]
 
 
 def _words_around(text: str, span: Span) -> list[str]:

@@ -14,9 +14,8 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -33,42 +32,43 @@ from deid.rules.person_words import clear
 from deid.rules.scene import Scene
 from deid.rules.word_classes import EPONYM_HEAD, STREET_SUFFIX, STRONG_HOSPITAL_HEAD, cues_of
 
-_W = certainties("find_again")
+_W: Final[dict[str, float]] = certainties("find_again")
 
 native = native_for("find_again")
 
-_ORDINARY = classes_of(
+_ORDINARY: Final = classes_of(
     "word", "clinical", "section", "eponym", "device", "month", "weekday", "season", "relation", "role"
 )
-_NAMED_AFTER = EPONYM_HEAD | STRONG_HOSPITAL_HEAD | STREET_SUFFIX
-_ARTICLE = cues_of("article")
-_NEVER = classes_of("function", "title", "title_doctor", "credential", "particle", "suffix")
-_PHRASES = frozenset(("HOSPITAL", "ORGANIZATION", "STREET", "CITY", "LOCATION-OTHER", "DEPARTMENT"))
-_ABBREVIATED = frozenset(("HOSPITAL", "ORGANIZATION"))
-_NUMBERS = frozenset(("ID", "CONTACT"))
-_LEAST_FUZZY = 5
+_NAMED_AFTER: Final = EPONYM_HEAD | STRONG_HOSPITAL_HEAD | STREET_SUFFIX
+_ARTICLE: Final = cues_of("article")
+_NEVER: Final = classes_of("function", "title", "title_doctor", "credential", "particle", "suffix")
+_PHRASES: Final = frozenset(("HOSPITAL", "ORGANIZATION", "STREET", "CITY", "LOCATION-OTHER", "DEPARTMENT"))
+_ABBREVIATED: Final = frozenset(("HOSPITAL", "ORGANIZATION"))
+_NUMBERS: Final = frozenset(("ID", "CONTACT"))
+_LEAST_FUZZY: Final = 5
 """Letters that a name must have for a misspelling of it to count."""
-_MOST_WORDS = 1_000
+_MOST_WORDS: Final = 1_000
 """Words and signs of a span up to which it is looked for elsewhere: a chain as long as a text repeats itself."""
-_LABELLED = _W["labelled_name"]
+_LABELLED: Final = _W["labelled_name"]
 """Certainty from which a name behind a label is looked for everywhere, as the HMS Scrubber does with header fields."""
-_HEADER_FIELDS = ("name.patient_field", "name.provider_field")
-_SPELT_OUT = re.compile(r"(?<![\w'\u2019])[^\W\d_]([-. ]{1,2})[^\W\d_](?:\1[^\W\d_]){1,20}\b")
-_NOT_AGAIN = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFESSION", "OTHER"))
-_REMEMBERED = 1000
+_HEADER_FIELDS: Final = ("name.patient_field", "name.provider_field")
+_SPELT_OUT: Final = re.compile(r"(?<![\w'\u2019])[^\W\d_]([-. ]{1,2})[^\W\d_](?:\1[^\W\d_]){1,20}\b")
+_NOT_AGAIN: Final = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFESSION", "OTHER"))
+_REMEMBERED: Final = 1000
 
 
 _Seed = tuple[int, tuple[str, ...], Span]
 """A number in order of adding, a sequence of words to look for, and where it comes from."""
 
 
-@dataclass(slots=True, repr=False)
 class Seeds:
-    """What to look for: first word -> second word, empty where there is none -> seeds."""
+    """What to look for."""
 
-    words: dict[str, dict[str, list[_Seed]]] = field(default_factory=dict)
-    _known: set[tuple[str, ...]] = field(default_factory=set)
-    _sounding: dict[str, list[tuple[str, Span]]] | None = None
+    def __init__(self) -> None:
+        self.words: dict[str, dict[str, list[_Seed]]] = {}
+        """First word -> second word, empty where there is none -> seeds."""
+        self._known: set[tuple[str, ...]] = set()
+        self._sounding: dict[str, list[tuple[str, Span]]] | None = None
 
     def sounding(self) -> dict[str, list[tuple[str, Span]]]:
         """Return the single words of names that may be misspelt elsewhere, by how they sound."""
@@ -334,7 +334,7 @@ def _odd_words(scene: Scene, taken: bytearray) -> list[int]:
     view, classes = scene.view, scene.classes
     return [
         i
-        for i in scene.capitals()
+        for i in scene.capitals
         if not classes[i] and len(view.folded[i]) >= _LEAST_FUZZY and view.kinds[i] in (TITLE, UPPER, MIXED)
         if view.folded[i].isalpha() and not all(taken[view.starts[i] : view.ends[i]])
     ]
@@ -474,8 +474,15 @@ def tell(
                     known[word] = span
 
 
-_PEOPLE = frozenset(("PATIENT", "DOCTOR"))
-_TELLING = ("name.title", "name.credential", "name.provider_field", "name.patient_field", "name.signed_by", "name.role")
+_PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
+_TELLING: Final = (
+    "name.title",
+    "name.credential",
+    "name.provider_field",
+    "name.patient_field",
+    "name.signed_by",
+    "name.role",
+)
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
+from typing import Final
 
 from deid.detection.overlaps import score_of
 from deid.document import Span
@@ -23,35 +24,41 @@ from deid.rules import checks
 from deid.rules.fields import Scan
 from deid.rules.scene import Scene, scene_of
 
-_CALENDAR = classes_of("month", "weekday", "season", "holiday")
-_MEASURE = classes_of("clinical", "section", "device")
-_LONGEST_WALK = 14
+_CALENDAR: Final = classes_of("month", "weekday", "season", "holiday")
+_MEASURE: Final = classes_of("clinical", "section", "device")
+_LONGEST_WALK: Final = 14
 """Words between a number and the label that it belongs to."""
-_ROW = 3
+_ROW: Final = 3
 """Numbers that make a row."""
-_ALONE, _ROWED, _CLINICAL, _MEASURED = range(4)
+_ALONE: Final = 0
+_ROWED: Final = 1
+_CLINICAL: Final = 2
+_MEASURED: Final = 3
 """How numbers stand: by themselves, several in a row, such a row behind a clinical word, behind the name of a measure
 or before a unit."""
-_NEAR, _WINDOW = 30, 120
+_NEAR: Final = 30
+_WINDOW: Final = 120
 """Characters around a number in which a date makes another number a date, and that are looked at."""
-_REMEMBERED = 1024
+_REMEMBERED: Final = 1024
 """Labels whose reading is kept."""
-_VAGUE = 0.5
+_VAGUE: Final = 0.5
 """Certainty of what a model calls a date and nothing shows to be one."""
 
-_NUMBER = r"[0-9]+(?:[.,:/][0-9]+)*"
-_GAP = r"[ \t\u00a0]*(?:[,;|/\u2013\u2192>~-]|->|=>|--)?[ \t\u00a0]*"
-_RUN = re.compile(rf"{_NUMBER}(?:{_GAP}{_NUMBER})*")
-_PIECE = re.compile(_NUMBER)
-_GROUP = re.compile(r"[0-9]+")
+_NUMBER: Final = r"[0-9]+(?:[.,:/][0-9]+)*"
+_GAP: Final = r"[ \t\u00a0]*(?:[,;|/\u2013\u2192>~-]|->|=>|--)?[ \t\u00a0]*"
+_RUN: Final = re.compile(rf"{_NUMBER}(?:{_GAP}{_NUMBER})*")
+_OF_RUNS: Final = "0123456789.,:/ \t\u00a0;|\u2013\u2192~>=-"
+"""All characters of a run."""
+_PIECE: Final = re.compile(_NUMBER)
+_GROUP: Final = re.compile(r"[0-9]+")
 
-_BEGINS = r"(?<![0-9])(?<![0-9][-./,:])"
-_SEPARATED_PHONE = (
+_BEGINS: Final = r"(?<![0-9])(?<![0-9][-./,:])"
+_SEPARATED_PHONE: Final = (
     r"(?:\+?1[-. ])?(?:\([2-9][0-9]{2}\)[-. ]?[0-9]{3}[-. ][0-9]{4}|[2-9][0-9]{2}([-./])[0-9]{3}[-. ][0-9]{4}"
     r"|[2-9][0-9]{2} [0-9]{3}-[0-9]{4})"
     r"|\+[1-9][0-9]{0,2}[-. ]?(?:\([0-9]{1,4}\)[-. ]?)?[0-9]{1,4}(?:[-. ]?[0-9]{2,8}){1,4}"
 )
-_OWN_FORM = {
+_OWN_FORM: Final = {
     "PHONE": re.compile(rf"{_BEGINS}(?:{_SEPARATED_PHONE})(?![0-9])"),
     "DATE": re.compile(
         _BEGINS + r"(?:[0-9]{1,2}([/-])[0-9]{1,2}\1(?:[0-9]{4}|[0-9]{2})(?!\1[0-9])"
@@ -64,44 +71,44 @@ _OWN_FORM = {
     "ZIP": re.compile(r"(?<![0-9.,])[0-9]{5}-[0-9]{4}(?![0-9])"),
 }
 """Forms that no row of values has."""
-_LOOSE_PHONE = re.compile(
+_LOOSE_PHONE: Final = re.compile(
     r"\(?(?:\+?1[-. ]?)?(?:[2-9][0-9]{2}[-. )/]{0,2})?[2-9][0-9]{2}[-. ][0-9]{4}|(?:\+?1)?[2-9][0-9]{9}"
     r"|\(?0[0-9]{2,5}\)?[ -]?[0-9]{3,4}[ -]?[0-9]{3,6}|[0-9]{3}(?: ?[0-9]{2,3}){2,3}|[0-9]{7,15}"
 )
-_LOOSE_DATE = re.compile(
+_LOOSE_DATE: Final = re.compile(
     r"[0-9]{1,2}[/-][0-9]{1,2}|[0-9]{1,2}[/-][0-9]{4}|[0-9]{4}[/-][0-9]{1,2}|'?[0-9]{2}'?s|['\u2019\u2018][0-9]{2}"
     r"|(?:18|19|20)[0-9]{2}(?:'?s)?(?: ?[-/\u2013] ?(?:[0-9]{2}|(?:18|19|20)[0-9]{2}))?|[0-9]{8}(?:[0-9]{4}|[0-9]{6})?"
     r"|[0-9]{6}"
 )
-_CHAIN = re.compile(r"(?<![0-9])[0-9]{1,4}([-/])[0-9]{1,4}\1[0-9]{1,4}\1[0-9]")
+_CHAIN: Final = re.compile(r"(?<![0-9])[0-9]{1,4}([-/])[0-9]{1,4}\1[0-9]{1,4}\1[0-9]")
 """More numbers between equal signs than a date has."""
-_SOME_DATE = re.compile(r"(?<![0-9])[0-9]{1,2}[/-][0-9]{1,2}(?![0-9])|(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
-_SPACED_DATE = re.compile(r"[0-9]{1,2} [0-9]{1,2} (?:19|20)[0-9]{2}|(?:19|20)[0-9]{2} [0-9]{1,2} [0-9]{1,2}")
-_BLANKS = re.compile(r"[ \t\u00a0]+")
+_SOME_DATE: Final = re.compile(r"(?<![0-9])[0-9]{1,2}[/-][0-9]{1,2}(?![0-9])|(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
+_SPACED_DATE: Final = re.compile(r"[0-9]{1,2} [0-9]{1,2} (?:19|20)[0-9]{2}|(?:19|20)[0-9]{2} [0-9]{1,2} [0-9]{1,2}")
+_BLANKS: Final = re.compile(r"[ \t\u00a0]+")
 """A gap between groups, however wide: a number in columns is the number with a blank between them."""
-_GROUPED = re.compile(r"\D*(?:[0-9]+(?:[-/.][0-9]+)*|[0-9]{2,4}(?:[ -][0-9]{2,9}){1,4})\D*\Z")
-_CALLABLE = re.compile(r"(?!.*[0-9]\.[0-9]{1,2}(?![0-9]))\D*(?:[0-9]{3,}|.*[0-9]{4})")
+_GROUPED: Final = re.compile(r"\D*(?:[0-9]+(?:[-/.][0-9]+)*|[0-9]{2,4}(?:[ -][0-9]{2,9}){1,4})\D*\Z")
+_CALLABLE: Final = re.compile(r"(?!.*[0-9]\.[0-9]{1,2}(?![0-9]))\D*(?:[0-9]{3,}|.*[0-9]{4})")
 """A number behind a label: one, or one in groups; what is longer may have taken values along. Nobody calls decimals."""
-_MISWRITTEN = re.compile(r"[0-9]{1,4}([-/.])[0-9]{1,4}\1[0-9]{2,4}\Z")
+_MISWRITTEN: Final = re.compile(r"[0-9]{1,4}([-/.])[0-9]{1,4}\1[0-9]{2,4}\Z")
 """What stands behind the label of a date, and need be no day of the calendar."""
-_LABELLED = {"ID": _GROUPED, "CONTACT": _CALLABLE, "DATE": _MISWRITTEN}
-_CODE = re.compile(r"[A-Za-z][-/_#]?[0-9]{3}|[A-Za-z][-_][0-9]|[0-9][-_][A-Za-z]|[0-9][A-Za-z]{1,4}[0-9]")
+_LABELLED: Final = {"ID": _GROUPED, "CONTACT": _CALLABLE, "DATE": _MISWRITTEN}
+_CODE: Final = re.compile(r"[A-Za-z][-/_#]?[0-9]{3}|[A-Za-z][-_][0-9]|[0-9][-_][A-Za-z]|[0-9][A-Za-z]{1,4}[0-9]")
 """What letters and digits look like that are one code: *S21-4410*, *20-CV-118*, *A4410*; *CD4* and *10mg* are none."""
-_POSTCODE = re.compile(r"[A-Za-z]{1,2}[0-9][0-9A-Za-z]? ?[0-9][A-Za-z]{2}")
-_SHORT = 4
+_POSTCODE: Final = re.compile(r"[A-Za-z]{1,2}[0-9][0-9A-Za-z]? ?[0-9][A-Za-z]{2}")
+_SHORT: Final = 4
 """Letters of an abbreviation, whose full stop ends nothing."""
-_CHUNK = 24
+_CHUNK: Final = 24
 """Characters on either side of a span that may belong to the same code."""
-_DATED = re.compile(r"['\u2018\u2019]?[0-9]+(?:'?s\b|[-/.][0-9]+(?:[-/.][0-9]+)?)?")
-_HOURS = re.compile(r"(?<![0-9])(?:0[0-9]|1[0-7])[0-5][0-9](?:[ \t]+(?:1[89]|2[0-3])[0-5][0-9])*[ \t]+\Z")
+_DATED: Final = re.compile(r"['\u2018\u2019]?[0-9]+(?:'?s\b|[-/.][0-9]+(?:[-/.][0-9]+)?)?")
+_HOURS: Final = re.compile(r"(?<![0-9])(?:0[0-9]|1[0-7])[0-5][0-9](?:[ \t]+(?:1[89]|2[0-3])[0-5][0-9])*[ \t]+\Z")
 """Times of day before another, which may look like a year: *1200 1600 2000*."""
-_NO_DATE = re.compile(r"(?<![0-9/])[0-9]+(?:\.[0-9]+)?(?![0-9/])")
-_GROUPS = re.compile(r"[0-9]{1,4}([- ])[0-9]{2,4}\1[0-9]{2,4}")
-_CELL = re.compile(r"(?:^|[|/\r\n])[ \t]*$")
-_PAIR = re.compile(r"[0-9]{2,3}/[0-9]{2,3}[ \t]*\($")
+_NO_DATE: Final = re.compile(r"(?<![0-9/])[0-9]+(?:\.[0-9]+)?(?![0-9/])")
+_GROUPS: Final = re.compile(r"[0-9]{1,4}([- ])[0-9]{2,4}\1[0-9]{2,4}")
+_CELL: Final = re.compile(r"(?:^|[|/\r\n])[ \t]*$")
+_PAIR: Final = re.compile(r"[0-9]{2,3}/[0-9]{2,3}[ \t]*\($")
 """Before the mean of two pressures."""
-_LOOSE_ID = re.compile(r"[0-9]{5,20}|[0-9]{1,10}(?:[-/][0-9]{1,10})+|[0-9]{3}(?: [0-9]{3,4}){2}")
-_LONG_ID = re.compile(r"[0-9]{6,20}|[0-9]{2,10}(?:-[0-9]{2,10}){2,}")
+_LOOSE_ID: Final = re.compile(r"[0-9]{5,20}|[0-9]{1,10}(?:[-/][0-9]{1,10})+|[0-9]{3}(?: [0-9]{3,4}){2}")
+_LONG_ID: Final = re.compile(r"[0-9]{6,20}|[0-9]{2,10}(?:-[0-9]{2,10}){2,}")
 
 
 def plain_scene(text: str, lexicon: Lexicon) -> Scene:
@@ -109,62 +116,83 @@ def plain_scene(text: str, lexicon: Lexicon) -> Scene:
     return scene_of(view_of(text), lexicon, Scan([], [], {}, {}))
 
 
-def read(scene: Scene, span: Span) -> tuple[Span, ...]:
-    """Return what of a span has a reading of its category.
+class Numbers:
+    """What the numbers of one text can be.
 
     Parameters
     ----------
     scene : Scene
-    span : Span
-        What somebody proposed.
-
-    Returns
-    -------
-    tuple of Span
-        The span itself, where it is no number or reads as what it was taken for; parts of it that do, where the rest
-        is a row of values; nothing where no part does. What a model calls a date without a word or a figure of one, but
-        with a capital, is `OTHER`, with little certainty: it may be anything.
     """
-    whole, start, end = scene.text, span.start, span.end
-    figures = _GROUP.search(whole, start, end)
-    if figures is None and span.category not in _DATES:
-        return (span,)
-    kind, test, own = _reading(span.category)
-    ruled = span.source.startswith("rule:")
-    if test is None or (ruled and (kind == "AGE" or figures is None)):  # rules for ages ask for words of age
-        return (span,)
-    text = whole[start:end]
-    first = None if own is None else own.match(whole, start)
-    if first is not None and first.end() == end and (kind != "DATE" or checks.date(text)):
-        return (span,)
-    numbers = _is_numbers(scene, span)
-    if numbers is None:
-        if kind != "DATE" or ruled or _LOOSE_DATE.search(text) or not any(map(str.isupper, text)):
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self._made: dict[tuple[int, int], bool | None] = {}
+        self._stands: dict[tuple[int, int], tuple[int, str | None, bool]] = {}
+
+    def read(self, span: Span) -> tuple[Span, ...]:
+        """Return what of a span has a reading of its category.
+
+        Parameters
+        ----------
+        span : Span
+            What somebody proposed.
+
+        Returns
+        -------
+        tuple of Span
+            The span itself, where it is no number or reads as what it was taken for; parts of it that do, where the
+            rest is a row of values; nothing where no part does. What a model calls a date without a word or a figure of
+            one, but with a capital, is `OTHER`, with little certainty: it may be anything.
+        """
+        scene = self.scene
+        whole, start, end = scene.text, span.start, span.end
+        figures = _GROUP.search(whole, start, end)
+        if figures is None and span.category not in _DATES:
             return (span,)
-        several = len(_PIECE.findall(text)) >= _ROW
-        return () if several else (span.named("OTHER").scored(min(_VAGUE, score_of(span))),)
-    if not numbers:
-        # behind the name of a month stands a day, a year or no date
-        odd = kind == "DATE" and any(len(p) == 4 and not 1800 <= int(p) < 2200 for p in _GROUP.findall(text))
-        return () if odd and _surroundings(scene, span)[0] else (span,)
-    text = _BLANKS.sub(" ", text)
-    level, cue, alone = _surroundings(scene, span)
-    # three groups of a number in blanks are a row too; a value does not begin with 0
-    spaced = alone and (level < _MEASURED or text[0] == "0") and _in_groups(scene, kind, text)
-    labelled = cue == kind and _LABELLED.get(kind, _GROUP).match(text)
-    if spaced or labelled:
-        return (span,)
-    if test(scene, span, text, level):
-        # no town, state or country is a number of five digits
-        return (span.named("ZIP") if span.category in _TOWNS and _ZIP.fullmatch(text) else span,)
-    if cue != kind and ((cue == "ID" and _GROUPED.match(text)) or (cue == "CONTACT" and _CALLABLE.match(text))):
-        return (span.named(_CALLED[cue]),)
-    if level == _ALONE and kind != "ID" and _LONG_ID.search(text):
-        return (span.named("IDNUM"),)
-    if own is None or (level == _ALONE and cue != kind):
-        return ()
-    found = (m for m in own.finditer(whole, start, end + 2) if m.end() <= end)
-    return tuple(span.moved(m.start(), m.end()) for m in found if kind != "DATE" or checks.date(m[0]))
+        kind, test, own = _reading(span.category)
+        ruled = span.source.startswith("rule:")
+        if test is None or (ruled and (kind == "AGE" or figures is None)):  # rules for ages ask for words of age
+            return (span,)
+        text = whole[start:end]
+        first = None if own is None else own.match(whole, start)
+        if first is not None and first.end() == end and (kind != "DATE" or checks.date(text)):
+            return (span,)
+        place = start, end
+        numbers = self._made[place] if place in self._made else self._made.setdefault(place, _is_numbers(scene, span))
+        if numbers is None:
+            if kind != "DATE" or ruled or _LOOSE_DATE.search(text) or not any(map(str.isupper, text)):
+                return (span,)
+            several = len(_PIECE.findall(text)) >= _ROW
+            return () if several else (span.named("OTHER").scored(min(_VAGUE, score_of(span))),)
+        if not numbers:
+            # behind the name of a month stands a day, a year or no date
+            odd = kind == "DATE" and any(len(p) == 4 and not 1800 <= int(p) < 2200 for p in _GROUP.findall(text))
+            return () if odd and self._standing(place, span)[0] else (span,)
+        text = _BLANKS.sub(" ", text)
+        level, cue, alone = self._standing(place, span)
+        # three groups of a number in blanks are a row too; a value does not begin with 0
+        spaced = alone and (level < _MEASURED or text[0] == "0") and _in_groups(scene, kind, text)
+        labelled = cue == kind and _LABELLED.get(kind, _GROUP).match(text)
+        if spaced or labelled:
+            return (span,)
+        if test(scene, span, text, level):
+            # no town, state or country is a number of five digits
+            return (span.named("ZIP") if span.category in _TOWNS and _ZIP.fullmatch(text) else span,)
+        if cue != kind and ((cue == "ID" and _GROUPED.match(text)) or (cue == "CONTACT" and _CALLABLE.match(text))):
+            return (span.named(_CALLED[cue]),)
+        if level == _ALONE and kind != "ID" and _LONG_ID.search(text):
+            return (span.named("IDNUM"),)
+        if own is None or (level == _ALONE and cue != kind):
+            return ()
+        found = (m for m in own.finditer(whole, start, end + 2) if m.end() <= end)
+        return tuple(span.moved(m.start(), m.end()) for m in found if kind != "DATE" or checks.date(m[0]))
+
+    def _standing(self, place: tuple[int, int], span: Span) -> tuple[int, str | None, bool]:
+        """Tell what `_surroundings` does; several recognizers propose the same place."""
+        found = self._stands.get(place)
+        if found is None:
+            found = self._stands[place] = _surroundings(self.scene, span)
+        return found
 
 
 def _in_groups(scene: Scene, kind: str, text: str) -> bool:
@@ -210,16 +238,19 @@ def _surroundings(scene: Scene, span: Span) -> tuple[int, str | None, bool]:
     low = max(first - _WINDOW, text.rfind("\n", max(0, first - _WINDOW), first) + 1, 0)
     high = text.find("\n", last, last + _WINDOW)
     high = high if high >= 0 else min(len(text), last + _WINDOW)
+    head = text[low:first]
     count = 0
-    for run in _RUN.finditer(text, low, high):
+    for run in _RUN.finditer(text, low + len(head.rstrip(_OF_RUNS)), high):
         begin, end = run.span()
-        if begin < span.end and span.start < end:
+        if begin >= span.end:
+            break
+        if span.start < end:
             first, last = min(first, begin), max(last, end)
             count += len(_PIECE.findall(run[0]))
     row = _ROWED if count >= _ROW else _ALONE
     # what stands farther away than its own groups do is another number
     gap = max(map(len, _BLANKS.findall(text, first, last)), default=1)
-    whole = not (_beside(text[low : span.start][::-1], gap) or _beside(text[span.end : high], gap))
+    whole = not (_beside(head[::-1], gap) or _beside(text[span.end : high], gap))
     units, measures, links = (scene.words[name] for name in ("unit", "measure", "value_link"))
     labels = _labels(scene.vocabulary)
     behind = scene.view.at(last)
@@ -260,7 +291,7 @@ def _labels(vocabulary: Vocabulary) -> dict[str, str]:
     return {word: kind for cue, kind in cues for word in vocabulary.words[cue]} | {"#": "ID"}
 
 
-_CALLED = {"ID": "IDNUM", "CONTACT": "PHONE"}
+_CALLED: Final = {"ID": "IDNUM", "CONTACT": "PHONE"}
 """Group that a label tells -> category of what was taken for something else."""
 
 
@@ -334,9 +365,9 @@ def _place(scene: Scene, span: Span, text: str, level: int) -> bool:
     return level == _ALONE or _zip(scene, span, text, level)
 
 
-_TOWNS = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER"))
-_ZIP = re.compile(r"[0-9]{5}(?:-[0-9]{4})?")
-_DATES = frozenset(("DATE", "FECHAS", "Date", "date"))
+_TOWNS: Final = frozenset(("CITY", "STATE", "COUNTRY", "LOCATION-OTHER"))
+_ZIP: Final = re.compile(r"[0-9]{5}(?:-[0-9]{4})?")
+_DATES: Final = frozenset(("DATE", "FECHAS", "Date", "date"))
 _READERS: dict[str, Callable[[Scene, Span, str, int], bool]] = {
     "PHONE": _phone,
     "FAX": _phone,
@@ -350,7 +381,7 @@ _READERS: dict[str, Callable[[Scene, Span, str, int], bool]] = {
     "OTHER": _bare,
 }
 """Category or group -> whether numbers can be one."""
-_FORM = {"PHONE": "PHONE", "FAX": "PHONE", "ZIP": "ZIP"}
+_FORM: Final = {"PHONE": "PHONE", "FAX": "PHONE", "ZIP": "ZIP"}
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 from deid.base.compiled import native_for
 from deid.document import Span, by_position
 from deid.phi import group
+from deid.rules.scene import rounded
 
 native = native_for("overlaps")
 
-_START = attrgetter("start")
+_START: Final = attrgetter("start")
 
 
 def score_of(span: Span) -> float:
@@ -148,3 +149,53 @@ def _shared_out(spans: Sequence[Span]) -> list[Span]:
             at = end + 1
         taken[span.start - first : span.end - first] = b"\1" * len(span)
     return sorted(kept)
+
+
+def first_of_all(labelled: Sequence[Span], accepted: Sequence[Span]) -> Iterator[Span]:
+    """Return labelled values with certainties above all others, each as long as what reads it as the same kind of PHI.
+
+    The words of a name hang together, and so do a telephone number and the extension that a rule saw behind it; a model
+    that takes more along may have taken the next label.
+    """
+    ordered = sorted(labelled, key=_START)
+    for span, others in zip(ordered, overlapping(ordered, accepted), strict=True):
+        kind = group(span.category)
+        start, end = span.start, span.end
+        for other in others:
+            whole = kind == "NAME" or (kind == "CONTACT" and other.source.startswith("rule:"))
+            if whole and group(other.category) == kind:
+                covers = other.start <= span.start and span.end <= other.end
+                if covers and other.end - other.start > end - start:
+                    start, end = other.start, other.end
+        yield span.moved(start, end).scored(1.0 + score_of(span))
+
+
+def in_its_place(span: Span) -> Span:
+    """Return a span with a certainty of at most 1."""
+    score = span.score
+    return span if score is None or score <= 1.0 else span.scored(rounded(score - 1.0))
+
+
+def told_apart(spans: Sequence[Span], accepted: Sequence[Span]) -> list[Span]:
+    """Tell each span what else it was taken for."""
+    return [
+        span.read_as({other.category for other in others})
+        for span, others in zip(spans, overlapping(spans, accepted), strict=True)
+    ]
+
+
+def overlapping(spans: Sequence[Span], others: Sequence[Span]) -> list[list[Span]]:
+    """Return, for each of some spans in order of their start, the others that share a character with it."""
+    waiting = sorted(others, key=_START)
+    near: list[Span] = []
+    found: list[list[Span]] = []
+    at = 0
+    for span in spans:
+        start, end = span.start, span.end
+        near = [other for other in near if other.end > start]
+        while at < len(waiting) and waiting[at].start < end:
+            if waiting[at].end > start:
+                near.append(waiting[at])
+            at += 1
+        found.append([other for other in near if other.start < end])
+    return found

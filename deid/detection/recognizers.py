@@ -18,7 +18,7 @@ from deid.detection.dial import Dial, dial_of_folder, fingerprint, parse_dial
 from deid.detection.ensemble import Candidate, Trace
 from deid.detection.explanation import Explanation, explain
 from deid.detection.known import KnownRecognizer
-from deid.detection.numbers import plain_scene, read
+from deid.detection.numbers import Numbers, plain_scene
 from deid.detection.options import RULES_ALONE, RecognizerOptions
 from deid.detection.overlaps import score_of
 from deid.detection.site_lists import NO_EFFECT, Effect, SiteLists, load_site_lists
@@ -261,9 +261,9 @@ class _Alone:
             spans = list(self.recognizer.find(here))
             for again, passage in second_readings(here, lexicon):
                 spans += filter(None, map(passage.back, self.recognizer.find(again)))
-            scene = plain_scene(here.text, lexicon) if spans else None
+            numbers = Numbers(plain_scene(here.text, lexicon)) if spans else None
             for span in spans:
-                parts = () if scene is None else read(scene, span)
+                parts = () if numbers is None else numbers.read(span)
                 found += filter(None, map(part.back, parts))
                 if candidates is not None and (back := part.back(span)) is not None:
                     fate = "accepted" if parts else "unreadable"

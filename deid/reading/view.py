@@ -62,10 +62,6 @@ class View:
         """Return whether each word may continue a phrase of the words before it: no empty line stands between."""
         return self.breaks.translate(_JOINED)
 
-    def gap(self, index: int) -> str:
-        """Return the white space before a word."""
-        return self.text[self.ends[index - 1] if index else 0 : self.starts[index]]
-
     def starts_sentence(self, index: int) -> bool:
         """Tell whether a word is the first of a line, of a sentence, or of what follows a colon or an opening sign."""
         if index == 0 or self.breaks[index]:

@@ -236,7 +236,7 @@ class LabelFinder:
         places: list[int] = []
         covered = 0
         for start, end, number in matches:
-            if strings[start - 1] == "/" and end == start + 1 and start and not view.gap(start):
+            if strings[start - 1] == "/" and end == start + 1 and start and starts[start] == ends[start - 1]:
                 continue  # "mg/dL"
             if number not in lists:
                 if end < covered:

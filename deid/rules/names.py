@@ -93,10 +93,12 @@ def find_names(scene: Scene, labels: Sequence[PersonLabel]) -> list[Span]:
     spans = list(_labelled(scene, labels))
     spans += _titled(scene)
     spans += _free(scene)
-    spans += _carets(scene)
     spans += _initials(scene)
-    spans += _relatives_without_case(scene)
-    spans += _before_credentials(scene)
+    if "^" in scene.text:
+        spans += _carets(scene)
+    if scene.lowercase_text or 1 in scene.uppercase_line:
+        spans += _relatives_without_case(scene)
+        spans += _before_credentials(scene)
     return spans
 
 
@@ -155,7 +157,7 @@ def _value_of(scene: Scene, label: PersonLabel) -> int:
     if at >= scene.count:
         return -1
     breaks = sum(scene.breaks[label.end : at + 1])
-    column = "\t" in scene.view.gap(at) or scene.starts[at] - scene.ends[at - 1] > 2
+    column = "\t" in scene.gap(at) or scene.starts[at] - scene.ends[at - 1] > 2
     if breaks > 1 or (breaks and not strict) or (label.field.strict and not (strict or column)):
         return -1
     return at if _may_be_value(scene, at) else -1
@@ -254,7 +256,7 @@ def _no_title(scene: Scene, index: int) -> bool:
 def _free(scene: Scene) -> Iterator[Span]:
     """Names that only their own words and their surroundings give away."""
     end = 0
-    for index in scene.capitals():
+    for index in scene.capitals:
         run = read_run(scene, index) if index >= end and _may_start(scene, index) else None
         if run is None:
             continue
@@ -357,7 +359,7 @@ def _initials(scene: Scene) -> Iterator[Span]:
     """Initials of persons: *JB, RN*; *A.B. is a*; a line that ends in *-JB*."""
     last = 0
     kinds = scene.kinds
-    for index in scene.capitals():
+    for index in scene.capitals:
         end, dotted = _initials_at(scene, index) if kinds[index] == UPPER and index >= last else (index, False)
         if end == index:
             continue
@@ -381,7 +383,7 @@ def _initials_at(scene: Scene, index: int) -> tuple[int, bool]:
         end - index <= _MOST_INITIALS
         and is_initial(scene, end)
         and scene.word(end + 1) == "."
-        and (end == index or not scene.view.gap(end))
+        and (end == index or not scene.gap(end))
     ):
         end += 2
     return (end, True) if 4 <= end - index <= _MOST_INITIALS else (index, False)
@@ -412,7 +414,7 @@ def _weigh_initials(scene: Scene, index: int, end: int, dotted: bool) -> tuple[f
     if near and scene.cued(index, _SIGNER):
         return _W["initials_signer"], "DOCTOR"
     last = end >= scene.count or bool(scene.breaks[end])
-    signed = before in ("-", "/", "\u2013", "\u2014", "~") and bool(scene.view.gap(index - 1))
+    signed = before in ("-", "/", "\u2013", "\u2014", "~") and bool(scene.gap(index - 1))
     if signed and (last or scene.word(end) == "."):
         return _W["initials_signed"], "DOCTOR"
     closes = before in (".", ")", ";") or (index > 0 and scene.kinds[index - 1] == NUMBER)

@@ -6,7 +6,6 @@ quotes, a suffix (*Jr.*). How likely it is one is for `deid.rules.names` to weig
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from deid.reading.view import LOWER, MIXED, NUMBER, SIGN, TITLE, UPPER
@@ -47,18 +46,16 @@ _QUOTES: Final = {'"': '"', "\u201c": "\u201d", "'": "'", "\u2018": "\u2019", "(
 _MAX_WORDS: Final = 6
 
 
-@dataclass(slots=True)
 class Run:
     """Words that can be one name."""
 
-    first: int
-    end: int
-    """One past the last word of the text that belongs to it."""
-    names: list[int]
-    """The name words."""
-    initials: list[int]
-    inverted: bool = False
-    """Whether it is written family name first: *Smith, John A.*"""
+    def __init__(self, first: int, end: int, names: list[int], initials: list[int]) -> None:
+        self.first = first
+        self.end = end
+        """One past the last word of the text that belongs to it."""
+        self.names = names
+        """The name words."""
+        self.initials = initials
 
 
 def clear(scene: Scene, index: int) -> bool:
@@ -254,4 +251,4 @@ def read_last_first(scene: Scene, index: int, relaxed: bool = False) -> Run | No
         return None
     if scene.has(start, CREDENTIAL) and scene.kinds[start] == UPPER and not scene.case_uninformative(start):
         return None
-    return Run(last.first, first.end, last.names + first.names, last.initials + first.initials, inverted=True)
+    return Run(last.first, first.end, last.names + first.names, last.initials + first.initials)

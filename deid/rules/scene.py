@@ -18,7 +18,6 @@ __all__ = ["Scene", "rounded", "scene_of"]
 
 _CLINICAL_PHRASE: Final = classes_of("clinical", "eponym", "device", "section")
 _CAPITALS: Final = re.compile(b"[%b]" % bytes((TITLE, UPPER, MIXED)))
-_LETTERS: Final = re.compile(b"[%b]" % bytes((LOWER, TITLE, UPPER, MIXED)))
 _LOWERCASE_SHARE: Final = 0.03
 """A text with fewer capitalized words than this says nothing by case."""
 
@@ -72,6 +71,9 @@ class Scene:
         self.count: int = len(self.classes)
         self.lowercase_text: bool = _is_lowercase(view)
         """Whether the text is written in lower case."""
+        least = NUMBER if self.lowercase_text else LOWER
+        self.capitals: list[int] = [index for index, kind in enumerate(self.kinds) if kind > least]
+        """The words for which `capital` holds."""
         self._cues: dict[int, int] = {}
         for name, places in self.cues_before.items():
             bit = CUE_BITS[name]
@@ -128,10 +130,9 @@ class Scene:
         """Return the places of some words, all folded."""
         return [index for index, word in enumerate(self.folded) if word in words]
 
-    def capitals(self) -> list[int]:
-        """Return the words for which `capital` holds."""
-        kinds = _LETTERS if self.lowercase_text else _CAPITALS
-        return [found.start() for found in kinds.finditer(self.kinds)]
+    def gap(self, index: int) -> str:
+        """Return the white space before a word."""
+        return self.text[self.ends[index - 1] if index else 0 : self.starts[index]]
 
     def case_uninformative(self, index: int) -> bool:
         """Tell whether the case of a word says nothing: lines of capitals, texts in lower case."""

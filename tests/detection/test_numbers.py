@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from deid import Pipeline, build_recognizer, load_policy
 from deid.base.keys import Key
-from deid.detection.numbers import plain_scene, read
+from deid.detection.numbers import Numbers, plain_scene
 from deid.document import Document, Span
 from deid.reading.lexicon import load_lexicon
 from deid.rules.scene import Scene
@@ -84,7 +84,7 @@ def test_a_number_reads_the_same_however_wide_its_gaps_are(
     reads = []
     for text in (before + " ".join(groups), before + gap.join(groups)):
         span = Span(len(before), len(text), category, source="model:en")
-        reads.append([(text[p.start : p.end].split(), p.category) for p in read(scene(text), span)])
+        reads.append([(text[p.start : p.end].split(), p.category) for p in Numbers(scene(text)).read(span)])
     assert reads[0] == reads[1]
 
 
@@ -105,7 +105,7 @@ def test_it_does_not_matter_who_proposed_it(category: str) -> None:
         for source in ("model:en", "rule:x.y", "consistency:rule:x.y", "transformer"):
             span = Span(start, len(text.removesuffix(" kg")), category, source=source)
             if not (category == "AGE" and source == "rule:x.y"):  # rules ask for a word of age
-                assert read(scene(text), span) == ()
+                assert Numbers(scene(text)).read(span) == ()
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_it_does_not_matter_who_proposed_it(category: str) -> None:
 )
 def test_a_number_alone_needs_a_reading_of_its_category(text: str, category: str, reads: bool) -> None:
     span = Span(0, len(text), category, source="model:en")
-    assert bool(read(scene(text), span)) is reads
+    assert bool(Numbers(scene(text)).read(span)) is reads
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_number_alone_needs_a_reading_of_its_category(text: str, category: str
 def test_readings_speak_the_language_of_the_notes(text: str, part: str, category: str, reads: bool) -> None:
     start = text.index(part)
     span = Span(start, start + len(part), category, source="model:es")
-    assert bool(read(plain_scene(text, load_lexicon("es")), span)) is reads
+    assert bool(Numbers(plain_scene(text, load_lexicon("es"))).read(span)) is reads
 
 
 @pytest.mark.parametrize(
@@ -168,26 +168,26 @@ def test_readings_speak_the_language_of_the_notes(text: str, part: str, category
 )
 def test_a_number_beside_a_date_is_a_day_of_it_when_it_is_one_number(text: str, part: str, reads: bool) -> None:
     start = text.index(part)
-    assert bool(read(scene(text), Span(start, start + len(part), "DATE", source="model:en"))) is reads
+    assert bool(Numbers(scene(text)).read(Span(start, start + len(part), "DATE", source="model:en"))) is reads
 
 
 def test_hours_of_a_flowsheet_are_no_years() -> None:
     text = "0800 1200 1600 2000"
-    assert read(scene(text), Span(15, 19, "DATE", source="rule:date.year_alone")) == ()
-    assert read(scene("seen in 2000"), Span(8, 12, "DATE", source="rule:date.year_alone"))
+    assert Numbers(scene(text)).read(Span(15, 19, "DATE", source="rule:date.year_alone")) == ()
+    assert Numbers(scene("seen in 2000")).read(Span(8, 12, "DATE", source="rule:date.year_alone"))
 
 
 def test_what_is_an_identifier_inside_a_row_is_cut_out_of_it() -> None:
     text = "Sodium 138 140 617-555-0143 139"
-    (part,) = read(scene(text), Span(7, len(text), "PHONE", source="model:en"))
+    (part,) = Numbers(scene(text)).read(Span(7, len(text), "PHONE", source="model:en"))
     assert text[part.start : part.end] == "617-555-0143"
 
 
 def test_a_date_without_a_word_or_figure_of_one_may_be_anything() -> None:
     text = "seen by Torvald Quist"
-    (part,) = read(scene(text), Span(8, 21, "DATE", source="model:en"))
+    (part,) = Numbers(scene(text)).read(Span(8, 21, "DATE", source="model:en"))
     assert part.category == "OTHER"
-    (month,) = read(scene("seen in March"), Span(8, 13, "DATE", source="model:en"))
+    (month,) = Numbers(scene("seen in March")).read(Span(8, 13, "DATE", source="model:en"))
     assert month.category == "DATE"
 
 

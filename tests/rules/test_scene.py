@@ -40,7 +40,7 @@ def test_words_of_a_kind_are_all_of_them_in_order(text):
     assert scene.of_class(PERSON) == [i for i in words if scene.has(i, PERSON)]
     assert scene.of_phrase(PERSON) == [i for i in words if scene.has(i, PERSON) or i in begun]
     assert scene.unlisted(LOWER) == [i for i in words if not scene.classes[i] and scene.kinds[i] == LOWER]
-    assert scene.capitals() == [i for i in words if scene.capital(i)]
+    assert scene.capitals == [i for i in words if scene.capital(i)]
     assert scene.written(frozenset(("john", ","))) == [i for i in words if scene.word(i) in ("john", ",")]
 
 
@@ -51,7 +51,7 @@ def test_words_are_of_one_line_where_nothing_but_a_space_is_between(text):
         if not 0 < i < len(scene):
             assert not scene.same_line(i)
             continue
-        gap = scene.view.gap(i)
+        gap = scene.gap(i)
         if "\n" in gap:
             assert scene.same_line(i) == (scene.breaks[i] == 1 and bool(scene.wrapped[i]))
         else:
