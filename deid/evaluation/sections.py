@@ -152,7 +152,7 @@ def _leaks(evaluation: Evaluation) -> Section:
         ("PHI words that no span touches", str(leaks["phi_words_left"]), ""),
         ("  per document", f"{leaks['phi_words_left_per_document']:.3f}", _range(*bounds[:, 0])),
         ("  in the worst document", str(leaks["phi_words_left_worst_document"]), ""),
-        ("other words taken, per 1,000 words", f"{leaks['false_alarms_per_1000_words']:.2f}", ""),
+        ("false alarms per 1,000 words", f"{leaks['false_alarms_per_1000_words']:.2f}", ""),
         ("documents with none left", f"{leaks['documents_clean']} of {leaks['documents']}", ""),
         ("  share", f"{leaks['share_of_documents_clean']:.4f}", _range(*bounds[:, 1])),
         ("PHI letters and digits left", f"{leaks['phi_characters_left']} of {leaks['phi_characters']}", ""),
