@@ -84,9 +84,7 @@ class Rates:
             value, bounds = getattr(self, one.name), {"mentions": (1, 1000), "common": (1, 1000)}
             low, high = bounds.get(one.name, (0, 1))
             if not low <= value <= high:
-                raise ConfigError(
-                    f"the rate {one.name} is {value:g}, outside {low} to {high}", "see docs/linkage.md"
-                )
+                raise ConfigError(f"the rate {one.name} is {value:g}, outside {low} to {high}", "see docs/linkage.md")
         if self.twin + self.couple + self.junior > 1:
             raise ConfigError("twins, couples and juniors are more than all persons", "lower one of the three rates")
 
