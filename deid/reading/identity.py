@@ -272,6 +272,8 @@ def parse_name(
             roles[i] = "suffix"
         elif i > 0 and key in _CREDENTIALS and word.isupper() and _gap(text, tokens, i).rstrip()[-1:] in _STOPS:
             roles[i] = "credential"
+        elif key == "st" and i + 1 < len(tokens) and (uppercase or not word.isupper() or after == "."):
+            roles[i] = "particle"  # Saint is nobody's given name: "St. John" is a surname
         elif _is_initials(word, key, len(word) == len(text), uppercase, is_word):
             roles[i] = "initial"
         elif key in _TITLES and i == 0 and len(tokens) > 1 and (after == "." or key not in ("fr", "don", "miss")):

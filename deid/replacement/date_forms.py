@@ -240,7 +240,8 @@ def _month_in_words(match: re.Match[str], months: Mapping[str, Name]) -> tuple[T
 
 
 def _with_short_years(text: str, tokens: list[Token]) -> tuple[Token, ...]:
-    """Read the last number of ``3-Mar-09``, ``Mar-03-09`` and ``March 3, 09`` as a year, and every one over 31."""
+    """Read the last number of ``3-Mar-09``, ``Mar-03-09`` and ``March 3, 09`` as a year, every one over 31, and the
+    second year of ``2018-19``."""
 
     if all(token.kind != "D" for token in tokens):
         return tuple(tokens)
@@ -254,6 +255,8 @@ def _with_short_years(text: str, tokens: list[Token]) -> tuple[Token, ...]:
 
     tokens = [year(t) if t.kind == "D" and t.values[0] > 31 and is_year(t) else t for t in tokens]
     kinds = "".join(token.kind for token in tokens)
+    if kinds == "YD" and is_year(tokens[1]) and tokens[1].values[0] == (tokens[0].values[0] + 1) % 100:
+        tokens[1] = year(tokens[1])
     for match in _LAST_NUMBER.finditer(kinds):
         a, b, c = tokens[match.start() : match.end()]
         first, second = (text[x.end : y.start].strip() for x, y in ((a, b), (b, c)))

@@ -17,7 +17,7 @@ from deid.base.compiled import quick
 from deid.replacement.choices import Choices
 from deid.replacement.identifiers import scramble
 from deid.replacement.names import match_case
-from deid.replacement.pools import FIFTY, State, cities, countries, country_index, phrase_key, states, words
+from deid.replacement.pools import FIFTY, State, cities, countries, country_index, phrase_key, same_country, states, words
 
 _SAME_ADDRESS = re.compile(r"[\s,.;:|/()\-–•]{0,6}")
 _ZIP = re.compile(r"(?<!\d)(\d{5})(?:([- ]?)(\d{4}))?(?!\d)")
@@ -294,6 +294,8 @@ class PlaceMap:
         else:
             group = groups[country_index()[self._unknown_country()][0][0]]
             options = self._choices.hashed("country", key, group)
+        same = same_country().get(key, ())
+        options = (option for option in options if phrase_key(option) not in same)
         return self._choices.claim("countries", key, itertools.islice(options, step - 1, None))
 
     def _unknown_country(self) -> str:

@@ -216,6 +216,13 @@ def country_index() -> Mapping[str, tuple[tuple[int, int], ...]]:
     return found
 
 
+@functools.cache
+def same_country() -> Mapping[str, frozenset[str]]:
+    """Return key of a country's name -> keys of its other spellings and parts, of those that have any."""
+    found = [frozenset(map(phrase_key, names)) for names in read_words("words.toml")["countries_same"].values()]
+    return {key: keys for keys in found for key in keys}
+
+
 # words
 
 
