@@ -76,7 +76,7 @@ class Options:
     )
     """Bytes that the files of a document may have, characters that a record's text may have; larger ones fail."""
     timeout: float = option(
-        600.0, "Leave out documents that take longer than S seconds; 0 for any time.", metavar="S", panel=_INPUT
+        600.0, "Leave out documents that take longer than S seconds; 0: none.", metavar="S", panel=_INPUT
     )
     """Seconds that the work on a document may take; one that takes longer fails. 0: any."""
 

@@ -141,7 +141,7 @@ def sound(key: str) -> str:
     """Return how a name sounds, roughly: Soundex (Russell 1918), of six characters.
 
     >>> sound("thornton"), sound("thorntin"), sound("smyth") == sound("smith")
-    ('T65635', 'T65635', True)
+    ('T65350', 'T65350', True)
     """
     codes = "01230120022455012623010202"
     letters = [c for c in key if "a" <= c <= "z"]

@@ -162,7 +162,7 @@ def test_a_hierarchy_alone_gives_no_role(table: Path, tmp_path: Path) -> None:
         (["--k", 200], "can reach 200-anonymity"),
         (["--l", 4], "can reach distinct 4-diversity of disease"),
         (["--method", "mondrien"], "did you mean 'mondrian'?"),
-        (["--hierarchy", "zip"], "COLUMN=FILE"),
+        (["--hierarchy", "zip"], "--hierarchy zip=zip.csv"),
         (["--method", "records"], "suppressed"),
         (["--suppression", 2], "from 0 to 1"),
         (["--t", 3], "t must lie"),

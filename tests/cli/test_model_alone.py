@@ -109,7 +109,7 @@ WRITTEN: dict[str, Callable[[Path], str]] = {
     "extract": extract,
     "release": release,
 }
-MEASURED = {"calibrate", "experiment robustness"}
+MEASURED = {"calibrate", "experiment hips", "experiment robustness"}
 """Commands that write figures alone."""
 
 
