@@ -17,7 +17,17 @@ from deid.base.compiled import quick
 from deid.replacement.choices import Choices
 from deid.replacement.identifiers import scramble
 from deid.replacement.names import match_case
-from deid.replacement.pools import FIFTY, State, cities, countries, country_index, phrase_key, same_country, states, words
+from deid.replacement.pools import (
+    FIFTY,
+    State,
+    cities,
+    countries,
+    country_index,
+    phrase_key,
+    same_country,
+    states,
+    words,
+)
 
 _SAME_ADDRESS = re.compile(r"[\s,.;:|/()\-–•]{0,6}")
 _ZIP = re.compile(r"(?<!\d)(\d{5})(?:([- ]?)(\d{4}))?(?!\d)")
