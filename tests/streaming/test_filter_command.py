@@ -6,6 +6,7 @@ import contextlib
 import json
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -123,8 +124,13 @@ def test_metrics_of_a_running_filter(tmp_path: Path) -> None:
     process.stdin.write(f"{NOTE}\n")
     process.stdin.flush()
     assert process.stdout.readline()
-    with urllib.request.urlopen(address.split()[1], timeout=10) as answer:
-        text = answer.read().decode()
+    text = ""
+    for _ in range(100):  # a record is counted once it is written
+        with urllib.request.urlopen(address.split()[1], timeout=10) as answer:
+            text = answer.read().decode()
+        if "deid_records_total 1\n" in text:
+            break
+        time.sleep(0.05)
     assert "deid_records_total 1\n" in text
     assert 'deid_spans_total{category="DOCTOR"} 1.0\n' in text
     assert "Baker" not in text
