@@ -26,6 +26,12 @@ def test_choices_by_one_bound_or_both() -> None:
     assert choose(POINTS) == []
 
 
+def test_a_release_on_a_bound_keeps_it() -> None:
+    utility, privacy, both = choose(POINTS, least_utility=0.9, greatest_risk=0.1)
+    assert (utility.point, privacy.point, both.point) == (POINTS[0], POINTS[1], None)
+    assert choose(POINTS, least_utility=0.8, greatest_risk=0.1)[2].point == POINTS[1]
+
+
 def test_a_map_of_releases() -> None:
     points, failures = map_releases(random_table(200, 1), ["local", "mondrian"], [2, 10, 500])
     assert [(p.method, p.k) for p in points] == [("local", 2), ("local", 10), ("mondrian", 2), ("mondrian", 10)]

@@ -125,6 +125,13 @@ def test_a_scheme_is_kept_and_applied_to_new_rows(tmp_path, method: str) -> None
     new = random_table(500, 2)
     applied = apply_scheme(scheme, new, Requirements(k=4))
     assert applied.suppressed < 250
+    share = applied.suppressed / len(new)
+    assert (
+        apply_scheme(scheme, new, Requirements(k=4), MethodOptions(suppression=share)).suppressed == applied.suppressed
+    )
+    if share:
+        with pytest.raises(ConfigError, match="would be suppressed"):
+            apply_scheme(scheme, new, Requirements(k=4), MethodOptions(suppression=share - 0.001))
     assert applied.findings[0].verdict.level >= 4
     known = {tuple(row) for row in release.recoded.frame[["age", "sex", "place"]].astype(str).to_numpy()}
     if not scheme.levels:
