@@ -295,10 +295,8 @@ class _Message:
         for category, value in known:
             for word in value.replace(",", " ").split() if category in _NAMES else [value]:
                 if len(word) >= _LEAST.get(category, _LEAST_NUMBER):
-                    words.setdefault(word.casefold(), category)
-        folded = self.source.lower()
-        if len(folded) != len(self.source):
-            folded = self.source  # letters whose small form is two: then as it stands
+                    words.setdefault(_small(word), category)
+        folded = _small(self.source)
         pieces = []
         read = 0
         for place in sorted(self.places, key=attrgetter("start")):
@@ -523,6 +521,12 @@ class Codec:
             plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
             return plain.encode(self.charset, "replace").decode(self.charset)
         return text
+
+
+def _small(text: str) -> str:
+    """Return text in small letters, each at its own place: one whose small form is two letters stays."""
+    small = text.lower()
+    return small if len(small) == len(text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
 
 
 def _changed(text: str, changes: Sequence[Change]) -> str:

@@ -8,7 +8,6 @@ of the text become edits of the record's own characters. Nothing is parsed into 
 from __future__ import annotations
 
 import datetime
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -141,12 +140,24 @@ class Record:
 
     def frames(self, written: str) -> bool:
         """Tell whether a written record is this one outside of its places."""
-        pattern: list[str] = []
+        fixed: list[str] = []
         read = 0
         for place in sorted((*self.places, *self.blocked), key=lambda place: place.start):
-            pattern += (re.escape(self.source[read : place.start]), r"[\s\S]*?")
+            fixed.append(self.source[read : place.start])
             read = place.end
-        return re.fullmatch("".join(pattern) + re.escape(self.source[read:]), written) is not None
+        if not fixed:
+            return written == self.source
+        first, *between = fixed
+        last = self.source[read:]
+        if not written.startswith(first):
+            return False
+        at = len(first)
+        for part in between:  # where one fits, its first place leaves most room for the rest: no other need be tried
+            at = written.find(part, at)
+            if at < 0:
+                return False
+            at += len(part)
+        return len(written) - len(last) >= at and written.endswith(last)
 
 
 def assemble(

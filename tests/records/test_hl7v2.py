@@ -120,6 +120,24 @@ def test_a_replaced_message_is_framed_by_the_original(data: bytes) -> None:
     assert scrubbed.unexamined == record.unexamined
 
 
+def test_what_was_changed_between_many_places_is_told() -> None:
+    record = one(message(*[f"OBX|{n}|TX|8251-1^Note^LN||seen^again~today||||||F" for n in range(40)]))
+    assert record.frames(record.source)
+    assert record.frames(record.source.replace("seen", "left"))
+    for at in (record.source.rindex("F"), record.source.index("CLINIC|EHR") - 1, record.source.index("|TX|") + 1):
+        assert not record.frames(f"{record.source[:at]}#{record.source[at + 1 :]}")
+    assert not record.frames(record.source[:-4])
+
+
+@pytest.mark.parametrize("other", ["", "\u0130zmir"])
+@pytest.mark.parametrize(
+    ("name", "written"), [("Gro\u00dfmann", "gro\u00dfmann"), ("Thornbury", "thornbury"), ("Thornbury", "THORNBURY")]
+)
+def test_a_name_of_the_message_is_no_code_in_any_case(name: str, written: str, other: str) -> None:
+    record = one(message(PID.replace("Thornbury", name), f"OBR|1||A-1|{written}^{other}^L"))
+    assert places(record)["OBR-4"] == ("PATIENT", written)
+
+
 def test_one_person_has_one_name_in_fields_text_and_files(surrogates: Pipeline) -> None:
     reports = scrub(surrogates, SAMPLES[2 if SAMPLES[2].stem == "reports" else 1].read_bytes())
     batch = scrub(surrogates, next(p for p in SAMPLES if "batch" in p.stem).read_bytes())
