@@ -26,9 +26,9 @@ def check(told: Summary, *, standard: str = _STANDARD, places: Path | None = _PL
     from deid.records.tables import load_table
 
     table = load_table(standard, places)
-    lines = [line for found in table.segments.values() for line in found]
-    told.notes = [f"{table.name}: {len(lines)} lines for {len(table.segments)} segments hold together"]
-    told.extra = {"segments": len(table.segments), "lines": len(lines)}
+    lines = sum(map(len, table.heads.values()))
+    told.notes = [f"{table.name}: {lines} lines for {len(table.heads)} {table.section} hold together"]
+    told.extra = {table.section: len(table.heads), "lines": lines}
 
 
 @command
@@ -36,10 +36,10 @@ def show(
     told: Summary,
     *,
     standard: str = _STANDARD,
-    name: str | None = argument("Segment or data type; all names if none.", metavar="[NAME]", default=None),
+    name: str | None = argument("Segment, resource or data type; all names if none.", metavar="[NAME]", default=None),
     places: Path | None = _PLACES,
 ) -> None:
-    """Show what is done with the fields of a segment, or the components of a data type, and why.
+    """Show what is done with the fields of a segment or resource, or the components of a data type, and why.
 
     Example: deid records show hl7v2 PID
     """
@@ -48,15 +48,19 @@ def show(
 
     table = load_table(standard, places)
     if name is None:
-        typer.echo(f"segments: {' '.join(sorted(table.segments))}")
+        typer.echo(f"{table.section}: {' '.join(sorted(table.heads))}")
         typer.echo(f"data types: {' '.join(sorted(table.types))}")
-        typer.echo(f"kinds: {' '.join(KINDS)}, a category, a data type (with the category of its *), by N")
+        typer.echo(
+            f"kinds: {' '.join((*KINDS, *table.kinds))}, a category, a data type (with the category of its *), by N"
+        )
         return
-    lines = table.segments.get(name, table.types.get(name))
+    lines = table.heads.get(name, table.types.get(name))
     if lines is None:
-        raise ConfigError("the table has no such segment or data type", f"deid records show {standard} lists them all")
+        raise ConfigError("the table has no such name", f"deid records show {standard} lists them all")
+    between, wide = (".", 32) if table.named else ("-", 8)
     for line in lines:
-        typer.echo(f"{name}-{line.span:<8}{line.kind:<20}{line.reason}")
-    if name in table.segments:
+        for span in line.keys if table.named else (line.span,):
+            typer.echo(f"{name}{between}{span:<{wide}}{line.kind:<20}{line.reason}")
+    if name in table.heads:
         typer.echo("all else   blocked             no line names it: nobody examines it, and it is not passed on")
     told.extra = {"lines": {line.span: [line.kind, line.reason] for line in lines}}

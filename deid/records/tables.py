@@ -4,6 +4,11 @@ A line says of a field what it is and why: ``7 = ["DTM", "birth date"]``. What i
 kept where it looks like one and free text otherwise; ``text``; ``data``, a document in base64; ``blocked``; a category
 of identifiers; a data type, with the category for its ``*`` behind it; ``by N``, as the type in field N says. What no
 line names is blocked.
+
+Standards of trees name their elements: ``birthDate = ["date", "birth date"]``, several of one kind with blanks between
+(``"status intent"``); ``contact.name`` is a line of an element's own parts; ``value[x]`` stands for the element with
+each data type behind its name, and ``typed`` for that type; ``by a b *`` is the type that element a says, else b, else
+the ``*``; what else the reader of a standard understands is in ``[kinds]``.
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ import difflib
 import functools
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,7 +32,10 @@ KINDS = (KEEP, CODE, NUMBER, TEXT, DATA, BLOCKED)
 """What a place can be, beside a category, a data type and ``by N``."""
 _RANGE = re.compile(r"([1-9][0-9]?)(?:-([1-9][0-9]?))?\Z")
 _NAME = re.compile(r"[A-Z][A-Z0-9]{2}\Z")
-_ANY = 999
+_ALL = "ALL"
+_TYPED, _OPEN = "typed", "[x]"
+_SECTIONS = ("segments", "resources", "elements", "tables")
+"""What a standard may call what has lines; of segments the lines are numbers, of all others names."""
 _JOINED = frozenset(CATEGORIES) - {"DATE"}
 """Identifiers of which several components are one, as of a name."""
 _NESTED = 3
@@ -48,23 +56,40 @@ class Parts:
     """Component -> what it is, and the first and the last component that are one with it, as of a name."""
 
 
-Rule = str | By | Parts
+@dataclass(frozen=True, slots=True)
+class ByName:
+    """A place whose data type other elements beside it say."""
+
+    names: tuple[str, ...]
+    otherwise: str
+    """What it is when they name none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """A data type of a tree: its elements are looked up when they are met, for such types hold each other."""
+
+    name: str
+    star: str
+
+
+Rule = str | By | Parts | ByName | Inner
 """What a place is: a kind, a category, a data type, or what another field says."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """What a table says of some fields or components."""
+    """What a table says of some fields, components or elements."""
 
-    first: int
-    last: int
+    keys: tuple[int, ...] | tuple[str, ...]
     kind: str
     reason: str
 
     @property
     def span(self) -> str:
         """The fields, as a table writes them."""
-        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+        first, last = self.keys[0], self.keys[-1]
+        return " ".join(map(str, self.keys)) if first == last or isinstance(first, str) else f"{first}-{last}"
 
 
 @dataclass(frozen=True)
@@ -72,34 +97,62 @@ class Table:
     """What stands where in the records of one standard."""
 
     name: str
+    section: str
+    """What the standard calls what has lines, such as segments."""
     types: Mapping[str, tuple[Line, ...]] = field(repr=False)
     defaults: Mapping[str, str] = field(repr=False)
     """Data type -> what its ``*`` stands for where no category is named."""
-    segments: Mapping[str, tuple[Line, ...]] = field(repr=False)
+    heads: Mapping[str, tuple[Line, ...]] = field(repr=False)
+    """Segment, resource or element -> its lines."""
     fields: Mapping[str, int] = field(repr=False)
     """Segment -> number of its fields in the standard."""
+    kinds: Mapping[str, str] = field(repr=False)
+    """Further kinds of places -> what is done with them."""
     facts: Mapping[str, Any] = field(repr=False)
     """Other facts: what is the patient's key, what a date refers to."""
     charsets: Mapping[str, str] = field(repr=False)
-    _rules: dict[str, dict[int, Rule]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _of_types: dict[str, Rule] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _rules: dict[Any, Mapping[Any, Rule]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _of_types: dict[tuple[str, str], Rule] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def rules(self, segment: str) -> Mapping[int, Rule]:
-        """Return field -> rule of a segment; empty for a segment that no line names."""
-        found = self._rules.get(segment)
-        if found is None:
-            found = {n: self.rule(e.kind) for e in self.segments.get(segment, ()) for n in range(e.first, e.last + 1)}
-            if segment in self.segments:  # unknown names come from records, and would fill the memory
-                self._rules[segment] = found
+    @property
+    def named(self) -> bool:
+        """Whether lines are about names, not numbers."""
+        return self.section != "segments"
+
+    def rules(self, head: str) -> Mapping[Any, Rule]:
+        """Return field -> rule of a segment, element -> rule of a resource; empty for one that no line names."""
+        if head not in self.heads:  # such names come from records, and would fill the memory
+            return {}
+        if head not in self._rules:
+            self._rules[head] = self._each(self.heads[head], "")
+        return self._rules[head]
+
+    def parts(self, inner: Inner) -> Mapping[str, Rule]:
+        """Return element -> rule of a data type of a tree."""
+        if inner not in self._rules:
+            self._rules[inner] = self._each(self.types[inner.name], inner.star)
+        return self._rules[inner]
+
+    def _each(self, lines: Iterable[Line], star: str) -> dict[Any, Rule]:
+        found: dict[Any, Rule] = {}
+        for line in lines:
+            for key in line.keys:
+                if isinstance(key, str) and key.endswith(_OPEN):
+                    for name in self.types:
+                        kind, _, category = line.kind.partition(" ")
+                        said = f"{name} {category}".strip() if kind == _TYPED else line.kind
+                        found.setdefault(typed(key, name), self.rule(said, star))
+                else:
+                    found[key] = self.rule(line.kind, star)
         return found
 
-    def of_type(self, name: str) -> Rule | None:
+    def of_type(self, name: str, star: str = "") -> Rule | None:
         """Return the rule of a data type, None when there is no such type."""
         if name not in self.types:
             return None
-        if name not in self._of_types:
-            self._of_types[name] = self.rule(name)
-        return self._of_types[name]
+        if (name, star) not in self._of_types:
+            self._of_types[name, star] = self.rule(f"{name} {star}".strip())
+        return self._of_types[name, star]
 
     def rule(self, said: str, star: str = "") -> Rule:
         """Return the rule that a line says.
@@ -113,20 +166,30 @@ class Table:
         """
         kind, _, category = said.partition(" ")
         if kind == "by":
-            return By(int(category))
+            names = category.split()
+            if not self.named:
+                return By(int(category))
+            return ByName(tuple(n for n in names if n != "*"), star or BLOCKED if "*" in names else BLOCKED)
         category = star if category == "*" else category
         lines = self.types.get(kind)
         if lines is None:
             return star if kind == "*" else kind
         category = category or self.defaults.get(kind, "IDNUM")
-        if len(lines) == 1 and lines[0].last == _ANY:
+        if lines[0].keys == (_ALL,):
             return self.rule(lines[0].kind, category)
+        if self.named:
+            return Inner(kind, category)
         parts: dict[int, tuple[Rule, int, int]] = {}
         for line in lines:
-            rule = self.rule(line.kind, category)
-            for n in range(line.first, line.last + 1):
-                parts[n] = (rule, line.first, line.last) if rule in _JOINED else (rule, n, n)
+            rule, keys = self.rule(line.kind, category), [n for n in line.keys if isinstance(n, int)]
+            for n in keys:
+                parts[n] = (rule, keys[0], keys[-1]) if rule in _JOINED else (rule, n, n)
         return Parts(parts)
+
+
+def typed(key: str, name: str) -> str:
+    """Return the element of one data type: ``valueString`` of ``value[x]`` and ``string``."""
+    return f"{key.removesuffix(_OPEN)}{name[:1].upper()}{name[1:]}"
 
 
 @functools.lru_cache(maxsize=8)
@@ -138,8 +201,8 @@ def load_table(name: str, site: Path | None = None) -> Table:
     name : str
         File in ``dictionaries/records``, such as ``hl7v2``.
     site : Path, optional
-        A TOML file with ``[segments.XYZ]`` and ``[types.XYZ]``; its lines stand instead of the shipped ones of the same
-        fields.
+        A TOML file with ``[segments.XYZ]`` (``[resources.Xyz]``) and ``[types.XYZ]``; its lines stand instead of the
+        shipped ones of the same fields.
 
     Raises
     ------
@@ -173,98 +236,173 @@ def _read(path: Path, below: Table | None) -> Table:
 
 
 def _check(said: Mapping[str, Any], name: str, below: Table | None) -> Table:
-    known = {"segments", "types"} | (set() if below else {"standard", "record", "charsets"})
+    section = below.section if below else next((part for part in _SECTIONS if part in said), _SECTIONS[0])
+    known = {section, "types"} | (set() if below else {"standard", "record", "charsets", "kinds"})
     if extra := sorted(said.keys() - known):
         raise ConfigError(f"there is no section {extra[0]}", f"sections: {', '.join(sorted(known))}")
+    named = section != "segments"
+    heads = dict(below.heads) if below else {}
     types = dict(below.types) if below else {}
     defaults = dict(below.defaults) if below else {}
     sizes = dict(below.fields) if below else {}
-    own_types, own_segments = _section(said, "types"), _section(said, "segments")
-    known_types = types.keys() | own_types.keys()
+    kinds = below.kinds if below else said.get("kinds", {})
+    own_types, own_heads = (_section(said, part) for part in ("types", section))
+    if named:
+        for part, own, shipped in (("types", own_types, types), (section, own_heads, heads)):
+            for head in list(own):
+                own[head] = _flat(own[head], head, f"{part}.{head}", own_types, types, shipped.get(head, ()))
+    known_kinds = (*KINDS, *kinds, *sorted({*types, *own_types}), *CATEGORIES)
     for kind, lines in own_types.items():
         lines = dict(lines)
         default = lines.pop("default", None)
         if default is not None:
-            if default not in CATEGORIES:
+            if default not in (*CATEGORIES, TEXT):
                 raise _unknown(str(default), CATEGORIES, f"types.{kind} default")
             defaults[kind] = default
-        types[kind] = _over(types.get(kind, ()), _lines(lines, f"types.{kind}", known_types, _ANY, inner=True))
-    for kind in own_types:
-        _no_circle(types, kind, ())
-    segments = dict(below.segments) if below else {}
-    for segment, lines in own_segments.items():
+        read = _lines(lines, f"types.{kind}", known_kinds, inner=True, named=named)
+        if below and kind in below.types:
+            _of_standard(read, below.types[kind], f"types.{kind}", types)
+        types[kind] = _over(types.get(kind, ()), read)
+    if not named:
+        for kind in own_types:
+            _no_circle(types, kind, ())
+    for head, lines in own_heads.items():
         lines = dict(lines)
-        where = f"segments.{segment}"
-        if not _NAME.match(segment):
+        where = f"{section}.{head}"
+        if not named and not _NAME.match(head):
             raise ConfigError(
                 "this is no name of a segment", "three capital letters or digits, as in ZPI", position=where
             )
-        size = lines.pop("fields", None)
+        size = None if named else lines.pop("fields", None)
         if below is None:
-            sizes[segment] = size
+            if not named:
+                sizes[head] = int(size or 0)
         elif size is not None:
             raise ConfigError("how many fields a segment has, the standard says", "leave out fields", position=where)
-        elif segment not in sizes and segment[0] != "Z":
+        elif head not in heads and (":" not in head if named else head[0] != "Z"):
             raise ConfigError(
-                "the standard's table has no such segment",
-                _near(segment, sizes, "a site's own begin with Z"),
+                f"the standard's table has no such {section.removesuffix('s')}",
+                _near(head, heads, f"a site's own {'have a colon' if named else 'begin with Z'}"),
                 "",
                 where,
             )
-        read = _lines(lines, where, known_types, sizes.get(segment, _ANY), inner=False)
-        segments[segment] = _over(segments.get(segment, ()), read)
+        read = _lines(lines, where, known_kinds, inner=False, named=named, size=sizes.get(head))
+        if below and head in below.heads:
+            _of_standard(read, below.heads[head], where, types)
+        heads[head] = _over(heads.get(head, ()), read)
     return Table(
         below.name if below else name,
+        section,
         types,
         defaults,
-        segments,
+        heads,
         sizes,
+        kinds,
         below.facts if below else said.get("record", {}),
         below.charsets if below else said.get("charsets", {}),
     )
 
 
-def _section(said: Mapping[str, Any], name: str) -> Mapping[str, Mapping[str, Any]]:
+def _flat(
+    lines: Mapping[str, Any],
+    name: str,
+    where: str,
+    own: dict[str, Mapping[str, Any]],
+    types: Mapping[str, tuple[Line, ...]],
+    below: Sequence[Line],
+) -> dict[str, Any]:
+    """Return lines in which an element with lines of its own is of a data type of its own; those go into ``own``."""
+    found: dict[str, Any] = {}
+    for key, line in lines.items():
+        if not isinstance(line, dict):
+            found[key] = line
+            continue
+        inner = f"{name}.{key}"
+        kind, _, category = next((e.kind for e in below if key in e.keys), inner).partition(" ")
+        base: dict[str, Any] = {}
+        if kind != inner:  # the type is another's too: these are lines over a copy of it
+            base = {
+                str(k): [e.kind.replace("*", category or "*"), e.reason] for e in types.get(kind, ()) for k in e.keys
+            }
+            base.pop(_ALL, None)
+        parts = _flat(line, inner, f"{where}.{key}", own, types, types.get(kind, ()))
+        if unknown := sorted(parts.keys() - base.keys()) if base else []:
+            raise ConfigError("the standard has no such element", _near(unknown[0], base, ""), "", f"{where}.{key}")
+        own[inner] = base | parts
+        found[key] = [inner, "its parts have lines of their own"]
+    return found
+
+
+def _of_standard(own: Sequence[Line], below: Sequence[Line], where: str, types: Iterable[str]) -> None:
+    """Raise where a site's line names an element that the standard does not have."""
+    known = {str(key) for line in below for key in line.keys} | {_ALL}
+    opened = [key for key in known if key.endswith(_OPEN)]
+    known.update(typed(key, name) for key in opened for name in types)
+    for line in own:
+        for key in line.keys:
+            if isinstance(key, str) and key not in known and ":" not in key and known != {_ALL}:
+                raise ConfigError(
+                    "the standard has no such element",
+                    _near(key, known, "a site's own have a colon in their names"),
+                    "",
+                    f"{where} {key}",
+                )
+
+
+def _section(said: Mapping[str, Any], name: str) -> dict[str, Mapping[str, Any]]:
     section = said.get(name, {})
     if not isinstance(section, dict) or not all(isinstance(lines, dict) for lines in section.values()):
         raise ConfigError(f"{name} is no table of tables", f"write [{name}.XYZ] and lines below it")
-    return section
+    return dict(section)
 
 
 def _lines(
-    said: Mapping[str, Any], where: str, types: frozenset[str] | set[str], size: int, *, inner: bool
+    said: Mapping[str, Any], where: str, kinds: Sequence[str], *, inner: bool, named: bool, size: int | None = None
 ) -> tuple[Line, ...]:
-    """Read and check the lines of a segment or a data type."""
-    found: list[Line] = []
+    """Read and check the lines of a segment, a resource or a data type."""
+    found: dict[int | str, str] = {}
+    lines = []
     for span, line in said.items():
         at = f"{where} {span}"
-        matched = _RANGE.match(span)
-        if not matched and not (inner and span == "ALL"):
-            raise ConfigError("this is no field", "write its number, or a range such as 3-5", position=at)
-        first, last = (int(matched[1]), int(matched[2] or matched[1])) if matched else (1, _ANY)
-        if last < first or (matched and last > size):
-            raise ConfigError(f"the standard has {size} fields here", "look at the number", position=at)
+        keys = _keys(span, size, at, inner=inner, named=named)
         if not (isinstance(line, list) and len(line) == 2 and all(isinstance(s, str) and s for s in line)):
             raise ConfigError('a line is not of the form ["kind", "reason"]', "say what it is, and why", position=at)
-        if twice := next((e for e in found if e.first <= last and first <= e.last), None):
-            raise ConfigError(f"the lines {twice.span} and {span} are about the same", "leave one of them", position=at)
-        _check_kind(line[0], types, at, inner=inner)
-        found.append(Line(first, last, *line))
-    return tuple(sorted(found, key=lambda line: line.first))
+        twice = found.get(_ALL) or next((found[key] for key in keys if key in found), "")
+        if twice or (keys == (_ALL,) and found):
+            twice = twice or next(iter(found.values()))
+            raise ConfigError(f"the lines {twice} and {span} are about the same", "leave one of them", position=at)
+        found.update(dict.fromkeys(keys, span))
+        _check_kind(line[0], kinds, at, inner=inner, named=named, opened=span.endswith(_OPEN))
+        lines.append(Line(keys, *line))
+    return tuple(lines) if named else tuple(sorted(lines, key=lambda line: line.keys[:1]))
 
 
-def _check_kind(said: str, types: frozenset[str] | set[str], at: str, *, inner: bool) -> None:
+def _keys(span: str, size: int | None, at: str, *, inner: bool, named: bool) -> tuple[int, ...] | tuple[str, ...]:
+    if named or (inner and span == _ALL):
+        if not (keys := tuple(span.split())) or len(set(keys)) < len(keys):
+            raise ConfigError("this is no name of an element", "write each once, with blanks between", position=at)
+        return keys
+    if not (matched := _RANGE.match(span)):
+        raise ConfigError("this is no field", "write its number, or a range such as 3-5", position=at)
+    first, last = int(matched[1]), int(matched[2] or matched[1])
+    if last < first or last > (size or last):
+        raise ConfigError(f"the standard has {size or 'no such'} fields here", "look at the number", position=at)
+    return tuple(range(first, last + 1))
+
+
+def _check_kind(said: str, kinds: Sequence[str], at: str, *, inner: bool, named: bool, opened: bool) -> None:
     kind, _, category = said.partition(" ")
-    if kind == "by" and not inner and _RANGE.match(category) and "-" not in category:
+    if kind == "by" and (bool(category) if named else not inner and _RANGE.match(category) and "-" not in category):
         return
     stars = ("*",) if inner else ()
-    if kind not in (*KINDS, *CATEGORIES, *types, *stars):
-        raise _unknown(kind, (*KINDS, *sorted(types), *CATEGORIES), at)
-    if category and (kind not in types or category not in (*CATEGORIES, *stars)):
+    if kind not in (*kinds, *stars, *((_TYPED,) if opened else ())):
+        raise _unknown(kind, kinds, at)
+    plain = kind in (*KINDS, *CATEGORIES, *stars)
+    if category and (plain or category not in (*CATEGORIES, *stars, *((TEXT, KEEP) if named else ()))):
         raise _unknown(said, CATEGORIES, at)
 
 
-def _unknown(said: str, known: tuple[str, ...], at: str) -> ConfigError:
+def _unknown(said: str, known: Sequence[str], at: str) -> ConfigError:
     return ConfigError(f"nothing is called {said!r} here", _near(said, known, f"there are {', '.join(known)}"), "", at)
 
 
@@ -275,9 +413,15 @@ def _near(said: str, known: Any, otherwise: str) -> str:
 
 def _over(below: tuple[Line, ...], own: tuple[Line, ...]) -> tuple[Line, ...]:
     """Return lines with others over them."""
-    taken = {n for e in own for n in range(e.first, e.last + 1)}
-    rest = [Line(n, n, e.kind, e.reason) for e in below for n in range(e.first, e.last + 1) if n not in taken]
-    return tuple(sorted((*own, *(rest if taken else below)), key=lambda line: line.first))
+    taken = {key for line in own for key in line.keys}
+    if not taken or not below:
+        return own or below
+    if _ALL in taken or below[0].keys == (_ALL,):
+        return own
+    rest = [Line((key,), e.kind, e.reason) for e in below for key in e.keys if key not in taken]  # type: ignore[arg-type]
+    return (
+        (*own, *rest) if isinstance(next(iter(taken)), str) else tuple(sorted((*own, *rest), key=lambda e: e.keys[:1]))
+    )
 
 
 def _no_circle(types: Mapping[str, tuple[Line, ...]], kind: str, above: tuple[str, ...]) -> None:
