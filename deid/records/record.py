@@ -1,8 +1,9 @@
 """A record and its places.
 
-The recognizers see one text for a record: its free text, a place a line, then its identifiers, a line each. So one
-surrogate stands for a person in the fields and in the text, and what is done to the text is done to the record: edits
-of the text become edits of the record's own characters. Nothing is parsed into a tree and serialized again.
+The recognizers see one text for a record: its free text, a place a line, then its identifiers, a line each. Places that
+are one (the elements of a name, the pieces of a paragraph) stand one behind the other there, and spans go over them. So
+one surrogate stands for a person in the fields and in the text, and what is done to the text is done to the record:
+edits of the text become edits of the record's own characters. Nothing is parsed into a tree and serialized again.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ class Place:
     """Where each decoded character begins and ends in the place; None where one stands for one."""
     examined: bool = False
     """Of a blocked place: whether the table names it, rather than that nothing does."""
+    behind: str = "\n"
+    """What stands in the text between this place and the next one."""
+    joins: bool = False
+    """Whether the next place is one with this one, so that spans may go on into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +75,17 @@ class Record:
 
     def spans(self) -> list[Span]:
         """Return the identifiers behind the free text, as spans of the text."""
-        return [
-            Span(at, at + len(place.text), place.kind, source=f"field:{place.path}", score=1.0)
-            for at, place in zip(self.offsets, self.places, strict=True)
-            if place.kind != TEXT
-        ]
+        found = []
+        first: tuple[int, str] | None = None
+        for at, place in zip(self.offsets, self.places, strict=True):
+            if place.kind != TEXT:
+                start, path = first or (at, place.path)
+                if place.joins:
+                    first = start, path
+                    continue
+                found.append(Span(start, at + len(place.text), place.kind, source=f"field:{path}", score=1.0))
+            first = None
+        return found
 
     def inside(self, spans: Iterable[Span]) -> list[Span]:
         """Return spans of the free text, cut where a place ends."""
@@ -83,6 +94,8 @@ class Record:
             at = bisect_right(self.offsets, span.start) - 1
             while at < len(self.places) and self.offsets[at] < span.end:
                 start = max(span.start, self.offsets[at])
+                while self.places[at].joins and self.offsets[at + 1] < span.end:
+                    at += 1
                 end = min(span.end, self.offsets[at] + len(self.places[at].text))
                 if start < end:
                     found.append(span.moved(start, end))
@@ -115,14 +128,22 @@ class Record:
         changes: dict[int, list[Change]] = {}
         for edit in edits:
             at = bisect_right(self.offsets, edit.start) - 1
-            begin = self.offsets[at]
-            if edit.end > begin + len(self.places[at].text):
-                raise OutputError(
-                    "a replacement goes from one place of the record into the next", "this method is for notes"
-                )
-            changes.setdefault(at, []).append(
-                (edit.start - begin, edit.end - begin, text[edit.new_start : edit.new_end])
-            )
+            touched: list[tuple[int, int, int]] = []
+            while True:
+                begin, size = self.offsets[at], len(self.places[at].text)
+                touched.append((at, max(edit.start - begin, 0), min(edit.end - begin, size)))
+                if edit.end <= begin + size:
+                    break
+                if not self.places[at].joins:
+                    raise OutputError(
+                        "a replacement goes from one place of the record into the next", "this method is for notes"
+                    )
+                at += 1
+            touched = [found for found in touched if found[1] < found[2]] or touched[:1]
+            signs = [self.places[one].behind for one, *_ in touched[:-1]]
+            parts = _parted(text[edit.new_start : edit.new_end], signs)
+            for (one, start, end), part in zip(touched, parts, strict=True):
+                changes.setdefault(one, []).append((start, end, part))
         pieces: list[tuple[int, int, str]] = [] if keep_blocked else [(p.start, p.end, "") for p in self.blocked]
         for at, changed in changes.items():
             place = self.places[at]
@@ -160,6 +181,20 @@ class Record:
         return len(written) - len(last) >= at and written.endswith(last)
 
 
+def _parted(new: str, signs: Sequence[str]) -> list[str]:
+    """Return a replacement cut at the signs between the places that it goes over; where it cannot be, all first."""
+    parts = []
+    rest = new
+    for sign in signs:
+        if not sign or not (found := rest.partition(sign))[1]:
+            break
+        parts.append(found[0])
+        rest = found[2]
+    if len(parts) < len(signs) or (signs and signs[-1] in rest):
+        return [new, *[""] * len(signs)]
+    return [*parts, rest]
+
+
 def assemble(
     data: bytes,
     source: str,
@@ -177,7 +212,7 @@ def assemble(
     data, source, charset
         The record's bytes, their text, and the codec that makes one of the other.
     places : sequence of Place
-        They may not overlap.
+        They may not overlap; those that are one stand in the order of the text.
     known, patient, date
         See `Record`.
     """
@@ -188,14 +223,14 @@ def assemble(
     at = 0
     for place in ordered:
         offsets.append(at)
-        at += len(place.text) + 1
+        at += len(place.text) + len(place.behind)
     return Record(
         data,
         source,
         charset,
         ordered,
         blocked,
-        "\n".join([p.text for p in ordered]),
+        "".join([part for p in ordered for part in (p.text, p.behind)][:-1]),
         tuple(offsets),
         offsets[len(free) - 1] + len(free[-1].text) if free else 0,
         known,

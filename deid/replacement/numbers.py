@@ -5,7 +5,7 @@ are left out, case, accents and forms of digits do not count, nor do leading zer
 Normal forms of one format (so many digits, or the same order of letters and digits) are permuted by a keyed permutation
 that is a single cycle, so that no number stands for itself; numbers with right check digits are permuted among their
 like, by walking the cycle until the next of them (Black and Rogaway 2002, "Ciphers with arbitrary finite domains"). No
-two numbers share a surrogate, whosever they are: joins on surrogates are right.
+two numbers share a surrogate, whosever they are: joins on surrogates are right. A UUID stays one.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from deid.replacement.pools import words
 _UNICODE = unicodedata.ucd_3_2_0  # the same in every version of Python
 _FIRST = "123456789"
 _JOINED = re.compile(r"[^\W\d_]+(?=[^\W\d_]*\d)")
+_UUID = re.compile(r"[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12}", re.IGNORECASE)
+_HEX = "0123456789ABCDEF"
 # areas, groups and serials of social security numbers that can be issued
 _AREAS = tuple(n for n in range(1, 900) if n != 666)
 _GROUPS, _SERIALS = 99, 9999
@@ -98,6 +100,10 @@ def replace_number(keyed: Keyed, text: str) -> str:
     str
         As long as ``text``; empty when it has no letter or digit that another could stand for.
     """
+    if _UUID.fullmatch(text):
+        new = _next(keyed, "uuid", text.upper().replace("-", ""), [_HEX] * 32, str, bool)
+        new = "-".join((new[:8], new[8:12], new[12:16], new[16:20], new[20:]))
+        return new.lower() if text == text.lower() else new
     places, code, zeros = _read(text)
     new = _surrogate(keyed, code[zeros:])
     return _written(text, places[zeros:], new) if new else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
+import uuid
 
 import pytest
 from hypothesis import given, settings
@@ -145,6 +146,15 @@ def test_numbers_without_check_digits_never_meet_those_with() -> None:
     new = [replace_number(KEYED, code) for code in codes]
     assert len(set(new)) == len(codes)
     assert [scheme_of(c) is None for c in codes] == [scheme_of(c) is None for c in new]
+
+
+@settings(max_examples=50)
+@given(st.lists(st.uuids(), min_size=2, max_size=5, unique=True))
+def test_the_surrogate_of_a_uuid_is_a_uuid_whatever_its_case(uuids: list[uuid.UUID]) -> None:
+    new = [replace_number(KEYED, str(one)) for one in uuids]
+    assert len({uuid.UUID(one) for one in new} - set(uuids)) == len(uuids)
+    assert [str(uuid.UUID(one)) for one in new] == new
+    assert [replace_number(KEYED, str(one).upper()).lower() for one in uuids] == new
 
 
 def test_social_security_numbers() -> None:
