@@ -7,14 +7,15 @@ that changes text returns a new document and the edits that lead to it. A `repr`
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
 from deid.base.compiled import quick
-from deid.base.errors import OffsetError
+from deid.base.errors import DeidError, DetectionError, ModelError, OffsetError, StoreError, raised_at
 from deid.base.safe_names import safe_name
 from deid.phi import shown_label
 
@@ -200,6 +201,63 @@ def kept(items: Iterable[T | Failure], failures: list[Failure]) -> Iterator[T]:
             failures.append(item)
         else:
             yield item
+
+
+def failure_of(document: Document, error: Exception) -> Failure:
+    """Return the failure that stands for a document; of unknown errors only the kind and place are kept."""
+    if isinstance(error, DeidError):
+        known = error.at(document.name)
+    else:
+        known = DetectionError(
+            f"internal error {type(error).__name__} at {raised_at(error)}",
+            "the document was left out; please report this",
+            document.name,
+        )
+    # frames and causes would keep the document's text alive, and show it to whoever prints them
+    known.__traceback__ = known.__context__ = known.__cause__ = None
+    return Failure(document.name, known, document.index, document.id)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of documents: how many went through, what was met in them, and which failed. Holds no text."""
+
+    documents: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    categories: Counter[str] = field(default_factory=Counter)
+    """Spans by category, of the documents that went through."""
+
+    def each(
+        self,
+        items: Iterable[T | Failure],
+        step: Callable[[T], Iterable[str]],
+        failed: Callable[[T, DeidError], Failure],
+    ) -> None:
+        """Take each item through a step, and count it; a failure stands aside, and the rest goes on.
+
+        Parameters
+        ----------
+        items : iterable
+        step : callable
+            What is done with an item; returns the categories of the spans that were met.
+        failed : callable
+            Makes the failure of an item of an error of the step.
+
+        Raises
+        ------
+        StoreError, ModelError
+            What a step says of a store or a model: it has nothing to do with the item.
+        """
+        for item in kept(items, self.failures):
+            try:
+                categories = step(item)
+            except (StoreError, ModelError):
+                raise
+            except DeidError as error:
+                self.failures.append(failed(item, error))
+            else:
+                self.documents += 1
+                self.categories.update(categories)
 
 
 @quick

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from deid.base.options import option
-from deid.document import Failure
+from deid.document import Failure, Tally
 
 if TYPE_CHECKING:
     from deid.base.keys import Key
     from deid.manifest import ManifestRun
-    from deid.pipeline import Report
 
 EXIT_FAILED = 1
 """Some documents failed, or what was checked does not hold."""
@@ -76,7 +75,7 @@ class Summary:
             at = at.parent
         return " ".join(reversed(names))
 
-    def take(self, report: Report) -> None:
+    def take(self, report: Tally) -> None:
         """Take over what a report counts."""
         self.documents, self.failures, self.categories = report.documents, report.failures, report.categories
 

@@ -44,7 +44,7 @@ def convert(
         drop_unmapped=drop_unmapped,
         watch=run.watch("converting"),
     )
-    told.documents, told.failures, told.categories = done.documents, done.failures, done.categories
+    told.take(done)
     told.notes = done.remarks
     told.extra = {"from": done.source, "to": done.target, "dropped": dict(sorted(done.dropped.items()))}
     run.finish(private=True)

@@ -81,9 +81,8 @@ def generalize(
         jobs=work.processes,
         watch=run.watch("generalizing"),
     )
-    told.documents, told.failures = len(report.notes) - report.lost, report.failures
-    told.categories = report.categories
-    told.notes += report.remarks(t)
+    told.take(report)
+    told.notes += report.remarks()
     told.extra = {"t": t, "objective": objective, "ontologies": [o.name for o in generalizer.ontologies]}
     told.extra |= report.counts()
     names = [name for name in told.extra if name not in ("plausible", "ontologies")]

@@ -59,7 +59,7 @@ def verify(
     result = verify_files(
         run.found, theirs, key=own, edit_log=edits, policy=checked, recognizer=recognizer, watch=run.watch("verifying")
     )
-    told.documents, told.failures, told.categories = result.documents, result.failures, result.stretches
+    told.take(result)
     if how := ", ".join(f"{count} by {name}" for name, count in sorted(result.aligned.items())):
         told.notes.append(f"replaced stretches were told: {how}")
     told.extra = {"aligned": dict(sorted(result.aligned.items()))}

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from deid.base.errors import ConfigError, DeidError, LabelError
-from deid.document import Document, Failure, kept
-from deid.io import FORMATS, check_output, check_suffix, open_writer, scan
+from deid.base.errors import ConfigError, LabelError
+from deid.document import Document, Failure, Tally, failure_of
+from deid.io import FORMATS, Writer, check_output, check_suffix, open_writer, scan
 from deid.io.formats import CollectionFormat, Format, Options
 from deid.io.reading import Source, get_format
 from deid.io.span_checks import allowed
@@ -19,23 +19,17 @@ Items = Iterator[Document | Failure]
 
 
 @dataclass(slots=True)
-class Conversion:
-    """What a conversion did."""
+class Conversion(Tally):
+    """What a conversion did; categories are labels as they were written."""
 
-    source: str
+    source: str = ""
     """Format that was read."""
-    target: str
+    target: str = ""
     """Format that was written."""
-    documents: int = 0
-    failures: list[Failure] = field(default_factory=list)
-    categories: Counter[str] = field(default_factory=Counter)
-    """Spans that were written, by label."""
     dropped: Counter[str] = field(default_factory=Counter)
     """Spans that were left out, by label."""
     remarks: list[str] = field(default_factory=list)
     """What the user must know: labels that changed their meaning, files that were not read."""
-    read: Source | None = field(default=None, repr=False)
-    """What was read."""
 
 
 def convert(
@@ -84,7 +78,7 @@ def convert(
     check_output(in_path, out_path)
     source = scan(in_path, from_format, options)
     check_suffix(source.single, source.format, out_path, target, FORMATS.values())
-    result = Conversion(source.format.name, target.name, remarks=source.remarks(), read=source)
+    result = Conversion(source=source.format.name, target=target.name, remarks=source.remarks())
     mapping = _mapping(source, target, options, map_to, map_from, result)
     same = source.format.name == target.name
     for place, part, single in _parts(source, target, out_path):
@@ -95,16 +89,14 @@ def convert(
         )
         done = result.documents + len(result.failures)
         with open_writer(place, target.name, writing, single=single) as writer:
-            for item in kept(watch(part.documents(done + 1)), result.failures):
-                try:
-                    document, dropped = _relabel(item, mapping, target, drop_unmapped)
-                    writer.write(document)
-                except DeidError as error:
-                    result.failures.append(Failure(item.name, error.at(item.name), item.index, item.id))
-                    continue
-                result.documents += 1
-                result.categories.update(shown_label(span.category) for span in document.spans)
+
+            def write(item: Document, writer: Writer = writer) -> Iterator[str]:
+                document, dropped = _relabel(item, mapping, target, drop_unmapped)
+                writer.write(document)
                 result.dropped.update(dropped)
+                return (shown_label(span.category) for span in document.spans)
+
+            result.each(watch(part.documents(done + 1)), write, failure_of)
     if result.dropped:
         result.remarks.append(f"{result.dropped.total()} spans have no place in {target.name} and were left out")
     return result

@@ -126,7 +126,7 @@ def extract_files(
         before = [n.facts for n in notes]
         failures: list[Failure] = []
         work = _Reading(recognizer, patients, language, said.date_field, said.as_of)
-        notes = list(kept((result for _, result in watch(results(source, work, jobs))), failures))
+        notes = [note for _, note in kept(watch(results(source, work, jobs)), failures)]
         if recognizer is None or done == rounds or [n.facts for n in notes] == before:
             break
         identifiers, of = _learnt(notes, table)

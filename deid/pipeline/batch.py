@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deid.base.errors import ConfigError, DeidError, OutputError, StoreError
+from deid.base.errors import ConfigError, OutputError
 from deid.base.files import atomic_files, write_bytes
 from deid.base.keys import MAP_VERSION
 from deid.detection import Recognizer
 from deid.detection.recognizers import find_with_effect
 from deid.detection.site_lists import NO_EFFECT, Effect
 from deid.disclosure.expert_report import read_report
-from deid.document import Document, Failure, Span
+from deid.document import Document, Span, Tally
 from deid.io import Format, Options, Source
 from deid.pipeline.collisions import Collisions
 from deid.pipeline.core import Pipeline, Scrubbed
 from deid.pipeline.edit_log import log_line
-from deid.pipeline.files import Output, Watch, require_annotations, require_names, results
-from deid.pipeline.known_people import KnownPeople, People
+from deid.pipeline.files import Origin, Output, R, Watch, require_annotations, require_names, results
+from deid.pipeline.known_people import NOBODY, People
 from deid.pipeline.naming import pseudonym_of_id
 from deid.pipeline.patients import Listed, Patients
 from deid.pipeline.resuming import RunNote, make_skip
@@ -33,16 +32,12 @@ if TYPE_CHECKING:
     from deid.replacement.vault import Vault
 
 
-@dataclass(slots=True)
-class Report:
+@dataclass
+class Report(Tally):
     """What was done. Holds no text."""
 
-    documents: int = 0
     map_version: int = MAP_VERSION
     """Version of the map of numbers that surrogates went by (`deid.base.keys.Key.map`)."""
-    failures: list[Failure] = field(default_factory=list)
-    categories: Counter[str] = field(default_factory=Counter)
-    """Spans by category."""
     residual: int = 0
     """Replaced texts that still stand elsewhere in their documents (`Scrubbed.residual`)."""
     residual_documents: int = 0
@@ -199,9 +194,7 @@ def scrub_files(
     if pipeline.settings.gold:
         require_annotations(source, "replace", "detect")
     settings = pipeline.settings
-    fields = dict.fromkeys(settings.keep_fields - {"filename", "id"}, "--keep")
-    fields |= _named_fields(settings.patients, settings.date_field)
-    require_names(source, fields, settings.patients.table)
+    require_names(source, settings.patients, settings.keep_fields, settings.date_field)
     report = Report(map_version=pipeline.key.map)
     collisions = Collisions(pipeline, vault)
 
@@ -209,53 +202,99 @@ def scrub_files(
         return name if "filename" in settings.keep_fields else pseudonym_of_id(pipeline.key, name)
 
     output = Output(source, target, source.format, rename)
-    skip = _begin(run, report, source, source.format, rename, pipeline.naming.id)
-    listed = Listed(settings.patients)
     with ExitStack() as stack:
         log = stack.enter_context(atomic_files([edit_log], replace=True))[0] if edit_log else None
-        stack.enter_context(output)
-        for origin, result in watch(results(source, pipeline, jobs, keep=vault is not None, skip=skip)):
-            listed.met(origin.id)
-            if isinstance(result, Failure):
-                report.failures.append(result)
-                continue
-            assert isinstance(result, Scrubbed)
-            if origin.document is not None:
-                try:
-                    result = collisions.settle(origin.document, result)
-                except StoreError:
-                    raise
-                except DeidError as error:
-                    report.failures.append(origin.failure(error, source))
-                    continue
-            document = result.document
-            if vault is not None:
+
+        def write(origin: Origin, result: Scrubbed) -> Iterator[str]:
+            if origin.document is not None and vault is not None:
                 from deid.replacement.sealing import Entry
 
+                result = collisions.settle(origin.document, result)
                 vault.record_all(Entry(result.person_scope, *found) for found in result.replacements())
-            try:
-                report.unlabelled += output.write(origin.group, document)
-            except DeidError as error:
-                report.failures.append(origin.failure(error, source))
-                continue
-            report.documents += 1
-            report.categories.update(edit.category for edit in result.edits)
+            report.unlabelled += output.write(origin.group, result.document)
             report.residual += result.residual
             report.residual_documents += result.residual > 0
             report.without_patient += not result.patient_known
             report.unlisted += not result.patient_listed
             report.unexamined += result.unexamined
-            collisions.count(result)
             report.effect += result.effect
+            collisions.count(result)
             if log is not None:
                 grown = sum((e.new_end - e.new_start) - (e.end - e.start) for e in result.edits)
-                key = output.key(origin.group, document.id)
-                log.write(log_line(key, len(document.text) - grown, result.edits, result.places))
+                key = output.key(origin.group, result.document.id)
+                log.write(log_line(key, len(result.document.text) - grown, result.edits, result.places))
+            return (edit.category for edit in result.edits)
+
+        write_each(
+            report, output, pipeline, write, patients=settings.patients, identify=pipeline.naming.id,
+            keep=vault is not None, jobs=jobs, run=run, watch=watch,
+        )  # fmt: skip
     report.collisions, report.shared_names = collisions.words, collisions.names
     if attached is not None:
         write_bytes(risk_report_beside(target), attached, private=False)
-    _end(run, report, output, listed)
+    if run is not None and not report.failures:
+        run.end()
     return report
+
+
+def write_each(
+    report: Report,
+    output: Output,
+    work: Callable[[Document], R],
+    step: Callable[[Origin, R], Iterable[str]],
+    *,
+    patients: Patients,
+    identify: Callable[[str], str] = str,
+    keep: bool = False,
+    jobs: int = 1,
+    run: RunNote | None = None,
+    watch: Watch = iter,
+) -> None:
+    """Do some work on each document of a source, and write what comes of it: the loop of all that writes notes.
+
+    Parameters
+    ----------
+    report : Report
+        Counts; failures of documents stand there, and the rest goes on.
+    output : Output
+    work : callable
+        What is done with a document, perhaps in another process.
+    step : callable
+        Gets where a document came from and what came of it, writes that, and returns the categories of its spans.
+    patients : Patients
+        Those of their table whose documents are not there are counted.
+    identify : callable
+        Gives the id that a document gets, by which its file is known when a run goes on.
+    keep : bool
+        Whether the step needs the documents, too.
+    jobs, run, watch
+        See `scrub_files`; the caller ends the run.
+
+    Raises
+    ------
+    DeidError
+        When nothing can be read or written at all.
+    """
+    source, listed = output.source, Listed(patients)
+    if run is not None:
+        report.leftovers = run.begin()
+    there = make_skip(run.target, output.format, output.rename, identify) if run is not None and run.resume else None
+
+    def skip(group: str, document: Document) -> bool:
+        listed.met(document.id)
+        found = there is not None and there(group, document)
+        report.there += found
+        return found
+
+    with output:
+        report.each(
+            watch(results(source, work, jobs, keep=keep, skip=skip)),
+            lambda pair: step(*pair),
+            lambda pair, error: pair[0].failure(error, source),
+        )
+    report.failures += output.failures
+    report.documents -= output.lost
+    report.unmatched = listed.missing()
 
 
 def risk_report_beside(target: Path) -> Path:
@@ -273,52 +312,12 @@ def _checked_report(place: Path, target: Path, pipeline: Pipeline) -> bytes:
     return read_report(place, pipeline.key)
 
 
-def _named_fields(patients: Patients, date_field: str | None = None) -> dict[str, str]:
-    """Return the fields that every source must have -> the option that names them."""
-    named = {patients.field_name: "--patient-field", date_field: "--date-field"}
-    return {field: option for field, option in named.items() if field is not None}
-
-
-def _begin(
-    run: RunNote | None,
-    report: Report,
-    source: Source,
-    format: Format,
-    rename: Callable[[str], str],
-    identify: Callable[[str], str],
-) -> Callable[[str, Document], bool] | None:
-    """Begin a run that can be interrupted; return what is to be skipped, if it goes on."""
-    if run is None:
-        return None
-    report.leftovers = run.begin()
-    if not run.resume:
-        return None
-    there = make_skip(run.target, format, rename, identify)
-
-    def skip(group: str, document: Document) -> bool:
-        found = there(group, document)
-        report.there += found
-        return found
-
-    return skip
-
-
-def _end(run: RunNote | None, report: Report, output: Output, listed: Listed) -> None:
-    """Take over what the output knows, and end the run if it is complete."""
-    report.failures.extend(output.failures)
-    report.documents -= output.lost
-    report.unmatched = listed.missing() if not report.there else 0
-    if run is not None and not report.failures:
-        run.end()
-
-
 @dataclass(frozen=True, slots=True)
 class Tagging:
     """The work of `tag_files` on one document."""
 
     recognizer: Recognizer
-    patients: Patients
-    known: KnownPeople | None
+    people: People
     attributes: bool
     """Whether what is written keeps the attributes of spans."""
 
@@ -337,8 +336,7 @@ class Tagging:
         """Return the document with what is found, what site lists did, and whether its patient is a known one."""
         found, effect = find_with_effect(self.recognizer, document)
         spans = list(map(self._whole, found))
-        listed = self.known is None or self.patients.of(document) in self.known.identifiers
-        return document.with_spans(spans), effect, listed
+        return document.with_spans(spans), effect, self.people.lists(document)
 
 
 def tag_files(
@@ -348,7 +346,7 @@ def tag_files(
     output_format: Format,
     *,
     options: Options | None = None,
-    people: People | None = None,
+    people: People = NOBODY,
     jobs: int = 1,
     run: RunNote | None = None,
     watch: Watch = iter,
@@ -363,7 +361,7 @@ def tag_files(
     output_format : Format
     options : Options, optional
         How to write; by default as the source was read.
-    people : People, optional
+    people : People
         Whom documents are about, for the report; the recognizer knows of them by itself.
     jobs, run, watch
         See `scrub_files`.
@@ -374,27 +372,18 @@ def tag_files(
         Documents, categories and failures; no text.
     """
     report = Report()
-    patients, known = (people.patients, people.known) if people is not None else (Patients(), None)
-    require_names(source, _named_fields(patients), patients.table)
+    require_names(source, people.patients)
     output = Output(source, target, output_format, str, options)
-    skip = _begin(run, report, source, output_format, str, str)
-    listed_people = Listed(patients)
-    with output:
-        work = Tagging(recognizer, patients, known, output_format.carries_attributes)
-        for origin, result in watch(results(source, work, jobs, skip=skip)):
-            listed_people.met(origin.id)
-            if isinstance(result, Failure):
-                report.failures.append(result)
-                continue
-            document, effect, listed = result
-            try:
-                output.write(origin.group, document)
-            except DeidError as error:
-                report.failures.append(origin.failure(error, source))
-                continue
-            report.documents += 1
-            report.categories.update(span.category for span in document.spans)
-            report.effect += effect
-            report.unlisted += not listed
-    _end(run, report, output, listed_people)
+
+    def write(origin: Origin, result: tuple[Document, Effect, bool]) -> Iterator[str]:
+        document, effect, listed = result
+        output.write(origin.group, document)
+        report.effect += effect
+        report.unlisted += not listed
+        return (span.category for span in document.spans)
+
+    work = Tagging(recognizer, people, output_format.carries_attributes)
+    write_each(report, output, work, write, patients=people.patients, jobs=jobs, run=run, watch=watch)
+    if run is not None and not report.failures:
+        run.end()
     return report

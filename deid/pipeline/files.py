@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from deid.base.safe_names import safe_name
 from deid.document import Document, Failure, Span
 from deid.io import CollectionFormat, Format, Options, Source, Writer, open_writer
 from deid.phi import LABEL_SETS, map_used_labels
-from deid.pipeline.patients import patient_of
+from deid.pipeline.patients import Patients, patient_of
 from deid.pipeline.resuming import list_line
 from deid.pipeline.workers import Timed, process
 
@@ -57,7 +57,7 @@ def require_annotations(source: Source, what: str, otherwise: str) -> None:
         )
 
 
-def require_names(source: Source, fields: Mapping[str, str], patients: Mapping[str, str]) -> None:
+def require_names(source: Source, patients: Patients, keep: Iterable[str] = (), date_field: str | None = None) -> None:
     """Refuse names of fields, and tables of documents, that fit no document: they would be without effect.
 
     Documents are read until each name has been met, which is nearly always the first one.
@@ -65,17 +65,21 @@ def require_names(source: Source, fields: Mapping[str, str], patients: Mapping[s
     Parameters
     ----------
     source : Source
-    fields : mapping
-        Names of metadata fields -> the option that names them.
-    patients : mapping
-        Table of documents; one of them at least must be there.
+    patients : Patients
+        One document of their table at least must be there.
+    keep : iterable of str
+        Fields that are kept as they are; ``filename`` and ``id`` are none.
+    date_field : str, optional
 
     Raises
     ------
     ConfigError
         When no document has such a field, or none stands in the table.
     """
-    missing, unmatched = set(fields), bool(patients)
+    named = dict.fromkeys({*keep} - {"filename", "id"}, "--keep")
+    named |= {name: "--patient-field" for name in [patients.field_name] if name is not None}
+    named |= {name: "--date-field" for name in [date_field] if name is not None}
+    missing, unmatched = set(named), bool(patients.table)
     if not missing and not unmatched:
         return
     seen: dict[str, None] = {}
@@ -85,7 +89,7 @@ def require_names(source: Source, fields: Mapping[str, str], patients: Mapping[s
             readable = True
             seen.update(dict.fromkeys(item.metadata))
             missing.difference_update(item.metadata)
-            unmatched = unmatched and patient_of(item.id, patients) is None
+            unmatched = unmatched and patient_of(item.id, patients.table) is None
             if not missing and not unmatched:
                 return
     if not readable:
@@ -95,7 +99,7 @@ def require_names(source: Source, fields: Mapping[str, str], patients: Mapping[s
         close = difflib.get_close_matches(name, seen, 1, 0.5)
         there = f"fields: {', '.join(map(repr, list(seen)[:12]))}" if seen else "they have no fields beside the text"
         raise ConfigError(
-            f"{fields[name]} {name}: no document has such a field", f"did you mean {close[0]!r}?" if close else there
+            f"{named[name]} {name}: no document has such a field", f"did you mean {close[0]!r}?" if close else there
         )
     raise ConfigError(
         "no document of IN stands in the table of patients",
@@ -160,7 +164,7 @@ def results(
     *,
     keep: bool = False,
     skip: Callable[[str, Document], bool] | None = None,
-) -> Iterator[tuple[Origin, R | Failure]]:
+) -> Iterator[tuple[Origin, R] | Failure]:
     """Yield each result with where it comes from, in order; with its document when that is to be kept.
 
     Parameters
@@ -189,9 +193,11 @@ def results(
 
     for result in process(Timed(work, source.options.timeout), items(), jobs):
         origin = origins.popleft()
-        if origin is not None and isinstance(result, Failure):
-            result = origin.failure(result.error, source)
-        yield origin or Origin("", "", "", None), result
+        if not isinstance(result, Failure):
+            assert origin is not None
+            yield origin, result
+        else:
+            yield result if origin is None else origin.failure(result.error, source)
 
 
 def _existing(file: Path, format: Format) -> Iterator[Path]:

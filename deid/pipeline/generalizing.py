@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from deid.base.errors import DeidError
 from deid.base.keys import Key
 from deid.detection import Recognizer
-from deid.document import Document, Failure
+from deid.document import Document
 from deid.io import CollectionFormat, Source
-from deid.pipeline.files import Output, Watch, require_annotations, require_names, results
-from deid.pipeline.known_people import KnownPeople, People
+from deid.pipeline.batch import Report, write_each
+from deid.pipeline.files import Origin, Output, Watch, require_annotations, require_names
+from deid.pipeline.known_people import NOBODY, People
 from deid.pipeline.naming import Naming
-from deid.pipeline.patients import Patients
 from deid.replacement.ontology import find_terms
 from deid.replacement.t_plausibility import Generalized, Generalizer, generalize
+
+if TYPE_CHECKING:
+    from deid.detection.site_lists import SiteLists
 
 # ids that `deid scrub` made: nothing of the original is in them, and the generalized copy is found by them
 _PSEUDONYM = re.compile(r"(?:folder-[0-9a-f]{16}/)*doc-[0-9a-f]{16}")
@@ -40,20 +42,15 @@ class GeneralizedNote:
     optimal: bool
 
 
-@dataclass(slots=True)
-class GeneralizingReport:
+@dataclass
+class GeneralizingReport(Report):
     """What was done. Holds no text."""
 
+    t: int = 0
+    """So many texts were to be plausible."""
     notes: list[GeneralizedNote] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
-    lost: int = 0
-    """Notes that were not written after all, because their collection could not be completed."""
-    unlisted: int = 0
-    """Documents whose patient is not in the table of known patients."""
     unscrubbed: int = 0
     """Documents whose ids are not those that scrubbing gives: nothing tells that their identifiers were replaced."""
-    categories: Counter[str] = field(default_factory=Counter)
-    """Changed words by category."""
 
     @property
     def without_words(self) -> int:
@@ -65,13 +62,9 @@ class GeneralizingReport:
         """Notes with sensitive words that stay below t even when all are as general as can be."""
         return [note for note in self.notes if note.words and not note.reached]
 
-    def remarks(self, t: int) -> list[str]:
-        """Return what whoever ran it for ``t`` plausible texts must know."""
-        told = []
-        if self.unlisted:
-            told.append(
-                f"{self.unlisted} documents of patients that the table of known patients does not have, or of none"
-            )
+    def remarks(self, site: SiteLists | None = None, *, per_person: bool = False) -> list[str]:
+        """Return what whoever ran it must know."""
+        told = super().remarks(site, per_person=per_person)
         if self.unscrubbed:
             told.append(
                 f"{self.unscrubbed} notes have no ids of deid scrub: if they were not scrubbed, their names, dates and "
@@ -81,7 +74,7 @@ class GeneralizingReport:
             told.append(f"notes without a sensitive word, unchanged: {self.without_words}")
         if self.short:
             names = ", ".join(note.document for note in self.short[:10]) + (", ..." if len(self.short) > 10 else "")
-            what = f"notes below {t} plausible texts, with all words as general as can be"
+            what = f"notes below {self.t} plausible texts, with all words as general as can be"
             told.append(f"{what}: {len(self.short)} ({names})")
         counts = sorted(note.plausible for note in self.notes if note.words)
         if counts:
@@ -89,7 +82,7 @@ class GeneralizingReport:
             told.append(f"plausible texts a note: at least {counts[0]}, median {middle}, at most {counts[-1]}")
         return told
 
-    def counts(self) -> dict[str, Any]:
+    def counts(self, site: SiteLists | None = None) -> dict[str, Any]:
         """Return the counts as JSON values."""
         return {
             "without_words": self.without_words,
@@ -107,9 +100,9 @@ class Generalizing:
     generalizer: Generalizer
     naming: Naming
     gold: bool
+    people: People
     recognizer: Recognizer | None
-    patients: Patients
-    known: KnownPeople | None
+    """Finds what is known of a document's patient."""
 
     def __call__(self, document: Document) -> tuple[Generalized, bool, bool]:
         """Return the generalized document, whether its patient is known, and whether its id is of `deid scrub`."""
@@ -127,8 +120,7 @@ class Generalizing:
             self.naming.metadata(changed.metadata),
             changed.index,
         )
-        listed = self.known is None or self.patients.of(document) in self.known.identifiers
-        return replace(result, document=anonymous), listed, scrubbed
+        return replace(result, document=anonymous), self.people.lists(document), scrubbed
 
 
 def generalize_files(
@@ -139,7 +131,7 @@ def generalize_files(
     *,
     keep: frozenset[str] = frozenset(),
     gold: bool = False,
-    people: People | None = None,
+    people: People = NOBODY,
     jobs: int = 1,
     watch: Watch = iter,
 ) -> GeneralizingReport:
@@ -156,7 +148,7 @@ def generalize_files(
         ``id``, ``filename`` and fields that are kept as they are.
     gold : bool
         The annotations of the documents are the sensitive words; otherwise the ontologies' phrases are searched for.
-    people : People, optional
+    people : People
         Whom documents are about; what is known of a document's patient is sensitive, too.
 
     Returns
@@ -173,41 +165,26 @@ def generalize_files(
     """
     if gold:
         require_annotations(source, "generalize", "search")
-    patients = people.patients if people is not None else Patients()
-    recognizer = people.recognizer(None) if people is not None else None
+    patients = people.patients
     files = not isinstance(source.format, CollectionFormat)
     naming = Naming(key, "id" in keep or (files and "filename" in keep), keep, patients.field_name)
-    fields = dict.fromkeys(naming.keep_fields - {"filename", "id"}, "--keep")
-    if patients.field_name is not None:
-        fields[patients.field_name] = "--patient-field"
-    require_names(source, fields, patients.table)
-    report = GeneralizingReport()
+    require_names(source, patients, keep)
+    report = GeneralizingReport(t=generalizer.t)
 
     def rename(name: str) -> str:
         return name if "filename" in keep or _PSEUDONYM.fullmatch(name) else naming.id(name)
 
     output = Output(source, target, source.format, rename)
-    with output:
-        work = Generalizing(
-            generalizer, naming, gold, recognizer, patients, people.known if people is not None else None
-        )
-        for origin, found in watch(results(source, work, jobs)):
-            if isinstance(found, Failure):
-                report.failures.append(found)
-                continue
-            result, listed, scrubbed = found
-            try:
-                output.write(origin.group, result.document)
-            except DeidError as error:
-                report.failures.append(origin.failure(error, source))
-                continue
-            note = GeneralizedNote(
-                origin.name, origin.index, result.words, result.plausible, result.reached, result.optimal
-            )
-            report.notes.append(note)
-            report.unlisted += not listed
-            report.unscrubbed += not scrubbed
-            report.categories.update(edit.category for edit in result.edits)
-    report.failures.extend(output.failures)
-    report.lost = output.lost
+
+    def write(origin: Origin, found: tuple[Generalized, bool, bool]) -> Iterator[str]:
+        result, listed, scrubbed = found
+        output.write(origin.group, result.document)
+        certified = result.words, result.plausible, result.reached, result.optimal
+        report.notes.append(GeneralizedNote(origin.name, origin.index, *certified))
+        report.unlisted += not listed
+        report.unscrubbed += not scrubbed
+        return (edit.category for edit in result.edits)
+
+    work = Generalizing(generalizer, naming, gold, people, people.recognizer(None))
+    write_each(report, output, work, write, patients=patients, jobs=jobs, watch=watch)
     return report

@@ -22,6 +22,7 @@ from deid.base.resources import shipped_table
 from deid.base.safe_names import safe_name
 from deid.detection.known import Known, KnownRecognizer, known_from_rows, read_date
 from deid.detection.options import PeopleOptions
+from deid.document import Document
 from deid.phi import LABEL_SETS, group
 from deid.pipeline.patients import Patients, read_patients
 from deid.reading.identity import parse_name
@@ -253,18 +254,27 @@ class _Rows:
 
 @dataclass(frozen=True)
 class People:
-    """What the user said about whom the documents are about, and what is known of these people."""
+    """Whom documents are about, as the user says it."""
 
-    patients: Patients
-    known: KnownPeople | None
-    fields: dict[str, str]
-    """Metadata field -> category."""
+    patients: Patients = field(default_factory=Patients)
+    known: KnownPeople | None = None
+    """The table of known patients."""
+    fields: dict[str, str] = field(default_factory=dict)
+    """Fields of the documents that hold identifiers -> category."""
+
+    def lists(self, document: Document) -> bool:
+        """Tell whether a document's patient is a known one, where there is a table of those."""
+        return self.known is None or self.patients.of(document) in self.known.identifiers
 
     def recognizer(self, language: str | None) -> KnownRecognizer | None:
         """Return what finds known identifiers, if there are any."""
         if self.known is None and not self.fields:
             return None
         return (self.known or KnownPeople()).recognizer(self.patients, self.fields, language)
+
+
+NOBODY = People()
+"""Nothing is said of whom documents are about."""
 
 
 def read_people(options: PeopleOptions) -> People:

@@ -15,11 +15,11 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import DeidError, ModelError, OutputError
+from deid.base.errors import OutputError
 from deid.base.keys import Key
 from deid.base.safe_names import safe_name
 from deid.detection import Recognizer
-from deid.document import Document, Failure, Span
+from deid.document import Document, Failure, Span, Tally, failure_of
 from deid.io import CollectionFormat, Source
 from deid.io.encoding import looks_misread
 from deid.phi import CATEGORIES, group, known_category
@@ -27,7 +27,6 @@ from deid.pipeline.alignment import AlignedSegment, align_by_annotations, align_
 from deid.pipeline.edit_log import LoggedEdits, read_edit_log
 from deid.pipeline.files import keyed_documents
 from deid.pipeline.naming import pseudonym_of_id
-from deid.pipeline.workers import failure_of
 from deid.reading.dictionaries import load_dictionary
 from deid.replacement.containment import holds
 from deid.replacement.deid_tags import title_words
@@ -35,17 +34,13 @@ from deid.replacement.policy import Policy
 
 
 @dataclass(slots=True)
-class Verification:
-    """What a check found. Holds no text."""
+class Verification(Tally):
+    """What was checked, and what does not hold. Holds no text; categories are those of replaced stretches, and
+    ``(not known)``.
+    """
 
-    documents: int = 0
-    """Pairs that were compared."""
-    failures: list[Failure] = field(default_factory=list)
-    """Documents that differ where they must not, hold what was to be replaced, or have no counterpart."""
-    stretches: Counter[str] = field(default_factory=Counter)
-    """Replaced stretches by category, where that is known."""
     aligned: Counter[str] = field(default_factory=Counter)
-    """How it was told what was replaced: ``edit log``, ``annotations``, ``detection``, ``comparison``; documents."""
+    """Documents by how their replaced stretches were told: edit log, annotations, detection, comparison."""
 
 
 def verify_document(
@@ -247,25 +242,20 @@ def verify_files(
     logs = {log.document: log for log in read_edit_log(edit_log)} if edit_log is not None else {}
     others = _Others(scrubbed)
     alone = source.single and scrubbed.single and not isinstance(source.format, CollectionFormat)
-    for name, item in watch(keyed_documents(source)):
-        if isinstance(item, Failure):
-            result.failures.append(item)
-            continue
-        try:
-            names = [*others.left] if alone else list(_names(name, item.id, key))
-            other = others.take(names)
-            log = next((logs[n] for n in _names(name, item.id, key) if n in logs), None)
-            if edit_log is not None and log is None:
-                raise OutputError("the edit log does not have it", "name the log of the same run")
-            stretches, how = verify_document(item, other, log=log, policy=policy, recognizer=recognizer)
-        except ModelError:
-            raise  # it has nothing to do with this document
-        except DeidError as error:
-            result.failures.append(failure_of(item, error))
-            continue
-        result.documents += 1
+
+    def verify(pair: tuple[str, Document]) -> Iterator[str]:
+        name, item = pair
+        names = [*others.left] if alone else list(_names(name, item.id, key))
+        other = others.take(names)
+        log = next((logs[n] for n in _names(name, item.id, key) if n in logs), None)
+        if edit_log is not None and log is None:
+            raise OutputError("the edit log does not have it", "name the log of the same run")
+        stretches, how = verify_document(item, other, log=log, policy=policy, recognizer=recognizer)
         result.aligned[how] += 1
-        result.stretches.update(known_category(s.category) if s.category else "(not known)" for s in stretches)
+        return (known_category(s.category) if s.category else "(not known)" for s in stretches)
+
+    items = ((name, item) if isinstance(item, Document) else item for name, item in keyed_documents(source))
+    result.each(watch(items), verify, lambda pair, error: failure_of(pair[1], error))
     for left in others.left:
         shown = safe_name(left)
         extra = OutputError("it has no original", "it may come from another run; remove it, or check the key", shown)

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from deid.base.errors import ConfigError, DeidError, DetectionError, raised_at
+from deid.base.errors import ConfigError, DetectionError
 from deid.base.pool import Pool
-from deid.document import Document, Failure
+from deid.document import Document, Failure, failure_of
 
 R = TypeVar("R")
 Work = Callable[[Document], R]
@@ -86,21 +86,6 @@ class Timed(Generic[R]):
 
     def _over(self, number: int, frame: object) -> None:
         raise DetectionError(f"it took longer than {self.seconds:g} s", "split the document, or raise --timeout")
-
-
-def failure_of(document: Document, error: Exception) -> Failure:
-    """Return the failure that stands for a document; of unknown errors only the kind and place are kept."""
-    if isinstance(error, DeidError):
-        known = error.at(document.name)
-    else:
-        known = DetectionError(
-            f"internal error {type(error).__name__} at {raised_at(error)}",
-            "the document was left out; please report this",
-            document.name,
-        )
-    # frames and causes would keep the document's text alive, and show it to whoever prints them
-    known.__traceback__ = known.__context__ = known.__cause__ = None
-    return Failure(document.name, known, document.index, document.id)
 
 
 def _in_turn(work: Work[R], documents: Iterable[Document | Failure]) -> Iterator[R | Failure]:

@@ -39,7 +39,7 @@ def test_a_good_run_passes_with_and_without_log(notes: Path) -> None:
     out, edits = scrub(notes)
     by_log = verify_files(scan(notes), scan(out), key=KEY, edit_log=edits)
     assert (by_log.documents, by_log.failures, by_log.aligned) == (3, [], {"edit log": 3})
-    assert by_log.stretches == {"PATIENT": 3, "CITY": 3, "DATE": 3}
+    assert by_log.categories == {"PATIENT": 3, "CITY": 3, "DATE": 3}
     compared = verify_files(scan(notes), scan(out), key=KEY, recognizer=WordRecognizer())
     assert (compared.documents, compared.failures, compared.aligned) == (3, [], {"detection": 3})
     compared = verify_files(scan(notes), scan(out), key=KEY)
