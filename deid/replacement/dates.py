@@ -92,8 +92,6 @@ def offset_of(scope: Scope, *, preserve_weekday: bool = False, attempt: int = 0,
 
 def _date(year: int, month: int, day: int) -> datetime.date:
     """Return a date; a month or day that does not exist becomes the last one that does."""
-    if 1 <= month <= 12 and 1 <= day <= 28:
-        return datetime.date(year, month, day)
     month = min(max(month, 1), 12)
     return datetime.date(year, month, min(max(day, 1), calendar.monthrange(year, month)[1]))
 
