@@ -446,11 +446,14 @@ def _no_dates(text: str, spans: Sequence[Span]) -> Iterator[Span]:
     So *Jan* is a name in *Jan Gray*, in *on 3/5. Jan Gray*, and alone, but not in *Jan 5*.
     """
     names = [span for span in spans if span.source == "known:name"]
+    dates = [span for span in spans if span.category == "DATE"] if names else []
+    taken = [*zip(names, overlapping(names, dates), strict=True)] if dates else []
+    if not any(others for _, others in taken):
+        return
     pairs = [pair for pair in pairwise(names) if not text[pair[0].end : pair[1].start].strip(" ,-")]
     full = {name for pair in pairs if not pair[0].overlaps(pair[1]) for name in pair}
     covered = {i for name in names for i in range(name.start, name.end)}
-    dates = [span for span in spans if span.category == "DATE"] if names else []
-    for name, others in zip(names, overlapping(names, dates), strict=True):
+    for name, others in taken:
         letters = [i for date in others for i in range(date.start, date.end) if text[i].isalnum()]
         if letters and (name in full or covered.issuperset(letters)):
             yield name

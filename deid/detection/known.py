@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 
 import regex
 
+from deid.base.compiled import quick
 from deid.base.errors import ConfigError
 from deid.base.safe_names import safe_name
 from deid.document import Document, Span
@@ -39,9 +41,11 @@ _REMEMBERED = 20_000
 _SEPARATORS = " ./()-"
 _FOLDED = "\u017f\u212a\u0130\u0131"
 """What an expression without regard to case takes for s, k and i."""
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _SOUNDEX = str.maketrans("bfpvcgjkqsxzdtlmnr", "111122222222334556")
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Known:
     """One identifier of the person that a document is about."""
@@ -165,14 +169,14 @@ class KnownRecognizer:
             known += [Known(*pair) for pair in document.record.known]
         if not known:
             return []
-        view = view_of(document.text)
-        spans = [span for item in dict.fromkeys(known) for span in self._find(view, item)]
+        words = _Words(view_of(document.text), load_lexicon(self.language, self.folders))
+        spans = [span for item in dict.fromkeys(known) for span in self._find(words, item)]
         return sorted(set(spans))
 
-    def _find(self, view: View, item: Known) -> list[Span]:
+    def _find(self, words: _Words, item: Known) -> list[Span]:
         if group(item.category) == "NAME" and item.category != "USERNAME":
-            return _names(view, item, load_lexicon(self.language, self.folders))
-        vocabulary = load_vocabulary(self.language, self.folders)
+            return _names(words, item)
+        view, vocabulary = words.view, load_vocabulary(self.language, self.folders)
         if item.category == "DATE":
             date = read_date(item.value)
             if date is not None:
@@ -182,18 +186,18 @@ class KnownRecognizer:
         if item.category == "AGE" and item.value.isdecimal():
             expression = rf"(?<![0-9.,/]){item.value}(?=[ -]?{vocabulary.years}\b)"
             return _matches(view.text, expression, item.category, _W["age"])
-        characters = [c for c in item.value if c.isalnum()]
+        characters = "".join(filter(str.isalnum, item.value))
         coarse = group(item.category)
-        number = sum(c.isdigit() for c in characters) >= 3 and " " not in item.value.strip("()+ ")
+        number = sum(map(str.isdigit, characters)) >= 3 and " " not in item.value.strip("()+ ")
         if number or coarse in ("ID", "CONTACT"):
-            if len(characters) < 4 or not _may_hold(view.text, "".join(characters).lstrip("0"), _SEPARATORS):
+            if len(characters) < 4 or not _may_hold(view.text, characters.lstrip("0"), _SEPARATORS):
                 return []
             expression = _number_expression(characters, r"\(?" if coarse == "CONTACT" else "")
             return _matches(view.text, expression, item.category, _W["number"])
         if not all(_may_hold(view.text, word) for word in item.value.split()):
             return []
-        words = regex.escape(item.value, special_only=True).replace(r"\ ", " ").split()
-        return _matches(view.text, r"(?<!\w)" + r"\W{1,3}".join(words) + r"(?!\w)", item.category, _W["words"])
+        parts = regex.escape(item.value, special_only=True).replace(r"\ ", " ").split()
+        return _matches(view.text, r"(?<!\w)" + r"\W{1,3}".join(parts) + r"(?!\w)", item.category, _W["words"])
 
 
 def _may_hold(text: str, value: str, without: str = "") -> bool:
@@ -223,6 +227,11 @@ def _number_expression(characters: Sequence[str], bracket: str) -> str:
 
 def read_date(value: str) -> datetime.date | None:
     """Return a date written as ISO (with or without a time of day behind it), YYYYMMDD or month/day/year, else None."""
+    if _ISO.match(value):  # what the first pattern says, in a tenth of its time
+        try:
+            return datetime.date(int(value[:4]), int(value[5:7]), int(value[8:10]))
+        except ValueError:
+            pass
     for pattern in ("%Y-%m-%d", "%Y%m%d", "%m/%d/%Y"):
         try:
             return datetime.datetime.strptime(value[:10].strip(), pattern).date()
@@ -248,57 +257,80 @@ def _date_expression(date: datetime.date, vocabulary: Vocabulary) -> str:
     return rf"(?<![0-9A-Za-z./-])(?:{'|'.join(forms)})(?![0-9A-Za-z]|[./-][0-9])"
 
 
-def _names(view: View, item: Known, lexicon: Lexicon) -> list[Span]:
+class _Words:
+    """The words of a text that can be those of a name, for all names that are looked for."""
+
+    def __init__(self, view: View, lexicon: Lexicon) -> None:
+        self.view = view
+        self.lexicon = lexicon
+        self.small: dict[str, list[int]] = {}
+        """Key -> words in small letters; only the name itself counts there."""
+        self.cased: list[tuple[int, str]] = []
+        """All others, hyphenated words among them, with their keys."""
+        for index, (kind, word) in enumerate(zip(view.kinds, view.strings, strict=True)):
+            if kind >= LOWER and len(word) > 1:
+                if kind == LOWER and "-" not in word:
+                    self.small.setdefault(name_key(word), []).append(index)
+                else:
+                    self.cased.append((index, name_key(word)))
+
+    def ordinary(self, index: int) -> bool:
+        """Tell whether a word has a meaning beside a name."""
+        return bool(self.lexicon.classes(self.view.folded[index]) & _ORDINARY)
+
+
+class _Name:
+    """A known name taken apart."""
+
+    def __init__(self, value: str) -> None:
+        parsed = parse_name(value)
+        self.keys = {k for k in parsed.keys("given", "middle", "family", "nickname", "name") if len(k) > 1}
+        self.given = set(parsed.keys("given", "nickname", "name"))
+        self.initials = {k[0] for k in self.keys} | set(parsed.keys("initial"))
+        self.codes = {soundex(k): k for k in self.keys if len(k) >= _LEAST_FUZZY}
+
+
+_taken_apart = functools.lru_cache(maxsize=1024)(_Name)
+
+
+def _names(words: _Words, item: Known) -> list[Span]:
     """Find the words of a name, initials beside them, and misspellings."""
-    parsed = parse_name(item.value)
-    keys = {k for k in parsed.keys("given", "middle", "family", "nickname", "name") if len(k) > 1}
-    given = set(parsed.keys("given", "nickname", "name"))
-    initials = {k[0] for k in keys} | set(parsed.keys("initial"))
-    codes = {soundex(k): k for k in keys if len(k) >= _LEAST_FUZZY}
-    hits: dict[int, float] = {}
-    for index, word in enumerate(view.strings):
-        if view.kinds[index] < LOWER or len(word) < 2:
-            continue
-        if view.kinds[index] == LOWER and "-" not in word and name_key(word) not in keys:
-            continue  # in small letters only the name itself counts
-        score = _name_score(view, index, keys, given, codes, lexicon)
-        if score:
-            hits[index] = score
+    name, view = _taken_apart(item.value), words.view
+    hits = {index: score for index, key in words.cased if (score := _name_score(words, index, key, name))}
+    for key in name.keys & words.small.keys():
+        hits |= {index: _W["name_word"] for index in words.small[key] if not words.ordinary(index)}
     for index in sorted(hits):  # "rose" is a name beside another word of it
         for beside in (index - 1, index + 1):
             inside = 0 <= beside < len(view) and abs(view.starts[beside] - view.starts[index]) < _BESIDE
-            if inside and beside not in hits and name_key(view.strings[beside]) in keys:
+            if inside and beside not in hits and name_key(view.strings[beside]) in name.keys:
                 hits[beside] = _W["beside_name"]
     spans = []
     for index in sorted(hits):
-        first, end = _with_initials(view, index, initials)
+        first, end = _with_initials(view, index, name.initials)
         spans.append(
             Span(view.starts[first], view.ends[end - 1], item.category, source="known:name", score=hits[index])
         )
     return spans
 
 
-def _name_score(
-    view: View, index: int, keys: set[str], given: set[str], codes: Mapping[str, str], lexicon: Lexicon
-) -> float:
+def _name_score(words: _Words, index: int, key: str, name: _Name) -> float:
     """Return how sure it is that a word is one of a name's words; 0 when it is none."""
-    key = name_key(view.strings[index])
-    small = view.kinds[index] == LOWER
-    ordinary = bool(lexicon.classes(view.folded[index]) & _ORDINARY)
-    parts = [name_key(p) for p in view.strings[index].split("-")]
-    if key in keys or (len(parts) > 1 and all(p in keys for p in parts if p)):
-        if not ordinary:
+    view = words.view
+    word, small = view.strings[index], view.kinds[index] == LOWER
+    if key in name.keys or ("-" in word and all(p in name.keys for p in map(name_key, word.split("-")) if p)):
+        if not words.ordinary(index):
             return _W["name_word"]
         # "Rose" may be the patient; "rose" is the past of "rise"
         return 0.0 if small else _W["ordinary_at_sentence_start"] if view.starts_sentence(index) else _W["ordinary"]
     if small:
         return 0.0
-    if len(key) > 2 and canonical_given(key, given) in given:
-        return _W["ordinary_variant_at_sentence_start"] if ordinary and view.starts_sentence(index) else _W["variant"]
-    if ordinary:
+    if len(key) > 2 and canonical_given(key, name.given) in name.given:
+        ordinary = view.starts_sentence(index) and words.ordinary(index)
+        return _W["ordinary_variant_at_sentence_start"] if ordinary else _W["variant"]
+    similar = name.codes.get(soundex(key)) if len(key) >= _LEAST_FUZZY else None
+    if similar is None or words.ordinary(index) or not one_apart(key, similar):
         return 0.0
-    similar = codes.get(soundex(key)) if len(key) >= _LEAST_FUZZY else None
-    return _W["misspelt"] if similar is not None and one_apart(key, similar) else 0.0
+    return _W["misspelt"]
 
 
 @functools.lru_cache(maxsize=4096)

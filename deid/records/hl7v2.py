@@ -201,6 +201,9 @@ class _Message:
         for number, piece in enumerate(pieces, 1):
             if number > done and piece and piece != _NULL:
                 inner, first, last = rule.parts.get(number, _NOBODY)
+                if inner == KEEP and "\n" not in piece and "\r" not in piece:
+                    at += len(piece) + 1
+                    continue
                 here = f"{path}.{first or number}"
                 if isinstance(inner, Parts):
                     self._parts(inner, piece, at, here, self.sub)
@@ -210,7 +213,7 @@ class _Message:
                     # those before it, if any, are empty
                     begin, done = at - (number - first), last
                     self._leaf(str(inner), sep.join(pieces[first - 1 : last]).rstrip(sep), begin, here, sep)
-                elif inner != KEEP or "\n" in piece or "\r" in piece:
+                else:
                     self._leaf(str(inner), piece, at, here)
             at += len(piece) + 1
 
@@ -454,16 +457,20 @@ class Codec:
         text, starts = place.text, place.starts
         out: list[str] = []
         read = taken = 0
+        if starts is None:
+            for start, end, new in changes:
+                out += (raw[read:start], self._written(new, raw[start:end], place.kind))
+                read = end
+            return "".join(out) + raw[read:]
         for start, end, new in changes:
             first, last = start, end
-            if starts is not None:
-                # one escape can stand for several characters: those of them that stay are written again
-                while first > taken and starts[first][0] == starts[first - 1][0]:
-                    first -= 1
-                while last < len(text) and starts[last][0] == starts[last - 1][0]:
-                    last += 1
+            # one escape can stand for several characters: those of them that stay are written again
+            while first > taken and starts[first][0] == starts[first - 1][0]:
+                first -= 1
+            while last < len(text) and starts[last][0] == starts[last - 1][0]:
+                last += 1
             new = text[first:start] + new
-            begin, stop = (first, last) if starts is None else (max(read, starts[first][0]), starts[last - 1][1])
+            begin, stop = max(read, starts[first][0]), starts[last - 1][1]
             taken = min([last, *(c[0] for c in changes if c[0] >= end)])
             new += text[end:taken]
             out += (raw[read:begin], self._written(new, raw[begin:stop], place.kind))
@@ -507,20 +514,28 @@ class Codec:
     def escaped(self, text: str) -> str:
         """Return text as a field writes it."""
         text = self._fit(text)
-        if text.isalnum():
-            return text
+        return text if text.isalnum() else self._escaped().sub(self._escape, text)
+
+    def _escaped(self) -> re.Pattern[str]:
+        return _to_escape(self.sep, self.component, self.repetition, self.escape, self.sub)
+
+    def _escape(self, found: re.Match[str]) -> str:
         signs = {self.escape: "E", self.sep: "F", self.component: "S", self.sub: "T", self.repetition: "R"}
-        out = "".join(f"{self.escape}{signs[c]}{self.escape}" if c in signs else c for c in text)
-        return re.sub(r"\r\n|\r|\n", lambda _: f"{self.escape}.br{self.escape}", out)
+        return f"{self.escape}{signs.get(found[0], '.br')}{self.escape}"
 
     def _fit(self, text: str) -> str:
         """Return text that the character set can write: without accents, else with question marks."""
         try:
-            text.encode(self.charset)
+            text.isascii() or text.encode(self.charset)
         except UnicodeError:
             plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
             return plain.encode(self.charset, "replace").decode(self.charset)
         return text
+
+
+@functools.lru_cache(maxsize=64)
+def _to_escape(*signs: str) -> re.Pattern[str]:
+    return re.compile(rf"\r\n|[\r\n{re.escape(''.join(signs))}]")
 
 
 def _small(text: str) -> str:

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from deid.base.compiled import quick
 from deid.base.errors import OutputError
 from deid.document import Edit, Span
 
@@ -23,6 +24,7 @@ Change = tuple[int, int, str]
 """Start and end in the decoded text of a place, and what to write there."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Place:
     """A stretch of a record."""
@@ -48,6 +50,7 @@ class Place:
     """Whether the next place is one with this one, so that spans may go on into it."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Record:
     """A record: its characters and its places; what is written has no places."""

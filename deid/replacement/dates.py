@@ -18,8 +18,9 @@ from __future__ import annotations
 import calendar
 import datetime
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain
 
 from deid.base.compiled import quick
@@ -355,22 +356,27 @@ class DateShift:
         spanish = scope.language.startswith("es")
         parsed = {text: tokenize_date(text, spanish=spanish) for text in dict.fromkeys(texts)}
         day_first = _day_first(texts, spanish) if self.day_first is None else self.day_first
-        known = chain(parsed, (source[s.start : s.end] for s in document.spans))
-        originals = finder({text.casefold() for text in known if len(text) >= _LONG})
+
+        @cache
+        def originals() -> Finder:  # most documents need none
+            known = chain(parsed, (source[s.start : s.end] for s in document.spans))
+            return finder({text.casefold() for text in known if len(text) >= _LONG})
+
         year = scope.reference_date.year if scope.reference_date else _PLAIN_YEAR
         usual: dict[str, str] = {}
         # where no other document has to agree, an offset is looked for that brings no original back
-        for attempt in range(_TRIES if scope.patient_id is None and len(parsed) < _MANY else 1):
+        tries = _TRIES if scope.patient_id is None and len(parsed) < _MANY else 1
+        for attempt in range(tries):
             offset = offset_of(scope, preserve_weekday=self.preserve_weekday, attempt=attempt, keyed=keyed)
             context = _Context(offset, day_first, year, scope.reference_date, self.cap_age, self.preserve_weekday)
             shifted: dict[str, str] = {}
             fits = True
             for text, tokens in parsed.items():
                 shifted[text] = new = _written(text, tokens, context, originals)
-                fits = fits and not (new[0] == "[" and tokens) and not (attempt and _holds(new, originals))
+                fits = fits and not (new[0] == "[" and tokens) and not (attempt and _holds(new, originals()))
                 if attempt and not fits:
                     break
-            if fits and (attempt or not _any_holds(shifted.values(), originals)):
+            if tries == 1 or (fits and (attempt or not _any_holds(shifted.values(), originals()))):
                 return [shifted[text] for text in texts]
             usual = usual or shifted
         return [usual[text] for text in texts]
@@ -398,7 +404,7 @@ def _any_holds(surrogates: Collection[str], originals: Finder) -> bool:
     return bool(together) and any(_holds(new, originals) for new in surrogates)
 
 
-def _written(text: str, tokens: Sequence[Token] | None, context: _Context, originals: Finder) -> str:
+def _written(text: str, tokens: Sequence[Token] | None, context: _Context, originals: Callable[[], Finder]) -> str:
     """Return a shifted date; a tag for a text that is no date or would stay as it is."""
     if not tokens:
         return tag("DATE", text)
@@ -410,7 +416,7 @@ def _written(text: str, tokens: Sequence[Token] | None, context: _Context, origi
             new = _shift(text, tokens, replace(context, step=step) if step else context)
         except (ValueError, OverflowError):  # a year before 1 or after 9999
             return tag("DATE", text)
-        if not alone or (new != text and not _holds(new, originals)):
+        if not alone or (new != text and not _holds(new, originals())):
             break
     else:
         return tag("DATE", text)

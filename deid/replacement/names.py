@@ -26,7 +26,7 @@ from collections.abc import Iterable, Sequence
 from deid.reading.identity import PersonName, canonical_given, full_names, link, name_key, parse_name, unclear_forms
 from deid.replacement.identifiers import scramble
 from deid.replacement.permutation import Keyed
-from deid.replacement.pools import Cell, name_pool, read_words
+from deid.replacement.pools import Cell, NamePool, name_pool, read_words
 
 _LETTERS = {"en": ("abcdghjklmprstw", "efinov", "quyz"), "es": ("abcglmprsv", "defhijnot", "quyz")}
 """Classes of initials by language; the remaining letters are too rare as initials to be given to anybody, and go to a
@@ -40,6 +40,8 @@ _COMMON = 24
 _HASH_TRIES = 64
 _VOWELS, _CONSONANTS = "aeiou", "bdfklmnprstvz"
 _REMEMBERED = 1 << 14
+_LONGEST_KEPT = 64
+"""Characters up to which the parts of a name are remembered."""
 _DIGITS = re.compile(r"\d")
 _LONGEST_LOGIN = 64
 """Letters up to which a login is taken apart into names; nobody's is longer."""
@@ -130,18 +132,13 @@ class NameMap:
 
     def parse(self, text: str) -> PersonName:
         """Return the parts of a name; short words count as names when the pool knows them as common."""
+        if not self._written and len(text) <= _LONGEST_KEPT:
+            return _parsed(text, self._spanish)
         return parse_name(text, family_names=2 if self._spanish else 1, is_word=self.is_name)
 
     def is_name(self, key: str, alone: bool = False) -> bool:
         """Tell whether a short word is a name of the document or the pool; alone, only a common one counts."""
-        if key in self._written:
-            return True
-        if alone and len(key) == 2:
-            return False
-        if not alone:
-            return self._pool.place(key) is not None
-        place = self._pool.place(key)
-        return place is not None and place[1] < _COMMON
+        return key in self._written or _in_pool(self._pool, key, alone)
 
     def learn(self, names: Sequence[PersonName]) -> None:
         """Take note of the names of the document, so that short forms and initials find their full names."""
@@ -430,6 +427,20 @@ class NameMap:
     def _between(self, text: str) -> str:
         """Replace digits that stand between the words of a name: they are no part of it, so they are some code."""
         return scramble(self._keyed, text, "name") if text not in (" ", ", ", ". ") and _DIGITS.search(text) else text
+
+
+def _in_pool(pool: NamePool, key: str, alone: bool) -> bool:
+    if alone and len(key) == 2:
+        return False
+    place = pool.place(key)
+    return place is not None and (not alone or place[1] < _COMMON)
+
+
+@functools.lru_cache(maxsize=1024)
+def _parsed(text: str, spanish: bool) -> PersonName:
+    """Return the parts of a name of which no other name of its document tells anything."""
+    is_word = functools.partial(_in_pool, name_pool(spanish))
+    return parse_name(text, family_names=2 if spanish else 1, is_word=is_word)
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)

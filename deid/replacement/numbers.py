@@ -29,6 +29,8 @@ _HEX = "0123456789ABCDEF"
 _AREAS = tuple(n for n in range(1, 900) if n != 666)
 _GROUPS, _SERIALS = 99, 9999
 _NINE = 10**9
+_REMEMBERED = 512
+"""Numbers that are remembered: those of a sender, a ward, a physician stand in note after note."""
 
 
 def numbers_of(key: Key) -> Keyed:
@@ -60,8 +62,11 @@ def _alphabet(char: str) -> str:
     return "".join([c for c in block if _UNICODE.category(c) == kind and _folded(c) == c])
 
 
-def _read(text: str) -> tuple[list[int], str, int]:
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _read(text: str) -> tuple[Sequence[int], str, int]:
     """Return the places of a number's characters in ``text``, its characters folded, and how many lead as zeros."""
+    if text.isascii() and text.isdecimal():
+        return range(len(text)), text, min(len(text) - len(text.lstrip("0")), len(text) - 1)
     start = label_end(text)
     if start < len(text):  # "MRN4711203": a label that nothing parts from the digits, where no other letter is
         joined = _JOINED.match(text, start)
@@ -127,6 +132,7 @@ def _written(text: str, places: Sequence[int], new: str) -> str:
     return "".join(chars)
 
 
+@functools.lru_cache(maxsize=_REMEMBERED)
 def _surrogate(keyed: Keyed, code: str) -> str:
     """Return the surrogate of a normal form; empty when it has none."""
     if not code:

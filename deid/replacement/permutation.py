@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import isqrt
 
 from deid.base.keys import Key
@@ -23,7 +23,7 @@ _CYCLED = 1_000_000
 _TRIES = 8
 _DRAWS = struct.Struct(">32H").unpack
 # four rounds of a pseudorandom function make a strong pseudorandom permutation (Luby and Rackoff 1988)
-_ROUNDS = tuple((step, bytes([step])) for step in range(4))
+_ROUNDS = tuple((step & 1, bytes([step])) for step in range(4))
 _ROUNDS_BACK = _ROUNDS[::-1]
 _SCOPES = 64
 LARGEST = 1 << 800
@@ -42,11 +42,7 @@ class Keyed:
     """
 
     def __init__(self, key: Key, *scope: str) -> None:
-        self._seed = key.mac("surrogate", *scope)
-
-    @cached_property
-    def _base(self) -> hashlib.blake2b:
-        return hashlib.blake2b(key=self._seed, digest_size=64)
+        self._base = hashlib.blake2b(key=key.mac("surrogate", *scope), digest_size=64)
 
     def number(self, *parts: str) -> int:
         """Return a keyed 512-bit number for ``parts``; take it modulo n for a choice among n."""
@@ -82,19 +78,18 @@ class Keyed:
         tweak.update(f"{what}\0{size}\0".encode("utf-8", "surrogatepass"))
         width = (wide.bit_length() + 7) // 8
         taken = min(width + 8, 64)  # eight bytes more than the modulus: the remainder is uniform
-        rounds = _ROUNDS_BACK if inverse else _ROUNDS
+        copy, number = tweak.copy, int.from_bytes
+        rounds, sign = (_ROUNDS_BACK, -1) if inverse else (_ROUNDS, 1)
         while True:
             left, right = divmod(index, high)
             for step, label in rounds:
-                state = tweak.copy()
-                state.update(label + (left if step & 1 else right).to_bytes(width, "big"))
-                value = int.from_bytes(state.digest()[:taken], "big")
-                if inverse:
-                    value = -value
-                if step & 1:
-                    right = (right + value) % high
+                state = copy()
+                if step:  # the second and the fourth
+                    state.update(label + left.to_bytes(width, "big"))
+                    right = (right + sign * number(state.digest()[:taken], "big")) % high
                 else:
-                    left = (left + value) % wide
+                    state.update(label + right.to_bytes(width, "big"))
+                    left = (left + sign * number(state.digest()[:taken], "big")) % wide
             index = left * high + right
             if index < size:
                 return index

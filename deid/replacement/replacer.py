@@ -6,8 +6,10 @@ that is checked here, once for all operators, and a document for which it fails 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from deid.base.compiled import quick
 from deid.base.errors import ConfigError, DeidError, LabelError
@@ -55,6 +57,7 @@ class Replacer:
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self._operators: dict[Rule, Operator] = {}
+        self._remembered = functools.lru_cache(maxsize=1024)(functools.partial(self._decide, metadata={}))
         for rule in policy.rules():
             if rule not in self._operators:
                 try:
@@ -90,8 +93,10 @@ class Replacer:
         for place, span in enumerate(united):
             reading = span.category, span.also
             if reading not in by_reading:
-                category = self.policy.applied(*reading, scope.metadata)
-                rule = self.policy.rule(category, scope.metadata)
+                if self.policy.overrides:
+                    category, rule = self._decide(*reading, scope.metadata)
+                else:  # metadata have no say
+                    category, rule = self._remembered(*reading)
                 if not OPERATORS[rule.operator].protects and find_label(span.category) is None:
                     raise LabelError(
                         "an annotation has a label of no known set, and the policy would leave such text readable",
@@ -131,6 +136,10 @@ class Replacer:
             if source[edit.start : edit.end] != text
         ]
         return Replaced(scrubbed, united, tuple(changed), collisions, people)
+
+    def _decide(self, label: str, also: tuple[str, ...], metadata: Mapping[str, Any]) -> tuple[str, Rule]:
+        category = self.policy.applied(label, also, metadata)
+        return category, self.policy.rule(category, metadata)
 
     def _write(self, rule: Rule, document: Document, spans: Sequence[Span], scope: Scope) -> Sequence[str]:
         try:
