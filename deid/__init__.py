@@ -16,12 +16,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deid.base.lazy import lazily
-from deid.document import Document, Edit, Failure, Span
 
 if TYPE_CHECKING:
     from deid.base.keys import load_key
     from deid.detection import RecognizerOptions
     from deid.detection.recognizers import build_recognizer
+    from deid.document import Document, Edit, Failure, Span
     from deid.evaluation import evaluate
     from deid.io import read, write
     from deid.labeling.tagger import load_model
@@ -29,44 +29,6 @@ if TYPE_CHECKING:
     from deid.pipeline.at_once import find, scrub
     from deid.replacement.policy import load_policy
 
-__all__ = [
-    "Document",
-    "Edit",
-    "Failure",
-    "Pipeline",
-    "PipelineOptions",
-    "RecognizerOptions",
-    "Span",
-    "__version__",
-    "build_pipeline",
-    "build_recognizer",
-    "evaluate",
-    "find",
-    "load_key",
-    "load_model",
-    "load_policy",
-    "read",
-    "scrub",
-    "write",
-]
-
 __version__ = "0.2.0"
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "Pipeline": "deid.pipeline",
-        "PipelineOptions": "deid.pipeline",
-        "RecognizerOptions": "deid.detection",
-        "build_pipeline": "deid.pipeline",
-        "build_recognizer": "deid.detection.recognizers",
-        "evaluate": "deid.evaluation",
-        "find": "deid.pipeline.at_once",
-        "load_key": "deid.base.keys",
-        "load_model": "deid.labeling.tagger",
-        "load_policy": "deid.replacement.policy",
-        "read": "deid.io",
-        "scrub": "deid.pipeline.at_once",
-        "write": "deid.io",
-    },
-)
+__getattr__ = lazily(__name__)

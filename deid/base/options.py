@@ -10,6 +10,7 @@ import dataclasses
 import datetime
 import difflib
 import functools
+import inspect
 import tomllib
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,6 +26,7 @@ SITE_FILE = "deid.toml"
 """Name of a site's file of options."""
 
 _KEY = "option"
+_METAVARS: dict[Any, str] = {Path: "F", int: "N", float: "X", str: "NAME"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,9 @@ class Option:
     flags : tuple of str
         Such as ``--output`` and ``-o``; by default ``--`` and the field's name with dashes.
     metavar : str
-        Stands for the value in the help page.
+        Stands for the value in the help page; by default a letter or word for its type.
     panel : str
-        Heading in the help page; the few options that matter to everybody have none.
+        Heading in the help page, empty for the few options that matter to all; by default the dataclass's ``PANEL``.
     read : callable, optional
         Makes the value of the text that a user writes, or raises `ConfigError`; for values that are neither text,
         number, path nor switch.
@@ -54,7 +56,7 @@ class Option:
     help: str
     flags: tuple[str, ...] = ()
     metavar: str = ""
-    panel: str = ""
+    panel: str | None = None
     read: Callable[[str], Any] | None = None
     positional: bool = False
     minimum: float | None = None
@@ -66,7 +68,7 @@ def option(
     help: str,
     *flags: str,
     metavar: str = "",
-    panel: str = "",
+    panel: str | None = None,
     read: Callable[[str], Any] | None = None,
     minimum: float | None = None,
     repr: bool = True,
@@ -155,7 +157,7 @@ class Said:
         return parts if self.many else parts[0]
 
 
-def said(name: str, kind: Any, field: Any) -> Said | None:
+def said(name: str, kind: Any, field: Any, panel: str = "") -> Said | None:
     """Return a field, or a parameter's default, as what a user can say; None for what no user says.
 
     Parameters
@@ -166,6 +168,8 @@ def said(name: str, kind: Any, field: Any) -> Said | None:
         numbers that are written with commas between.
     field
         What `option` or `argument` returned.
+    panel : str
+        Its heading, where it says none.
     """
     if not isinstance(field, dataclasses.Field) or _KEY not in field.metadata:
         return None
@@ -176,7 +180,10 @@ def said(name: str, kind: Any, field: Any) -> Said | None:
     if get_origin(base) is Sequence and how.read is None:
         flag = how.flags[0] if how.flags else f"--{name.replace('_', '-')}"
         how = dataclasses.replace(how, read=functools.partial(_numbers, flag, get_args(base)[0]))
-    return Said(name, how, field.default, str if how.read else get_args(base)[0] if many else base, many)
+    one = str if how.read else get_args(base)[0] if many else base
+    shown = how.metavar or ("" if how.read else _METAVARS.get(one, ""))
+    how = dataclasses.replace(how, metavar=shown, panel=panel if how.panel is None else how.panel)
+    return Said(name, how, field.default, one, many)
 
 
 def _numbers(flag: str, kind: Callable[[str], Any], text: str) -> tuple[Any, ...]:
@@ -190,8 +197,16 @@ def _numbers(flag: str, kind: Callable[[str], Any], text: str) -> tuple[Any, ...
 def options_of(kind: type) -> list[Said]:
     """Return the fields of a dataclass that a user can say."""
     hints = get_type_hints(kind)
-    found = (said(field.name, hints[field.name], field) for field in dataclasses.fields(kind))
+    homes = {name: home for home in reversed(kind.__mro__) for name in inspect.get_annotations(home)}
+    panels = {name: vars(home).get("PANEL", "") for name, home in homes.items()}
+    found = (said(field.name, hints[field.name], field, panels[field.name]) for field in dataclasses.fields(kind))
     return [one for one in found if one is not None]
+
+
+def again(kind: type, name: str, default: Any) -> Any:
+    """Return a field of another dataclass of options, with a default of its own."""
+    how = next(one.option for one in options_of(kind) if one.name == name)
+    return dataclasses.field(default=default, metadata={_KEY: how})
 
 
 def read_site(path: Path, kinds: Iterable[type]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from deid.base.options import option
 from deid.cli.common import Summary
@@ -21,29 +22,23 @@ _HOW, _FILES = "How it is done", "Further files"
 class MethodChoice:
     """Which method, and what it is told beside its options."""
 
+    PANEL: ClassVar[str] = _HOW
     method: str = option(
         "auto",
         "auto, local, mondrian, relaxed, optimal, greedy, bottom-up, top-down, hybrid, mdav, kk, cells or records.",
-        panel=_HOW,
     )
-    target: str | None = option(
-        None, "Class labels that Mondrian's cuts should tell apart.", metavar="COLUMN", panel=_HOW
-    )
-    scheme: Path | None = option(None, "Recode as an earlier release, by its scheme.", metavar="F", panel=_HOW)
+    target: str | None = option(None, "Class labels that Mondrian's cuts should tell apart.", metavar="COLUMN")
+    scheme: Path | None = option(None, "Recode as an earlier release, by its scheme.")
 
 
 @dataclass(frozen=True)
 class FurtherFiles:
     """What is written beside a release."""
 
-    report: Path | None = option(None, "Write a report as a web page.", metavar="F", panel=_FILES)
-    save_scheme: Path | None = option(
-        None, "Keep the recoding as a scheme, for rows to come.", metavar="F", panel=_FILES
-    )
-    aligned: Path | None = option(
-        None, "Keep the published cells in the order of TABLE, for deid write-back. Private.", metavar="F",
-        panel=_FILES,
-    )  # fmt: skip
+    PANEL: ClassVar[str] = _FILES
+    report: Path | None = option(None, "Write a report as a web page.")
+    save_scheme: Path | None = option(None, "Keep the recoding as a scheme, for rows to come.")
+    aligned: Path | None = option(None, "Keep the published cells in the order of TABLE, for deid write-back. Private.")
 
 
 @command

@@ -28,8 +28,8 @@ class GoldOptions(RecognizerOptions, ReadingOptions):
     """Annotated documents, and what finds spans in them."""
 
     source: Path = argument("Annotated file or folder of any readable format.", metavar="GOLD")
-    jobs: int = option(1, "Processes; 0 for one a core.", metavar="N")
-    seed: int = option(0, "Seed of halves, noise and bootstrap.", metavar="N")
+    jobs: int = option(1, "Processes; 0 for one a core.")
+    seed: int = option(0, "Seed of halves, noise and bootstrap.")
 
     def scan(self) -> Source:
         """Find the documents."""
@@ -52,9 +52,7 @@ def calibrate(
     gold: GoldOptions,
     recall: float = option(0.99, "Recall of PHI words to reach.", metavar="R"),
     confidence: float = option(0.95, "Confidence that it is reached.", metavar="C"),
-    output: Path | None = option(
-        None, "Write the dial to F, for --dial F of scrub and tag.", "--output", "-o", metavar="F"
-    ),
+    output: Path | None = option(None, "Write the dial to F, for --dial F of scrub and tag.", "--output", "-o"),
     dials: Sequence[float] | None = option(
         None, "Dials to try; by default 13 of them from 0 to 8.", metavar="D,...", panel=_FINDING
     ),
@@ -103,7 +101,7 @@ def robustness(
     told: Summary,
     *,
     gold: GoldOptions,
-    only: tuple[str, ...] = option((), "Measure just this writing, beside clean (repeatable).", metavar="NAME"),
+    only: tuple[str, ...] = option((), "Measure just this writing, beside clean (repeatable)."),
 ) -> None:
     """Measure recall in capitals, small letters, scanner noise, other line ends, disguised characters.
 

@@ -21,7 +21,7 @@ def anonymize(
     source: TableOptions,
     place: OutputOptions,
     asked: CodesAsked,
-    report: Path | None = option(None, "Write a report as a web page.", metavar="F", panel="Further files"),
+    report: Path | None = option(None, "Write a report as a web page.", panel="Further files"),
 ) -> None:
     """Make diagnosis codes that can be released with a stated protection.
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import typer
 
@@ -35,10 +35,9 @@ T = TypeVar("T")
 class SummaryOptions:
     """What a command says of its run; every command has it."""
 
-    json: Path | None = option(
-        None, "Write the summary, with all figures, as JSON to F (- is standard output).", metavar="F", panel="Summary"
-    )
-    quiet: bool = option(False, "Say nothing when all went well.", "--quiet", "-q", panel="Summary")
+    PANEL: ClassVar[str] = "Summary"
+    json: Path | None = option(None, "Write the summary, with all figures, as JSON to F (- is standard output).")
+    quiet: bool = option(False, "Say nothing when all went well.", "--quiet", "-q")
 
 
 @dataclass

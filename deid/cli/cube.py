@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.options import argument, option
 from deid.cli.common import Summary
@@ -26,18 +26,18 @@ _COUNTS = "What is counted"
 class CubeOptions(DomainOptions):
     """What a cube counts, and how it is measured."""
 
-    dims: str = option(..., "Columns.", metavar="A,B,...")
+    PANEL: ClassVar[str] = _COUNTS
+    dims: str = option(..., "Columns.", metavar="A,B,...", panel="")
     slices: tuple[str, ...] = option(
-        (), "A slice that will be asked; may be given several times.", "--slice", metavar="A,B[:WEIGHT]", panel=_COUNTS
+        (), "A slice that will be asked; may be given several times.", "--slice", metavar="A,B[:WEIGHT]"
     )
     part: tuple[str, ...] = option(
-        (), "Only this part of the table; disjoint parts cost their maximum.", metavar="COLUMN=CELL", panel=_COUNTS
+        (), "Only this part of the table; disjoint parts cost their maximum.", metavar="COLUMN=CELL"
     )
     method: str = option(
-        "auto", "auto, or one of the methods in docs/cube.md: marginals, privtree, forest, cells, privelet, ...",
-        panel=_COUNTS,
-    )  # fmt: skip
-    nonnegative: bool = option(True, "Project onto non-negative counts where that is a step of its own.", panel=_COUNTS)
+        "auto", "auto, or one of the methods in docs/cube.md: marginals, privtree, forest, cells, privelet, ..."
+    )
+    nonnegative: bool = option(True, "Project onto non-negative counts where that is a step of its own.")
 
     def plan(self, read: Any, epsilon: float, unit: Any, **whom: Any) -> CubePlan:
         """Return the plan; see `plan_cube`."""
@@ -63,7 +63,7 @@ def cube(
     whom: ToldUnitOptions,
     place: PaidReleaseOptions,
     wanted_error: float | None = option(
-        None, "With --dry-run: what epsilon this error a number needs.", metavar="X", panel="Before spending"
+        None, "With --dry-run: what epsilon this error a number needs.", panel="Before spending"
     ),
 ) -> None:
     """Release a data cube: counts over declared columns, with differential privacy.

@@ -26,11 +26,9 @@ def evaluate(
     *,
     gold: Path = _GOLD,
     system: Path = argument("The system's annotations of the same documents.", metavar="SYSTEM"),
-    report: Path | None = option(
-        None, "Write a page that shows every mistake in its context (holds PHI).", metavar="F"
-    ),
+    report: Path | None = option(None, "Write a page that shows every mistake in its context (holds PHI)."),
     sentences: Path | None = option(
-        None, "Sentences of each document for MEDDOCAN's leak score: tab-separated id, part, sentences.", metavar="F"
+        None, "Sentences of each document for MEDDOCAN's leak score: tab-separated id, part, sentences."
     ),
     settings: ScoringSettings,
     reading: ReadingOptions,
@@ -72,10 +70,8 @@ def compare(
     gold: Path = _GOLD,
     a: Path = argument("One system's annotations of the same documents.", metavar="A"),
     b: Path = argument("The other system's annotations.", metavar="B"),
-    metric: tuple[str, ...] = option(
-        (), "Figure to compare (repeatable), such as strict.f1, word.recall, leaks.", metavar="NAME"
-    ),
-    permutations: int = option(10_000, "Swaps of the approximate randomization test.", metavar="N", minimum=1),
+    metric: tuple[str, ...] = option((), "Figure to compare (repeatable), such as strict.f1, word.recall, leaks."),
+    permutations: int = option(10_000, "Swaps of the approximate randomization test.", minimum=1),
     settings: ScoringSettings,
     reading: ReadingOptions,
 ) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deid.base.options import option
+from deid.base.options import again, option
 from deid.cli.common import Summary
 from deid.cli.option_groups import command
 from deid.cli.training_options import (
@@ -16,7 +16,6 @@ from deid.cli.training_options import (
     FoldOptions,
     OutcomeOptions,
     Trainings,
-    again,
     settings_of,
 )
 from deid.detection.options import RecognizerOptions
@@ -80,12 +79,8 @@ def crossval(
     features: FeatureOptions,
     options: TrainingOptions,
     bias: float = option(0.0, "Recall dial: subtracted from the score of O when tagging.", panel="Training"),
-    resamples: int = option(
-        1000, "Bootstrap resamples of the pooled figures' intervals.", metavar="N", minimum=0, panel="Folds"
-    ),
-    mistakes: Path | None = option(
-        None, "Write a page that shows every mistake in its context (holds PHI).", metavar="F"
-    ),
+    resamples: int = option(1000, "Bootstrap resamples of the pooled figures' intervals.", minimum=0, panel="Folds"),
+    mistakes: Path | None = option(None, "Write a page that shows every mistake in its context (holds PHI)."),
 ) -> None:
     """Cross-validate a tagger: each document is tagged by a tagger trained without its fold.
 
@@ -198,7 +193,7 @@ def learning_curve(
     start_from: str | None = option(
         None, "Train each size from this model too (folder or shipped), and score it.", metavar="MODEL", panel="Curves"
     ),
-    repeats: int = option(1, "Random draws of documents.", metavar="N", minimum=1, panel="Curves"),
+    repeats: int = option(1, "Random draws of documents.", minimum=1, panel="Curves"),
     features: FeatureOptions,
     options: TrainingOptions,
 ) -> None:
@@ -262,7 +257,7 @@ def hips(
     test: Path | None = TEST,
     said: RecognizerOptions,
     policy: str | None = option(None, "What replaces identifiers.", metavar="NAME|FILE", panel="The release"),
-    key_file: Path | None = option(None, "Key in hex, for surrogates that differ.", metavar="F", panel="The release"),
+    key_file: Path | None = option(None, "Key in hex, for surrogates that differ.", panel="The release"),
     folds: FewFolds,
     places: OutcomeOptions,
     features: FeatureOptions,

@@ -23,7 +23,7 @@ def explain(
     told: Summary,
     *,
     source: Path = argument("File or folder of any readable format.", metavar="NOTE"),
-    number: int = option(1, "Which document of NOTE.", metavar="N", minimum=1),
+    number: int = option(1, "Which document of NOTE.", minimum=1),
     at: tuple[str, ...] = option(
         (), "Explain each word there, also where nothing was found (repeatable).", metavar="START:END"
     ),

@@ -26,14 +26,14 @@ def extract(
     source: Path = IN,
     target: Path = argument("New table: .csv, .tsv or .parquet.", metavar="VIEW"),
     by: str = option("person", "What a row is.", metavar="person|note"),
-    rounds: int = option(2, "Most rounds: each looks for what the one before learnt of a person.", metavar="N"),
+    rounds: int = option(2, "Most rounds: each looks for what the one before learnt of a person."),
     join: str | None = option(
         None, "Structured table to join: CSV, Parquet, SQLite file or postgresql:// URL.", metavar="TABLE"
     ),
     on: str = option("mrn", "Column of the view and the joined table.", metavar="COLUMN"),
-    join_sql_table: str | None = option(None, "Table of a database to join.", metavar="NAME"),
+    join_sql_table: str | None = option(None, "Table of a database to join."),
     said: NoteOptions,
-    jobs: int = option(1, "Processes; 0 for one a core.", metavar="N"),
+    jobs: int = option(1, "Processes; 0 for one a core."),
     listed: ListOptions,
     reading: ReadingOptions,
 ) -> None:

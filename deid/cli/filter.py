@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from deid.base.errors import ConfigError
 from deid.base.options import argument, option
@@ -32,15 +32,12 @@ _KEEPING = "Watching over the feed"
 class FeedOptions:
     """How a feed is watched over."""
 
+    PANEL: ClassVar[str] = _KEEPING
     metrics_port: int | None = option(
-        None, "Answer /metrics and /health on 127.0.0.1; 0 for any free port.", metavar="PORT", panel=_KEEPING
+        None, "Answer /metrics and /health on 127.0.0.1; 0 for any free port.", metavar="PORT"
     )
-    manifest: Path | None = option(
-        None, "Write a signed manifest to F (F.2, F.3 when it is there already).", metavar="F", panel=_KEEPING
-    )
-    manifest_every: int = option(
-        0, "Write one after every N records too, for feeds without an end.", metavar="N", minimum=0, panel=_KEEPING
-    )
+    manifest: Path | None = option(None, "Write a signed manifest to F (F.2, F.3 when it is there already).")
+    manifest_every: int = option(0, "Write one after every N records too, for feeds without an end.", minimum=0)
 
     def __post_init__(self) -> None:
         """Refuse a manifest without a place."""
@@ -89,14 +86,14 @@ def filter(
     told: Summary,
     *,
     source: Path | None = argument("File to read instead of standard input.", metavar="IN", default=None),
-    output: Path | None = option(None, "Write a new file F instead of standard output.", "--output", "-o", metavar="F"),
+    output: Path | None = option(None, "Write a new file F instead of standard output.", "--output", "-o"),
     said: PipelineOptions,
     work: WorkOptions,
     dead_letters: Path | None = option(
-        None, "Note records that were left out in F: offset, length, keyed hash, error.", metavar="F", panel=_KEEPING
+        None, "Note records that were left out in F: offset, length, keyed hash, error.", panel=_KEEPING
     ),
     journal: Path | None = option(
-        None, "Note progress in F, so that the same command goes on after a crash.", metavar="F", panel=_KEEPING
+        None, "Note progress in F, so that the same command goes on after a crash.", panel=_KEEPING
     ),
     feed: FeedOptions,
     records: RecordOptions,

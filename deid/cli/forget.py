@@ -21,15 +21,15 @@ def forget(
     ),
     vault: tuple[str, ...] = option((), "Vault to remove the person from (repeatable).", metavar="VAULT"),
     view: tuple[Path, ...] = option((), "Table of deid extract to remove rows from (repeatable).", metavar="VIEW"),
-    column: str = option("mrn", "Column of the views that holds PERSON.", metavar="NAME"),
+    column: str = option("mrn", "Column of the views that holds PERSON."),
     release: tuple[Path, ...] = option(
         (), "What deid scrub wrote: the person's documents in it are named (repeatable).", metavar="OUT"
     ),
-    patients: Path | None = option(None, "CSV file with the columns document and patient.", metavar="F"),
+    patients: Path | None = option(None, "CSV file with the columns document and patient."),
     why: str = option("", "For the audit trail of the vault.", metavar="TEXT"),
-    who: str | None = option(None, "Who does it; by default your account.", metavar="NAME"),
+    who: str | None = option(None, "Who does it; by default your account."),
     key: KeyOptions,
-    vault_key_file: Path | None = option(None, "Key of the vaults, if it is another one.", metavar="F"),
+    vault_key_file: Path | None = option(None, "Key of the vaults, if it is another one."),
 ) -> int | None:
     """Remove one person from vaults and views, and say which released documents must be deleted.
 

@@ -25,23 +25,20 @@ def generalize(
         "diseases, drugs, places, professions (all four by default), wordnet, or a CSV file (repeatable).",
         metavar="NAME|F",
     ),
-    keep: frozenset[str] = option(frozenset(), "Keep filename, id, or a field as it is (repeatable).", metavar="NAME"),
+    keep: frozenset[str] = option(frozenset(), "Keep filename, id, or a field as it is (repeatable)."),
     work: WorkOptions,
     gold: bool = option(False, "The annotations that IN carries are the sensitive words.", panel=_SEARCH),
     every_word: bool = option(
         False, "Leave no sensitive word as it is, even if T is reached without it.", panel=_SEARCH
     ),
     objective: str = option(
-        "minimal",
-        "minimal: lose no more than T asks for; uniform: spread it over the words.",
-        metavar="NAME",
-        panel=_SEARCH,
+        "minimal", "minimal: lose no more than T asks for; uniform: spread it over the words.", panel=_SEARCH
     ),
     alpha: float = option(
         0.5, "For uniform: weight (0 to 1) of the whole text against the words.", metavar="A", panel=_SEARCH
     ),
     search: str = option(
-        "auto", "auto, best-first, branch-and-bound, greedy, or exhaustive (for checks).", metavar="NAME", panel=_SEARCH
+        "auto", "auto, best-first, branch-and-bound, greedy, or exhaustive (for checks).", panel=_SEARCH
     ),
     people: PeopleOptions,
     listed: ListOptions,

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
@@ -40,12 +40,12 @@ class PayingOptions:
 
     epsilon: float = option(..., "Cost of the release or answer.", metavar="E")
     ledger: str | None = option(None, f"What pays (deid budget init); else the variable {VARIABLE}.", metavar="LEDGER")
-    budget: str = option("main", "Budget, where a ledger holds several.", metavar="NAME", panel=_PAYING)
+    budget: str = option("main", "Budget, where a ledger holds several.", panel=_PAYING)
     request: str | None = option(
         None, "Id of the request: the same one is never charged twice.", metavar="ID", panel=_PAYING
     )
     not_private_seed: int | None = option(
-        None, "Use repeatable test noise. PROTECTS NOBODY; what comes out says so.", metavar="N", panel=_PAYING
+        None, "Use repeatable test noise. PROTECTS NOBODY; what comes out says so.", panel=_PAYING
     )
 
     def open(self) -> Ledger | None:
@@ -67,15 +67,12 @@ class PayingOptions:
 class UnitOptions:
     """Whose rows are protected, and what is told beside the numbers; fields are arguments of plans and sessions."""
 
-    person: str | None = option(
-        None, "Whose row it is; rows beyond the budget's bound are left out.", metavar="COLUMN", panel=_PROTECTED
-    )
+    PANEL: ClassVar[str] = _PROTECTED
+    person: str | None = option(None, "Whose row it is; rows beyond the budget's bound are left out.", metavar="COLUMN")
     assert_bound: bool = option(
-        False,
-        "Instead of --person: vouch that no unit has more rows than the budget says. The release tells so.",
-        panel=_PROTECTED,
+        False, "Instead of --person: vouch that no unit has more rows than the budget says. The release tells so."
     )
-    level: float = option(0.95, "Level of the intervals.", metavar="P", panel=_PROTECTED)
+    level: float = option(0.95, "Level of the intervals.", metavar="P")
 
     def read(self, source: TableOptions) -> pd.DataFrame:
         """Read the table, and say on standard error, nowhere else, how many rows do not say whose they are."""
@@ -105,7 +102,7 @@ class ToldUnitOptions(UnitOptions):
 class PaidReleaseOptions:
     """Where a release goes, or that it is only tried."""
 
-    output: Path | None = option(None, "Release: .parquet, .csv or .json.", "--output", "-o", metavar="F")
+    output: Path | None = option(None, "Release: .parquet, .csv or .json.", "--output", "-o")
     dry_run: bool = option(False, "Forecast error and noise without reading the table or charging.", panel=_DRAFT)
 
 

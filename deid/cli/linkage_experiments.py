@@ -30,10 +30,10 @@ def linkage(
     rate: tuple[tuple[str, float], ...] = option(
         (), "A rate of the mentions (docs/linkage.md; repeatable).", metavar="NAME=X", read=_rate
     ),
-    runs: int = option(1, "Tables of each size.", metavar="N", minimum=1),
-    seed: int = option(0, "Seed of the first table.", metavar="N"),
-    resamples: int = option(200, "Bootstrap draws of persons for intervals.", metavar="N", minimum=0),
-    jobs: int = option(1, "Processes; 0 for one a core.", metavar="N"),
+    runs: int = option(1, "Tables of each size.", minimum=1),
+    seed: int = option(0, "Seed of the first table."),
+    resamples: int = option(200, "Bootstrap draws of persons for intervals.", minimum=0),
+    jobs: int = option(1, "Processes; 0 for one a core."),
     places: OutcomeOptions,
 ) -> None:
     """Make mentions of made-up persons with stated errors, link them, and score the persons found.
@@ -62,13 +62,13 @@ def linkage(
 def private_linkage(
     told: Summary,
     *,
-    persons: int = option(5000, "Persons at the first site; half are at the second.", metavar="N"),
+    persons: int = option(5000, "Persons at the first site; half are at the second."),
     thresholds: Sequence[float] = option((0.7, 0.75, 0.8, 0.85, 0.9), "Dice coefficients of a pair.", metavar="X,..."),
     harden: tuple[str, ...] = option(
         (), "Only: none, fold, balance, 'fold, balance', salt or 'salt, fold, balance' (repeatable).", metavar="HOW"
     ),
-    runs: int = option(1, "Populations.", metavar="N"),
-    seed: int = option(0, "Seed of the first population.", metavar="N"),
+    runs: int = option(1, "Populations."),
+    seed: int = option(0, "Seed of the first population."),
     places: OutcomeOptions,
 ) -> None:
     """Match keyed filters of two sites with every hardening, and attack them without the key.

@@ -21,10 +21,8 @@ _OUT = argument("File or folder that a run wrote.", metavar="OUT")
 class CheckingOptions(KeyOptions):
     """What manifests are checked against."""
 
-    public_key: tuple[Path, ...] = option(
-        (), "Public key of the site (repeatable); by default your own signing key's.", metavar="F"
-    )
-    first: Path | None = option(None, "First manifest; by default OUT.manifest.json.", metavar="F")
+    public_key: tuple[Path, ...] = option((), "Public key of the site (repeatable); by default your own signing key's.")
+    first: Path | None = option(None, "First manifest; by default OUT.manifest.json.")
     last: str = option("", "Checksum of the last manifest, as an earlier page tells it.", metavar="SHA256")
 
     def check(self, out: Path, inputs: dict[str, Path] | None = None) -> Check:
@@ -41,7 +39,7 @@ class CheckingOptions(KeyOptions):
 def key(
     told: Summary,
     *,
-    output: Path | None = option(None, "Write the public key to F (PEM).", "--output", "-o", metavar="F"),
+    output: Path | None = option(None, "Write the public key to F (PEM).", "--output", "-o"),
     new: bool = option(False, "Replace the key by a new one; the old one stays beside it."),
 ) -> None:
     """Show the key that signs manifests, and make it where there is none.
@@ -112,7 +110,7 @@ def page(
     told: Summary,
     *,
     out: Path = _OUT,
-    output: Path | None = option(None, "Page; by default OUT.manifest.html.", "--output", "-o", metavar="F"),
+    output: Path | None = option(None, "Page; by default OUT.manifest.html.", "--output", "-o"),
     checking: CheckingOptions,
 ) -> int | None:
     """Join all manifests of an output on one page to print: what was done, what was checked, and whether it holds.

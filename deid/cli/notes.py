@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.options import option
 from deid.cli.common import Summary, progress
@@ -39,15 +39,11 @@ class ReadingOptions(Options):
 class ListOptions:
     """Which documents failed, and which are made."""
 
+    PANEL: ClassVar[str] = _AGAIN
     failed: Path | None = option(
-        None,
-        "List the real paths of failed documents in F (they may hold PHI); by default beside OUT.",
-        metavar="F",
-        panel=_AGAIN,
+        None, "List the real paths of failed documents in F (they may hold PHI); by default beside OUT."
     )
-    files_from: Path | None = option(
-        None, "Only the documents that F lists, such as those that failed.", metavar="F", panel=_AGAIN
-    )
+    files_from: Path | None = option(None, "Only the documents that F lists, such as those that failed.")
 
 
 @dataclass(frozen=True)

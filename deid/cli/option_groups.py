@@ -47,8 +47,6 @@ from deid.detection.options import PeopleOptions
 if TYPE_CHECKING:
     from deid.base.keys import Key
 
-__all__ = ["IN", "OUT", "KeyOptions", "OutputOptions", "WorkOptions", "command", "job_count"]
-
 
 IN = argument("File or folder of any readable format.", metavar="IN")
 OUT = argument("New file or folder.", metavar="OUT")
@@ -69,7 +67,7 @@ _CONFIG = option(
 class KeyOptions:
     """The site's key."""
 
-    key_file: Path | None = option(None, "Key in hex; else variable DEID_KEY, else ~/.config/deid/key.", metavar="F")
+    key_file: Path | None = option(None, "Key in hex; else variable DEID_KEY, else ~/.config/deid/key.")
 
     def existing(self) -> Key | None:
         """Load the key if there is one; commands that only look never make one."""
@@ -84,7 +82,7 @@ class KeyOptions:
 class WorkOptions(KeyOptions):
     """The site's key, and how many processes work."""
 
-    jobs: int = option(1, "Processes; 0 for one a core.", metavar="N")
+    jobs: int = option(1, "Processes; 0 for one a core.")
 
     @property
     def processes(self) -> int:
@@ -96,7 +94,7 @@ class WorkOptions(KeyOptions):
 class OutputOptions:
     """Where a result goes that is one file."""
 
-    output: Path = option(..., "New file for the result.", "--output", "-o", metavar="F")
+    output: Path = option(..., "New file for the result.", "--output", "-o")
 
 
 def job_count(jobs: int) -> int:

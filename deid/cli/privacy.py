@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from deid.base.options import option
 from deid.cli.common import EXIT_FAILED, Summary
@@ -21,21 +22,25 @@ _CODES = "Columns and codes together"
 class CheckedRequirements(Requirements):
     """All levels that a verifier knows, those that no method searches for included."""
 
-    k_map: int | None = option(None, "Persons of the population that every row must match.", panel=_TABLES)
-    kk: int | None = option(None, "(k,k)-anonymity: rows and originals consistent with each other.", panel=_TABLES)
-    presence: Sequence[float] | None = option(
-        None, "Bounds of delta-presence.", metavar="LOW,HIGH", panel=_TABLES, read=read_pair
-    )
+    PANEL: ClassVar[str] = _TABLES
+    k_map: int | None = option(None, "Persons of the population that every row must match.")
+    kk: int | None = option(None, "(k,k)-anonymity: rows and originals consistent with each other.")
+    presence: Sequence[float] | None = option(None, "Bounds of delta-presence.", metavar="LOW,HIGH", read=read_pair)
     codes: str | None = option(
-        None, "Column of codes: whoever knows the columns of --qi and up to --m codes must find k rows.",
-        metavar="COLUMN", panel=_CODES,
-    )  # fmt: skip
+        None,
+        "Column of codes: whoever knows the columns of --qi and up to --m codes must find k rows.",
+        metavar="COLUMN",
+        panel=_CODES,
+    )
     m: int = option(2, "Codes that the attacker knows.", panel=_CODES)
     code_separator: str = option(";", "Character between the codes of a cell.", metavar="C", panel=_CODES)
     guard: Guard | None = option(
-        None, "Personalised privacy: column of guarding nodes, and the greatest chance of a breach.",
-        metavar="COLUMN=P", panel="What must hold", read=read_guard,
-    )  # fmt: skip
+        None,
+        "Personalised privacy: column of guarding nodes, and the greatest chance of a breach.",
+        metavar="COLUMN=P",
+        panel="What must hold",
+        read=read_guard,
+    )
 
 
 @command

@@ -18,8 +18,8 @@ def encode(
     *,
     source: TableOptions,
     place: OutputOptions,
-    ids: Path = option(..., "New table that says whose filter each is; it stays here.", metavar="F"),
-    key_file: Path = option(..., "Key in hex, shared by the sites alone; made if missing.", metavar="F"),
+    ids: Path = option(..., "New table that says whose filter each is; it stays here."),
+    key_file: Path = option(..., "Key in hex, shared by the sites alone; made if missing."),
     name: str | None = option(None, "Column that --ids gets too, to tell rows by.", "--id", metavar="COLUMN"),
     how: Encoding,
 ) -> None:
@@ -64,9 +64,9 @@ def match(
     a: Path = argument("Filters of one site.", metavar="A"),
     b: Path = argument("Filters of another site.", metavar="B"),
     place: OutputOptions,
-    threshold: float = option(0.85, "Least Dice coefficient of a pair.", metavar="X"),
+    threshold: float = option(0.85, "Least Dice coefficient of a pair."),
     one_to_one: bool = option(False, "Each row is in one pair at most; best pairs first."),
-    tables: int = option(0, "Compare in blocks: rows that agree in some bits, drawn N times.", metavar="N", minimum=0),
+    tables: int = option(0, "Compare in blocks: rows that agree in some bits, drawn N times.", minimum=0),
 ) -> None:
     """Find the pairs of filters that are alike; needs no key. OUT has the pseudonyms of both and the Dice coefficient.
 

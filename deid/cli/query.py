@@ -28,7 +28,6 @@ def query(
         "Write the answer to a new file, with its manifest, instead of printing it: .csv or .parquet.",
         "--output",
         "-o",
-        metavar="F",
     ),
     whom: ToldUnitOptions,
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from deid.base.options import option
 from deid.cli.codes import attack
@@ -20,22 +21,23 @@ _ATTACKERS, _REPORT = "Attackers", "Report for an expert determination"
 class AttackerOptions:
     """What attackers have beside the table."""
 
+    PANEL: ClassVar[str] = _ATTACKERS
     population: str | None = option(
-        None, "Table of the population, one row a person, with the quasi-identifiers.", metavar="P"
+        None, "Table of the population, one row a person, with the quasi-identifiers.", metavar="P", panel=""
     )
-    population_size: int | None = option(
-        None, "Size of the population, to estimate how many are unique in it.", metavar="N", panel=_ATTACKERS
-    )
+    population_size: int | None = option(None, "Size of the population, to estimate how many are unique in it.")
     earlier: str | None = option(
-        None, "Another release of these persons: the composition attack.", "--with", metavar="R", panel=_ATTACKERS
+        None, "Another release of these persons: the composition attack.", "--with", metavar="R"
     )
     known: str | None = option(
-        None, "For --with: table of persons that the attacker knows, such as the original.", "--known-persons",
-        metavar="O", panel=_ATTACKERS,
-    )  # fmt: skip
-    threshold: float = option(0.2, "Probability from which a person is at risk.", metavar="P", panel=_ATTACKERS)
+        None,
+        "For --with: table of persons that the attacker knows, such as the original.",
+        "--known-persons",
+        metavar="O",
+    )
+    threshold: float = option(0.2, "Probability from which a person is at risk.", metavar="P")
     codes: str | None = option(
-        None, "Attack this column of diagnosis codes, as deid codes risk does.", metavar="COLUMN", panel=_ATTACKERS
+        None, "Attack this column of diagnosis codes, as deid codes risk does.", metavar="COLUMN"
     )
 
 
@@ -43,15 +45,12 @@ class AttackerOptions:
 class ExpertOptions:
     """The signed report that an expert determination needs."""
 
-    expert_report: Path | None = option(None, "Write the signed report, as JSON.", metavar="F", panel=_REPORT)
-    check_report: Path | None = option(
-        None, "Check the signature of such a report, and that it is of TABLE.", metavar="F", panel=_REPORT
-    )
-    assume: tuple[str, ...] = option((), "A further assumption (repeatable).", metavar="TEXT", panel=_REPORT)
-    policy: str | None = option(None, "Policy of the notes that go along.", metavar="NAME|FILE", panel=_REPORT)
-    key_file: Path | None = option(
-        None, "Key in hex; else the variable DEID_KEY, else ~/.config/deid/key.", metavar="F", panel=_REPORT
-    )
+    PANEL: ClassVar[str] = _REPORT
+    expert_report: Path | None = option(None, "Write the signed report, as JSON.")
+    check_report: Path | None = option(None, "Check the signature of such a report, and that it is of TABLE.")
+    assume: tuple[str, ...] = option((), "A further assumption (repeatable).", metavar="TEXT")
+    policy: str | None = option(None, "Policy of the notes that go along.", metavar="NAME|FILE")
+    key_file: Path | None = option(None, "Key in hex; else the variable DEID_KEY, else ~/.config/deid/key.")
 
 
 @command

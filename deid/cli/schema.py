@@ -17,7 +17,7 @@ def schema(
     told: Summary,
     *,
     source: TableOptions,
-    output: Path | None = option(None, "Write it to a new file.", "--output", "-o", metavar="F"),
+    output: Path | None = option(None, "Write it to a new file.", "--output", "-o"),
 ) -> None:
     """Propose which columns of a table identify, and which are sensitive.
 

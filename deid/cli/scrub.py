@@ -36,16 +36,14 @@ def scrub(
     preview: bool = option(False, "Show what would change in a few notes; write nothing."),
     said: PipelineOptions,
     work: WorkOptions,
-    preview_count: int = option(3, "Notes to preview.", metavar="N", panel=_BESIDE),
-    edits: Path | None = option(
-        None, "Write the edit log to F: offsets and categories, no text.", metavar="F", panel=_BESIDE
-    ),
+    preview_count: int = option(3, "Notes to preview.", panel=_BESIDE),
+    edits: Path | None = option(None, "Write the edit log to F: offsets and categories, no text.", panel=_BESIDE),
     vault: str | None = option(
         None, "Keep the originals, encrypted, in a vault (deid vault init).", metavar="VAULT", panel=_BESIDE
     ),
-    vault_key_file: Path | None = option(None, "Key of the vault, if another one.", metavar="F", panel=_BESIDE),
+    vault_key_file: Path | None = option(None, "Key of the vault, if another one.", panel=_BESIDE),
     risk_report: Path | None = option(
-        None, "Check the report of deid risk --expert-report and put it beside OUT.", metavar="F", panel=_BESIDE
+        None, "Check the report of deid risk --expert-report and put it beside OUT.", panel=_BESIDE
     ),
     again: AgainOptions,
     reading: ReadingOptions,

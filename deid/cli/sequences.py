@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.options import argument, option
 from deid.cli.common import Summary
@@ -28,17 +28,16 @@ _TREE = "The tree"
 class SequenceOptions(DomainOptions):
     """Which columns are the periods of a sequence, and how sequences are measured."""
 
-    periods: str = option(..., "Columns of the periods, in their order; declare --domain level=...", metavar="A,B,...")
-    method: str = option("tree", "tree, markov or tree-paper (docs/sequences.md).", panel=_TREE)
+    PANEL: ClassVar[str] = _TREE
+    periods: str = option(
+        ..., "Columns of the periods, in their order; declare --domain level=...", metavar="A,B,...", panel=""
+    )
+    method: str = option("tree", "tree, markov or tree-paper (docs/sequences.md).")
     length: tuple[str, ...] = option(
-        (), "A length that will be asked (repeatable); all the same by default.", metavar="N[:WEIGHT]", panel=_TREE
+        (), "A length that will be asked (repeatable); all the same by default.", metavar="N[:WEIGHT]"
     )
-    threshold: float = option(
-        2.0, "Prefixes go on from so many standard deviations of noise.", metavar="X", panel=_TREE
-    )
-    ends: bool = option(
-        False, "Sequences may end early, at a missing value; else only complete ones count.", panel=_TREE
-    )
+    threshold: float = option(2.0, "Prefixes go on from so many standard deviations of noise.")
+    ends: bool = option(False, "Sequences may end early, at a missing value; else only complete ones count.")
 
     def plan(self, read: Any, epsilon: float, unit: Any, **whom: Any) -> SequencePlan:
         """Return the plan; see `plan_sequences`."""
@@ -81,13 +80,13 @@ def prefixes(
     *,
     release: Path = argument("A release that deid sequences wrote.", metavar="RELEASE"),
     prefix: str | None = option(None, "Count the sequences that begin with these levels.", metavar="A,B,..."),
-    length: int | None = option(None, "Count all prefixes of a length.", metavar="N"),
-    slopes: int | None = option(None, "Count falling, steady and rising sequences over N periods.", metavar="N"),
+    length: int | None = option(None, "Count all prefixes of a length."),
+    slopes: int | None = option(None, "Count falling, steady and rising sequences over N periods."),
     predict: bool = option(False, "Below a tree's leaves, answer what their ancestors let expect, not 0."),
     values: Sequence[float] | None = option(
         None, "What the levels stand for; else 0,1,2,...", metavar="X,Y,...", panel="For --slopes"
     ),
-    step: float = option(0.5, "Slopes of less than X either way are zero.", metavar="X", panel="For --slopes"),
+    step: float = option(0.5, "Slopes of less than X either way are zero.", panel="For --slopes"),
     slope: str = option("average", "average or regression.", panel="For --slopes"),
     level: float | None = option(None, "Level of the intervals; the release's by default.", metavar="P"),
 ) -> None:

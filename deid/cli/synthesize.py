@@ -20,8 +20,8 @@ def synthesize(
     *,
     release: Path = argument("What deid cube or deid sequences wrote.", metavar="RELEASE"),
     place: OutputOptions,
-    rows: int | None = option(None, "How many rows; as many as the release says by default.", metavar="N"),
-    seed: int = option(0, "Equal seeds give equal rows.", metavar="N"),
+    rows: int | None = option(None, "How many rows; as many as the release says by default."),
+    seed: int = option(0, "Equal seeds give equal rows."),
 ) -> None:
     """Draw made-up rows that have the counts of a release. This costs no budget.
 
@@ -53,7 +53,7 @@ def fidelity(
     *,
     source: TableOptions,
     synthetic: str = argument("What deid synthesize wrote.", metavar="SYNTHETIC"),
-    release: Path = option(..., "The release that it was drawn from.", metavar="F"),
+    release: Path = option(..., "The release that it was drawn from."),
     slices: tuple[str, ...] = option(
         ..., "Columns to compare over; may be given several times.", "--slice", metavar="A,B"
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from deid.base.options import argument, option
 from deid.cli.common import Summary
@@ -26,12 +26,10 @@ _RUNS = "Runs"
 class RunOptions:
     """How often methods run with test noise."""
 
-    epsilons: Sequence[float] = option(
-        (0.1, 0.5, 1.0), "Epsilons.", metavar="E,E,...",
-        panel=_RUNS,
-    )  # fmt: skip
-    runs: int = option(5, "Releases for each method and epsilon.", metavar="N", panel=_RUNS)
-    seed: int = option(0, "First seed of the test noise.", metavar="N", panel=_RUNS)
+    PANEL: ClassVar[str] = _RUNS
+    epsilons: Sequence[float] = option((0.1, 0.5, 1.0), "Epsilons.", metavar="E,E,...")
+    runs: int = option(5, "Releases for each method and epsilon.")
+    seed: int = option(0, "First seed of the test noise.")
 
 
 def _compare(told: Summary, places: OutcomeOptions, compare: Callable[[], Outcome]) -> None:
@@ -96,9 +94,7 @@ def sequences(
     methods: str = option(
         "tree,markov,tree-paper", "Methods; even and zero are always compared.", metavar="A,B,...", panel=_RUNS
     ),
-    slopes: int | None = option(
-        None, "Also count falling, steady and rising sequences over N periods.", metavar="N", panel=_RUNS
-    ),
+    slopes: int | None = option(None, "Also count falling, steady and rising sequences over N periods.", panel=_RUNS),
     person: str | None = option(
         None, "Also show what protecting these persons costs, by row bounds.", metavar="COLUMN", panel=_RUNS
     ),
@@ -129,17 +125,14 @@ def sequences(
 class StudyOptions:
     """What studies ask of a table."""
 
-    outcome: str = option(..., "Who has the outcome, as 'disease=asthma'.", metavar="QUERY")
-    group: tuple[str, ...] = option((), "A group whose odds are asked (repeatable).", metavar="QUERY", panel="Studies")
-    cohort: tuple[str, ...] = option(
-        (), "A cohort to count, as 'age>=65 and sex=F' (repeatable).", metavar="QUERY", panel="Studies"
-    )
-    queries: int = option(1000, "Random cohorts of two conditions.", metavar="N", panel="Studies", minimum=1)
-    need: Sequence[int] = option(
-        (10, 30, 100, 300), "How many patients would be enough.", metavar="10,100", panel="Studies",
-    )  # fmt: skip
-    alpha: float = option(0.05, "A p-value below it is a finding.", metavar="P", panel="Studies")
-    seed: int = option(0, "Seed of the random cohorts.", metavar="N", panel="Studies")
+    PANEL: ClassVar[str] = "Studies"
+    outcome: str = option(..., "Who has the outcome, as 'disease=asthma'.", metavar="QUERY", panel="")
+    group: tuple[str, ...] = option((), "A group whose odds are asked (repeatable).", metavar="QUERY")
+    cohort: tuple[str, ...] = option((), "A cohort to count, as 'age>=65 and sex=F' (repeatable).", metavar="QUERY")
+    queries: int = option(1000, "Random cohorts of two conditions.", minimum=1)
+    need: Sequence[int] = option((10, 30, 100, 300), "How many patients would be enough.", metavar="10,100")
+    alpha: float = option(0.05, "A p-value below it is a finding.", metavar="P")
+    seed: int = option(0, "Seed of the random cohorts.")
 
 
 @command

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.late import pd
 from deid.base.options import argument, option
@@ -26,11 +26,10 @@ def table_of_files(*places: str | Path | None) -> list[tuple[str, Path]]:
 class TableOptions:
     """The table that a command reads."""
 
+    PANEL: ClassVar[str] = _READING
     table: str = argument("CSV or Parquet file, SQLite file, or postgresql://user@host/database.", metavar="TABLE")
-    sep: str | None = option(
-        None, "Separator of CSV; told by the first lines if not given.", metavar="C", panel=_READING
-    )
-    sql: str | None = option(None, "Table of a database.", metavar="NAME", panel=_READING)
+    sep: str | None = option(None, "Separator of CSV; told by the first lines if not given.", metavar="C")
+    sql: str | None = option(None, "Table of a database.")
 
     def read(self) -> pd.DataFrame:
         """Read it, all cells as texts."""
@@ -95,9 +94,11 @@ class PersonsOptions(SchemaOptions):
 
     sensitive: tuple[str, ...] = option((), "Columns that must not become known of a person.", metavar="A,B")
     person: str | None = option(
-        None, "Column that tells whose row it is; needed when rows are notes or visits.", metavar="COLUMN",
+        None,
+        "Column that tells whose row it is; needed when rows are notes or visits.",
+        metavar="COLUMN",
         panel=_PERSONS,
-    )  # fmt: skip
+    )
     persons_as_given: bool = option(
         False, "Persons who look alike are different ones; levels count them so.", panel=_PERSONS
     )

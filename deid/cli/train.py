@@ -96,7 +96,7 @@ def audit(
     told: Summary,
     *,
     model: Path = _MODEL,
-    min_documents: int = option(3, "Strings in fewer documents are rare.", metavar="N"),
+    min_documents: int = option(3, "Strings in fewer documents are rare."),
     accept_rare: bool = option(False, "Accept the rare strings: the notes were public or synthetic."),
 ) -> None:
     """List the rare strings that a model stores: words of few training notes, which may be patients' names.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.options import argument, option
 from deid.cli.common import Summary, progress
@@ -21,19 +20,14 @@ if TYPE_CHECKING:
 _FEATURES, _FOLDS = "Features", "Folds"
 
 
-def again(kind: type, name: str, default: Any) -> Any:
-    """Return a field of a value with another default, for a command that wants it so."""
-    field = next(field for field in dataclasses.fields(kind) if field.name == name)
-    return dataclasses.field(default=default, metadata=field.metadata)
-
-
 @dataclass(frozen=True)
 class CorpusOptions:
     """Annotated documents."""
 
+    PANEL: ClassVar[str] = "Reading the corpus"
     corpus: Path = argument("Annotated file or folder of any readable format.", metavar="CORPUS")
-    encoding: str = option("utf-8", "Encoding of the corpus.", panel="Reading the corpus")
-    any_label: bool = option(False, "Accept labels outside the format's label set.", panel="Reading the corpus")
+    encoding: str = option("utf-8", "Encoding of the corpus.")
+    any_label: bool = option(False, "Accept labels outside the format's label set.")
 
     def read(self, summary: Summary, path: Path | None = None) -> list[Document]:
         """Read the corpus, or another one as it is; what cannot be read goes to the summary."""
@@ -51,13 +45,10 @@ class CorpusOptions:
 class FeatureOptions:
     """The features of a tagger."""
 
-    preset: str = option("default", "Features: hide (the dissertation's) or default.", panel=_FEATURES)
-    features: str = option(
-        "racd", "Groups: r regular expressions, a affixes, c context, d dictionaries.", panel=_FEATURES
-    )
-    dictionaries: str = option(
-        "none", "Word lists for group d: a language (en), names with commas between, or none.", panel=_FEATURES
-    )
+    PANEL: ClassVar[str] = _FEATURES
+    preset: str = option("default", "Features: hide (the dissertation's) or default.")
+    features: str = option("racd", "Groups: r regular expressions, a affixes, c context, d dictionaries.")
+    dictionaries: str = option("none", "Word lists for group d: a language (en), names with commas between, or none.")
 
     def chosen(self) -> FeatureSet:
         """Return the feature set that the options name."""
@@ -75,15 +66,19 @@ class FoldOptions:
     """Whose documents are never on both sides, and how many trainings run at a time."""
 
     folds: int = option(10, "Folds of the cross-validation.", metavar="K")
-    jobs: int = option(1, "Trainings at a time, each in a process of its own.", metavar="N")
+    jobs: int = option(1, "Trainings at a time, each in a process of its own.")
     group_field: str | None = option(
-        None, "Metadata field that names the patient: one patient is never on both sides.", metavar="FIELD",
+        None,
+        "Metadata field that names the patient: one patient is never on both sides.",
+        metavar="FIELD",
         panel=_FOLDS,
-    )  # fmt: skip
+    )
     group_pattern: str | None = option(
-        None, r"The same from the document's id: first group or whole match, such as '^\d+'.", metavar="REGEX",
+        None,
+        r"The same from the document's id: first group or whole match, such as '^\d+'.",
+        metavar="REGEX",
         panel=_FOLDS,
-    )  # fmt: skip
+    )
 
     def of(self, documents: list[Document], seed: int) -> dict[str, Any]:
         """Return what experiments take: folds, seed, the patient of each document, processes, and who looks on."""
@@ -97,9 +92,9 @@ class FoldOptions:
 class OutcomeOptions:
     """Where the outcome of an experiment goes beside standard output and ``--json``."""
 
-    output: Path | None = option(None, "Write the rows as CSV.", "--output", "-o", metavar="F")
-    report: Path | None = option(None, "Write tables and plot as a web page.", metavar="F")
-    plot: Path | None = option(None, "Write the plot (.svg or .png).", metavar="F")
+    output: Path | None = option(None, "Write the rows as CSV.", "--output", "-o")
+    report: Path | None = option(None, "Write tables and plot as a web page.")
+    plot: Path | None = option(None, "Write the plot (.svg or .png).")
 
     def check(self, *others: Path | None) -> None:
         """Refuse a file that cannot be written before hours of training rather than after them."""

@@ -19,7 +19,7 @@ def anonymize(
     source: TableOptions,
     place: OutputOptions,
     asked: TrajectoryOptions,
-    report: Path | None = option(None, "Write a web page with levels, loss and a plot.", metavar="F"),
+    report: Path | None = option(None, "Write a web page with levels, loss and a plot."),
 ) -> None:
     """Release trajectories so that each occurs at least k times.
 

@@ -30,7 +30,7 @@ _WHY = "For what purpose; kept in the audit trail."
 class VaultOptions(KeyOptions):
     """Who opens a vault, and with which key."""
 
-    who: str | None = option(None, "Who does it; by default your account.", metavar="NAME")
+    who: str | None = option(None, "Who does it; by default your account.")
 
     @property
     def account(self) -> str:
@@ -85,7 +85,7 @@ def reidentify(
     surrogates: tuple[str, ...] = argument("What to look up.", metavar="[SURROGATE]...", default=()),
     why: str = option("", _WHY, metavar="TEXT"),
     lines: Path | None = option(
-        None, "Look up the lines of F (- is standard input): surrogate, or surrogate TAB scope.", metavar="F"
+        None, "Look up the lines of F (- is standard input): surrogate, or surrogate TAB scope."
     ),
     scope: str | None = option(None, "Only for this patient or document, as in patient:4711.", metavar="ID"),
     category: str | None = option(None, "Only this category, such as PATIENT.", metavar="C"),
@@ -129,7 +129,7 @@ def rotate(
     told: Summary,
     *,
     place: str = _PLACE,
-    new_key_file: Path = option(..., "The new key in hex; a missing file is created.", metavar="F"),
+    new_key_file: Path = option(..., "The new key in hex; a missing file is created."),
     why: str = option("a new key", _WHY, metavar="TEXT"),
     said: VaultOptions,
 ) -> None:

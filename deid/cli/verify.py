@@ -24,7 +24,7 @@ def verify(
     *,
     source: Path = IN,
     scrubbed: Path = argument("What deid scrub wrote.", metavar="OUT"),
-    edits: Path | None = option(None, _EDITS, metavar="F"),
+    edits: Path | None = option(None, _EDITS),
     policy: str | None = option(
         None, "Policy of the run: what it keeps or generalizes may stay (surrogate).", metavar="NAME|F"
     ),
@@ -74,9 +74,9 @@ def map_spans(
     told: Summary,
     *,
     spans: Path = argument('JSONL, a span a line: {"document", "start", "end", "label"}.', metavar="SPANS"),
-    edits: Path = option(..., _EDITS, metavar="F"),
+    edits: Path = option(..., _EDITS),
     offsets: str = option(..., "scrubbed or original: whose offsets are wanted.", metavar="WHOSE"),
-    output: Path | None = option(None, "Where to write; by default standard output.", "--output", "-o", metavar="F"),
+    output: Path | None = option(None, "Where to write; by default standard output.", "--output", "-o"),
     key: KeyOptions,
 ) -> None:
     """Move spans from original to scrubbed offsets, or back.

@@ -12,15 +12,4 @@ if TYPE_CHECKING:
     from deid.detection.recognizer import Recognizer
     from deid.rules.rules import RuleRecognizer
 
-__all__ = ["Ensemble", "PeopleOptions", "Recognizer", "RecognizerOptions", "RuleRecognizer"]
-
-__getattr__ = lazily(
-    __name__,
-    {
-        "Ensemble": "deid.detection.ensemble",
-        "PeopleOptions": "deid.detection.options",
-        "Recognizer": "deid.detection.recognizer",
-        "RecognizerOptions": "deid.detection.options",
-        "RuleRecognizer": "deid.rules.rules",
-    },
-)
+__getattr__ = lazily(__name__)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from deid.base.errors import ConfigError
 from deid.base.options import option
@@ -26,34 +27,25 @@ class PeopleOptions:
         When the options contradict each other or cannot be read.
     """
 
-    patients: Path | None = option(
-        None, "CSV file with the columns document and patient.", metavar="F", panel=_PEOPLE, repr=False
-    )
-    patient_field: str | None = option(
-        None, "Column or field with the patient's id.", metavar="NAME", panel=_PEOPLE, repr=False
-    )
+    PANEL: ClassVar[str] = _PEOPLE
+    patients: Path | None = option(None, "CSV file with the columns document and patient.", repr=False)
+    patient_field: str | None = option(None, "Column or field with the patient's id.", repr=False)
     patient_pattern: str | None = option(
-        None, "Finds the patient's id in a file's name (first group).", metavar="REGEX", panel=_PEOPLE, repr=False
+        None, "Finds the patient's id in a file's name (first group).", metavar="REGEX", repr=False
     )
     known: Path | None = option(
-        None,
-        "Table of patients and their identifiers (CSV, Parquet, JSON lines), which are looked for.",
-        metavar="F",
-        panel=_PEOPLE,
-        repr=False,
+        None, "Table of patients and their identifiers (CSV, Parquet, JSON lines), which are looked for.", repr=False
     )
     known_column: tuple[str, ...] = option(
         (),
         "What a column of --known holds: a category, id, given, middle, family or none (repeatable).",
         metavar="NAME=MEANING",
-        panel=_PEOPLE,
         repr=False,
     )
     known_field: tuple[str, ...] = option(
         (),
         "Column or field of IN with an identifier to look for in its record (repeatable).",
         metavar="NAME[=CATEGORY]",
-        panel=_PEOPLE,
         repr=False,
     )
 
@@ -88,48 +80,31 @@ class RecognizerOptions(PeopleOptions):
         When the options contradict each other.
     """
 
-    model: str | None = option(None, "Shipped model or model folder; none for rules alone.", metavar="NAME|DIR")
-    deny: tuple[Path, ...] = option(
-        (),
-        "Terms that are always PHI: staff, clinics, streets (repeatable).",
-        metavar="F",
-        panel=_DETECTION,
-        repr=False,
+    PANEL: ClassVar[str] = _DETECTION
+    model: str | None = option(
+        None, "Shipped model or model folder; none for rules alone.", metavar="NAME|DIR", panel=""
     )
-    allow: tuple[Path, ...] = option(
-        (), "Terms that never are PHI: local abbreviations (repeatable).", metavar="F", panel=_DETECTION, repr=False
-    )
+    deny: tuple[Path, ...] = option((), "Terms that are always PHI: staff, clinics, streets (repeatable).", repr=False)
+    allow: tuple[Path, ...] = option((), "Terms that never are PHI: local abbreviations (repeatable).", repr=False)
     dial: str | None = option(
         None,
         "Recall dial of the model: 0 as trained, 0.5 to 2 finds more; or a file of deid calibrate.",
         metavar="VALUE|F",
-        panel=_DETECTION,
     )
     doubt: float | None = option(
-        None,
-        "Flag a word too where the model's probability that it is no PHI is at most P: fewer leaks.",
-        metavar="P",
-        panel=_DETECTION,
+        None, "Flag a word too where the model's probability that it is no PHI is at most P: fewer leaks.", metavar="P"
     )
     span_probability: float | None = option(
         None,
         "Choose the model's spans by their own probability, each above P: 0.4 finds most spans exactly.",
         metavar="P",
-        panel=_DETECTION,
     )
-    threshold: float | None = option(
-        None, "Leave out spans that the model is less sure of than P.", metavar="P", panel=_DETECTION
-    )
-    rules: bool | None = option(None, "Rules beside the model; by default as the model says.", panel=_DETECTION)
+    threshold: float | None = option(None, "Leave out spans that the model is less sure of than P.", metavar="P")
+    rules: bool | None = option(None, "Rules beside the model; by default as the model says.")
     transformer: Path | None = option(
-        None,
-        "Token-classification model (ONNX) that works beside model and rules.",
-        metavar="DIR",
-        panel=_DETECTION,
+        None, "Token-classification model (ONNX) that works beside model and rules.", metavar="DIR"
     )
-    language: str | None = option(
-        None, "Language of rules and surrogates; by default the model's.", metavar="L", panel=_DETECTION
-    )
+    language: str | None = option(None, "Language of rules and surrogates; by default the model's.", metavar="L")
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from deid.base.errors import ConfigError
 from deid.base.options import option
@@ -76,21 +76,21 @@ class Requirements:
     verifiers tell them.
     """
 
-    k: int | None = option(None, "Persons that every class must hold.")
-    l: int | None = option(None, "Distinct sensitive values in every class.")  # noqa: E741
-    entropy_l: float | None = option(None, "Entropy l-diversity of every class.", panel=_MODELS)
-    c: float | None = option(None, "Recursive (c,l)-diversity; l from --l, 2 by default.", panel=_MODELS)
-    alpha: float | None = option(None, "Greatest share of a sensitive value in a class.", panel=_MODELS)
-    t: float | None = option(None, "t-closeness: greatest distance of a class from the table.", panel=_MODELS)
-    distance: str = option("equal", "For --t: equal, ordered, or hierarchical.", panel=_MODELS)
-    beta: float | None = option(None, "Beta-likeness: greatest relative gain of a sensitive value.", panel=_MODELS)
+    PANEL: ClassVar[str] = _MODELS
+    k: int | None = option(None, "Persons that every class must hold.", panel="")
+    l: int | None = option(None, "Distinct sensitive values in every class.", panel="")  # noqa: E741
+    entropy_l: float | None = option(None, "Entropy l-diversity of every class.")
+    c: float | None = option(None, "Recursive (c,l)-diversity; l from --l, 2 by default.")
+    alpha: float | None = option(None, "Greatest share of a sensitive value in a class.")
+    t: float | None = option(None, "t-closeness: greatest distance of a class from the table.")
+    distance: str = option("equal", "For --t: equal, ordered, or hierarchical.")
+    beta: float | None = option(None, "Beta-likeness: greatest relative gain of a sensitive value.")
     epsilon_m: Sequence[float] | None = option(
-        None, "(E,M)-anonymity of numeric sensitive columns.", metavar="E,M", panel=_MODELS, read=read_pair
+        None, "(E,M)-anonymity of numeric sensitive columns.", metavar="E,M", read=read_pair
     )
     range_diversity: Sequence[float] | None = option(
-        None, "At most a share A of a class in a window of a share W of the range.", metavar="W,A", panel=_MODELS,
-        read=read_pair,
-    )  # fmt: skip
+        None, "At most a share A of a class in a window of a share W of the range.", metavar="W,A", read=read_pair
+    )
     k_map: int | None = None
     kk: int | None = None
     presence: Sequence[float] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,13 +36,10 @@ class MethodOptions:
     a hierarchy along it, not at the median.
     """
 
-    suppression: float = option(
-        0.0, "Share of rows that full-domain methods and --scheme may suppress.", metavar="P", panel=_HOW
-    )
-    rounds: int | None = option(
-        None, "Effort of local recoding: more rounds lose less; by default 1 to 5.", metavar="N", panel=_HOW
-    )
-    seed: int = option(0, "Seed of local recoding.", metavar="N", panel=_HOW)
+    PANEL: ClassVar[str] = _HOW
+    suppression: float = option(0.0, "Share of rows that full-domain methods and --scheme may suppress.", metavar="P")
+    rounds: int | None = option(None, "Effort of local recoding: more rounds lose less; by default 1 to 5.")
+    seed: int = option(0, "Seed of local recoding.")
     hierarchical: bool = True
 
     def __post_init__(self) -> None:

@@ -21,14 +21,11 @@ from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
 from deid.dp.methods import METHODS, CubePlan, Rows, measure, wavelet_of
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale
-from deid.dp.payment import AlreadyReleased, check_payer, partition_name, row_key, table_mark
+from deid.dp.payment import check_payer, partition_name, row_key, table_mark
 from deid.dp.plan import plan_terms
 from deid.dp.release import RESERVED, CubeRelease
 from deid.dp.unit import PrivacyUnit, bounded_rows
 from deid.table.microdata import check_columns
-
-__all__ = ["AlreadyReleased", "plan_cube", "release_cube", "rows_of"]
-
 
 _MAX_DENSE = 20_000_000
 _MAX_RECONCILED = 400_000_000

@@ -411,7 +411,7 @@ def count_cells(codes: Sequence[IntArray], shape: Sequence[int]) -> IntArray:
 class DomainOptions:
     """Declared domains of columns: in a file, and one by one."""
 
-    domains: Path | None = option(None, "Declared domains of the columns (TOML; docs/cube.md).", metavar="F")
+    domains: Path | None = option(None, "Declared domains of the columns (TOML; docs/cube.md).")
     domain: tuple[str, ...] = option(
         (), "Domain: A,B,C, LOW..HIGH or LOW..HIGH/WIDTH (repeatable).", metavar="COLUMN=VALUES"
     )

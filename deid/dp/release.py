@@ -22,10 +22,8 @@ from deid.dp.forest import Forest
 from deid.dp.intervals import half_width
 from deid.dp.models import BoxModel, ForestModel, MarginalTable, Model, TableModel, WaveletModel
 from deid.dp.privelet import Wavelet
-from deid.dp.release_files import FORMATS, NOT_PRIVATE, ReleaseFacts, check_suffix, read_numbers, write_numbers
+from deid.dp.release_files import NOT_PRIVATE, ReleaseFacts, read_numbers, write_numbers
 from deid.dp.unit import PrivacyUnit
-
-__all__ = ["FORMATS", "NOT_PRIVATE", "RESERVED", "CubeRelease", "check_suffix", "read_release", "write_release"]
 
 _VERSION = 1
 _NUMBERS = ("count", "lower", "upper", "unbiased")

@@ -55,8 +55,6 @@ from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound
 from deid.table.cell_text import row_hashes, text_column
 from deid.table.microdata import check_columns
 
-__all__ = ["QueryAnswer", "Session", "TableView"]
-
 _MAX_PARTS = 10_000
 _MAX_NUMBERS = 1_000_000
 _MAX_CANDIDATES = 50_000_000

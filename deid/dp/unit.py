@@ -37,7 +37,7 @@ class PrivacyUnit:
     it, or because the user vouches for it.
     """
 
-    name: str = option("row", "Whom it protects: row, patient, doctor, ...", "--unit", metavar="NAME")
+    name: str = option("row", "Whom it protects: row, patient, doctor, ...", "--unit")
     relation: str = option(
         "add-remove", "Neighbouring tables differ by a unit that is missing (add-remove) or other (replace)."
     )

@@ -3,5 +3,3 @@
 from deid.evaluation.comparison import subset_ttest
 from deid.evaluation.evaluation import Evaluation, ScoringSettings, evaluate
 from deid.evaluation.systems import METRICS, Comparison, compare
-
-__all__ = ["METRICS", "Comparison", "Evaluation", "ScoringSettings", "compare", "evaluate", "subset_ttest"]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -48,12 +48,11 @@ _SCORING = "Scoring"
 class ScoringSettings:
     """How a system is scored."""
 
-    tokenizer: str = option(
-        "default", "Tokens of the Begin/Intermediate table: default, hide or spacy.", metavar="NAME", panel=_SCORING
-    )
+    PANEL: ClassVar[str] = _SCORING
+    tokenizer: str = option("default", "Tokens of the Begin/Intermediate table: default, hide or spacy.")
     """Tokens of the Begin/Intermediate measures, a scheme of `deid.reading.tokenization`."""
     labels: tuple[str, ...] = option(
-        (), "Score only this category (after --map; repeatable); other spans are left out.", metavar="A", panel=_SCORING
+        (), "Score only this category (after --map; repeatable); other spans are left out.", metavar="A"
     )
     """Categories to score, empty for all."""
     map_to: str | None = option(
@@ -61,14 +60,11 @@ class ScoringSettings:
         "Map the labels of both sides to i2b2-2014, i2b2-2006, physionet, meddocan, hide or hipaa.",
         "--map",
         metavar="SET",
-        panel=_SCORING,
     )
     """Label set that both sides are mapped to."""
-    resamples: int = option(
-        1000, "Bootstrap resamples of the intervals; 0 for none.", metavar="N", minimum=0, panel=_SCORING
-    )
+    resamples: int = option(1000, "Bootstrap resamples of the intervals; 0 for none.", minimum=0)
     """Bootstrap resamples of the confidence intervals, 0 for none."""
-    seed: int = option(0, "Seed of all draws.", metavar="N", panel=_SCORING)
+    seed: int = option(0, "Seed of all draws.")
 
 
 DEFAULT_SETTINGS = ScoringSettings()

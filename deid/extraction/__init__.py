@@ -3,5 +3,3 @@
 from deid.extraction.notes import COLUMNS, Fact, note_facts
 from deid.extraction.view import IdentifierView, build_view, read_view
 from deid.extraction.write_back import published_values
-
-__all__ = ["COLUMNS", "Fact", "IdentifierView", "build_view", "note_facts", "published_values", "read_view"]

@@ -1,5 +1,3 @@
 """What the tagger looks at: regular expressions, affixes, context, dictionaries (groups r, a, c, d)."""
 
 from deid.features.feature_set import GROUPS, PRESETS, Encoded, FeatureSet
-
-__all__ = ["GROUPS", "PRESETS", "Encoded", "FeatureSet"]

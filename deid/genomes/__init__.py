@@ -4,14 +4,3 @@ from deid.genomes.binning import bin_genotypes
 from deid.genomes.dnala import GeneralizedSequences, generalize_sequences
 from deid.genomes.membership import MembershipTest, membership_test
 from deid.genomes.sequences import Sequences, read_fasta, write_fasta
-
-__all__ = [
-    "GeneralizedSequences",
-    "MembershipTest",
-    "Sequences",
-    "bin_genotypes",
-    "generalize_sequences",
-    "membership_test",
-    "read_fasta",
-    "write_fasta",
-]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from deid.base.errors import ConfigError, OutputError
 from deid.base.options import option
@@ -29,16 +29,13 @@ class GenomeLevels:
         When there is no such method.
     """
 
-    method: str = option("dnala", "dnala for sequences, binning for genotypes.", metavar="dnala|binning")
-    within: int = option(2, "Least number of sites of a value.", metavar="B", panel=_BINNING)
-    across: int = option(2, "Least number of records of a combination.", metavar="B", panel=_BINNING)
-    protect: str | None = option(
-        None, "Sites whose combinations are protected; all by default.", metavar="S1,S2", panel=_BINNING
-    )
-    size: int = option(2, "Largest combination.", metavar="N", panel=_BINNING)
-    hierarchy: Path | None = option(
-        None, "Hierarchy of genotypes, as CSV.", "--genotype-hierarchy", metavar="FILE", panel=_BINNING
-    )
+    PANEL: ClassVar[str] = _BINNING
+    method: str = option("dnala", "dnala for sequences, binning for genotypes.", metavar="dnala|binning", panel="")
+    within: int = option(2, "Least number of sites of a value.", metavar="B")
+    across: int = option(2, "Least number of records of a combination.", metavar="B")
+    protect: str | None = option(None, "Sites whose combinations are protected; all by default.", metavar="S1,S2")
+    size: int = option(2, "Largest combination.")
+    hierarchy: Path | None = option(None, "Hierarchy of genotypes, as CSV.", "--genotype-hierarchy", metavar="FILE")
 
     def __post_init__(self) -> None:
         if self.method not in ("dnala", "binning"):

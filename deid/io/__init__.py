@@ -31,24 +31,6 @@ from deid.io.reading import Source, get_format, open_source
 from deid.io.text import TEXT
 from deid.io.writing import WriteOutcome, Writer, make_writer, write_all
 
-__all__ = [
-    "FORMATS",
-    "CollectionFormat",
-    "DocumentFormat",
-    "Format",
-    "Options",
-    "Source",
-    "WriteOutcome",
-    "Writer",
-    "check_output",
-    "check_suffix",
-    "open_writer",
-    "read",
-    "scan",
-    "sniff",
-    "write",
-]
-
 FORMATS: dict[str, Format] = {
     "hl7v2": HL7V2,
     "i2b2-2006": I2B2_2006,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, ClassVar, Protocol
 
 from deid.base.errors import ConfigError, DeidError
 from deid.base.options import option, size_of
@@ -35,49 +35,33 @@ class Options:
         When a limit is none.
     """
 
+    PANEL: ClassVar[str] = _INPUT
     encoding: str = option(
-        "utf-8",
-        "Encoding of text files; utf-8,cp1252: each file in the first that it fits.",
-        metavar="NAMES",
-        panel=_INPUT,
+        "utf-8", "Encoding of text files; utf-8,cp1252: each file in the first that it fits.", metavar="NAMES"
     )
     """Encoding of text files, or several with commas between, tried in this order for each file; XML files follow their
     own declaration unless this differs from UTF-8."""
-    any_label: bool = option(False, "Accept labels outside the format's label sets.", panel=_INPUT)
+    any_label: bool = option(False, "Accept labels outside the format's label sets.")
     """Accept labels outside the label sets of a closed format."""
-    text_field: str | None = option(None, "Column or field of the text.", metavar="NAME", panel=_INPUT, repr=False)
+    text_field: str | None = option(None, "Column or field of the text.", repr=False)
     """Column or JSON field of the text; None: found by name when reading, ``text`` when writing."""
-    id_field: str | None = option(
-        None, "Column or field of the id; empty: number the rows.", metavar="NAME", panel=_INPUT, repr=False
-    )
+    id_field: str | None = option(None, "Column or field of the id; empty: number the rows.", repr=False)
     """Column or JSON field of the id; None: found by name when reading, ``id`` when writing; empty: there is none."""
-    spans_field: str | None = option(
-        None, "Column or field of the annotations; empty: none.", metavar="NAME", panel=_INPUT, repr=False
-    )
+    spans_field: str | None = option(None, "Column or field of the annotations; empty: none.", repr=False)
     """Column or JSON field of the annotations; None: ``spans``; empty: there is none."""
-    places: Path | None = option(
-        None, "Lines of your own on what stands where in records (HL7).", metavar="F", panel=_INPUT, repr=False
-    )
+    places: Path | None = option(None, "Lines of your own on what stands where in records (HL7).", repr=False)
     """A site's table over the shipped one (`deid.records.tables.load_table`)."""
     delimiter: str | None = None
     """Separator of a CSV file; None: the one that its header has, a comma when writing."""
     columns: tuple[str, ...] = field(default=(), repr=False)
     """Order of all columns or fields when writing; those that a document lacks are left out."""
-    output_encoding: str = option(
-        "", "Encoding of OUT; by default (the first of) --encoding.", metavar="NAME", panel=_INPUT
-    )
+    output_encoding: str = option("", "Encoding of OUT; by default (the first of) --encoding.")
     """Encoding when writing; empty: the first that is named for reading."""
     max_document: int = option(
-        64 << 20,
-        "Leave out larger documents: bytes, or with K, M, G (64M).",
-        metavar="SIZE",
-        panel=_INPUT,
-        read=size_of,
+        64 << 20, "Leave out larger documents: bytes, or with K, M, G (64M).", metavar="SIZE", read=size_of
     )
     """Bytes that the files of a document may have, characters that a record's text may have; larger ones fail."""
-    timeout: float = option(
-        600.0, "Leave out documents that take longer than S seconds; 0: none.", metavar="S", panel=_INPUT
-    )
+    timeout: float = option(600.0, "Leave out documents that take longer than S seconds; 0: none.", metavar="S")
     """Seconds that the work on a document may take; one that takes longer fails. 0: any."""
 
     def __post_init__(self) -> None:

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.compiled import BACKEND, native_for
+from deid.base.compiled import native_for
 from deid.labeling import reference
-
-__all__ = ["BACKEND", "epoch", "labeller", "marginals", "viterbi"]
 
 _native = native_for("labeller")
 

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -50,48 +51,46 @@ class TrainingOptions:
     as CRFsuite does by default, only for pairs that occur: twice the time for fewer false alarms.
     """
 
-    scheme: str = option("BIO", "Label scheme: BIO or BIOES.", "--label-scheme", panel=_TRAINING)
+    PANEL: ClassVar[str] = _TRAINING
+    scheme: str = option("BIO", "Label scheme: BIO or BIOES.", "--label-scheme")
     algorithm: str = option(
-        "sgd", "sgd (CRF by stochastic gradient), lbfgs (CRF by CRFsuite), memm, maxent, svm, tree or naive-bayes.",
-        panel=_TRAINING,
-    )  # fmt: skip
+        "sgd", "sgd (CRF by stochastic gradient), lbfgs (CRF by CRFsuite), memm, maxent, svm, tree or naive-bayes."
+    )
     c1: float = option(0.0, "L1 penalty.", panel=_LBFGS)
     c2: float = option(0.3, "L2 penalty.", panel=_LBFGS)
     all_pairs: bool = option(True, "Weights for attribute and label pairs that do not occur, too.", panel=_LBFGS)
-    rate: float = option(0.1, "Learning rate of sgd.", panel=_TRAINING)
-    drop: float = option(
-        0.5, "sgd, memm, maxent: share of the attributes that a step does not see.", "--dropout", panel=_TRAINING
-    )
+    rate: float = option(0.1, "Learning rate of sgd.")
+    drop: float = option(0.5, "sgd, memm, maxent: share of the attributes that a step does not see.", "--dropout")
     margins: tuple[tuple[str, float], ...] = option(
         (),
         "sgd, memm, maxent: labels of a category (PHI for all) must win by W where they are right (repeatable). PHI=4 "
         "misses less and flags more.",
-        "--label-weight", metavar="CATEGORY=W", panel=_TRAINING, read=label_number("--label-weight", "PHI=4"),
-    )  # fmt: skip
-    prune: float = option(0.05, "sgd: weights smaller than this are left out of the model.", panel=_TRAINING)
-    iterations: int | None = option(
-        None, "Iterations of lbfgs (100), or epochs of sgd, memm and maxent (15).", panel=_TRAINING
+        "--label-weight",
+        metavar="CATEGORY=W",
+        read=label_number("--label-weight", "PHI=4"),
     )
-    pull: float = option(
-        1.0, "From another model on: how strongly weights are held near the old ones.", panel=_TRAINING
-    )
+    prune: float = option(0.05, "sgd: weights smaller than this are left out of the model.")
+    iterations: int | None = option(None, "Iterations of lbfgs (100), or epochs of sgd, memm and maxent (15).")
+    pull: float = option(1.0, "From another model on: how strongly weights are held near the old ones.")
     window: int | None = option(None, "Train only on tokens within K tokens of a span.", metavar="K", panel=_SAMPLING)
     o_sampling: float | None = option(
         None, "Keep each token outside spans with probability P.", metavar="P", panel=_SAMPLING
     )
     split_at_gaps: bool = option(False, "Cut sequences where sampling dropped tokens.", panel=_SAMPLING)
     acceptance: tuple[tuple[str, float], ...] = option(
-        (), "Acceptance probability of a label (repeatable).", metavar="LABEL=P", panel=_BAYES,
+        (),
+        "Acceptance probability of a label (repeatable).",
+        metavar="LABEL=P",
+        panel=_BAYES,
         read=label_number("--acceptance", "B-DATE=0.5"),
-    )  # fmt: skip
+    )
     accepted: int | None = option(
-        None, "Tokens to accept in rejection sampling; by default as many as there are.", metavar="N", panel=_BAYES
+        None, "Tokens to accept in rejection sampling; by default as many as there are.", panel=_BAYES
     )
     min_documents: int = option(
-        3, "Drop words seen in fewer documents, so that the model does not store patients' words.", metavar="N",
-        panel=_TRAINING,
-    )  # fmt: skip
-    seed: int = option(0, "Seed of the folds and of all sampling.", metavar="N", panel=_TRAINING)
+        3, "Drop words seen in fewer documents, so that the model does not store patients' words."
+    )
+    seed: int = option(0, "Seed of the folds and of all sampling.")
 
     def __post_init__(self) -> None:
         if self.algorithm not in ALGORITHMS:

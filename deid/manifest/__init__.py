@@ -12,19 +12,3 @@ from deid.manifest.content import Manifest, log_of, manifest_path
 from deid.manifest.digests import public_name
 from deid.manifest.run import ManifestRun, begin_run, results_of
 from deid.manifest.signing import SigningKey, load_signing_key, read_public_key
-
-__all__ = [
-    "Check",
-    "Fault",
-    "Manifest",
-    "ManifestRun",
-    "SigningKey",
-    "begin_run",
-    "check_manifests",
-    "load_signing_key",
-    "log_of",
-    "manifest_path",
-    "public_name",
-    "read_public_key",
-    "results_of",
-]

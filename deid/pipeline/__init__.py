@@ -18,31 +18,4 @@ if TYPE_CHECKING:
     from deid.pipeline.options import PipelineOptions
     from deid.pipeline.verification import Verification, verify_files
 
-__all__ = [
-    "Pipeline",
-    "PipelineOptions",
-    "Report",
-    "Scrubbed",
-    "Settings",
-    "Verification",
-    "build_pipeline",
-    "scrub_files",
-    "tag_files",
-    "verify_files",
-]
-
-__getattr__ = lazily(
-    __name__,
-    {
-        "Pipeline": "deid.pipeline.core",
-        "PipelineOptions": "deid.pipeline.options",
-        "Report": "deid.pipeline.batch",
-        "Scrubbed": "deid.pipeline.core",
-        "Settings": "deid.pipeline.core",
-        "Verification": "deid.pipeline.verification",
-        "build_pipeline": "deid.pipeline.core",
-        "scrub_files": "deid.pipeline.batch",
-        "tag_files": "deid.pipeline.batch",
-        "verify_files": "deid.pipeline.verification",
-    },
-)
+__getattr__ = lazily(__name__)

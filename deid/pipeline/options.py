@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass, fields
+from typing import ClassVar
 
 from deid.base.errors import ConfigError
 from deid.base.options import option
@@ -32,12 +33,11 @@ class NoteOptions(RecognizerOptions):
         When the options contradict each other.
     """
 
-    gold: bool = option(False, "Take the annotations that IN carries, instead of detecting.", panel=_NOTES)
-    date_field: str | None = option(
-        None, "Column or field with the document's date (YYYY-MM-DD).", metavar="NAME", panel=_NOTES, repr=False
-    )
+    PANEL: ClassVar[str] = _NOTES
+    gold: bool = option(False, "Take the annotations that IN carries, instead of detecting.")
+    date_field: str | None = option(None, "Column or field with the document's date (YYYY-MM-DD).", repr=False)
     as_of: datetime.date | None = option(
-        None, "Reference day of documents without a date of their own.", metavar="DATE", panel=_NOTES, read=read_day
+        None, "Reference day of documents without a date of their own.", metavar="DATE", read=read_day
     )
 
     def __post_init__(self) -> None:
@@ -72,13 +72,11 @@ class PipelineOptions(NoteOptions):
     """
 
     policy: str | None = option(None, "Shipped policy or TOML file (deid policy show).", metavar="NAME|F")
-    keep: frozenset[str] = option(frozenset(), "Keep filename, id, or a field as it is (repeatable).", metavar="NAME")
+    keep: frozenset[str] = option(frozenset(), "Keep filename, id, or a field as it is (repeatable).")
     accept: tuple[str, ...] = option(
         (), "Accept that this stays readable or undetected (repeatable).", metavar="CATEGORY", panel=_REPLACING
     )
-    method: str = option(
-        "policy", "policy, or concept-match: block all that no nomenclature knows.", metavar="NAME", panel=_REPLACING
-    )
+    method: str = option("policy", "policy, or concept-match: block all that no nomenclature knows.", panel=_REPLACING)
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""

@@ -17,8 +17,6 @@ from deid.base.compiled import native_for
 from deid.reading.accents import joined
 from deid.reading.line_ends import Normalized, unified
 
-__all__ = ["Normalized", "normalize"]
-
 native = native_for("normalize")
 
 _PLAIN = str.maketrans(

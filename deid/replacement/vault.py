@@ -29,8 +29,6 @@ from deid.replacement import vault_rows as rows
 from deid.replacement.sealing import Entry, Sealer
 from deid.replacement.vault_rows import ENTRIES, STATE, AuditLine, VaultState
 
-__all__ = ["AuditLine", "Entry", "Vault"]
-
 _CHUNK = 500  # values in one statement
 
 

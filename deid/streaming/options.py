@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from deid.base.errors import ConfigError
 from deid.base.options import option, size_of
@@ -34,35 +35,26 @@ class RecordOptions:
         When the options contradict each other.
     """
 
+    PANEL: ClassVar[str] = _RECORDS
     format: str | None = option(
         None,
         "Format of IN: plain, ndjson, whole, hl7v2, length-prefixed or length-prefixed-json; ndjson or hl7v2 if the "
         "input begins so, else plain (filter) or whole (watch).",
         "--from",
         metavar="F",
-        panel=_RECORDS,
     )
     delimiter: str | None = option(
-        None,
-        "Behind each plain record: line (default), blank-line, form-feed, nul, or a text.",
-        metavar="D",
-        panel=_RECORDS,
+        None, "Behind each plain record: line (default), blank-line, form-feed, nul, or a text.", metavar="D"
     )
-    text_field: str | None = option(None, "Column or field of the text.", metavar="NAME", panel=_RECORDS, repr=False)
-    id_field: str | None = option(None, "Column or field of the id.", metavar="NAME", panel=_RECORDS, repr=False)
-    encoding: str = option(
-        "utf-8", "Encoding of text records; utf-8,cp1252: the first that fits.", metavar="NAMES", panel=_RECORDS
-    )
-    output_encoding: str = option(
-        "", "Encoding of the output; by default (the first of) --encoding.", metavar="NAME", panel=_RECORDS
-    )
+    text_field: str | None = option(None, "Column or field of the text.", repr=False)
+    id_field: str | None = option(None, "Column or field of the id.", repr=False)
+    encoding: str = option("utf-8", "Encoding of text records; utf-8,cp1252: the first that fits.", metavar="NAMES")
+    output_encoding: str = option("", "Encoding of the output; by default (the first of) --encoding.")
     max_record: int = option(
-        4 << 20, "Leave out longer records: bytes, or with K, M, G (4M).", metavar="SIZE", panel=_RECORDS, read=size_of
+        4 << 20, "Leave out longer records: bytes, or with K, M, G (4M).", metavar="SIZE", read=size_of
     )
-    places: Path | None = option(
-        None, "Lines of your own on what stands where in records (HL7).", metavar="F", panel=_RECORDS, repr=False
-    )
-    timeout: float = option(600.0, "Leave out records that take longer than S seconds.", metavar="S", panel=_RECORDS)
+    places: Path | None = option(None, "Lines of your own on what stands where in records (HL7).", repr=False)
+    timeout: float = option(600.0, "Leave out records that take longer than S seconds.", metavar="S")
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""

@@ -3,5 +3,3 @@
 from deid.trajectories.clustering import TrajectoryRelease, anonymize_trajectories
 from deid.trajectories.measures import check_trajectories
 from deid.trajectories.records import Trajectories, make_trajectories
-
-__all__ = ["Trajectories", "TrajectoryRelease", "anonymize_trajectories", "check_trajectories", "make_trajectories"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from deid.base.errors import OutputError
 from deid.base.late import pd
@@ -28,30 +28,27 @@ _COLUMNS, _JOINING = "Columns of TABLE", "How trajectories are joined"
 class TrajectoryOptions:
     """What a table of diagnoses holds, and how its trajectories are released."""
 
-    k: int = option(5, "How often each published trajectory occurs.", metavar="N")
-    person: str = option("person", "Whose diagnosis it is.", metavar="COLUMN")
-    code: str = option("code", "The diagnosis code.", metavar="COLUMN")
-    age: str = option("age", "The age at the diagnosis.", metavar="COLUMN")
-    attach: str | None = option(
-        None, "Column to release beside each trajectory (DNA, for instance).", metavar="COLUMN", panel=_COLUMNS
-    )
-    sensitive: str | None = option(None, "Sensitive column, one value a person.", metavar="COLUMN", panel=_COLUMNS)
-    l: int = option(  # noqa: E741
-        1, "Distinct sensitive values of equal trajectories, at least.", metavar="N", panel=_COLUMNS
-    )
+    PANEL: ClassVar[str] = _COLUMNS
+    k: int = option(5, "How often each published trajectory occurs.", panel="")
+    person: str = option("person", "Whose diagnosis it is.", metavar="COLUMN", panel="")
+    code: str = option("code", "The diagnosis code.", metavar="COLUMN", panel="")
+    age: str = option("age", "The age at the diagnosis.", metavar="COLUMN", panel="")
+    attach: str | None = option(None, "Column to release beside each trajectory (DNA, for instance).", metavar="COLUMN")
+    sensitive: str | None = option(None, "Sensitive column, one value a person.", metavar="COLUMN")
+    l: int = option(1, "Distinct sensitive values of equal trajectories, at least.")  # noqa: E741
     code_hierarchy: str = option(
-        "icd-10-cm", "CSV in ARX's form, icd-10-cm, icd-9-cm or prefixes.", metavar="FILE|NAME", panel=_COLUMNS
+        "icd-10-cm", "CSV in ARX's form, icd-10-cm, icd-9-cm or prefixes.", metavar="FILE|NAME"
     )
     age_hierarchy: Path | None = option(
-        None, "CSV in ARX's form; else intervals of 5, 10, 20, 40 years.", metavar="FILE", panel=_COLUMNS
+        None, "CSV in ARX's form; else intervals of 5, 10, 20, 40 years.", metavar="FILE"
     )
-    own_leaf: bool = option(False, "Codes outside the hierarchy are leaves of their own.", panel=_COLUMNS)
+    own_leaf: bool = option(False, "Codes outside the hierarchy are leaves of their own.")
     weight: float = option(0.5, "Weight of codes against ages, 0 to 1.", metavar="W", panel=_JOINING)
     method: str = option("a-gs", "How trajectories are joined.", metavar="a-gs|baseline", panel=_JOINING)
     cut_repeats: bool = option(
         False, "First cut numbers of repetitions of a code that fewer than k have.", panel=_JOINING
     )
-    seed: int = option(0, "Seed of the one random choice.", metavar="N", panel=_JOINING)
+    seed: int = option(0, "Seed of the one random choice.", panel=_JOINING)
 
 
 @dataclass(frozen=True, repr=False)

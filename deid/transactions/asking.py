@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from deid.base.errors import InputError
 from deid.base.late import pd
@@ -27,50 +27,41 @@ _KNOWN, _STUDIES, _HIDDEN = "What attackers know", "What studies need", "Sensiti
 class CodesAsked(CodeColumns):
     """What is asked of a release of codes, and where they are."""
 
+    PANEL: ClassVar[str] = _STUDIES
     method: str = option(
         "km",
         "global-suppression, local-suppression, complete, km, km-local, km-vertical, ugaclip, cba, coat, pcta, aclip, "
         "coherence, rbat, suppress-control, top-down-control, disassociation or relational.",
+        panel="",
     )
-    k: int = option(5, "Records that must fit what the attacker knows.")
-    m: int = option(2, "Codes that the attacker knows (p of coherence).")
+    k: int = option(5, "Records that must fit what the attacker knows.", panel="")
+    m: int = option(2, "Codes that the attacker knows (p of coherence).", panel="")
     qi: tuple[str, ...] = option(
         (), "relational: columns that are published beside the codes.", metavar="A,B", panel=_KNOWN
     )
     privacy: Path | None = option(
-        None, "Privacy policy: a line a set of codes; else the sets of the visits.", metavar="F", panel=_KNOWN
+        None, "Privacy policy: a line a set of codes; else the sets of the visits.", panel=_KNOWN
     )
     parts: bool = option(False, "Protect parts of the privacy policy's sets as well.", panel=_KNOWN)
     persons_as_given: bool = option(
         False, "Persons who look alike are different ones; levels count them so.", panel=_KNOWN
     )
-    utility: Path | None = option(
-        None, "Utility policy: a line a set of codes that may be combined.", metavar="F", panel=_STUDIES
-    )
+    utility: Path | None = option(None, "Utility policy: a line a set of codes that may be combined.")
     phenotypes: Path | None = option(
-        None, "Diseases to study, lines NAME: CODES; they are the utility policy, if no other is.", metavar="F",
-        panel=_STUDIES,
-    )  # fmt: skip
-    siblings: int = option(
-        0, "Codes near a phenotype's may be combined: up to this level of the hierarchy.", metavar="N", panel=_STUDIES
+        None, "Diseases to study, lines NAME: CODES; they are the utility policy, if no other is."
     )
-    free: bool = option(False, "Codes in no utility constraint may be combined with each other.", panel=_STUDIES)
+    siblings: int = option(0, "Codes near a phenotype's may be combined: up to this level of the hierarchy.")
+    free: bool = option(False, "Codes in no utility constraint may be combined with each other.")
     most_suppressed: float = option(
-        1.0, "ugaclip, cba, coat, pcta, aclip: greatest share of codes suppressed.", metavar="P", panel=_STUDIES
+        1.0, "ugaclip, cba, coat, pcta, aclip: greatest share of codes suppressed.", metavar="P"
     )
     sensitive_codes: tuple[str, ...] = option(
         (), "Codes that must not be inferred; 042.* for all below.", metavar="A,B", panel=_HIDDEN
     )
-    rules: Path | None = option(
-        None, "rbat: lines PUBLIC CODES -> SENSITIVE CODES.", "--ps-rules", metavar="F", panel=_HIDDEN
-    )
+    rules: Path | None = option(None, "rbat: lines PUBLIC CODES -> SENSITIVE CODES.", "--ps-rules", panel=_HIDDEN)
     confidence: float = option(0.5, "Greatest probability of a sensitive code (h, c, rho).", metavar="P", panel=_HIDDEN)
     known: int | None = option(
-        None,
-        "rho-uncertainty: most codes that the attacker knows; any by default.",
-        "--known-codes",
-        metavar="N",
-        panel=_HIDDEN,
+        None, "rho-uncertainty: most codes that the attacker knows; any by default.", "--known-codes", panel=_HIDDEN
     )
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -64,17 +65,18 @@ class AttackOptions(CodeColumns):
         When a two-step linkage lacks a table or columns.
     """
 
-    released: str | None = option(None, "The release of these persons, with the same column of codes.", metavar="R")
-    population: str | None = option(None, "A population, with the same column: who else fits.", metavar="P")
-    m: int = option(2, "Codes that the attacker knows (p of coherence).")
-    draws: int = option(20, "Random parts of each person's codes.", metavar="N", panel=_ATTACKS)
-    most: int = option(5, "Up to so many candidates count as few.", metavar="N", panel=_ATTACKS)
-    seed: int = option(0, "Seed of the random parts.", metavar="N", panel=_ATTACKS)
-    register: str | None = option(None, "Two-step: identified persons, such as voters.", metavar="V", panel=_ATTACKS)
-    discharge: str | None = option(
-        None, "Two-step: discharge records with demographics and codes.", metavar="D", panel=_ATTACKS
+    PANEL: ClassVar[str] = _ATTACKS
+    released: str | None = option(
+        None, "The release of these persons, with the same column of codes.", metavar="R", panel=""
     )
-    on: tuple[str, ...] = option((), "Two-step: demographic columns of both.", metavar="A,B", panel=_ATTACKS)
+    population: str | None = option(None, "A population, with the same column: who else fits.", metavar="P", panel="")
+    m: int = option(2, "Codes that the attacker knows (p of coherence).", panel="")
+    draws: int = option(20, "Random parts of each person's codes.")
+    most: int = option(5, "Up to so many candidates count as few.")
+    seed: int = option(0, "Seed of the random parts.")
+    register: str | None = option(None, "Two-step: identified persons, such as voters.", metavar="V")
+    discharge: str | None = option(None, "Two-step: discharge records with demographics and codes.", metavar="D")
+    on: tuple[str, ...] = option((), "Two-step: demographic columns of both.", metavar="A,B")
 
     def __post_init__(self) -> None:
         steps = (self.register, self.discharge, self.on)

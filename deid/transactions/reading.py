@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from deid.base.errors import ConfigError, InputError
 from deid.base.late import pd
@@ -73,16 +74,17 @@ class CodedRecords:
 class CodeColumns:
     """Where the codes of a table are, and their hierarchy."""
 
-    codes: str = option(..., "Column with a code, or a list of codes, a cell.", metavar="COLUMN")
-    code_separator: str = option(SEPARATOR, "Character between the codes of a cell.", metavar="C", panel=_CODES)
+    PANEL: ClassVar[str] = _CODES
+    codes: str = option(..., "Column with a code, or a list of codes, a cell.", metavar="COLUMN", panel="")
+    code_separator: str = option(SEPARATOR, "Character between the codes of a cell.", metavar="C")
     person: str | None = option(
-        None, "Column that tells whose row it is; needed when rows are visits.", metavar="COLUMN", panel=_CODES
+        None, "Column that tells whose row it is; needed when rows are visits.", metavar="COLUMN"
     )
-    visit: str | None = option(None, "Column that tells the visit: a number or a date.", metavar="COLUMN", panel=_CODES)
+    visit: str | None = option(None, "Column that tells the visit: a number or a date.", metavar="COLUMN")
     hierarchy: str | None = option(
-        None, "icd-9-cm, icd-10-cm, or a CSV of ARX's form.", "--code-hierarchy", metavar="H"
+        None, "icd-9-cm, icd-10-cm, or a CSV of ARX's form.", "--code-hierarchy", metavar="H", panel=""
     )
-    own_leaf: bool = option(False, "Codes that are not in the hierarchy are leaves below its root.", panel=_CODES)
+    own_leaf: bool = option(False, "Codes that are not in the hierarchy are leaves below its root.")
 
     def read(self, frame: pd.DataFrame, *, persons_as_given: bool = True) -> CodedRecords:
         """Return the codes of a table; see `read_codes`."""
