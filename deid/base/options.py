@@ -63,6 +63,11 @@ class Option:
     variable: str = ""
 
 
+def place_of(text: str) -> Path | str:
+    """Read a place: the URL of a database as it is, else a path."""
+    return text if "://" in text else Path(text)
+
+
 def option(
     default: Any,
     help: str,
@@ -89,10 +94,12 @@ def option(
     return dataclasses.field(default=given, repr=repr, metadata={_KEY: said})
 
 
-def argument(help: str, *, metavar: str, default: Any = ..., variable: str = "") -> Any:
+def argument(
+    help: str, *, metavar: str, default: Any = ..., variable: str = "", read: Callable[[str], Any] | None = None
+) -> Any:
     """Return the default of a command's parameter that is said by its place."""
     given = dataclasses.MISSING if default is ... else default
-    how = Option(help, metavar=metavar, positional=True, variable=variable)
+    how = Option(help, metavar=metavar, read=read, positional=True, variable=variable)
     return dataclasses.field(default=given, metadata={_KEY: how})
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,12 +20,14 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy.engine import URL, make_url
 
-from deid.base.errors import ConfigError, StoreError
+from deid.base.errors import ConfigError, InputError, StoreError
 
 _WAIT_SECONDS = 60
 _WRITES = "deid_writes"
 _DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
 _SECRET_OPTIONS = frozenset({"password", "sslpassword", "passfile"})
+SQLITE = b"SQLite format 3\0"
+"""How a file of SQLite begins."""
 
 
 def has_password(place: str) -> bool:
@@ -92,8 +95,7 @@ def open_store(place: str | Path, tables: sql.MetaData, *, create: bool = False,
         When there is no such database or table, or it cannot be reached.
     """
     place = str(place)
-    if "://" not in place:
-        path = Path(place)
+    if (path := sqlite_file(place)) is not None:
         _check_file(path, create)
         engine = sql.create_engine(
             URL.create("sqlite+pysqlite", database=str(path)),
@@ -104,28 +106,97 @@ def open_store(place: str | Path, tables: sql.MetaData, *, create: bool = False,
         sql.event.listen(engine, "begin", _begin_sqlite)
         store = Store(engine, place)
     else:
-        url = _parse(place)
-        driver = _DRIVERS.get(url.drivername, url.drivername)
-        if driver not in _DRIVERS.values():
-            raise ConfigError(f"databases of the kind {url.drivername!r} are not supported", "use postgresql://")
-        shown = URL.create("postgresql", url.username, None, url.host, url.port, url.database).render_as_string()
-        try:
-            engine = sql.create_engine(url.set(drivername=driver), hide_parameters=True, pool_pre_ping=True)
-        except ImportError:
-            raise ConfigError(
-                "the driver for PostgreSQL is not installed", "run: pip install 'clinical-deid[postgresql]'"
-            ) from None
-        sql.event.listen(engine, "connect", _prepare_postgresql)
-        store = Store(engine, shown)
+        store = _postgresql(place)
     with store.translated():
         if create:
             with store.writing() as connection:
                 tables.create_all(connection)
         else:
-            missing = set(tables.tables) - set(sql.inspect(engine).get_table_names())
+            missing = set(tables.tables) - set(sql.inspect(store._engine).get_table_names())
             if missing:
                 raise StoreError("the database lacks tables", "create it first, or name another database", place)
     return store
+
+
+def sqlite_file(place: str | Path) -> Path | None:
+    """Return the file of a database of SQLite, which is named as such or as ``sqlite:///file``; None for a server."""
+    place = str(place)
+    if "://" not in place:
+        return Path(place)
+    url = _parse(place)
+    if url.drivername.partition("+")[0] != "sqlite":
+        return None
+    if not url.database or url.query:
+        raise ConfigError("the URL names no file of SQLite", "write sqlite:///name.db, or just the name of the file")
+    return Path(url.database)
+
+
+def open_reading(place: str | Path) -> Store:
+    """Open a database that is read and never written to: not even its journal mode is, and the server knows it.
+
+    Parameters
+    ----------
+    place : str or Path
+        As that of `open_store`.
+
+    Raises
+    ------
+    ConfigError
+        When the URL is of another kind, or the driver is missing.
+    InputError
+        When there is no such file.
+    """
+    path = sqlite_file(place)
+    if path is None:
+        store = _postgresql(str(place))
+        sql.event.listen(store._engine, "connect", _take_any_date)
+        return store
+    if not path.is_file():
+        raise InputError("there is no such file", "check the path", str(path))
+    address = f"{path.resolve().as_uri()}?mode=ro"
+
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(address, uri=True, timeout=_WAIT_SECONDS, check_same_thread=False)
+        # a cell that is not UTF-8 costs its row, not all of them: no text in UTF-8 has lone surrogates
+        connection.text_factory = functools.partial(str, encoding="utf-8", errors="surrogateescape")
+        return connection
+
+    return Store(sql.create_engine("sqlite+pysqlite://", creator=connect, hide_parameters=True), str(path))
+
+
+def _postgresql(place: str) -> Store:
+    url = _parse(place)
+    driver = _DRIVERS.get(url.drivername, url.drivername)
+    if driver not in _DRIVERS.values():
+        raise ConfigError(
+            f"databases of the kind {url.drivername!r} are not supported", "use postgresql:// or sqlite://"
+        )
+    shown = URL.create("postgresql", url.username, None, url.host, url.port, url.database).render_as_string()
+    try:
+        engine = sql.create_engine(url.set(drivername=driver), hide_parameters=True, pool_pre_ping=True)
+    except ImportError:
+        raise ConfigError(
+            "the driver for PostgreSQL is not installed", "run: pip install 'clinical-deid[postgresql]'"
+        ) from None
+    sql.event.listen(engine, "connect", _prepare_postgresql)
+    return Store(engine, shown)
+
+
+def _take_any_date(connection: Any, _: Any) -> None:
+    """Let times of PostgreSQL that Python has not (infinity, 44 BC, 24:00) be texts: one would fail all rows."""
+    from psycopg import DataError
+    from psycopg.types import datetime as kinds
+
+    for name in ("Date", "Timestamp", "Timestamptz", "Time"):
+        own = getattr(kinds, f"{name}Loader")
+
+        def load(self: Any, data: Any, own: Any = own) -> object:
+            try:
+                return own.load(self, data)
+            except DataError:
+                return bytes(data).decode()
+
+        connection.adapters.register_loader(name.lower(), type(name, (own,), {"load": load}))
 
 
 def _check_file(path: Path, create: bool) -> None:
@@ -205,7 +276,8 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[sql.Connection]:
         """Yield a connection in a transaction that sees one state of the database; its errors become `StoreError`."""
-        options = {"isolation_level": "REPEATABLE READ"} if self.dialect == "postgresql" else {}
+        kind = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        options: dict[str, Any] = kind if self.dialect == "postgresql" else {}
         with (
             self.translated(),
             self._own_engine().connect().execution_options(**options) as connection,

@@ -14,7 +14,7 @@ from deid.cli.option_groups import IN, command
 def convert(
     told: Summary,
     *,
-    source: Path = IN,
+    source: Path | str = IN,
     target: Path = argument("New file (a name with the format's suffix) or else a new or empty folder.", metavar="OUT"),
     to: str = option(..., "Format to write (docs/formats.md lists them).", metavar="F"),
     map: str | None = option(None, "Map the labels to this label set; the losses are told.", metavar="SET"),

@@ -23,7 +23,7 @@ _PUBLISHED = ("DATE", "AGE", "LOCATION", "PROFESSION", "NAME", "ID", "CONTACT")
 def extract(
     told: Summary,
     *,
-    source: Path = IN,
+    source: Path | str = IN,
     target: Path = argument("New table: .csv, .tsv or .parquet.", metavar="VIEW"),
     by: str = option("person", "What a row is.", metavar="person|note"),
     rounds: int = option(2, "Most rounds: each looks for what the one before learnt of a person."),

@@ -17,7 +17,7 @@ _SEARCH = "What is generalized, and how"
 def generalize(
     told: Summary,
     *,
-    source: Path = IN,
+    source: Path | str = IN,
     target: Path = OUT,
     t: int = option(..., "So many original texts must be plausible.", metavar="T"),
     ontology: tuple[str, ...] = option(

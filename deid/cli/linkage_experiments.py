@@ -42,9 +42,10 @@ def linkage(
     """
     from dataclasses import fields
 
+    from deid.base.nearest import nearest
     from deid.experiments.linkage import linkage_outcome
     from deid.experiments.mentions import Rates
-    from deid.table.microdata import column_names, nearest
+    from deid.table.microdata import column_names
 
     places.check(told.said.json)
     for name, _ in rate:

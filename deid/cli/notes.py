@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from deid.base.options import option
 from deid.cli.common import Summary, progress
+from deid.cli.option_groups import SOURCE_VARIABLE
 from deid.cli.run_manifest import inputs_of
 from deid.io.formats import CollectionFormat, Format, Options
 
@@ -16,11 +17,12 @@ if TYPE_CHECKING:
     from deid.base.keys import Key
     from deid.pipeline.files import Watch
     from deid.pipeline.resuming import RunNote
+    from deid.pipeline.table_output import TableOutput
 
 _AGAIN = "Running again"
 _BESIDES = frozenset(
     """
-    config edits failed files_from jobs json key_file preview_count quiet resume target vault vault_key_file
+    config edits failed files_from jobs json key_file output preview_count quiet resume target vault vault_key_file
     """.split()  # noqa: SIM905
 )
 """Options that decide nothing about what is written. (A vault is told by its place: the run itself fills it.)"""
@@ -59,24 +61,42 @@ class NotesRun:
     Parameters
     ----------
     told : Summary
-    source : Path
-        IN.
+    source : Path or str
+        IN; a database by its URL.
     reading : ReadingOptions
     again : ListOptions, optional
     """
 
-    def __init__(self, told: Summary, source: Path, reading: ReadingOptions, again: ListOptions | None = None) -> None:
+    def __init__(
+        self, told: Summary, source: Path | str, reading: ReadingOptions, again: ListOptions | None = None
+    ) -> None:
         from deid.io import scan
+        from deid.io.database import TableSource
         from deid.pipeline.resuming import select_files
 
         self.told = told
         self.again = again or ListOptions()
         self.resume = isinstance(again, AgainOptions) and again.resume
-        self.found = scan(source, reading.format, reading)
+        self.reading = self._columns(source, reading)
+        """How IN is read; of a database, what its columns are."""
+        self.found = scan(source, reading.format, self.reading)
+        self.rows = self.found if isinstance(self.found, TableSource) else None
+        """The rows of a database, where IN is one."""
         if self.again.files_from is not None:
             self.found = select_files(self.found, self.again.files_from)
         self._place = source
         self._target: Path | None = None
+
+    def _columns(self, source: Path | str, reading: ReadingOptions) -> ReadingOptions:
+        """Return how a table of a database is read: options on the fields of documents say what its columns are."""
+        from deid.base.store import refuse_password
+
+        origin = self.told.context.get_parameter_source("source")
+        if origin is None or origin.name != "ENVIRONMENT":
+            refuse_password(str(source), SOURCE_VARIABLE)
+        said = self.told.context.params
+        kept = frozenset(said.get("keep") or ())
+        return replace(reading, patient=said.get("patient_field"), date=said.get("date_field"), kept=kept)
 
     def into(self, target: Path, format: Format | None = None) -> None:
         """Refuse an OUT that cannot be used, and remove what killed runs left hidden beside it.
@@ -87,11 +107,13 @@ class NotesRun:
         format : Format, optional
             Of what is written; by default that of IN.
         """
-        from deid.base.errors import OutputError
+        from deid.base.errors import ConfigError, OutputError
         from deid.base.files import clear_leftovers
         from deid.io import FORMATS, check_output, check_suffix
         from deid.pipeline.resuming import interrupted
 
+        if self.rows is not None and format is None:
+            raise ConfigError("rows of a database are not written as they are read", "deid scrub writes a new table")
         if interrupted(target):
             if not self.resume:
                 raise OutputError(
@@ -99,12 +121,26 @@ class NotesRun:
                     "go on with --resume and the same options, or name a new folder",
                 )
         else:
-            check_output(self._place, target)
+            check_output(Path(self._place), target)
             choice = FORMATS.values() if format else ()  # of tag, which has --to
             check_suffix(self.found.single, self.found.format, target, format or self.found.format, choice)
         if removed := clear_leftovers(target.absolute().parent):
             self.told.notes.append(f"{removed} hidden part files that a killed run had left were removed")
         self._target = target
+
+    def into_rows(self, place: str | Path, key: Key) -> TableOutput:
+        """Open the new table of a run over a table of a database, or that of a run that was interrupted."""
+        from deid.base.errors import ConfigError
+        from deid.pipeline.table_output import TableOutput
+
+        assert self.rows is not None
+        if self.again.files_from is not None:
+            raise ConfigError("--files-from is for files", "rows that were left out are tried again with --resume")
+        output = TableOutput(self.rows, str(place), key, self.decides(key), resume=self.resume)
+        if output.source.before and self.told.context.params.get("edits") is not None:
+            raise ConfigError("the edit log of the interrupted run is lost", "leave out --edits, or name a new table")
+        self._target = output.shown
+        return output
 
     def begin(self, out: Path, key: Key | None = None, created: str = "") -> None:
         """Begin the manifest; ``created`` says that a key was made."""
@@ -123,10 +159,8 @@ class NotesRun:
         single : bool, optional
             Whether one file is written; by default where one is read.
         """
-        from deid import __version__
         from deid.base.errors import ConfigError
-        from deid.base.keys import Key
-        from deid.pipeline.resuming import RunNote, fingerprint
+        from deid.pipeline.resuming import RunNote
 
         said, resume = self.told.context.params, self.resume
         if self.found.single if single is None else single:
@@ -138,14 +172,25 @@ class NotesRun:
                 "the edit log of the interrupted run is lost, and --resume cannot make it",
                 "leave out --edits, or name a new folder",
             )
+        assert self._target is not None
+        return RunNote(self._target, self.decides(key), resume)
+
+    def decides(self, key: Key | None) -> str:
+        """Return what decides what is written: the options, the content of the files that they name, key, version."""
+        from deid import __version__
+        from deid.base.keys import Key
+        from deid.pipeline.resuming import fingerprint
+
+        said = self.told.context.params
         options = {name: value for name, value in said.items() if name not in _BESIDES}
+        if self.rows is not None:  # a database may grow while a run is interrupted
+            options["source"] = f"{self.rows.table.store.shown} {self.rows.table.name}"
         for name in ("model", "transformer"):
             if options.get(name) and (folder := Path(options[name])).is_dir():
                 options[name] = [path for path in folder.rglob("*") if path.is_file()]
         maker = key or Key(b"\0" * 32)  # tagging has no key; its notes lie beside the notes of OUT
         digest = fingerprint(options, lambda data: maker.mac(data.hex()).hex()) + f"\nvault {said.get('vault')}"
-        assert self._target is not None
-        return RunNote(self._target, f"{__version__}\n{maker.mac('run').hex()} map {maker.map}\n{digest}", resume)
+        return f"{__version__}\n{maker.mac('run').hex()} map {maker.map}\n{digest}"
 
     def watch(self, word: str) -> Watch:
         """Return what shows progress, by documents where their number is known before they are read."""

@@ -38,9 +38,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.models import TyperPath
 
 from deid.base.errors import ConfigError
-from deid.base.options import SITE_FILE, Said, argument, option, options_of, read_site, said
+from deid.base.options import SITE_FILE, Said, argument, option, options_of, place_of, read_site, said
 from deid.cli.common import Summary, SummaryOptions
 from deid.detection.options import PeopleOptions
 
@@ -48,7 +49,14 @@ if TYPE_CHECKING:
     from deid.base.keys import Key
 
 
-IN = argument("File or folder of any readable format.", metavar="IN")
+SOURCE_VARIABLE = "DEID_SOURCE"
+"""Environment variable that may name IN: a URL with a password must not stand on a command line."""
+IN = argument(
+    "File or folder of any readable format, or a database.",
+    metavar="IN",
+    variable=SOURCE_VARIABLE,
+    read=place_of,
+)
 OUT = argument("New file or folder.", metavar="OUT")
 
 
@@ -161,9 +169,15 @@ def command(function: Any = None, *, brief: type | None = None) -> Any:
 def _site_options(context: typer.Context, named: Path | None, flat: dict[str, Said]) -> dict[str, Any]:
     """Return what the site's file says of options that no flag says; the context is told, too."""
     place = next(
-        (context.params[name] for name, one in flat.items() if one.option.positional and one.one is Path), None
+        (
+            context.params[name]
+            for name, one in flat.items()
+            if one.option.positional and (one.one is Path or one.option.read is place_of)
+        ),
+        None,
     )
-    beside = [Path(place).absolute().parent] if place is not None and str(place) != "-" else []
+    shown = str(place or "-")
+    beside = [] if shown == "-" or "://" in shown else [Path(shown).absolute().parent]
     near = [folder / SITE_FILE for folder in (*beside, Path.cwd())]
     path = named or next((file for file in near if file.is_file()), None)
     if path is None:
@@ -183,10 +197,13 @@ def _site_options(context: typer.Context, named: Path | None, flat: dict[str, Sa
 def _parameter(one: Said, *, hidden: bool) -> inspect.Parameter:
     """Return typer's parameter for a field."""
     how = one.option
+    as_path: dict[str, Any] = {"click_type": TyperPath()} if how.read is place_of else {}
     kind: Any = list[one.one] if one.many else one.one  # type: ignore[name-defined]
     default = inspect.Parameter.empty if one.required else None if one.many or how.read else one.default
     if how.positional:
-        info: Any = typer.Argument(metavar=how.metavar, help=how.help, envvar=how.variable or None, show_envvar=False)
+        info: Any = typer.Argument(
+            metavar=how.metavar, help=how.help, envvar=how.variable or None, show_envvar=False, **as_path
+        )
     else:
         dashed = "--" + one.name.replace("_", "-")
         both = one.one is bool and default is not False
@@ -198,6 +215,7 @@ def _parameter(one: Said, *, hidden: bool) -> inspect.Parameter:
             rich_help_panel=how.panel or None,
             min=how.minimum,
             show_default=_shown(one.default) if how.read and isinstance(one.default, tuple) else True,
+            **as_path,
         )
     annotation: Any = Annotated[kind | None, info] if default is None else Annotated[kind, info]
     return inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from deid.base.errors import ConfigError
-from deid.base.options import argument, option
-from deid.cli.common import Summary
+from deid.base.options import argument, option, place_of
+from deid.cli.common import EXIT_LEFT_OUT, Summary
 from deid.cli.notes import AgainOptions, NotesRun, ReadingOptions
 from deid.cli.option_groups import IN, OUT, WorkOptions, command
 from deid.cli.run_manifest import model_facts, policy_facts
@@ -24,15 +24,27 @@ if TYPE_CHECKING:
     from deid.pipeline import Pipeline
     from deid.replacement.vault import Vault
 
-_BESIDE = "Beside OUT"
+_BESIDE, _DATABASES = "Beside OUT", "Databases"
+TARGET_VARIABLE = "DEID_TARGET"
 
 
 @command
 def scrub(
     told: Summary,
     *,
-    source: Path = IN,
-    target: Path | None = argument("New file or folder; same format as IN.", metavar="OUT", default=None),
+    source: Path | str = IN,
+    target: Path | str | None = argument(
+        "New file or folder; same format as IN.", metavar="OUT", default=None, read=place_of
+    ),
+    output: Path | str | None = option(
+        None,
+        f"New table: postgresql://host/base/schema.table (else {TARGET_VARIABLE}).",
+        "--output",
+        "-o",
+        metavar="URL",
+        panel=_DATABASES,
+        read=place_of,
+    ),
     preview: bool = option(False, "Show what would change in a few notes; write nothing."),
     said: PipelineOptions,
     work: WorkOptions,
@@ -47,7 +59,7 @@ def scrub(
     ),
     again: AgainOptions,
     reading: ReadingOptions,
-) -> None:
+) -> int | None:
     """Replace the PHI in notes.
 
     Writes the same format as IN; names of files, ids and other fields become keyed pseudonyms unless --keep names
@@ -61,17 +73,22 @@ def scrub(
     if vault_key_file is not None and vault is None:
         raise ConfigError("--vault-key-file without --vault", "name the vault")
     if str(source) == "-":
-        if target or preview or edits or vault or risk_report or again != AgainOptions():
+        if target or output or preview or edits or vault or risk_report or again != AgainOptions():
             raise ConfigError("a note of standard input goes to standard output", "name IN to write anything else")
         key, created = _key(work.key_file, preview=False)
         _scrub_stdin(told, build_pipeline(key, said), reading, created)
-        return
+        return None
+    if output is not None and target is not None:
+        raise ConfigError("OUT and --output are two places", "leave out one of them")
+    target = _place(output or target)
     if target is None and not preview:
         raise ConfigError("OUT is missing", "name a new file or folder, or look first with --preview")
     if preview and risk_report is not None:
         raise ConfigError("--preview writes nothing, so nothing needs --risk-report", "leave out one of them")
     run = NotesRun(told, source, reading, again)
-    if target is not None:
+    if isinstance(target, str) and run.rows is None:
+        raise ConfigError("OUT is a database, and IN is none", "name a file or folder")
+    if isinstance(target, Path) and run.rows is None:
         run.into(target)
     jobs = work.processes
     key, created = _key(work.key_file, preview)
@@ -81,16 +98,18 @@ def scrub(
 
         raise typer.Exit(show(pipeline.of_format(run.found.format), run.found, preview_count))
     assert target is not None
-    run.begin(target, key, created)
+    rows = None if run.rows is None else run.into_rows(target, key)
+    place = Path(target) if rows is None else rows.shown
+    run.begin(place, key, created)
     with _vault(vault, vault_key_file, key) as opened:
         report = scrub_files(
             run.found,
-            target,
+            rows or place,
             pipeline,
             jobs=jobs,
             edit_log=edits,
             vault=opened,
-            run=run.note(key.of_map(opened.map_version) if opened else key),
+            run=None if rows else run.note(key.of_map(opened.map_version) if opened else key),
             risk_report=risk_report,
             watch=run.watch("scrubbing"),
         )
@@ -104,7 +123,10 @@ def scrub(
         "format": run.found.format.name,
     }
     told.extra |= report.counts(site)
-    beside = risk_report_beside(target) if risk_report is not None else None
+    if rows is not None:
+        told.notes += rows.remarks()
+        told.extra |= {"columns": rows.source.plan.told(), "emptied": dict(sorted(rows.emptied.items()))}
+    beside = risk_report_beside(place) if risk_report is not None else None
     if beside is not None:
         told.places.append(f"{beside} goes with the notes: it says under which assumptions the risk is how great")
     run.finish(
@@ -114,6 +136,18 @@ def scrub(
         model=model_facts(pipeline.recognizer),
         notes=[note for note in told.notes if note not in pipeline.policy.notes()],
     )
+    return EXIT_LEFT_OUT if rows is not None and told.failures else None
+
+
+def _place(said: Path | str | None) -> Path | str | None:
+    """Return where to write: as said, without a password, else by the variable."""
+    import os
+
+    from deid.base.store import refuse_password
+
+    if isinstance(said, str):
+        return refuse_password(said, TARGET_VARIABLE)
+    return said or os.environ.get(TARGET_VARIABLE) or None
 
 
 def _scrub_stdin(told: Summary, pipeline: Pipeline, reading: ReadingOptions, created: str) -> None:
@@ -148,7 +182,7 @@ def _scrub_stdin(told: Summary, pipeline: Pipeline, reading: ReadingOptions, cre
 def tag(
     told: Summary,
     *,
-    source: Path = IN,
+    source: Path | str = IN,
     target: Path = OUT,
     to: str | None = option(
         None, "Format of OUT; by default meddocan for its labels, else i2b2-2014.", "--to", metavar="F"

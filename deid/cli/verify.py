@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from deid.base.errors import ConfigError, InputError, OutputError
-from deid.base.options import argument, option
+from deid.base.options import argument, option, place_of
 from deid.cli.common import Summary
 from deid.cli.notes import ListOptions, NotesRun, ReadingOptions
 from deid.cli.option_groups import IN, KeyOptions, command
@@ -22,8 +22,8 @@ _EDITS = "Edit log of deid scrub."
 def verify(
     told: Summary,
     *,
-    source: Path = IN,
-    scrubbed: Path = argument("What deid scrub wrote.", metavar="OUT"),
+    source: Path | str = IN,
+    scrubbed: Path | str = argument("What deid scrub wrote.", metavar="OUT", read=place_of),
     edits: Path | None = option(None, _EDITS),
     policy: str | None = option(
         None, "Policy of the run: what it keeps or generalizes may stay (surrogate).", metavar="NAME|F"
@@ -41,17 +41,23 @@ def verify(
 
     Example: deid verify notes/ scrubbed/ --edits edits.jsonl
     """
+    from deid.base.store import refuse_password
     from deid.detection.recognizers import build_recognizer
     from deid.io import scan
+    from deid.io.database import TableSource
     from deid.pipeline import verify_files
     from deid.pipeline.known_people import read_people
     from deid.replacement.policy import DEFAULT_POLICY, load_policy
 
     reading = replace(reading, any_label=True)
     run = NotesRun(told, source, reading, listed)
-    theirs = scan(scrubbed, reading.format, replace(reading, encoding=reading.output_encoding or reading.encoding))
+    theirs = scan(
+        refuse_password(str(scrubbed)),
+        reading.format,
+        replace(run.reading, encoding=reading.output_encoding or reading.encoding),
+    )
     own = key.existing()
-    run.begin(scrubbed, own)
+    run.begin(theirs.shown if isinstance(theirs, TableSource) else Path(scrubbed), own)
     checked = load_policy(policy or DEFAULT_POLICY)
     recognizer = None
     if detect and edits is None:

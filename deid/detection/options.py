@@ -29,16 +29,14 @@ class PeopleOptions:
 
     PANEL: ClassVar[str] = _PEOPLE
     patients: Path | None = option(None, "CSV file with the columns document and patient.", repr=False)
-    patient_field: str | None = option(None, "Column or field with the patient's id.", repr=False)
-    patient_pattern: str | None = option(
-        None, "Finds the patient's id in a file's name (first group).", metavar="REGEX", repr=False
+    patient_field: str | None = option(
+        None, "Column or field with the patient's id.", "--patient-field", "--patient", repr=False
     )
-    known: Path | None = option(
-        None, "Table of patients and their identifiers (CSV, Parquet, JSON lines), which are looked for.", repr=False
-    )
+    patient_pattern: str | None = option(None, "Finds the patient's id in a file's name.", metavar="REGEX", repr=False)
+    known: Path | None = option(None, "Table of patients to look for (CSV, Parquet, JSONL).", repr=False)
     known_column: tuple[str, ...] = option(
         (),
-        "What a column of --known holds: a category, id, given, middle, family or none (repeatable).",
+        "What a column of --known is: a category, id, given, middle, family, none (repeatable).",
         metavar="NAME=MEANING",
         repr=False,
     )
@@ -99,12 +97,10 @@ class RecognizerOptions(PeopleOptions):
         "Choose the model's spans by their own probability, each above P: 0.4 finds most spans exactly.",
         metavar="P",
     )
-    threshold: float | None = option(None, "Leave out spans that the model is less sure of than P.", metavar="P")
-    rules: bool | None = option(None, "Rules beside the model; by default as the model says.")
-    transformer: Path | None = option(
-        None, "Token-classification model (ONNX) that works beside model and rules.", metavar="DIR"
-    )
-    language: str | None = option(None, "Language of rules and surrogates; by default the model's.", metavar="L")
+    threshold: float | None = option(None, "Leave out spans less sure than P.", metavar="P")
+    rules: bool | None = option(None, "Rules beside the model; else as it says.")
+    transformer: Path | None = option(None, "Token classifier (ONNX) beside model and rules.", metavar="DIR")
+    language: str | None = option(None, "Language of rules and surrogates.", metavar="L")
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""

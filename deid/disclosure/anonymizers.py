@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deid.base.errors import ConfigError
+from deid.base.nearest import nearest
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.methods import MethodOptions
 from deid.disclosure.release import Release, anonymize
 from deid.disclosure.scheme import Scheme, apply_scheme, scheme_of
-from deid.table.microdata import Microdata, nearest
+from deid.table.microdata import Microdata
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -11,6 +11,7 @@ import numpy as np
 
 from deid.base.arrays import BoolArray, IndexArray
 from deid.base.errors import ConfigError
+from deid.base.nearest import nearest
 from deid.base.options import option
 from deid.disclosure.clustering import bottom_up, hybrid, top_down
 from deid.disclosure.constraints import Constraint, KAnonymity
@@ -22,7 +23,6 @@ from deid.disclosure.local_recoding import local_recoding, mean_loss
 from deid.disclosure.mondrian import mondrian
 from deid.disclosure.perturbation import microaggregation_groups
 from deid.disclosure.recoding import EVERYTHING
-from deid.table.microdata import nearest
 
 Region = tuple[Ints, Ints]
 _HOW = "How it is done"

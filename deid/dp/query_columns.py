@@ -18,6 +18,7 @@ import numpy.typing as npt
 from deid.base.arrays import BoolArray, FloatArray
 from deid.base.errors import ConfigError
 from deid.base.late import pd
+from deid.base.nearest import nearest
 from deid.dp.domain import Dimension, cell_number
 from deid.dp.query_language import (
     Between,
@@ -32,7 +33,6 @@ from deid.dp.query_language import (
     Value,
 )
 from deid.table.cell_text import text_column
-from deid.table.microdata import nearest
 
 Computed = FloatArray | npt.NDArray[np.object_]
 """Numbers with nan, or texts with None."""

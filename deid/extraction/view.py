@@ -15,9 +15,9 @@ from pathlib import Path
 
 from deid.base.errors import ConfigError, InputError
 from deid.base.late import pd
+from deid.base.nearest import nearest
 from deid.extraction.notes import COLUMNS, MANY, PERSONAL, Fact
 from deid.reading.identity import name_key
-from deid.table.microdata import nearest
 from deid.table.table_files import read_table, write_table
 
 _SEPARATOR = "; "

@@ -12,9 +12,10 @@ import numpy as np
 
 from deid.base.errors import ConfigError, InputError
 from deid.base.late import pd
+from deid.base.nearest import nearest
 from deid.disclosure.cells import cover_table, is_general
 from deid.extraction.view import IdentifierView
-from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, nearest
+from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata
 
 _WRITTEN = (
     *("birth_date", "death_date", "admission_date", "discharge_date", "note_date", "age"),

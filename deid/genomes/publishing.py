@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from deid.base.errors import ConfigError, OutputError
+from deid.base.nearest import nearest
 from deid.base.options import option
 from deid.base.resources import resource_folder
 from deid.genomes.binning import bin_genotypes, check_bins
@@ -14,7 +15,7 @@ from deid.genomes.dnala import check_release, generalize_sequences
 from deid.genomes.genotypes import Genotypes, read_genotypes, write_genotypes
 from deid.genomes.sequences import Sequences, read_fasta, write_fasta
 from deid.table.hierarchy import Hierarchy, read_hierarchy
-from deid.table.microdata import column_names, nearest
+from deid.table.microdata import column_names
 
 _BINNING = "Binning"
 

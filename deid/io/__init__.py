@@ -17,6 +17,7 @@ from pathlib import Path
 from deid.document import Document, Failure
 from deid.io.brat import BRAT
 from deid.io.csv_table import CSV
+from deid.io.database import is_database, open_rows
 from deid.io.docbin import DOCBIN
 from deid.io.folder import check_output, check_suffix
 from deid.io.formats import CollectionFormat, DocumentFormat, Format, Options
@@ -57,6 +58,7 @@ def scan(path: str | Path, format: str | None = None, options: Options | None = 
     Parameters
     ----------
     path : path
+        Or a database, whose table the options name (`deid.io.database`).
     format : str, optional
         Name of a format of `FORMATS`; told by suffix and content when not given.
     options : Options, optional
@@ -73,6 +75,8 @@ def scan(path: str | Path, format: str | None = None, options: Options | None = 
     ConfigError
         Unknown format or encoding.
     """
+    if is_database(path):
+        return open_rows(path, options or Options())
     return open_source(Path(path), format, FORMATS, options or Options())
 
 

@@ -33,7 +33,7 @@ class Conversion(Tally):
 
 
 def convert(
-    in_path: Path,
+    in_path: Path | str,
     out_path: Path,
     format: str,
     *,
@@ -75,7 +75,7 @@ def convert(
     """
     options = options or Options()
     target = get_format(format, FORMATS)
-    check_output(in_path, out_path)
+    check_output(Path(in_path), out_path)
     source = scan(in_path, from_format, options)
     check_suffix(source.single, source.format, out_path, target, FORMATS.values())
     result = Conversion(source=source.format.name, target=target.name, remarks=source.remarks())

@@ -36,21 +36,29 @@ class Options:
     """
 
     PANEL: ClassVar[str] = _INPUT
-    encoding: str = option(
-        "utf-8", "Encoding of text files; utf-8,cp1252: each file in the first that it fits.", metavar="NAMES"
-    )
+    encoding: str = option("utf-8", "Encoding of text files; of utf-8,cp1252 the first that fits.", metavar="NAMES")
     """Encoding of text files, or several with commas between, tried in this order for each file; XML files follow their
     own declaration unless this differs from UTF-8."""
     any_label: bool = option(False, "Accept labels outside the format's label sets.")
     """Accept labels outside the label sets of a closed format."""
-    text_field: str | None = option(None, "Column or field of the text.", repr=False)
+    text_field: str | None = option(None, "Column or field of the text.", "--text-field", "--text", repr=False)
     """Column or JSON field of the text; None: found by name when reading, ``text`` when writing."""
-    id_field: str | None = option(None, "Column or field of the id; empty: number the rows.", repr=False)
+    id_field: str | None = option(
+        None, "Column or field of the id; empty: number the rows.", "--id-field", "--id", repr=False
+    )
     """Column or JSON field of the id; None: found by name when reading, ``id`` when writing; empty: there is none."""
     spans_field: str | None = option(None, "Column or field of the annotations; empty: none.", repr=False)
     """Column or JSON field of the annotations; None: ``spans``; empty: there is none."""
     places: Path | None = option(None, "Lines of your own on what stands where in records (HL7).", repr=False)
     """A site's table over the shipped one (`deid.records.tables.load_table`)."""
+    table: str | None = option(None, "Table of a database, also SCHEMA.NAME.")
+    """Table or view of a database, as `deid.io.batches.open_table` takes it."""
+    patient: str | None = field(default=None, repr=False)
+    """Column of a database's table with whose row it is."""
+    date: str | None = field(default=None, repr=False)
+    """Column of a database's table with the day of a row."""
+    kept: frozenset[str] = field(default=frozenset(), repr=False)
+    """Columns of a database's table that are kept as they are."""
     delimiter: str | None = None
     """Separator of a CSV file; None: the one that its header has, a comma when writing."""
     columns: tuple[str, ...] = field(default=(), repr=False)
@@ -61,7 +69,7 @@ class Options:
         64 << 20, "Leave out larger documents: bytes, or with K, M, G (64M).", metavar="SIZE", read=size_of
     )
     """Bytes that the files of a document may have, characters that a record's text may have; larger ones fail."""
-    timeout: float = option(600.0, "Leave out documents that take longer than S seconds; 0: none.", metavar="S")
+    timeout: float = option(600.0, "Most seconds that a document may take; 0: any.", metavar="S")
     """Seconds that the work on a document may take; one that takes longer fails. 0: any."""
 
     def __post_init__(self) -> None:
@@ -98,6 +106,8 @@ class Format:
     carries_spans: bool = True
     of_records: bool = False
     """Whether its documents are taken from records of fields, and written back there (`deid.records`)."""
+    fields: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Metadata fields of its documents of which it says what becomes: ``keep``, or ``id-WHAT`` for ids of something."""
     carries_attributes: bool = True
     """Whether spans keep their attributes."""
 

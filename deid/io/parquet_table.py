@@ -9,15 +9,14 @@ where it is used.
 from __future__ import annotations
 
 import base64
-import datetime
-import decimal
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, BinaryIO
+from typing import Any
 
 from deid.base.errors import DeidError, FormatError, OutputError
 from deid.document import Document, check_spans
+from deid.io.batches import open_parquet, parquet_rows, plain_cell
 from deid.io.encoding import encode
 from deid.io.fields import TableFields, field_value, find_columns
 from deid.io.formats import CollectionFormat, Options, Streams
@@ -31,21 +30,6 @@ _BUFFERED = 1 << 24
 """Characters that are held before a batch is written."""
 
 
-def _open(stream: BinaryIO) -> Any:
-    import pyarrow
-    import pyarrow.parquet
-
-    if not stream.read(1):
-        raise FormatError("the file is empty", "a Parquet file needs at least a schema")
-    stream.seek(0)
-    try:
-        return pyarrow.parquet.ParquetFile(stream)
-    except (pyarrow.ArrowException, OSError):
-        raise FormatError("this is no whole Parquet file", "it may be truncated, or of another format") from None
-    except UnicodeError:
-        raise FormatError("the name of a column is no valid text", "write the file again") from None
-
-
 def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:
     """Yield the rows of a file as documents, one batch at a time, an error for each that is malformed.
 
@@ -54,45 +38,34 @@ def read(streams: Streams, options: Options) -> Iterator[Document | DeidError]:
     FormatError
         When the file is damaged.
     """
-    import pyarrow
-
-    file = _open(streams[_SUFFIX])
+    file = open_parquet(streams[_SUFFIX])
     schema = _schema_of(file)
     columns = find_columns(schema.names, options)
     encoded = {field.name for field in schema if (field.metadata or {}).get(b"deid") == b"json"}
-    number = 0
-    try:
-        for batch in file.iter_batches(batch_size=_BATCH):
-            for row in _rows(batch):
-                number += 1
-                position = f"row {number}"
-                if row is None:
-                    yield FormatError(
-                        "a cell holds no valid text, or no valid value of its type",
-                        "write the file again",
-                        "",
-                        position,
-                    )
-                    continue
-                try:
-                    text = row[columns.text]
-                    if not isinstance(text, str):
-                        raise FormatError("the cell of the text holds no text", "check --text-field", "", position)
-                    values = _span_values(row[columns.spans], position) if columns.spans else []
-                    spans = from_values(values, text, position)
-                    metadata = {
-                        name: json.loads(value) if name in encoded and value is not None else _plain(value)
-                        for name, value in row.items()
-                        if name not in columns.own()
-                    }
-                    identifier = field_value(row[columns.id], position) if columns.id else ""
-                    yield Document(identifier, text, spans, metadata)
-                except DeidError as error:
-                    yield error
-                except (ValueError, RecursionError):
-                    yield FormatError("a cell that is marked as JSON is not", "write the file again", "", position)
-    except (pyarrow.ArrowException, OSError):
-        raise FormatError("the file is damaged", "write it again", position=f"row {number + 1}") from None
+    for number, row in enumerate(parquet_rows(file), 1):
+        position = f"row {number}"
+        if row is None:
+            yield FormatError(
+                "a cell holds no valid text, or no valid value of its type", "write the file again", "", position
+            )
+            continue
+        try:
+            text = row[columns.text]
+            if not isinstance(text, str):
+                raise FormatError("the cell of the text holds no text", "check --text-field", "", position)
+            values = _span_values(row[columns.spans], position) if columns.spans else []
+            spans = from_values(values, text, position)
+            metadata = {
+                name: json.loads(value) if name in encoded and value is not None else _json_value(value)
+                for name, value in row.items()
+                if name not in columns.own()
+            }
+            identifier = field_value(row[columns.id], position) if columns.id else ""
+            yield Document(identifier, text, spans, metadata)
+        except DeidError as error:
+            yield error
+        except (ValueError, RecursionError):
+            yield FormatError("a cell that is marked as JSON is not", "write the file again", "", position)
 
 
 def _schema_of(file: Any) -> Any:
@@ -105,23 +78,6 @@ def _schema_of(file: Any) -> Any:
     except (pyarrow.ArrowException, UnicodeError, ValueError):
         raise FormatError("the name of a column is no valid text", "write the file again") from None
     return schema
-
-
-def _rows(batch: Any) -> Iterator[dict[str, Any] | None]:
-    """Yield the rows of a batch, None for one with a cell that cannot be read: some writers check nothing."""
-    import pyarrow
-
-    bad = (pyarrow.ArrowException, ValueError, OverflowError)  # UnicodeDecodeError is a ValueError
-    try:
-        yield from batch.to_pylist()
-        return
-    except bad:
-        pass
-    for number in range(batch.num_rows):
-        try:
-            yield batch.slice(number, 1).to_pylist()[0]
-        except bad:
-            yield None
 
 
 def _span_values(cell: object, position: str) -> object:
@@ -138,24 +94,14 @@ def _span_values(cell: object, position: str) -> object:
     ]
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """Return a cell as a JSON value."""
-    if isinstance(value, (datetime.date, datetime.time)):
-        return value.isoformat()
-    if isinstance(value, (decimal.Decimal, datetime.timedelta)):
-        return str(value)
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode("ascii")
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value
+    return base64.b64encode(value).decode("ascii") if isinstance(value, bytes) else plain_cell(value)
 
 
 def layout(streams: Streams, options: Options) -> Options:
     """Return the options with the columns as the file has them."""
-    names = _schema_of(_open(streams[_SUFFIX])).names
+    names = _schema_of(open_parquet(streams[_SUFFIX])).names
     return replace(find_columns(names, options).fill(options), columns=tuple(names))
 
 

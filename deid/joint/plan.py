@@ -31,6 +31,7 @@ from typing import Any
 
 from deid.base.errors import ConfigError
 from deid.base.files import read_toml
+from deid.base.nearest import nearest
 from deid.base.options import options_of, read_options
 from deid.detection.options import PeopleOptions
 from deid.disclosure.assessment import Requirements
@@ -39,7 +40,6 @@ from deid.phi import LABEL_SETS
 from deid.pipeline.known_people import read_people
 from deid.pipeline.options import PipelineOptions
 from deid.pipeline.patients import Patients
-from deid.table.microdata import nearest
 
 _LEVELS = {f.name for f in fields(Requirements)} - {"k_map", "kk", "presence", "guard"}
 _OPTIONS = {one.name for one in options_of(PipelineOptions)} - {one.name for one in options_of(PeopleOptions)}

@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from deid.base.errors import ConfigError
 from deid.base.late import pd
+from deid.base.nearest import nearest
 from deid.base.resources import shipped_table
 from deid.reading.identity import canonical_given, name_key, parse_name
 from deid.table.cell_text import text_list
-from deid.table.microdata import check_columns, nearest
+from deid.table.microdata import check_columns
 
 HEADERS: Mapping[str, str] = shipped_table("labels/columns.toml")["linkage"]
 """Kind of a column -> names that columns of the kind have: letters and digits only, without a leading ``patient``. An

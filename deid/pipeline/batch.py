@@ -29,6 +29,7 @@ from deid.replacement.policy import load_policy
 
 if TYPE_CHECKING:
     from deid.detection.site_lists import SiteLists
+    from deid.pipeline.table_output import TableOutput
     from deid.replacement.vault import Vault
 
 
@@ -133,7 +134,7 @@ class Report(Tally):
 
 def scrub_files(
     source: Source,
-    target: Path,
+    target: Path | TableOutput,
     pipeline: Pipeline,
     *,
     jobs: int = 1,
@@ -149,8 +150,8 @@ def scrub_files(
     ----------
     source : Source
         What to read (`deid.io.scan`).
-    target : Path
-        Where to write (checked with `deid.io.check_output`).
+    target : Path or TableOutput
+        Where to write (checked with `deid.io.check_output`); the new table, where rows of a database are read.
     pipeline : Pipeline
         Where it does not say the language, annotations that it replaces have that of the source's format; collections
         in a folder keep their names if it keeps the field ``filename``, else these are pseudonyms.
@@ -190,7 +191,8 @@ def scrub_files(
     if vault is not None:  # a vault of yesterday goes on with the numbers of yesterday
         pipeline = pipeline.of_map(vault.map_version)
     pipeline = pipeline.of_format(source.format)
-    attached = None if risk_report is None else _checked_report(risk_report, target, pipeline)
+    place = target if isinstance(target, Path) else target.shown
+    attached = None if risk_report is None else _checked_report(risk_report, place, pipeline)
     if pipeline.settings.gold:
         require_annotations(source, "replace", "detect")
     settings = pipeline.settings
@@ -201,7 +203,7 @@ def scrub_files(
     def rename(name: str) -> str:
         return name if "filename" in settings.keep_fields else pseudonym_of_id(pipeline.key, name)
 
-    output = Output(source, target, source.format, rename)
+    output = Output(source, target, source.format, rename) if isinstance(target, Path) else target
     with ExitStack() as stack:
         log = stack.enter_context(atomic_files([edit_log], replace=True))[0] if edit_log else None
 
@@ -231,7 +233,7 @@ def scrub_files(
         )  # fmt: skip
     report.collisions, report.shared_names = collisions.words, collisions.names
     if attached is not None:
-        write_bytes(risk_report_beside(target), attached, private=False)
+        write_bytes(risk_report_beside(place), attached, private=False)
     if run is not None and not report.failures:
         run.end()
     return report
@@ -239,7 +241,7 @@ def scrub_files(
 
 def write_each(
     report: Report,
-    output: Output,
+    output: Output | TableOutput,
     work: Callable[[Document], R],
     step: Callable[[Origin, R], Iterable[str]],
     *,
@@ -256,7 +258,7 @@ def write_each(
     ----------
     report : Report
         Counts; failures of documents stand there, and the rest goes on.
-    output : Output
+    output : Output or TableOutput
     work : callable
         What is done with a document, perhaps in another process.
     step : callable
@@ -276,6 +278,7 @@ def write_each(
         When nothing can be read or written at all.
     """
     source, listed = output.source, Listed(patients)
+    report.there = output.there
     if run is not None:
         report.leftovers = run.begin()
     there = make_skip(run.target, output.format, output.rename, identify) if run is not None and run.resume else None
@@ -288,7 +291,7 @@ def write_each(
 
     with output:
         report.each(
-            watch(results(source, work, jobs, keep=keep, skip=skip)),
+            watch(output.follow(results(source, work, jobs, keep=keep, skip=skip), report.failures)),
             lambda pair: step(*pair),
             lambda pair, error: pair[0].failure(error, source),
         )

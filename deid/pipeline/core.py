@@ -41,6 +41,8 @@ class Settings:
     """Documents keep their ids."""
     keep_fields: frozenset[str] = frozenset()
     """Metadata fields that are kept as they are."""
+    ids: Mapping[str, str] = field(default_factory=dict)
+    """Metadata fields that hold ids -> of what (`deid.pipeline.naming.mapped_id`)."""
     patients: Patients = field(default_factory=Patients)
     date_field: str | None = None
     """Metadata field with the document's date (ISO)."""
@@ -142,7 +144,8 @@ class Pipeline:
         _check(recognizer, policy, self.settings)
         self.policy = load_policy(DEFAULT_POLICY) if policy is None else policy
         self._undetected = [] if recognizer is None else self.policy.check_detectable(recognizer.categories)
-        self.naming = Naming(key, self.settings.keep_id, self.settings.keep_fields, self.settings.patients.field_name)
+        told = self.settings
+        self.naming = Naming(key, told.keep_id, told.keep_fields, told.patients.field_name, told.ids)
         self._replacer  # noqa: B018  (operators that cannot be made are an error of now, not of the first document)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -168,6 +171,12 @@ class Pipeline:
             changes["language"] = language_of_labels(format.name)
         if "filename" in said.keep_fields and not said.keep_id and not isinstance(format, CollectionFormat):
             changes["keep_id"] = True
+        if format.fields:
+            kept = frozenset(name for name, what in format.fields.items() if what == "keep")
+            changes["keep_fields"] = said.keep_fields | kept
+            changes["ids"] = {
+                name: what.removeprefix("id-") for name, what in format.fields.items() if name not in kept
+            }
         if not changes:
             return self
         return Pipeline(self.recognizer, self._given, self.key, replace(said, **changes))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -233,6 +233,8 @@ class Output:
         """Collections that could not be completed."""
         self.lost = 0
         """Documents that had been written to them."""
+        self.there = 0
+        """Documents that an earlier run had written, where none of them is asked for again."""
         self._group: str | None = None
         self._written = 0
         self._stack = ExitStack()
@@ -242,6 +244,10 @@ class Output:
     def key(self, group: str, document_id: str) -> str:
         """Return the key of a written document, as `keyed_documents` has it for the output."""
         return _key(self.rename(group) if group else "", document_id)
+
+    def follow(self, items: Iterator[R], failures: Sequence[Failure]) -> Iterator[R]:
+        """Return results as they are: files tell by themselves what is written."""
+        return items
 
     def write(self, group: str, document: Document) -> int:
         """Write a document; return how many of its annotations have no label in the format."""

@@ -12,12 +12,38 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deid.base.keys import Key
+from deid.replacement.permutation import keyed_for
+
+_BORDERS = (0, 1, 1 << 31, 1 << 63, 1 << 799)
+"""Between two of them ids are permuted: an id that fits into a column of a database still does."""
 
 
 def pseudonym_of_id(key: Key, document_id: str) -> str:
     """Return the pseudonym of a document's id: ``folder-.../doc-...``."""
     *folders, name = document_id.split("/")
     return "/".join((*(key.pseudonym("folder", part) for part in folders), key.pseudonym("doc", name)))
+
+
+def mapped_id(key: Key, what: str, value: int | str) -> int | str:
+    """Return what an id of something is mapped to: a number to a number, one-to-one, a text to a pseudonym.
+
+    Parameters
+    ----------
+    key : Key
+    what : str
+        What it identifies, such as ``patient``: equal ids of different things have nothing to do with each other.
+    value : int or str
+        A number from 1 to 2**31-1 stays in this range, so does one up to 2**63-1, below which databases have columns; 0
+        stays, and a sign.
+    """
+    if isinstance(value, str):
+        return key.pseudonym(what, value)
+    low = max((border for border in _BORDERS if border <= abs(value)), default=0)
+    if low == 0:
+        return 0
+    high = _BORDERS[_BORDERS.index(low) + 1]
+    new = low + keyed_for(key, f"ids {what}").permute(what, abs(value) - low, high - low)
+    return -new if value < 0 else new
 
 
 @dataclass(frozen=True)
@@ -31,6 +57,8 @@ class Naming:
     """Metadata fields that are kept as they are."""
     patient_field: str | None = None
     """Metadata field that names the patient; its pseudonyms say so."""
+    ids: Mapping[str, str] = field(default_factory=dict)
+    """Metadata fields that hold ids -> of what (`mapped_id`)."""
     _keys: dict[str, Key] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def id(self, document_id: str) -> str:
@@ -43,6 +71,8 @@ class Naming:
         for name, value in metadata.items():
             if name in self.keep_fields or value is None or value == "":
                 written[name] = value
+            elif name in self.ids:
+                written[name] = mapped_id(self.key, self.ids[name], value)
             elif isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
                 written[name] = self._pseudonym(name, str(value))
             else:

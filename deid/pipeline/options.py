@@ -35,7 +35,9 @@ class NoteOptions(RecognizerOptions):
 
     PANEL: ClassVar[str] = _NOTES
     gold: bool = option(False, "Take the annotations that IN carries, instead of detecting.")
-    date_field: str | None = option(None, "Column or field with the document's date (YYYY-MM-DD).", repr=False)
+    date_field: str | None = option(
+        None, "Column or field with the document's date (YYYY-MM-DD).", "--date-field", "--date", repr=False
+    )
     as_of: datetime.date | None = option(
         None, "Reference day of documents without a date of their own.", metavar="DATE", read=read_day
     )
@@ -76,7 +78,7 @@ class PipelineOptions(NoteOptions):
     accept: tuple[str, ...] = option(
         (), "Accept that this stays readable or undetected (repeatable).", metavar="CATEGORY", panel=_REPLACING
     )
-    method: str = option("policy", "policy, or concept-match: block all that no nomenclature knows.", panel=_REPLACING)
+    method: str = option("policy", "policy, or concept-match: keep medical terms only.", panel=_REPLACING)
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""

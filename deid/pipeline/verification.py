@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,13 @@ from deid.base.safe_names import safe_name
 from deid.detection import Recognizer
 from deid.document import Document, Failure, Span, Tally, failure_of
 from deid.io import CollectionFormat, Source
+from deid.io.database import TableSource
 from deid.io.encoding import looks_misread
 from deid.phi import CATEGORIES, group, known_category
 from deid.pipeline.alignment import AlignedSegment, align_by_annotations, align_by_detection, align_by_text
 from deid.pipeline.edit_log import LoggedEdits, read_edit_log
 from deid.pipeline.files import keyed_documents
-from deid.pipeline.naming import pseudonym_of_id
+from deid.pipeline.naming import mapped_id, pseudonym_of_id
 from deid.reading.dictionaries import load_dictionary
 from deid.replacement.containment import holds
 from deid.replacement.deid_tags import title_words
@@ -272,6 +274,9 @@ def _names(name: str, document_id: str, key: Key | None) -> Iterator[str]:
     group = name[: len(name) - len(document_id)].rstrip("/")
     if not group:
         yield new_id
+        yield str(mapped_id(key, "doc", document_id))  # of a row
+        if document_id.removeprefix("-").isdecimal():
+            yield str(mapped_id(key, "doc", int(document_id)))
         return
     for shown in (pseudonym_of_id(key, group), group):
         yield f"{shown}/{new_id}"
@@ -279,15 +284,19 @@ def _names(name: str, document_id: str, key: Key | None) -> Iterator[str]:
 
 
 class _Others:
-    """The documents of the scrubbed side by name; those with a file of their own are read when they are asked for."""
+    """The documents of the scrubbed side by name; files and rows of databases are read when they are asked for."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.left: dict[str, Document | Failure | str] = {}
-        if isinstance(source.format, CollectionFormat):
+        self.left: dict[str, Document | Failure | Callable[[], Document | Failure]] = {}
+        if isinstance(source, TableSource):
+            self.left.update((str(key), partial(source.row, key)) for key in source.all_keys())
+        elif isinstance(source.format, CollectionFormat):
             self.left.update((name or item.name, item) for name, item in keyed_documents(source))
         else:
-            self.left.update((_stem(name, source.format.suffixes), name) for name in source.names)
+            self.left.update(
+                (_stem(name, source.format.suffixes), partial(_alone, source, name)) for name in source.names
+            )
 
     def take(self, names: Iterable[str]) -> Document:
         name = next((n for n in names if n in self.left), None)
@@ -296,11 +305,16 @@ class _Others:
                 "it has no scrubbed counterpart", "it may have failed; otherwise check the key (--key-file)"
             )
         item = self.left.pop(name)
-        if isinstance(item, str):
-            item = next(replace(self.source, names=(item,), unreadable=()).documents())
+        if callable(item):
+            item = item()
         if isinstance(item, Failure):
             raise item.error
         return item
+
+
+def _alone(source: Source, name: str) -> Document | Failure:
+    """Read the document of one file."""
+    return next(replace(source, names=(name,), unreadable=()).documents())
 
 
 def _stem(name: str, suffixes: Sequence[str]) -> str:

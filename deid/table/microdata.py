@@ -12,7 +12,6 @@ is no value: its row counts for the size of a class and adds nothing to its dive
 from __future__ import annotations
 
 import csv
-import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ import numpy as np
 
 from deid.base.errors import ConfigError, FormatError, InputError
 from deid.base.late import pd
+from deid.base.nearest import nearest
 from deid.table.hierarchy import Hierarchy
 from deid.table.scalars import date_position, exact_number, plain_number
 
@@ -58,17 +58,6 @@ class Codes:
 
 
 _UNPAIRED = re.compile("[\ud800-\udfff]")
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return a hint that names the known name nearest to ``name``, or all known ones."""
-    names = list(map(str, known))
-    close = difflib.get_close_matches(name, names, 1, 0.5) or [
-        other for other in names if other.casefold() == name.casefold()
-    ]
-    if close:
-        return f"did you mean {close[0]!r}?"
-    return f"the table has {', '.join(map(repr, names[:12]))}{', ...' if len(names) > 12 else ''}"
 
 
 def column_names(*texts: str | None) -> list[str]:

@@ -12,24 +12,19 @@ from __future__ import annotations
 import csv
 import io
 import re
-import sqlite3
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from deid.base.errors import ConfigError, FormatError, InputError, OutputError
 from deid.base.files import atomic_files, check_new_file, os_reason
 from deid.base.late import pd
+from deid.io.batches import open_table
 from deid.io.encoding import is_binary
 from deid.table.cell_text import cell_text, text_column
-from deid.table.microdata import nearest
 from deid.table.scalars import is_plain_number
-
-if TYPE_CHECKING:
-    import sqlalchemy
 
 _SEPARATORS = (",", ";", "\t", "|")
 _HEAD = 1 << 16
@@ -192,27 +187,27 @@ def _from_parquet(path: Path, as_text: Collection[str] | bool, exact: bool) -> p
 
 def _from_database(place: str, table: str | None, as_text: Collection[str] | bool, exact: bool) -> pd.DataFrame:
     import pyarrow
-    import sqlalchemy as sql
 
-    with _reading(place) as connection:
-        names = sql.inspect(connection).get_table_names()
-        if table is None or table not in names:
-            what = "the table of the database is not named" if table is None else f"there is no table {table!r}"
-            raise ConfigError(what, nearest(table or "", names).replace("the table has", "the database has"))
-        found = sql.Table(table, sql.MetaData(), autoload_with=connection)
-        # SQLite keeps what it was given, whatever type a column declares; converted by that type, one cell could fail
-        loose = connection.dialect.name == "sqlite"
-        asked = [sql.type_coerce(c, sql.types.NullType()).label(c.name) if loose else c for c in found.columns]
-        rows = connection.execute(sql.select(*asked)).fetchall()
-    values = zip(*rows, strict=True) if rows else [()] * len(asked)
+    from deid.base.store import has_password
+
+    if has_password(place):
+        raise ConfigError("the URL holds a password", "leave it out; set PGPASSWORD or use ~/.pgpass")
+    found = open_table(place, table)
+    rows = [row for batch in found.all(found.columns) for row in batch]
+    found.store.close()
+    loose = found.store.dialect == "sqlite"
+    values = zip(*rows, strict=True) if rows else [()] * len(found.columns)
     cells = {}
-    for column, own in zip(found.columns, values, strict=True):
+    for column, own in zip(found.table.columns, values, strict=True):
         places = getattr(column.type, "scale", None) if loose else None
         scaled = [_scaled(cell, places) for cell in own]
-        if _is_text(column.name, as_text):
-            cells[column.name] = pyarrow.array([cell_text(cell) for cell in scaled], pyarrow.string())
-        else:
-            cells[column.name] = _array(scaled)
+        try:
+            if _is_text(column.name, as_text):
+                cells[column.name] = pyarrow.array([cell_text(cell) for cell in scaled], pyarrow.string())
+            else:
+                cells[column.name] = _array(scaled)
+        except UnicodeEncodeError:
+            raise FormatError(f"a cell of the column {column.name!r} is not UTF-8", "write it again", place) from None
     return _narrow(pyarrow.table(cells), as_text, exact)
 
 
@@ -226,56 +221,6 @@ def _scaled(cell: object, places: int | None) -> object:
         return cell
     text = f"{cell:.{places}f}"
     return text if float(text) == cell else cell
-
-
-@contextmanager
-def _reading(place: str) -> Iterator[sqlalchemy.Connection]:
-    """Open a database for reading; a SQLite file is not written to, not even its journal mode."""
-    import sqlalchemy as sql
-
-    if "://" in place:
-        from deid.base.store import has_password, open_store
-
-        if has_password(place):
-            raise ConfigError("the URL holds a password", "leave it out; set PGPASSWORD or use ~/.pgpass")
-        store = open_store(place, sql.MetaData())
-        try:
-            with store.reading() as connection:
-                _take_any_date(connection)
-                yield connection
-        finally:
-            store.close()
-        return
-    path = Path(place)
-    if not path.is_file():
-        raise InputError("there is no such file", "check the path", place)
-    address = f"{path.resolve().as_uri()}?mode=ro"
-    engine = sql.create_engine("sqlite://", creator=lambda: sqlite3.connect(address, uri=True), hide_parameters=True)
-    try:
-        with engine.connect() as connection:
-            yield connection
-    except sql.exc.SQLAlchemyError:
-        raise FormatError("the database cannot be read", "check that it is an intact SQLite file", place) from None
-    finally:
-        engine.dispose()
-
-
-def _take_any_date(connection: sqlalchemy.Connection) -> None:
-    """Let times of PostgreSQL that Python has not (infinity, 44 BC, 24:00) be texts: one would fail all rows."""
-    from psycopg import DataError
-    from psycopg.types import datetime as kinds
-
-    for name in ("Date", "Timestamp", "Timestamptz", "Time"):
-        own = getattr(kinds, f"{name}Loader")
-
-        def load(self: Any, data: Any, own: Any = own) -> object:
-            try:
-                return own.load(self, data)
-            except DataError:
-                return bytes(data).decode()
-
-        adapters = connection.connection.driver_connection.adapters  # type: ignore[union-attr]
-        adapters.register_loader(name.lower(), type(name, (own,), {"load": load}))
 
 
 def _array(cells: list[Any]) -> Any:

@@ -11,9 +11,10 @@ import numpy as np
 
 from deid.base.errors import InputError
 from deid.base.late import pd
+from deid.base.nearest import nearest
 from deid.table.cell_text import text_list
 from deid.table.hierarchy import Hierarchy
-from deid.table.microdata import check_columns, nearest
+from deid.table.microdata import check_columns
 from deid.trajectories.alignment import Pairs
 from deid.trajectories.trees import LocationTree, make_tree
 

@@ -1,0 +1,490 @@
+"""Tables of databases: scrubbed row by row into a new table, whatever happens on the way."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import random
+import signal
+import sqlite3
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sql
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner, Result
+
+from deid.base.errors import ConfigError, StoreError
+from deid.base.keys import Key
+from deid.base.store import open_reading
+from deid.cli.main import app
+from deid.document import Document
+from deid.io import Options, batches, scan
+from deid.io.batches import open_table
+from deid.pipeline import build_pipeline, scrub_files, table_output
+from deid.pipeline.naming import mapped_id
+from deid.pipeline.options import PipelineOptions
+from deid.pipeline.table_output import TableOutput
+
+KEY = Key(b"k" * 32)
+COLUMNS = ("--table", "note", "--text", "note_text", "--id", "note_id", "--patient", "person_id", "--date", "note_date")
+OPTIONS = Options(table="note", text_field="note_text", id_field="note_id", patient="person_id", date="note_date")
+NOTES = sql.MetaData()
+NOTE = sql.Table(
+    "note",
+    NOTES,
+    sql.Column("note_id", sql.BigInteger, primary_key=True, autoincrement=False),
+    sql.Column("person_id", sql.Integer),
+    sql.Column("note_date", sql.Date),
+    sql.Column("note_text", sql.Text),
+    sql.Column("author", sql.Text),
+    sql.Column("class_id", sql.Integer),
+)
+
+
+def rows(count: int, seed: int = 1) -> list[dict[str, Any]]:
+    draw = random.Random(seed)
+    ids = sorted(draw.sample(range(10**6, 10**6 + 50 * count), count))
+    return [
+        {
+            "note_id": number,
+            "person_id": draw.randrange(1, count // 4 + 2),
+            "note_date": datetime.date(2019, 1, 1) + datetime.timedelta(draw.randrange(1500)),
+            "note_text": f"Seen by Dr. {draw.choice(['Smith', 'Garcia', 'Miller'])} "
+            f"on 03/{draw.randrange(10, 28)}/2019."
+            f" MRN: {draw.randrange(10**6, 10**7)}. Call 617-555-{draw.randrange(1000, 9999)}.\nStable.",
+            "author": "Zacharias Q. Oddname",
+            "class_id": draw.randrange(3),
+        }
+        for number in ids
+    ]
+
+
+class Places:
+    """Where a test's tables are, in SQLite or PostgreSQL."""
+
+    def __init__(self, folder: Path, url: str | None) -> None:
+        self._url = url
+        self.source = f"sqlite:///{folder / 'in.db'}" if url is None else url
+        self.folder = folder
+
+    def target(self, name: str = "scrubbed") -> str:
+        if self._url is None:
+            return f"sqlite:///{self.folder / name}.db/note"
+        before, _, query = self._url.partition("?")
+        return f"{before}/{self.schema(name)}.note?{query}"
+
+    def schema(self, name: str) -> str | None:
+        """Return the schema of a new table: one of the test's own."""
+        return None if self._url is None else f"{self._url.rpartition('%3D')[2]}_{name}"
+
+    def engine(self, place: str) -> sql.Engine:
+        return sql.create_engine(place.replace("postgresql://", "postgresql+psycopg://"))
+
+    def fill(self, found: list[dict[str, Any]], table: sql.Table = NOTE) -> None:
+        engine = self.engine(self.source)
+        with engine.begin() as connection:
+            table.metadata.create_all(connection)
+            connection.execute(sql.insert(table), found)
+        engine.dispose()
+
+    def change(self, statement: str) -> None:
+        engine = self.engine(self.source)
+        with engine.begin() as connection:
+            connection.execute(sql.text(statement))
+        engine.dispose()
+
+    def read(self, name: str = "scrubbed") -> list[dict[str, Any]]:
+        """Return the rows of a new table in the order of their ids, and see that no note of a run is left."""
+        schema = self.schema(name)
+        engine = self.engine(f"sqlite:///{self.folder / name}.db" if self._url is None else self._url)
+        with engine.connect() as connection:
+            assert sql.inspect(connection).get_table_names(schema) == ["note"]
+            shown = "note" if schema is None else f"{schema}.note"
+            found = [
+                dict(row) for row in connection.execute(sql.text(f"SELECT * FROM {shown} ORDER BY note_id")).mappings()
+            ]
+        engine.dispose()
+        return found
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def places(request: pytest.FixtureRequest, tmp_path: Path) -> Places:
+    return Places(tmp_path, request.getfixturevalue("postgresql")() if request.param == "postgresql" else None)
+
+
+@pytest.fixture
+def lite(tmp_path: Path) -> Places:
+    return Places(tmp_path, None)
+
+
+def run(*arguments: str) -> Result:
+    environment = {"DEID_KEY": KEY.secret.hex(), "DEID_SOURCE": None, "DEID_TARGET": None}
+    return CliRunner().invoke(app, list(arguments), env=environment)
+
+
+def scrub(places: Places, name: str = "scrubbed", *more: str) -> Result:
+    target = ("--output", places.target(name))
+    return run("scrub", places.source, *COLUMNS, "--model", "none", *target, *more)
+
+
+def scrubbed(places: Places, name: str, *, resume: bool = False) -> Any:
+    pipeline = build_pipeline(KEY, PipelineOptions(model="none", patient_field="person_id", date_field="note_date"))
+    source = scan(places.source, options=OPTIONS)
+    return scrub_files(source, TableOutput(source, places.target(name), KEY, "same", resume=resume), pipeline)
+
+
+def killed(places: Places, name: str, seed: int) -> None:
+    """Run in another process that kills itself somewhere: while it works, while it writes, before or after a commit."""
+    child = os.fork()
+    if child == 0:
+        try:
+            draw = random.Random(seed)
+            left, when = draw.randrange(1, 3), draw.choice(["work", "written", "noted", "committed"])
+
+            def at(point: str, function: Callable[..., Any]) -> Callable[..., Any]:
+                def wrapped(*given: Any, **named: Any) -> Any:
+                    nonlocal left
+                    found = function(*given, **named)
+                    left -= point == when
+                    if left <= 0:
+                        os.kill(os.getpid(), signal.SIGKILL)
+                    return found
+
+                return wrapped
+
+            if when == "work":
+                left = draw.randrange(1, 150)
+            TableOutput.write = at("work", TableOutput.write)  # type: ignore[method-assign]
+            TableOutput._write = at("written", TableOutput._write)  # type: ignore[method-assign]
+            TableOutput._step = at("noted", TableOutput._step)  # type: ignore[method-assign]
+            TableOutput.flush = at("committed", TableOutput.flush)  # type: ignore[method-assign]
+            scrubbed(places, name)
+        finally:
+            os._exit(1)
+    assert os.WIFSIGNALED(os.waitpid(child, 0)[1]), "the run ended before it was killed"
+
+
+def test_a_run_that_is_killed_goes_on_where_it_was(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed at random points again and again, the table is that of a run that nothing stopped, row by row."""
+    monkeypatch.setattr(table_output, "_ROWS", 64)
+    places.fill(rows(700))
+    before = (places.folder / "in.db").read_bytes() if "sqlite" in places.source else None
+    assert scrubbed(places, "whole").documents == 700
+    for seed in range(4):
+        killed(places, "killed", seed)
+    report = scrubbed(places, "killed")
+    assert report.there + report.documents == 700
+    assert report.failures == []
+    assert places.read("killed") == places.read("whole")
+    assert before is None or (places.folder / "in.db").read_bytes() == before
+
+
+def test_each_column_becomes_what_the_summary_says(places: Places) -> None:
+    old = rows(60)
+    places.fill(old)
+    result = scrub(places, "scrubbed", "--keep", "class_id")
+    assert result.exit_code == 0, result.output
+    new = places.read()
+    assert set(new[0]) == {"note_id", "person_id", "note_date", "note_text", "class_id"}
+    words = "mapped by the key: note_id, person_id; as the policy says of DATE: note_date; scrubbed: note_text"
+    assert f"{words}; dropped: author; kept: class_id" in result.output
+    names = ("scrubbed.db", f"{places.schema('scrubbed')}.note")
+    beside = [folder / f"{name}.manifest.json" for folder in (places.folder, Path()) for name in names]
+    manifest = json.loads(next(path for path in beside if path.exists()).read_text())
+    assert manifest["run"]["results"]["columns"]["author"] == "dropped"
+    by_id = {row["note_id"]: row for row in new}
+    pairs = [(row, by_id[mapped_id(KEY, "doc", row["note_id"])]) for row in old]
+    assert all(b["person_id"] == mapped_id(KEY, "patient", a["person_id"]) for a, b in pairs)
+    assert [b["class_id"] for _, b in pairs] == [a["class_id"] for a, _ in pairs]
+    shifts: dict[int, set[int]] = {}
+    for a, b in pairs:
+        assert "Smith" not in b["note_text"] or "Smith" not in a["note_text"]
+        assert a["note_text"][-7:] == b["note_text"][-7:] == "Stable."
+        day = datetime.date.fromisoformat(str(b["note_date"]))
+        written = datetime.datetime.strptime(b["note_text"].split(" on ")[1][:10], "%m/%d/%Y").date()
+        said = datetime.datetime.strptime(a["note_text"].split(" on ")[1][:10], "%m/%d/%Y").date()
+        shifts.setdefault(a["person_id"], set()).update({(day - a["note_date"]).days, (written - said).days})
+    assert all(len(found) == 1 for found in shifts.values())  # one shift a patient, in the column and in the text
+    assert len({*map(min, shifts.values())}) > 5
+    assert "Oddname" not in str(new)
+
+
+def test_a_row_that_cannot_be_scrubbed_stands_aside(places: Places) -> None:
+    places.fill(rows(400))
+    bad = [row["note_id"] for row in rows(400)][100:400:100]
+    places.change(f"UPDATE note SET note_text = NULL WHERE note_id IN ({', '.join(map(str, bad))})")
+    result = scrub(places)
+    assert result.exit_code == 3
+    assert "397 documents, 3 failed" in result.output
+    assert "FormatError: note, row 101: the column note_text is NULL" in result.output
+    assert not [number for number in map(str, bad) if number in result.output]
+    again = scrub(places)  # nothing is left to do, and what failed is not forgotten
+    assert again.exit_code == 3
+    assert "397 documents were there" in again.output
+    places.change(f"UPDATE note SET note_text = 'Seen by Dr. Smith.' WHERE note_id = {bad[1]}")
+    assert "1 documents, 2 failed" in scrub(places, "scrubbed", "--resume").output
+    places.change("UPDATE note SET note_text = 'Seen by Dr. Smith.' WHERE note_text IS NULL")
+    result = scrub(places, "scrubbed", "--resume")
+    assert result.exit_code == 0, result.output
+    assert len(places.read()) == 400
+    assert scrub(places, "anew").exit_code == 0
+    assert places.read("anew") == places.read()
+
+
+def test_what_failed_is_listed_for_the_user_alone(lite: Places) -> None:
+    lite.fill(rows(10))
+    lite.change("UPDATE note SET note_text = NULL WHERE note_id = (SELECT max(note_id) FROM note)")
+    assert scrub(lite).exit_code == 3
+    listed = lite.folder / "scrubbed.db.failed"
+    assert stat.S_IMODE(listed.stat().st_mode) == 0o600
+    assert listed.read_text().endswith(f"\t{rows(10)[-1]['note_id']}\n")
+    assert stat.S_IMODE((lite.folder / "scrubbed.db").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("cell", [b"\xff\xfe", 17, b"\xe9t\xe9"])
+def test_a_cell_that_is_no_text_costs_its_row(lite: Places, cell: bytes | int) -> None:
+    lite.fill(rows(10))
+    with sqlite3.connect(lite.folder / "in.db") as connection:
+        how = "CAST(? AS TEXT)" if cell == b"\xe9t\xe9" else "?"  # bytes in Latin-1 that are declared as text
+        connection.execute("ALTER TABLE note ADD COLUMN free BLOB")
+        connection.execute("UPDATE note SET free = note_text")
+        connection.execute(f"UPDATE note SET free = {how} WHERE note_id = (SELECT min(note_id) FROM note)", (cell,))
+    result = run(
+        "scrub",
+        lite.source,
+        *COLUMNS[:2],
+        "--text",
+        "free",
+        "--id",
+        "note_id",
+        "--output",
+        lite.target(),
+        "--model",
+        "none",
+    )
+    assert result.exit_code == 3, result.output
+    assert "note, row 1:" in result.output
+    assert "9 documents, 1 failed" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--table", "nots"), "did you mean 'note'"),
+        ((), "the table of the database is not named"),
+        (("--table", "note", "--text", "note_txt"), "did you mean 'note_text'"),
+        (("--table", "note", "--id", "noteid"), "did you mean 'note_id'"),
+        (("--table", "note", "--patient", "person"), "did you mean 'person_id'"),
+        (("--table", "note", "--date", "nota_date"), "did you mean 'note_date'"),
+        (("--table", "note", "--keep", "clas_id"), "did you mean 'class_id'"),
+        (("--table", "note", "--id", "class_id"), "does not tell rows apart"),
+    ],
+)
+def test_a_name_that_is_not_there_has_a_hint(places: Places, arguments: tuple[str, ...], said: str) -> None:
+    places.fill(rows(10))
+    result = run("scrub", places.source, *arguments, "--output", places.target(), "--model", "none")
+    assert isinstance(result.exception, ConfigError)
+    assert said in str(result.exception)
+    assert "sqlite" not in places.source or not (places.folder / "scrubbed.db").exists()
+
+
+def test_a_password_does_not_stand_on_the_command_line(lite: Places) -> None:
+    lite.fill(rows(3))
+    secret = "postgresql://me:secret@localhost:1/x"
+    for arguments in (
+        ("scrub", secret, *COLUMNS, "--output", lite.target()),
+        ("scrub", lite.source, *COLUMNS, "--output", f"{secret}/deid.note"),
+        ("verify", secret, lite.target(), "--table", "note"),
+        ("verify", lite.source, secret, "--table", "note"),
+        ("tag", secret, "out.jsonl", "--to", "jsonl"),
+        ("extract", secret, "view.csv"),
+    ):
+        result = run(*arguments)
+        assert isinstance(result.exception, ConfigError), arguments
+        assert "PGPASSWORD" in str(result.exception)
+        assert "secret" not in str(result.exception)
+    result = CliRunner().invoke(
+        app,
+        ["scrub", *COLUMNS, "--model", "none"],
+        env={"DEID_KEY": KEY.secret.hex(), "DEID_SOURCE": lite.source, "DEID_TARGET": lite.target()},
+    )
+    assert result.exit_code == 0, result.output
+    assert len(lite.read()) == 3
+
+
+def test_nothing_is_ever_overwritten(places: Places) -> None:
+    places.fill(rows(5))
+    assert scrub(places).exit_code == 0
+    assert "exists already" in str(scrub(places).exception)
+    assert isinstance(scrub(places, "other", "--resume").exception, ConfigError)
+    assert len(places.read()) == 5
+
+
+def test_a_run_goes_on_with_the_same_options_and_key_alone(places: Places) -> None:
+    places.fill(rows(300))
+    killed(places, "killed", 3)
+    source = scan(places.source, options=OPTIONS)
+    with pytest.raises(ConfigError, match="other options"):
+        TableOutput(source, places.target("killed"), KEY, "others")
+    with pytest.raises(ConfigError, match="another key"):
+        TableOutput(source, places.target("killed"), Key(b"x" * 32), "same")
+
+
+def test_the_copy_does_not_lie_in_the_file_of_the_originals(lite: Places) -> None:
+    lite.fill(rows(5))
+    result = run("scrub", lite.source, *COLUMNS, "--output", f"{lite.source}/copy")
+    assert "the file of the source" in str(result.exception)
+
+
+def test_what_is_read_cannot_be_written(places: Places) -> None:
+    places.fill(rows(5))
+    store = open_reading(places.source)
+    with pytest.raises(StoreError), store.reading() as connection:
+        connection.execute(sql.text("UPDATE note SET note_text = ''"))
+    store.close()
+
+
+def test_a_connection_that_breaks_is_made_again(
+    postgresql: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = Places(tmp_path, postgresql())
+    places.fill(rows(900))
+    monkeypatch.setattr(batches, "_WAITS", (0.0,))
+    monkeypatch.setattr(table_output, "_WAITS", (0.0,))
+    done = 0
+
+    def break_them(items: Iterator[Any]) -> Iterator[Any]:
+        nonlocal done
+        for item in items:
+            done += 1
+            if done in (100, 500):
+                places.change("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+            yield item
+
+    pipeline = build_pipeline(KEY, PipelineOptions(model="none"))
+    source = scan(places.source, options=OPTIONS)
+    report = scrub_files(source, TableOutput(source, places.target(), KEY), pipeline, watch=break_them)
+    assert (report.documents, report.failures) == (900, [])
+    assert len(places.read()) == 900
+
+
+def test_a_database_that_goes_away_ends_the_run_and_the_next_goes_on(
+    lite: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lite.fill(rows(900))
+    fetched, own = 0, batches.SqlTable._fetched
+    monkeypatch.setattr(batches, "_WAITS", ())
+
+    def gone(self: Any, query: Any) -> Any:
+        nonlocal fetched
+        fetched += 1
+        if fetched > 3:
+            raise StoreError("the database cannot be reached", "check that it runs, and the address", self.store.shown)
+        return own(self, query)
+
+    monkeypatch.setattr(batches.SqlTable, "_fetched", gone)
+    result = scrub(lite)
+    assert result.exit_code == 3
+    assert "512 documents, 1 failed" in result.output
+    assert "note behind row 512: StoreError" in result.output
+    assert "run the same command again" in result.output
+    monkeypatch.setattr(batches.SqlTable, "_fetched", own)
+    result = scrub(lite)
+    assert result.exit_code == 0, result.output
+    assert "388 documents, 0 failed" in result.output
+    assert len(lite.read()) == 900
+
+
+def test_a_row_that_the_new_table_does_not_take_stands_aside(postgresql: Callable[[], str], tmp_path: Path) -> None:
+    """SQLite holds texts with NUL; PostgreSQL does not."""
+    lite = Places(tmp_path, None)
+    lite.fill(rows(50))
+    last = rows(50)[-1]["note_id"]
+    lite.change(f"UPDATE note SET note_text = 'Seen ' || char(0) || ' there' WHERE note_id = {last}")
+    places = Places(tmp_path, postgresql())
+    result = run("scrub", lite.source, *COLUMNS, "--model", "none", "--output", places.target())
+    assert result.exit_code == 3, result.output
+    assert "49 documents, 1 failed" in result.output
+    assert "row 50: the output table does not take the row" in result.output
+
+
+def test_rows_are_verified(places: Places) -> None:
+    places.fill(rows(40))
+    assert scrub(places).exit_code == 0
+    columns = [*COLUMNS[:-2], "--model", "none"]
+    result = run("verify", places.source, places.target(), *columns)
+    assert result.exit_code == 0, result.output
+    assert "40 documents, 0 failed" in result.output
+    first = places.read()[0]["note_id"]
+    engine = places.engine(f"sqlite:///{places.folder / 'scrubbed.db'}" if "sqlite" in places.source else places.source)
+    with engine.begin() as connection:
+        name = "note" if "sqlite" in places.source else f"{places.schema('scrubbed')}.note"
+        connection.execute(sql.text(f"UPDATE {name} SET note_text = note_text || ' More.' WHERE note_id = {first}"))
+    engine.dispose()
+    result = run("verify", places.source, places.target(), *columns)
+    assert result.exit_code == 1
+    assert "39 documents, 1 failed" in result.output
+
+
+def test_other_commands_read_rows(lite: Places) -> None:
+    lite.fill(rows(12))
+    result = run("tag", lite.source, str(lite.folder / "t.jsonl"), "--to", "jsonl", *COLUMNS[:-2], "--model", "none")
+    assert result.exit_code == 0, result.output
+    tagged = list(scan(lite.folder / "t.jsonl").documents())
+    assert [item.id for item in tagged if isinstance(item, Document)] == [str(row["note_id"]) for row in rows(12)]
+    result = run("extract", lite.source, str(lite.folder / "view.csv"), *COLUMNS, "--model", "none")
+    assert result.exit_code == 0, result.output
+    assert len({row["person_id"] for row in rows(12)}) == len((lite.folder / "view.csv").read_text().splitlines()) - 1
+    result = run("scrub", lite.source, *COLUMNS, "--model", "none", "--preview")
+    assert "[-617-555-" in result.output
+
+
+def test_several_processes_write_the_same(lite: Places) -> None:
+    lite.fill(rows(300))
+    assert scrub(lite, "one").exit_code == 0
+    assert scrub(lite, "two", "--jobs", "2").exit_code == 0
+    assert lite.read("one") == lite.read("two")
+
+
+KEYS = st.lists(st.one_of(st.integers(-(2**63), 2**63 - 1), st.text(max_size=6)), unique=True, max_size=40)
+
+
+@given(keys=KEYS, size=st.integers(1, 7), back=st.integers(0, 40))
+def test_chunks_of_keys_are_all_rows_in_order(
+    tmp_path_factory: pytest.TempPathFactory, keys: list[int | str], size: int, back: int
+) -> None:
+    """Whatever the keys are, and from whichever row on: none is left out, none comes twice."""
+    path = tmp_path_factory.mktemp("keys") / "t.db"
+    keys = [key for key in keys if isinstance(key, int) or key.isprintable()]
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (k PRIMARY KEY, v)")
+        connection.executemany("INSERT INTO t VALUES (?, ?)", [(key, str(key)) for key in keys])
+        order = list(connection.execute("SELECT k, v FROM t ORDER BY k"))
+    connection.close()
+    table = open_table(path, "t")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batches, "_ROWS", size)
+        assert [tuple(row) for batch in table.by_key(["k", "v"], "k") for row in batch] == order
+        after = order[min(back, len(order) - 1)][0] if order else 0
+        rest = [row for batch in table.by_key(["k", "v"], "k", after) for row in batch]
+        assert [tuple(row) for row in rest] == (order[min(back, len(order) - 1) + 1 :] if order else [])
+    table.store.close()
+
+
+@given(st.lists(st.integers(-(2**64), 2**64), unique=True, max_size=30))
+def test_ids_are_mapped_one_to_one_and_stay_in_their_columns(ids: list[int]) -> None:
+    new = [mapped_id(KEY, "patient", one) for one in ids]
+    assert len(set(new)) == len(ids)
+    for old, mapped in zip(ids, new, strict=True):
+        assert isinstance(mapped, int)
+        assert (mapped < 0) == (old < 0)
+        assert (mapped == 0) == (old == 0)
+        for border in (2**31, 2**63):
+            assert (abs(mapped) < border) == (abs(old) < border)
+    assert all(mapped_id(KEY, "visit", one) != mapped for one, mapped in zip(ids, new, strict=True) if one) or not ids
