@@ -113,6 +113,12 @@ class Places:
         return found
 
 
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in the test's own folder: there lies what is told of a table of PostgreSQL."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def places(request: pytest.FixtureRequest, tmp_path: Path) -> Places:
     return Places(tmp_path, request.getfixturevalue("postgresql")() if request.param == "postgresql" else None)
