@@ -22,7 +22,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "audit": ("audit:audit", "Bound what scrubbing missed by a sample that is read."),
         "generalize": ("generalize:generalize", "Replace sensitive terms by more general ones."),
         "convert": ("convert:convert", "Convert documents from one format to another."),
-        "records": ("", "What stands where in hospital records (HL7)."),
+        "records": ("", "What stands where in hospital records (HL7, C-CDA)."),
         "records check": ("records:check", "Check a table of what stands where."),
         "records show": ("records:show", "Show what is done with the fields of a segment."),
     },

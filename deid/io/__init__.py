@@ -16,6 +16,7 @@ from pathlib import Path
 
 from deid.document import Document, Failure
 from deid.io.brat import BRAT
+from deid.io.ccda import CCDA
 from deid.io.csv_table import CSV
 from deid.io.database import is_database, open_rows
 from deid.io.docbin import DOCBIN
@@ -34,6 +35,7 @@ from deid.io.writing import WriteOutcome, Writer, make_writer, write_all
 
 FORMATS: dict[str, Format] = {
     "hl7v2": HL7V2,
+    "ccda": CCDA,
     "i2b2-2006": I2B2_2006,
     "meddocan": MEDDOCAN,
     "i2b2-2014": I2B2_2014,

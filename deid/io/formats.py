@@ -49,7 +49,7 @@ class Options:
     """Column or JSON field of the id; None: found by name when reading, ``id`` when writing; empty: there is none."""
     spans_field: str | None = option(None, "Column or field of the annotations; empty: none.", repr=False)
     """Column or JSON field of the annotations; None: ``spans``; empty: there is none."""
-    places: Path | None = option(None, "Lines of your own on what stands where in records (HL7).", repr=False)
+    places: Path | None = option(None, "Lines of your own on what stands where in records (HL7, C-CDA).", repr=False)
     """A site's table over the shipped one (`deid.records.tables.load_table`)."""
     table: str | None = option(None, "Table of a database, also SCHEMA.NAME.")
     """Table or view of a database, as `deid.io.batches.open_table` takes it."""

@@ -6,16 +6,27 @@ object does is never taken for text unless the user says so.
 
 from __future__ import annotations
 
+import codecs
 import re
 
 from deid.base.errors import InputError
+from deid.records.ccda import ROOT
 from deid.records.hl7v2 import BEGINNING
 
+NAMES = {"json": "NDJSON", "hl7v2": "HL7 v2", "ccda": "a clinical document"}
+"""What an input can begin as, in words."""
 _MARK = b"\xef\xbb\xbf"
 _KEY = rb'\{\s*"(?:[^"\\]|\\.)*"\s*:'
 _OBJECT = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[\s*)?" + _KEY)
 _LINE = re.compile(_KEY + rb"|\{\s*\}")
 _OPEN = re.compile(rb"\{\s*\Z|\[\s*(?:\{|\Z)")
+
+
+_PROLOG = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)\s*)*", re.DOTALL
+)
+_DOCUMENT = re.compile(rb"<(?:[\w.-]+:)?" + ROOT.encode() + rb"[\s/>]")
+_WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 def is_object(content: bytes) -> bool:
@@ -32,8 +43,25 @@ def begins_as(head: bytes, *, final: bool) -> str | None:
         return "hl7v2"
     if not final and BEGINNING.match(head.rstrip(b"\r\n\x0b\x1c") + b"MSH|^~\\&"[len(head.lstrip(b"\r\n\x0b\x1c")) :]):
         return None
+    document = _begins_as_document(head)
+    if document or (document is None and not final):
+        return "ccda" if document else None
     json = begins_as_json(head, final=final)
     return None if json is None else "json" if json else "text"
+
+
+def _begins_as_document(head: bytes) -> bool | None:
+    """Tell whether a feed holds a clinical document; None when more bytes are needed to tell."""
+    if wide := _WIDE.get(head[:2]):
+        head = head[2:].decode(wide, "ignore").encode()
+    elif head and len(head) < len(_MARK) and (_MARK.startswith(head) or any(mark.startswith(head) for mark in _WIDE)):
+        return None
+    prolog = _PROLOG.match(head)
+    assert prolog is not None
+    rest = head[prolog.end() :]
+    if _DOCUMENT.match(rest):
+        return True
+    return None if rest.startswith((b"<?", b"<!")) or (re.fullmatch(rb"<[\w.:-]*|", rest) and b"<" in head) else False
 
 
 def begins_as_json(head: bytes, *, final: bool) -> bool | None:

@@ -21,7 +21,7 @@ from typing import Any
 from deid.base.errors import ConfigError, InputError
 from deid.base.keys import Key
 from deid.base.pool import IN_HAND, Died, Done
-from deid.streaming.beginning import begins_as
+from deid.streaming.beginning import NAMES, begins_as
 from deid.streaming.crew import Crew
 from deid.streaming.journal import Commit, Journal
 from deid.streaming.letters import DeadLetter, RecordTimeout, WorkerDied, record_mac
@@ -75,7 +75,7 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
     crew : Crew
         Entered, with the same shape.
     shape : Shape
-        With `Shape.if_json`, the input's first bytes decide, and `Totals.note` is told when it is JSON.
+        With `Shape.others`, the input's first bytes decide, and `Totals.note` is told when it is JSON.
     key : Key
         Key of dead letters and journal.
     totals : Totals
@@ -111,10 +111,9 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
         settled = _settled(reader, shape, stop)
         if settled is None:
             return False
-        if settled is shape.if_json and totals.note is not None:
-            totals.note(f"{feed.name} is taken for NDJSON, as it begins so; for text, name its format with --from")
-        elif settled is shape.if_hl7v2 and totals.note is not None:
-            totals.note(f"{feed.name} is taken for HL7 v2, as it begins so; for text, name its format with --from")
+        if settled in shape.others and totals.note is not None:
+            what = NAMES[settled.content]
+            totals.note(f"{feed.name} is taken for {what}, as it begins so; for text, name its format with --from")
         reader.shape = settled
         run = _Run(crew, settled, key, totals, stop, feed.proof)
         if feed.journal is None:
@@ -131,7 +130,7 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
 
 def _settled(reader: Reader, shape: Shape, stop: Stop) -> Shape | None:
     """Return the shape that the input's first bytes speak for; None when a stop came before they did."""
-    if shape.if_json is None:
+    if not shape.others:
         return shape
     poll = select.poll()
     for descriptor in (reader.descriptor, stop.descriptor):

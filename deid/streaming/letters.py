@@ -16,7 +16,10 @@ from dataclasses import dataclass
 from deid.base.errors import DeidError, DetectionError, FormatError
 from deid.base.keys import Key
 
-_PATH = re.compile(r"(?:[A-Z][A-Z0-9]{2}(?:\[\d+\])?-|segment )\d")
+_PATH = re.compile(
+    r"(?:[A-Z][A-Z0-9]{2}(?:\[\d+\])?-|segment )\d|line \d+, column \d+\Z"
+    r"|[\w:]+(?:\[\d+\])?(?:/[@#?]?[\w:]*(?:\[\d+\])?)+\Z"
+)
 
 
 class RecordTooLong(FormatError):
@@ -64,7 +67,7 @@ class DeadLetter:
     reason: str = ""
     """What was wrong, and what can be done: for the user's eyes, once a class, not in the file."""
     path: str = ""
-    """Where in a message of HL7 it was, as in ``OBX[2]-5``."""
+    """Where in a record it was, as in ``OBX[2]-5``; of what is no XML, line and column."""
 
     @classmethod
     def of(cls, error: Exception, offset: int, length: int, mac: hmac.HMAC) -> DeadLetter:

@@ -18,6 +18,7 @@ FORMATS = {
     "ndjson": "json",
     "whole": "text",
     "hl7v2": "hl7v2",
+    "ccda": "ccda",
     "length-prefixed": "text",
     "length-prefixed-json": "json",
 }
@@ -38,8 +39,8 @@ class RecordOptions:
     PANEL: ClassVar[str] = _RECORDS
     format: str | None = option(
         None,
-        "Format of IN: plain, ndjson, whole, hl7v2, length-prefixed or length-prefixed-json; ndjson or hl7v2 if the "
-        "input begins so, else plain (filter) or whole (watch).",
+        "Format of IN: plain, ndjson, whole, hl7v2, ccda, length-prefixed or length-prefixed-json; ndjson, hl7v2 or "
+        "ccda (one document) if the input begins so, else plain (filter) or whole (watch).",
         "--from",
         metavar="F",
     )
@@ -53,7 +54,7 @@ class RecordOptions:
     max_record: int = option(
         4 << 20, "Leave out longer records: bytes, or with K, M, G (4M).", metavar="SIZE", read=size_of
     )
-    places: Path | None = option(None, "Lines of your own on what stands where in records (HL7).", repr=False)
+    places: Path | None = option(None, "Lines of your own on what stands where in records (HL7, C-CDA).", repr=False)
     timeout: float = option(600.0, "Leave out records that take longer than S seconds.", metavar="S")
 
     def __post_init__(self) -> None:
@@ -96,7 +97,9 @@ class RecordOptions:
             raise ConfigError("JSON is UTF-8", "leave out --encoding and --output-encoding")
         behind = "line" if self.delimiter is None else self.delimiter
         messages = Delimited(BORDER, BORDER_BYTES)
-        framing: Framing = whole() if given == "whole" else messages if given == "hl7v2" else delimited(behind)
+        framing: Framing = (
+            whole() if given in ("whole", "ccda") else messages if given == "hl7v2" else delimited(behind)
+        )
         shape = Shape(
             Prefixed() if given.startswith("length-prefixed") else framing,
             content,
@@ -116,6 +119,9 @@ class RecordOptions:
         return replace(
             shape,
             named_fields=named,
-            if_json=replace(shape, framing=delimited("line"), content="json"),
-            if_hl7v2=replace(shape, framing=messages, content="hl7v2"),
+            others=(
+                replace(shape, framing=delimited("line"), content="json"),
+                replace(shape, framing=messages, content="hl7v2"),
+                replace(shape, framing=whole(), content="ccda"),
+            ),
         )

@@ -13,11 +13,13 @@ from typing import Any
 
 from deid.base.errors import DeidError, FormatError
 from deid.document import Document
+from deid.io import ccda
 from deid.io.encoding import decode, encode
 from deid.io.fields import field_value, find_id, find_text
 from deid.io.json_records import dump, parse_record
 from deid.pipeline import Pipeline, Scrubbed
 from deid.records import hl7v2
+from deid.records.record import Record
 from deid.records.tables import load_table
 from deid.streaming.beginning import is_object
 from deid.streaming.letters import record_mac
@@ -95,13 +97,20 @@ def _scrub_json(content: bytes, offset: int, pipeline: Pipeline, fields: Fields)
 
 
 def _scrub_hl7v2(content: bytes, offset: int, pipeline: Pipeline, fields: Fields) -> tuple[bytes, Scrubbed]:
-    record = hl7v2.read(content, load_table("hl7v2", fields.places), fields.encoding)
+    return _scrub_record(hl7v2.read(content, load_table("hl7v2", fields.places), fields.encoding), content, pipeline)
+
+
+def _scrub_ccda(content: bytes, offset: int, pipeline: Pipeline, fields: Fields) -> tuple[bytes, Scrubbed]:
+    return _scrub_record(ccda.record(content, fields.encoding, fields.places), content, pipeline)
+
+
+def _scrub_record(record: Record, content: bytes, pipeline: Pipeline) -> tuple[bytes, Scrubbed]:
     scrubbed = pipeline(Document(_name(content, pipeline), record.text, record=record))
     assert scrubbed.document.record is not None
     return scrubbed.document.record.data, scrubbed
 
 
-CONTENTS: dict[str, Scrub] = {"text": _scrub_text, "json": _scrub_json, "hl7v2": _scrub_hl7v2}
+CONTENTS: dict[str, Scrub] = {"text": _scrub_text, "json": _scrub_json, "hl7v2": _scrub_hl7v2, "ccda": _scrub_ccda}
 """What a record can be, by name."""
 
 

@@ -87,17 +87,16 @@ class Shape:
     """Bytes that a record may have."""
     timeout: float | None = None
     """Seconds that a record may take."""
-    if_json: Shape | None = None
-    """What is taken instead for an input that begins as a JSON object does."""
-    if_hl7v2: Shape | None = None
-    """What is taken instead for an input that begins as a message of HL7 does."""
+    others: tuple[Shape, ...] = ()
+    """What is taken instead for an input that begins as their content does."""
     places: Path | None = None
     """A site's lines on what stands where in messages (`deid.records.tables.load_table`)."""
 
     def __post_init__(self) -> None:
         """Refuse two shapes of the same content: requests name a shape by it."""
-        if self.if_json is not None and (self.if_json.content, self.content) != ("json", "text"):
-            raise ConfigError("what an input's beginning decides is whether it is text or JSON")
+        contents = [self.content, *(other.content for other in self.others)]
+        if self.others and (self.content != "text" or len({*contents}) < len(contents)):
+            raise ConfigError("what an input's beginning decides is whether it is text or something else")
 
     def settled(self, content: str) -> Shape:
         """Return the shape of an input, by what its beginning says that it holds.
@@ -107,25 +106,20 @@ class Shape:
         InputError
             When options fit the other content alone.
         """
-        if self.if_json is None:
+        if not self.others:
             return self
-        if content == "hl7v2":
-            if self.text_field or self.id_field or self.named_fields:
-                raise InputError("options name fields, and the input is HL7", "leave the fields out")
-            return self.if_hl7v2 or replace(self, if_json=None)
         if content == "json":
             if any(name.lower().replace("-", "") not in ("utf8", "") for name in (self.encoding, self.output_encoding)):
                 raise InputError(
                     "the input is JSON, which is UTF-8",
                     "leave out --encoding and --output-encoding; for text, name its format with --from",
                 )
-            return self.if_json
-        if self.text_field or self.id_field or self.named_fields:
+        elif self.text_field or self.id_field or self.named_fields:
             raise InputError(
                 "options name fields, and the input does not begin as a JSON object does",
                 "leave the fields out, or use --from ndjson",
             )
-        return replace(self, if_json=None, if_hl7v2=None)
+        return next((other for other in self.others if other.content == content), replace(self, others=()))
 
     def fingerprint(self) -> dict[str, object]:
         """Return what decides what the output is, as JSON values."""
@@ -235,8 +229,7 @@ class Work:
     def __init__(self, recipe: Recipe, shape: Shape) -> None:
         from deid.streaming.records import CONTENTS
 
-        shapes = [s for s in (shape, shape.if_json, shape.if_hl7v2) if s is not None]
-        self._ways = {s.content: (s, s.fields(), CONTENTS[s.content]) for s in shapes}
+        self._ways = {s.content: (s, s.fields(), CONTENTS[s.content]) for s in (shape, *shape.others)}
         self.pipeline = recipe.pipeline()
         self.pipeline.prepare()
         self.notes = self.pipeline.notes

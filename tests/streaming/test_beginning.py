@@ -25,7 +25,7 @@ from deid.streaming.work import Shape
 
 LINE = delimited("line")
 JSON = Shape(LINE, "json")
-OPEN = Shape(LINE, if_json=JSON)
+OPEN = Shape(LINE, others=(JSON,))
 NAME = "Zebulon Quartermain"
 RECORD = json.dumps({"id": "r0", "mrn": "4711203", "note": f"Seen {NAME}."}).encode() + b"\n"
 AS_JSON = (RECORD, b" \n\n" + RECORD, b"\xef\xbb\xbf" + RECORD, b'{"a": 1}', b'{ "a\\"b" :', b"{}\n")
@@ -67,8 +67,8 @@ def test_nothing_is_waited_for() -> None:
 @pytest.mark.parametrize(
     "shape",
     [
-        Shape(LINE, text_field="note", if_json=JSON),
-        Shape(LINE, named_fields=frozenset({"id"}), if_json=JSON),
+        Shape(LINE, text_field="note", others=(JSON,)),
+        Shape(LINE, named_fields=frozenset({"id"}), others=(JSON,)),
     ],
 )
 def test_fields_need_json(shape: Shape) -> None:
@@ -78,12 +78,12 @@ def test_fields_need_json(shape: Shape) -> None:
 
 
 def test_json_needs_utf8() -> None:
-    shape = Shape(LINE, encoding="cp1252", if_json=JSON)
+    shape = Shape(LINE, encoding="cp1252", others=(JSON,))
     assert shape.settled("text").encoding == "cp1252"
     with pytest.raises(InputError, match="UTF-8"):
         shape.settled("json")
     with pytest.raises(ConfigError):
-        Shape(LINE, if_json=OPEN)
+        Shape(LINE, others=(OPEN,))
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_each_file_of_an_inbox_is_looked_at(tmp_path: Path) -> None:
     for (name, data), hour in zip(files.items(), itertools.count(1), strict=False):
         (tmp_path / "in" / name).write_bytes(data)
         os.utime(tmp_path / "in" / name, (hour, hour))
-    shape = Shape(whole(), if_json=JSON)
+    shape = Shape(whole(), others=(JSON,))
     said: list[str] = []
     totals = Totals(note=said.append)
     folders = Folders(tmp_path / "in", tmp_path / "out", keep_names=True, settle=0)

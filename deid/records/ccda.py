@@ -1,0 +1,634 @@
+"""Clinical documents (CDA R2, C-CDA), read as places: markup stays, texts and attribute values are replaced in it.
+
+Who calls has seen to it that the XML is well-formed and has no document type declaration; so one expression tells
+markup from text, and nothing is expanded. What elements and attributes are: ``dictionaries/records/ccda.toml``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import codecs
+import datetime
+import functools
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import overload
+
+from deid.base.errors import FormatError
+from deid.phi import CATEGORIES
+from deid.records.record import BLOCKED, TEXT, Change, Place, Record, assemble
+from deid.records.tables import CODE, DATA, KEEP, NUMBER, ByName, Inner, Rule, Table
+
+ROOT = "ClinicalDocument"
+"""The element that a document is."""
+_STRUCTURE, _ANCHOR, _DISPLAY, _OID, _TELECOM = "structure", "anchor", "display", "root", "telecom"
+_TOKEN = re.compile(
+    r"<!--(?P<comment>.*?)-->|<!\[CDATA\[(?P<data>.*?)\]\]>|<\?(?P<told>.*?)\?>|</[^>]*>"
+    r"|<(?P<name>[^\s/>]+)(?P<attributes>(?:[^>\"']|\"[^\"]*\"|'[^']*')*?)(?P<empty>/?)>",
+    re.DOTALL,
+)
+_ATTRIBUTE = re.compile(r"([^\s=]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_SPECIAL = re.compile(r"&(#x[0-9a-fA-F]+|#[0-9]+|[a-z]+);|[ \t]*(?:\r\n?|\n)[ \t]*")
+_SPECIAL_INSIDE = re.compile(r"&(#x[0-9a-fA-F]+|#[0-9]+|[a-z]+);|\r\n|[\r\n\t]")
+_LINE = re.compile(r"[ \t]*(?:\r\n?|\n)[ \t]*")
+_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_CODE = re.compile(r"[^\s\x00-\x1f]{1,40}\Z")
+_NUMBER = re.compile(r"[0-9<>=.,:+\-/^&% *eE]+\Z")
+_INSTANT = re.compile(r"\s*([0-9]{4}(?:[0-9]{2}){0,5})(?:\.[0-9]+)?(?:[+-][0-9]{2}(?::?[0-9]{2})?|Z)?\s*\Z")
+_ISO = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
+_ARCS = re.compile(r"[0-9]+\.[0-9]+\.(?=[0-9.]+\Z)")
+_SCHEME = re.compile(r"\s*(tel|fax|x-text-fax|mailto|callto|sms|http|https|ftp)\s*:\s*", re.IGNORECASE)
+_SCHEMES = {"fax": "FAX", "x-text-fax": "FAX", "mailto": "EMAIL", "http": "URL", "https": "URL", "ftp": "URL"}
+_NAMES = ("PATIENT", "DOCTOR")
+_LEAST = {"PATIENT": 3, "DOCTOR": 3, "CITY": 4, "ZIP": 5, "HOSPITAL": 8}
+"""Letters and digits that an identifier must have to be looked for in the rest of its document."""
+_LEAST_NUMBER = 5
+_DEPTH = 200
+_HINT = "repair the document at its source, or leave it out"
+
+
+def read(data: bytes, source: str, charset: str, table: Table) -> Record:
+    """Read one document.
+
+    Parameters
+    ----------
+    data, source, charset
+        The document, its text, and the codec that makes one of the other; well-formed, without DOCTYPE.
+    table : Table
+        What stands where.
+
+    Raises
+    ------
+    FormatError
+        When it cannot be read as it says it is; names the element, and no text.
+    """
+    document = _Document(source, charset, table)
+    document.read()
+    return document.record(data)
+
+
+@dataclass(slots=True)
+class _Frame:
+    """An open element."""
+
+    name: str
+    path: str
+    rules: Mapping[str, Rule]
+    spaces: Mapping[str, str]
+    """Prefix -> namespace."""
+    said: Mapping[str, str]
+    """Attributes that tell what stands inside."""
+    seen: dict[str, int] = field(default_factory=dict)
+    parts: list[tuple[int, Place]] | None = None
+    """Of a name: its parts, and where they stand in it."""
+    order: Sequence[str] = ()
+    blocked: bool = False
+    """Whether the table says that it is blocked, with all that stands inside."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Attribute:
+    """A value between quotes."""
+
+    raw: str
+    at: int
+    double: bool
+
+
+@dataclass(slots=True)
+class _Run:
+    """A piece of a text without markup."""
+
+    path: str
+    start: int
+    end: int
+    data: bool
+    behind: str = ""
+
+
+class _Document:
+    """One document while it is read."""
+
+    def __init__(self, source: str, charset: str, table: Table) -> None:
+        self.source, self.charset, self.table = source, charset, table
+        self.codec = _codec(charset)
+        facts = table.facts
+        self.namespaces: Mapping[str, str] = facts["namespaces"]
+        self.inline, self.cells, self.breaks = (frozenset(facts[n]) for n in ("inline", "cells", "breaks"))
+        self.standards = tuple(facts["standards"])
+        found = table.of_type(facts["anywhere"])
+        assert isinstance(found, Inner)
+        self.anywhere = table.parts(found)
+        self.places: list[Place] = []
+        self.kept: list[Place] = []
+        """Stretches that stay and may hold what somebody typed."""
+        self.block: list[_Run] = []
+        self.last = -1
+        """The last place of free text."""
+        self.numbers: list[tuple[bool, str]] = []
+        self.known: dict[tuple[str, str], None] = {}
+
+    def read(self) -> None:
+        """Find the places."""
+        source = self.source
+        frames: list[_Frame] = []
+        at = 0
+        for token in _TOKEN.finditer(source):
+            start, end = token.span()
+            if frames and at < start:
+                self._characters(frames, at, start, data=False)
+            at = end
+            name = token["name"]
+            if name is not None:
+                self._start(frames, name, token)
+                if token["empty"]:
+                    self._end(frames)
+            elif token["data"] is not None:
+                if frames and token["data"]:
+                    self._characters(frames, *token.span("data"), data=True)
+            elif token["comment"] is not None:
+                self._aside("#comment", frames, start, end)
+            elif token["told"] is not None:
+                if not re.match(r"xml\s", token["told"]):
+                    self._aside("#instruction", frames, start, end)
+            else:
+                self._end(frames)
+
+    def _aside(self, kind: str, frames: Sequence[_Frame], start: int, end: int) -> None:
+        path = f"{frames[-1].path}/{kind}" if frames and frames[-1].path else kind
+        rule = self.anywhere.get(kind)
+        if rule != KEEP:
+            self.places.append(Place(path, start, end, BLOCKED, examined=rule == BLOCKED))
+
+    def _start(self, frames: list[_Frame], tag: str, token: re.Match[str]) -> None:
+        above = frames[-1] if frames else None
+        if len(frames) >= _DEPTH:
+            raise _wrong("elements are nested too deep", above.path if above else ROOT)
+        begin = token.start("attributes")
+        found = []
+        for one in _ATTRIBUTE.finditer(token["attributes"]):
+            group = 2 if one[2] is not None else 3
+            found.append((one[1], _Attribute(one[group], begin + one.start(group), group == 2)))
+        spaces: Mapping[str, str] = above.spaces if above else {"xml": "http://www.w3.org/XML/1998/namespace"}
+        if own := {n[6:]: a.raw for n, a in found if n == "xmlns" or n.startswith("xmlns:")}:
+            spaces = {**spaces, **own}
+        name = self._name(tag, spaces, "")
+        attributes = [(self._name(n, spaces, None), a) for n, a in found if n.partition(":")[0] != "xmlns"]
+        said = {f"@{n}": _decoded(a.raw, _SPECIAL_INSIDE)[0] for n, a in attributes if a.raw}
+        frame = self._frame(above, name, spaces, said)
+        if name not in self.inline:
+            self._flush("\n")
+        frames.append(frame)
+        for key, value in attributes:
+            if value.raw and not value.raw.isspace():
+                self._attribute(frame, f"@{key}", value)
+        if name in self.breaks and self.block:
+            self.block[-1].behind = "\n"
+
+    def _name(self, name: str, spaces: Mapping[str, str], default: str | None) -> str:
+        """Return a name as the table writes it."""
+        prefix, colon, local = name.rpartition(":")
+        if not colon and default is None:
+            return name
+        space = spaces.get(prefix, "")
+        if not colon and not space:
+            return name  # a document that has forgotten its namespace
+        short = self.namespaces.get(space)
+        return f"{prefix or '?'}:{local}" if short is None else f"{short}{local}"
+
+    def _frame(self, above: _Frame | None, name: str, spaces: Mapping[str, str], said: Mapping[str, str]) -> _Frame:
+        if above is None:
+            return _Frame(name, "", self.table.rules(name), spaces, said)
+        rule = above.rules.get(name)
+        if isinstance(rule, ByName):
+            rule = self._told(rule, above, said)
+        shown = name if rule is not None else "?"  # what nobody knows can be called by a person's name
+        count = above.seen[shown] = above.seen.get(shown, 0) + 1
+        path = f"{above.path}/{shown}".removeprefix("/") + (f"[{count}]" if count > 1 else "")
+        if above.blocked or rule is None:
+            return _Frame(name, path, {}, spaces, said, blocked=above.blocked)
+        if not isinstance(rule, Inner):
+            assert isinstance(rule, str)
+            return _Frame(name, path, {"#text": rule}, spaces, said, blocked=rule == BLOCKED)
+        order = self.table.facts["joined"].get(rule.name)
+        return _Frame(
+            name, path, self.table.parts(rule), spaces, said, parts=None if order is None else [], order=order or ()
+        )
+
+    def _told(self, rule: ByName, above: _Frame, said: Mapping[str, str]) -> Rule | None:
+        """Return the type that an attribute of the element, or of the one around it, says."""
+        for name in rule.names:
+            type_ = name
+            if name == "@parent":
+                type_ = above.said.get("@classCode", "")
+            elif name.startswith("@"):
+                type_ = said.get(name, "").rpartition(":")[2]
+            if (found := self.table.of_type(type_)) is not None:
+                return found
+        return rule.otherwise
+
+    def _end(self, frames: list[_Frame]) -> None:
+        frame = frames.pop()
+        if frame.name in self.cells and self.block:
+            self._flush("\t")
+        elif frame.name not in self.inline and frame.name not in self.breaks:
+            self._flush("\n")
+            if frame.name not in self.cells and self.last >= 0 and self.places[self.last].behind == "\t":
+                self.places[self.last] = replace(self.places[self.last], behind="\n")
+        if frame.parts:
+            self._join(frame.parts)
+
+    def _join(self, parts: list[tuple[int, Place]]) -> None:
+        """Add the parts of a name, as one: family^given^given."""
+        ordered = [place for _, place in sorted(parts, key=lambda part: part[0])]
+        self.places += [replace(place, behind="^", joins=True) for place in ordered[:-1]]
+        self.places.append(ordered[-1])
+        family = " ".join(place.text for order, place in parts if not order)
+        given = " ".join(place.text for order, place in parts if order)
+        self._know(ordered[0].kind, ", ".join(filter(None, (family, given))))
+
+    def _know(self, kind: str, value: str) -> None:
+        value = " ".join(value.split())
+        if kind in self.table.facts["known"] and sum(map(str.isalnum, value)) >= _LEAST.get(kind, _LEAST_NUMBER):
+            self.known[kind, value] = None
+
+    # text
+
+    def _characters(self, frames: list[_Frame], start: int, end: int, *, data: bool) -> None:
+        frame = frames[-1]
+        raw = self.source[start:end]
+        rule = frame.rules.get("#text")
+        stripped = raw.strip(" \t\r\n")
+        if self.block and not self.block[-1].behind and raw[:1].isspace():
+            self.block[-1].behind = " "
+        if not stripped:
+            return
+        start += len(raw) - len(raw.lstrip(" \t\r\n"))
+        spaced = start + len(stripped) < end
+        end = start + len(stripped)
+        path = frame.path or "#text"
+        kind = rule if isinstance(rule, str) else ""
+        if kind == DATA:
+            if frame.said.get("@representation", "").upper() == "B64" or "@compression" in frame.said:
+                self._data(frame, stripped, start, end)
+                return
+            kind = TEXT if frame.said.get("@mediaType", "") in self.table.facts["plain_text"] else ""
+        if (kind == CODE and _CODE.match(stripped)) or (kind == NUMBER and _NUMBER.match(stripped)):
+            kind = KEEP
+        if kind in (TEXT, CODE, NUMBER):
+            self.block.append(_Run(path, start, end, data, " " if spaced else ""))
+            return
+        encode = self.codec.data if data else self.codec.text
+        if kind not in CATEGORIES:
+            self._other(kind, Place(path, start, end, KEEP, stripped, encode), examined=frame.blocked)
+            return
+        text, starts = (stripped, None) if data else _decoded(stripped, _SPECIAL)
+        place = Place(path, start, end, kind, text, encode, starts)
+        above = frame if frame.parts is not None else frames[-2] if len(frames) > 1 else frame
+        if above.parts is not None:
+            name = "#text" if above is frame else frame.name
+            order = above.order.index(name) if name in above.order else len(above.order)
+            above.parts.append((order, place))
+            return
+        self.places.append(place)
+        self._know(kind, text)
+
+    def _other(self, kind: str, place: Place, *, examined: bool = False) -> None:
+        """Add what is kept or blocked."""
+        if kind == KEEP:
+            self.kept.append(place)
+        elif kind != _STRUCTURE:
+            self.places.append(Place(place.path, place.start, place.end, BLOCKED, examined=examined or kind == BLOCKED))
+
+    def _flush(self, behind: str) -> None:
+        """End a block of text."""
+        block, self.block = self.block, []
+        for number, run in enumerate(block, 1):
+            raw = self.source[run.start : run.end]
+            special = _LINE if run.data else _SPECIAL
+            text, starts = _decoded(raw, special)
+            encode = self.codec.data if run.data else self.codec.text
+            joins = number < len(block)
+            self.last = len(self.places)
+            self.places.append(
+                Place(
+                    run.path, run.start, run.end, TEXT, text, encode, starts,
+                    behind=run.behind if joins else behind, joins=joins,
+                )
+            )  # fmt: skip
+
+    def _data(self, frame: _Frame, raw: str, start: int, end: int) -> None:
+        """Read a document inside the document."""
+        path, said = frame.path, frame.said
+        if said.get("@mediaType", "") not in self.table.facts["plain_text"] or "@compression" in said:
+            self.places.append(Place(path, start, end, BLOCKED))
+            return
+        charset = said.get("@charset", "utf-8")
+        try:
+            text = base64.b64decode("".join(raw.split()), validate=True).decode(codecs.lookup(charset).name)
+        except binascii.Error:
+            raise _wrong("this is no base64", path) from None
+        except (UnicodeError, LookupError):
+            raise _wrong("the text in base64 is not in the character set that it says", path) from None
+        if "\0" in text or text.startswith(("%PDF", "{\\rtf", "PK\x03")):
+            raise _wrong("what stands here in base64 is not the text that it says it is", path)
+        if text.strip():
+            self.last = len(self.places)
+            encode = functools.partial(_encode_base64, charset)
+            self.places.append(Place(path, start, end, TEXT, text, encode))
+
+    # attributes
+
+    def _attribute(self, frame: _Frame, key: str, value: _Attribute) -> None:
+        raw, at = value.raw, value.at
+        rule = frame.rules.get(key) or self.anywhere.get(key)
+        shown = key if rule is not None else "@?"
+        path = f"{frame.path}/{shown}".removeprefix("/")
+        encode = self.codec.double if value.double else self.codec.single
+        end = at + len(raw)
+        kind = rule if isinstance(rule, str) and not frame.blocked else ""
+        if kind == _DISPLAY:
+            kind = KEEP if frame.said.get("@codeSystem", "").startswith(self.standards) else TEXT
+        elif kind == _ANCHOR:
+            kind = KEEP if raw.startswith("#") else BLOCKED
+        elif (kind == CODE and _CODE.match(raw)) or (kind == NUMBER and _NUMBER.match(raw)):
+            kind = KEEP
+        elif kind in (CODE, NUMBER):
+            kind = TEXT
+        if kind == _OID:
+            self._root(frame, path, raw, at, encode)
+            return
+        if kind == _TELECOM:
+            scheme = _SCHEME.match(raw)
+            kind = _SCHEMES.get(scheme[1].lower(), "PHONE") if scheme else "EMAIL" if "@" in raw else "PHONE"
+            if scheme and kind != "URL":
+                at += scheme.end()
+                raw = raw[scheme.end() :]
+            at += len(raw) - len(raw.lstrip())
+            raw = raw.strip()
+            end = at + len(raw)
+            if not raw:
+                return
+        if kind in CATEGORIES or kind == TEXT:
+            self._value(frame, kind, path, raw, at, encode)
+        else:
+            self._other(kind, Place(path, at, end, KEEP, raw, encode), examined=frame.blocked)
+
+    def _value(self, frame: _Frame, kind: str, path: str, raw: str, at: int, encode: _Encode) -> None:
+        """Add free text or an identifier in an attribute."""
+        end = at + len(raw)
+        if kind == "DATE" and (found := _INSTANT.match(raw)) and (day := _iso(found[1])):
+            lead = found.start(1)
+            write = functools.partial(_encode_date, encode)
+            self.places.append(Place(path, at + lead, end, kind, day, write))
+            if path.endswith(tuple(self.table.facts["known_dates"])):
+                self.known["DATE", day] = None
+            return
+        text, starts = _decoded(raw, _SPECIAL_INSIDE)
+        if kind not in (TEXT, "DATE") and path.endswith("/@extension"):
+            root = frame.said.get("@root", "")
+            kind = self.table.facts["roots"].get(root, kind)
+            if _PLAIN.sub("", path).startswith(f"{self.table.facts['patient']}/@"):
+                self._number(text, second=root in self.table.facts["roots"])
+        if kind == TEXT:
+            self.last = len(self.places)
+        else:
+            self._know(kind, text)
+        self.places.append(Place(path, at, end, kind, text, encode, starts))
+
+    def _root(self, frame: _Frame, path: str, raw: str, at: int, encode: _Encode) -> None:
+        """Add the number of an authority or, where no other stands beside it, of what the element is about."""
+        alone = not frame.said.get("@extension")
+        if raw.startswith(self.standards) or raw in self.table.facts["roots"]:
+            return
+        own = frame.rules.get("@extension")
+        kind = own if alone and isinstance(own, str) and own in CATEGORIES else "IDNUM"
+        if alone and _PLAIN.sub("", path).startswith(f"{self.table.facts['patient']}/@"):
+            self._number(raw, second=True)
+        arcs = _ARCS.match(raw)
+        lead = arcs.end() if arcs else 0
+        text, starts = _decoded(raw[lead:], _SPECIAL_INSIDE)
+        write = functools.partial(_encode_arcs, encode) if arcs else encode
+        if alone and not arcs:
+            self._know(kind, text)
+        self.places.append(Place(path, at + lead, at + len(raw), kind, text, write, starts))
+
+    def _number(self, text: str, *, second: bool) -> None:
+        """Add a number of the patient; those of second choice come when there is no other."""
+        if any(map(str.isdigit, text)):  # else it says that there is none
+            self.numbers.append((second, text.strip()))
+
+    # the record
+
+    def record(self, data: bytes) -> Record:
+        """Return the record of the places that were found."""
+        facts = self.table.facts
+        dated: dict[str, str] = {}
+        for place in self.places:
+            if place.kind == "DATE" and (path := _PLAIN.sub("", place.path)) in facts["date"]:
+                dated.setdefault(path, place.text)
+        self._sweep()
+        numbers = sorted(self.numbers, key=lambda number: number[0])
+        return assemble(
+            data,
+            self.source,
+            self.charset,
+            self.places,
+            known=tuple(self.known),
+            patient=numbers[0][1] if numbers else None,
+            date=next((day for path in facts["date"] if path in dated and (day := _day(dated[path]))), None),
+        )
+
+    def _sweep(self) -> None:
+        """Make places of known identifiers in what would be kept."""
+        words: dict[str, str] = {}
+        for category, value in self.known:
+            for word in value.replace(",", " ").split() if category in _NAMES else [value]:
+                if len(word) >= _LEAST.get(category, _LEAST_NUMBER):
+                    words.setdefault(_small(word), category)
+        kept = [_small(place.text) for place in self.kept]
+        joined = "\0".join(kept)
+        for word, category in words.items():
+            if word not in joined:
+                continue
+            whole = re.compile(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])")
+            for number, text in enumerate(kept):
+                place = self.kept[number]
+                for found in whole.finditer(text) if word in text else ():
+                    start, end = place.start + found.start(), place.start + found.end()
+                    self.places.append(Place(place.path, start, end, category, self.source[start:end], place.encode))
+                    kept[number] = f"{kept[number][: found.start()]}{chr(0) * len(word)}{kept[number][found.end() :]}"
+
+
+_PLAIN = re.compile(r"\[[0-9]+\]")
+_Encode = Callable[[str, Place, Sequence[Change]], str]
+
+
+def _wrong(what: str, path: str) -> FormatError:
+    return FormatError(what, _HINT, "", path)
+
+
+def _day(text: str) -> datetime.date | None:
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _iso(digits: str) -> str:
+    """Return the day of an instant as ISO writes it, to its precision."""
+    return "-".join(filter(None, (digits[:4], digits[4:6], digits[6:8])))
+
+
+def _small(text: str) -> str:
+    """Return text in small letters, each at its own place: one whose small form is two letters stays."""
+    small = text.lower()
+    return small if len(small) == len(text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
+
+
+class _Starts(Sequence[tuple[int, int]]):
+    """Where each character of a text begins and ends in the raw one, from those that stand for more than themselves."""
+
+    __slots__ = ("at", "ends", "length", "starts")
+
+    def __init__(self, at: list[int], starts: list[int], ends: list[int], length: int) -> None:
+        self.at, self.starts, self.ends, self.length = at, starts, ends, length
+
+    def __len__(self) -> int:
+        return self.length
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[int, int]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[tuple[int, int]]: ...
+    def __getitem__(self, index: int | slice) -> tuple[int, int] | Sequence[tuple[int, int]]:
+        if isinstance(index, slice):
+            return [self[n] for n in range(*index.indices(self.length))]
+        if not 0 <= index < self.length:
+            raise IndexError(index)
+        found = bisect_right(self.at, index) - 1
+        if found < 0:
+            return index, index + 1
+        if self.at[found] == index:
+            return self.starts[found], self.ends[found]
+        start = self.ends[found] + index - self.at[found] - 1
+        return start, start + 1
+
+
+def _decoded(raw: str, special: re.Pattern[str]) -> tuple[str, _Starts | None]:
+    """Return the characters of raw ones, and where each stands there; None for each at its own place."""
+    if raw.isalnum():
+        return raw, None
+    out: list[str] = []
+    at: list[int] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    read = length = 0
+    for found in special.finditer(raw):
+        start, end = found.span()
+        length += start - read
+        out.append(raw[read:start])
+        said = found[1] if found.re.groups else None
+        if said is None:
+            char = " " if special is _SPECIAL_INSIDE else "\n"
+        elif said[0] == "#":
+            char = chr(int(said[2:], 16) if said[1] == "x" else int(said[1:]))
+        else:
+            char = _ENTITIES[said]
+        out.append(char)
+        at.append(length)
+        starts.append(start)
+        ends.append(end)
+        length += 1
+        read = end
+    if not at:
+        return raw, None
+    out.append(raw[read:])
+    return "".join(out), _Starts(at, starts, ends, length + len(raw) - read)
+
+
+@functools.lru_cache(maxsize=64)
+def _codec(charset: str) -> _Codec:
+    return _Codec(charset)
+
+
+@dataclass(frozen=True, slots=True)
+class _Codec:
+    """How a document writes text: its character set, and escapes by where the text stands."""
+
+    charset: str
+
+    def text(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
+        """Return the text of an element with its changes."""
+        return "".join(self._changed(raw, place, changes, self._escaped))
+
+    def double(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
+        """Return a value in double quotes with its changes."""
+        return "".join(self._changed(raw, place, changes, lambda new: self._inside(new).replace('"', "&quot;")))
+
+    def single(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
+        """Return a value in single quotes with its changes."""
+        return "".join(self._changed(raw, place, changes, lambda new: self._inside(new).replace("'", "&apos;")))
+
+    def data(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
+        """Return the text of a CDATA section with its changes; it has no escapes, and cannot hold its own end."""
+        out = "".join(self._changed(raw, place, changes, self._fit))
+        return out.replace("]]>", "]]]]><![CDATA[>")
+
+    def _changed(
+        self, raw: str, place: Place, changes: Sequence[Change], escape: Callable[[str], str]
+    ) -> Iterator[str]:
+        starts = place.starts
+        read = 0
+        for start, end, new in changes:
+            begin, stop = (start, end) if starts is None else (starts[start][0], starts[end - 1][1])
+            yield raw[read:begin]
+            yield escape(_FORBIDDEN.sub("?", new))
+            read = stop
+        yield raw[read:]
+
+    def _escaped(self, text: str) -> str:
+        text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
+        return text if text.isascii() else text.encode(self.charset, "xmlcharrefreplace").decode(self.charset)
+
+    def _inside(self, text: str) -> str:
+        return self._escaped(text).replace("\t", "&#9;").replace("\n", "&#10;")
+
+    def _fit(self, text: str) -> str:
+        """Return text that the character set can write: without accents, else with question marks."""
+        try:
+            text.encode(self.charset)
+        except UnicodeError:
+            plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+            return plain.encode(self.charset, "replace").decode(self.charset)
+        return text
+
+
+def _applied(text: str, changes: Sequence[Change]) -> str:
+    for start, end, new in reversed(changes):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def _encode_date(encode: _Encode, raw: str, place: Place, changes: Sequence[Change]) -> str:
+    """Return a date: the time of day stays where a whole day does."""
+    new = _applied(place.text, changes)
+    if (found := _ISO.fullmatch(new)) is None:
+        return encode("", replace(place, starts=None), [(0, 0, new)])
+    digits = "".join(filter(None, found.groups()))
+    return digits + raw[len(digits) :] if len(new) == len(place.text) else digits
+
+
+def _encode_arcs(encode: _Encode, raw: str, place: Place, changes: Sequence[Change]) -> str:
+    """Return the number of an authority: none of its parts begins with a zero."""
+    return encode(raw, place, [(start, end, re.sub(r"(?<![0-9])0+(?=[0-9])", "", new)) for start, end, new in changes])
+
+
+def _encode_base64(charset: str, raw: str, place: Place, changes: Sequence[Change]) -> str:
+    """Return a text in base64."""
+    return base64.b64encode(_applied(place.text, changes).encode(charset, "replace")).decode("ascii")
