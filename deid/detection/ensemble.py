@@ -29,10 +29,10 @@ further away than a window reaches may differ from reading all at once.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
 
@@ -229,9 +229,9 @@ class Ensemble:
                 document.text
             ) if candidates is not None else None
         scene, accepted, labelled = self._accept(document, candidates)
-        again = self._again(scene, accepted, None, candidates)
+        again, named = self._again(scene, accepted, None, candidates), functools.partial(name_words, scene.view)
         passed, sure = self._passed(again)
-        spans = self._settle(document.text, [*accepted, *passed], [*labelled, *sure], partial(name_words, scene.view))
+        spans = self._settle(document.text, [*accepted, *passed], [*labelled, *sure], named)
         return self._told(spans, candidates), scene
 
     def _find_in(self, document: Document, parts: Sequence[Passage], candidates: list[Candidate] | None) -> list[Span]:
@@ -261,7 +261,7 @@ class Ensemble:
                 sure.extend(filter(None, map(part.back, decisive)))
                 if candidates is not None:
                     candidates += (replace(p, span=back) for p in here or () if (back := part.back(p.span)) is not None)
-        words_of = partial(_words_around, text)
+        words_of = functools.partial(_words_around, text)
         known: dict[str, Span] = {}
         for held in (accepted, again):
             tell(held, words_of, known)
@@ -402,18 +402,18 @@ class Ensemble:
 
     def _parts(self, numbers: Numbers, span: Span) -> tuple[Span, ...]:
         """Return what of a span has a reading of its category; its label, or what is known, is one."""
-        source = span.source
         scene = numbers.scene
-        trusted = source in self._trusted or source.startswith(("known:", "consistency:known:"))
-        if source.startswith("rule:name.") and (cell := in_one_row(scene, span)) is not span:
+        known, ruled, named, proposed = _told_by(span.source)
+        trusted = known or span.source in self._trusted
+        if ruled and (cell := in_one_row(scene, span)) is not span:
             span = cell
         if trusted:
             return (span,)
         if names_nobody(scene, span):
             return ()
-        if not source.startswith(_NAMED) or group(span.category) not in GRAMMATICAL:
+        if not named or group(span.category) not in GRAMMATICAL:
             # digits with wide gaps are one number
-            return numbers.read(within(scene, span) if source.startswith(_MODELS) else span)
+            return numbers.read(within(scene, span) if proposed else span)
         if _COLUMN.search(scene.text, span.start, span.end) is None:
             return numbers.read(within(scene, span))
         parts = [numbers.read(within(scene, column)) for column in _columns(scene.text, span)]
@@ -429,6 +429,17 @@ class Ensemble:
             backs = ((rank, back) for rank, span in found if (back := passage.back(span)) is not None)
             candidates += ((rank, back) for rank, back in backs if not names_nobody(scene, back))
         return candidates, scene
+
+
+@functools.lru_cache(maxsize=1024)
+def _told_by(source: str) -> tuple[bool, bool, bool, bool]:
+    """Tell of a source whether it knows beforehand, is a rule for names, may take titles along, is a model."""
+    return (
+        source.startswith(("known:", "consistency:known:")),
+        source.startswith("rule:name."),
+        source.startswith(_NAMED),
+        source.startswith(_MODELS),
+    )
 
 
 def _columns(text: str, span: Span) -> Iterator[Span]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from deid.base.errors import ConfigError
 from deid.base.safe_names import safe_name
 from deid.document import Document, Span
 from deid.phi import LABEL_SETS, group
-from deid.reading.identity import canonical_given, name_key, parse_name
+from deid.reading.identity import canonical_given, full_names, name_key, parse_name
 from deid.reading.lexicon import Lexicon, classes_of, load_lexicon
 from deid.reading.view import LOWER, UPPER, View, view_of
 from deid.reading.vocabulary import Vocabulary, load_vocabulary
@@ -208,7 +208,12 @@ def _may_hold(text: str, value: str, without: str = "") -> bool:
 @functools.lru_cache(maxsize=4)
 def _plain(text: str, without: str) -> str:
     """Return a text in small letters, those that are no other case of ASCII's in every sense included."""
-    return text.translate(str.maketrans(_FOLDED, "skii", without)).lower()
+    return (text.translate(_table(without)) if without or not text.isascii() else text).lower()
+
+
+@functools.cache
+def _table(without: str) -> dict[int, int | None]:
+    return str.maketrans(_FOLDED, "skii", without)
 
 
 def _matches(text: str, expression: str, category: str, score: float) -> list[Span]:
@@ -263,16 +268,24 @@ class _Words:
     def __init__(self, view: View, lexicon: Lexicon) -> None:
         self.view = view
         self.lexicon = lexicon
-        self.small: dict[str, list[int]] = {}
-        """Key -> words in small letters; only the name itself counts there."""
-        self.cased: list[tuple[int, str]] = []
-        """All others, hyphenated words among them, with their keys."""
-        for index, (kind, word) in enumerate(zip(view.kinds, view.strings, strict=True)):
-            if kind >= LOWER and len(word) > 1:
-                if kind == LOWER and "-" not in word:
-                    self.small.setdefault(name_key(word), []).append(index)
-                else:
-                    self.cased.append((index, name_key(word)))
+        self.keys = [
+            name_key(word) if kind >= LOWER else "" for kind, word in zip(view.kinds, view.strings, strict=True)
+        ]
+        self.cased = [
+            (index, key, bool(full_names(key)), soundex(key) if len(key) >= _LEAST_FUZZY else None)
+            for index, (key, kind, word) in enumerate(zip(self.keys, view.kinds, view.strings, strict=True))
+            if (kind > LOWER or (kind == LOWER and "-" in word)) and len(word) > 1
+        ]
+        """Words with capitals or hyphens: index, key, whether it is a short form, code of its sound."""
+
+    def small(self, keys: Collection[str]) -> list[int]:
+        """Return the words in small letters that have one of some keys: only the name itself counts there."""
+        view = self.view
+        return [
+            index
+            for index, key in enumerate(self.keys)
+            if key in keys and view.kinds[index] == LOWER and "-" not in (word := view.strings[index]) and len(word) > 1
+        ]
 
     def ordinary(self, index: int) -> bool:
         """Tell whether a word has a meaning beside a name."""
@@ -296,9 +309,12 @@ _taken_apart = functools.lru_cache(maxsize=1024)(_Name)
 def _names(words: _Words, item: Known) -> list[Span]:
     """Find the words of a name, initials beside them, and misspellings."""
     name, view = _taken_apart(item.value), words.view
-    hits = {index: score for index, key in words.cased if (score := _name_score(words, index, key, name))}
-    for key in name.keys & words.small.keys():
-        hits |= {index: _W["name_word"] for index in words.small[key] if not words.ordinary(index)}
+    hits = {index: _W["name_word"] for index in words.small(name.keys) if not words.ordinary(index)}
+    for index, key, short, sound in words.cased:
+        if key in name.keys or short or sound in name.codes or "-" in view.strings[index]:
+            score = _name_score(words, index, key, name)
+            if score:
+                hits[index] = score
     for index in sorted(hits):  # "rose" is a name beside another word of it
         for beside in (index - 1, index + 1):
             inside = 0 <= beside < len(view) and abs(view.starts[beside] - view.starts[index]) < _BESIDE

@@ -131,6 +131,11 @@ class Record:
         changes: dict[int, list[Change]] = {}
         for edit in edits:
             at = bisect_right(self.offsets, edit.start) - 1
+            begin = self.offsets[at]
+            if edit.end <= begin + len(self.places[at].text):
+                here = edit.start - begin, edit.end - begin, text[edit.new_start : edit.new_end]
+                changes.setdefault(at, []).append(here)
+                continue
             touched: list[tuple[int, int, int]] = []
             while True:
                 begin, size = self.offsets[at], len(self.places[at].text)
