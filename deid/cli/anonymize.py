@@ -106,10 +106,10 @@ def anonymize(
 class MapOptions(MethodOptions):
     """What the map is drawn of."""
 
-    k: Sequence[int] = option((2, 5, 10, 25, 50), "Values of k.", metavar="2,5")
+    ks: Sequence[int] = option((2, 5, 10, 25, 50), "Values of k.", metavar="N,...")
     l: int | None = option(None, "Distinct sensitive values in every class.")  # noqa: E741
     suppression: float = option(0.05, "Share of rows that full-domain methods may suppress.", metavar="P", panel=_HOW)
-    method: str = option("local,mondrian,optimal", "Methods, see deid anonymize.", metavar="A,B", panel=_HOW)
+    methods: str = option("local,mondrian,optimal", "Methods, see deid anonymize.", metavar="A,B", panel=_HOW)
     min_utility: float | None = option(
         None, "Choose the least risk with at least this utility (1 - NCP).", metavar="U", panel="Choices"
     )
@@ -124,7 +124,7 @@ def ru_map(told: Summary, *, source: TableOptions, place: OutputOptions, roles: 
 
     Writes a plot, .svg or .png.
 
-    Example: deid ru-map patients.csv --qi age,sex,zip --k 2,5,10 --max-risk 0.05 --min-utility 0.8 -o map.svg
+    Example: deid ru-map patients.csv --qi age,sex,zip --ks 2,5,10 --max-risk 0.05 --min-utility 0.8 -o map.svg
     """
     from dataclasses import asdict
 
@@ -137,7 +137,7 @@ def ru_map(told: Summary, *, source: TableOptions, place: OutputOptions, roles: 
     check_new_file(place.output)
     data = roles.open(source.table, source)
     with working("making releases"):
-        points, failures = map_releases(data, column_names(asked.method), asked.k, asked, Requirements(l=asked.l))
+        points, failures = map_releases(data, column_names(asked.methods), asked.ks, asked, Requirements(l=asked.l))
     choices = choose(points, least_utility=asked.min_utility, greatest_risk=asked.max_risk)
     front = frontier(points)
     write_bytes(place.output, image(plot_map(points, choices), kind), private=False)

@@ -141,10 +141,10 @@ def sampling(
     places: OutcomeOptions,
     windows: Sequence[int] = option((4, 16, 64), "Windows, in tokens.", metavar="K,...", panel="Curves"),
     shares: Sequence[float] = option(
-        (0.1, 0.5), "Probabilities to keep a token outside spans.", "--o-sampling", metavar="P,...", panel="Curves"
+        (0.1, 0.5), "Probabilities to keep a token outside spans.", "--shares", metavar="P,...", panel="Curves"
     ),
     biases: Sequence[float] = option(
-        (0.5, 1.0, 2.0), "Positions of the recall dial.", "--bias", metavar="B,...", panel="Curves"
+        (0.5, 1.0, 2.0), "Positions of the recall dial.", "--biases", metavar="B,...", panel="Curves"
     ),
     acceptance: tuple[tuple[str, float], ...] = option(
         (("O", 0.1),),

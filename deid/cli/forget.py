@@ -19,11 +19,13 @@ def forget(
     person: str = argument(
         "The patient's id, as it was when scrubbing; - reads it from standard input.", metavar="PERSON"
     ),
-    vault: tuple[str, ...] = option((), "Vault to remove the person from (repeatable).", metavar="VAULT"),
-    view: tuple[Path, ...] = option((), "Table of deid extract to remove rows from (repeatable).", metavar="VIEW"),
+    vault: tuple[str, ...] = option((), "Vault to remove the person from (repeatable).", "--in-vault", metavar="VAULT"),
+    view: tuple[Path, ...] = option(
+        (), "Table of deid extract to remove rows from (repeatable).", "--in-view", metavar="VIEW"
+    ),
     column: str = option("mrn", "Column of the views that holds PERSON."),
     release: tuple[Path, ...] = option(
-        (), "What deid scrub wrote: the person's documents in it are named (repeatable).", metavar="OUT"
+        (), "What deid scrub wrote: the person's documents in it are named (repeatable).", "--in-release", metavar="OUT"
     ),
     patients: Path | None = option(None, "CSV file with the columns document and patient."),
     why: str = option("", "For the audit trail of the vault.", metavar="TEXT"),
@@ -33,11 +35,11 @@ def forget(
 ) -> int | None:
     """Remove one person from vaults and views, and say which released documents must be deleted.
 
-    Prints a JSON object a line for each document of the person in --release. Originals, tables, backups and copies are
-    yours to delete; the manifest of a release from which files were taken says so from then on. Exit status 1 when
+    Prints a JSON object a line for each document of the person in --in-release. Originals, tables, backups and copies
+    are yours to delete; the manifest of a release from which files were taken says so from then on. Exit status 1 when
     nothing of the person is found.
 
-    Example: deid forget 4711 --vault vault.db --release scrubbed --patients patients.csv --why "request of 3 May"
+    Example: deid forget 4711 --in-vault vault.db --in-release scrubbed --patients patients.csv --why "request 7"
     """
     import getpass
     import sys
@@ -53,7 +55,7 @@ def forget(
     if not person:
         raise ConfigError("the person is missing", "give the patient's id")
     if not (vault or view or release):
-        raise ConfigError("nothing to forget the person in", "name --vault, --view or --release")
+        raise ConfigError("nothing to forget the person in", "name --in-vault, --in-view or --in-release")
     vault = tuple(map(refuse_password, vault))
     documents = read_patients(patients) if patients else {}
     told.extra = {"vault_entries": 0, "view_rows": 0, "documents": 0}

@@ -19,7 +19,7 @@ def generalize(
     *,
     source: Path | str = IN,
     target: Path = OUT,
-    t: int = option(..., "So many original texts must be plausible.", metavar="T"),
+    t: int = option(..., "So many original texts must be plausible.", "--plausible", metavar="T"),
     ontology: tuple[str, ...] = option(
         (),
         "diseases, drugs, places, professions (all four by default), wordnet, or a CSV file (repeatable).",
@@ -51,7 +51,7 @@ def generalize(
     reach T get the most general terms and are listed. Ids that deid scrub made stay, others and all other
     fields become keyed pseudonyms unless --keep names them.
 
-    Example: deid generalize scrubbed/ general/ --t 96
+    Example: deid generalize scrubbed/ general/ --plausible 96
     """
     from deid.base.keys import load_key
     from deid.pipeline.generalizing import generalize_files

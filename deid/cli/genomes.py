@@ -100,20 +100,20 @@ def linkage(
     *,
     released: str = argument("DNA records: columns gene or code, sex, age.", metavar="RELEASED"),
     register: str = argument("Identified persons with the same columns.", metavar="REGISTER"),
-    on: str = option("sex,age,code", "Columns that both know.", metavar="A,B"),
+    qi: tuple[str, ...] = option(("sex,age,code",), "Columns that both know.", metavar="A,B"),
 ) -> int:
     """Count, for each released DNA record, the persons of a register that it can be (Malin and Sweeney 2000).
 
     A mutated gene tells the disease and its code; code, sex and age are joined with the register. Exit status 1 when a
     record can be one person only.
 
-    Example: deid genomes attack linkage dna.csv discharges.csv --on sex,age,code
+    Example: deid genomes attack linkage dna.csv discharges.csv --qi sex,age,code
     """
     from deid.genomes.phenotypes import link_register
     from deid.table.microdata import column_names
     from deid.table.table_files import read_table
 
-    counts = link_register(read_table(released), read_table(register), column_names(on)).tolist()
+    counts = link_register(read_table(released), read_table(register), column_names(*qi)).tolist()
     found = counts.count(1)
     return _tell(
         told,

@@ -27,7 +27,7 @@ def linkage(
     sizes: Sequence[int] = option((10_000,), "Mentions.", metavar="N,..."),
     methods: str = option("record-number,exact,model", "record-number, exact or model.", metavar="NAME,..."),
     thresholds: Sequence[float] = option((0.5, 0.9, 0.95, 0.99), "Probabilities of a pair.", metavar="P,..."),
-    rate: tuple[tuple[str, float], ...] = option(
+    rates: tuple[tuple[str, float], ...] = option(
         (), "A rate of the mentions (docs/linkage.md; repeatable).", metavar="NAME=X", read=_rate
     ),
     runs: int = option(1, "Tables of each size.", minimum=1),
@@ -48,12 +48,12 @@ def linkage(
     from deid.table.microdata import column_names
 
     places.check(told.said.json)
-    for name, _ in rate:
+    for name, _ in rates:
         if name not in (known := [one.name for one in fields(Rates)]):
             raise ConfigError(f"there is no rate {name!r}", nearest(name, known))
     with working("linking"):
         outcome = linkage_outcome(
-            sizes, methods=column_names(methods), thresholds=thresholds, rates=Rates(**dict(rate)), runs=runs,
+            sizes, methods=column_names(methods), thresholds=thresholds, rates=Rates(**dict(rates)), runs=runs,
             seed=seed, resamples=resamples, threads=job_count(jobs),
         )  # fmt: skip
     places.show(outcome, told)

@@ -34,7 +34,7 @@ class SequenceOptions(DomainOptions):
     )
     method: str = option("tree", "tree, markov or tree-paper (docs/sequences.md).")
     length: tuple[str, ...] = option(
-        (), "A length that will be asked (repeatable); all the same by default.", metavar="N[:WEIGHT]"
+        (), "A length that will be asked (repeatable); all the same by default.", "--asked-length", metavar="N[:WEIGHT]"
     )
     threshold: float = option(2.0, "Prefixes go on from so many standard deviations of noise.")
     ends: bool = option(False, "Sequences may end early, at a missing value; else only complete ones count.")

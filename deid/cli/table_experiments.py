@@ -58,7 +58,9 @@ def dp(
         metavar="A,B,...",
         panel=_RUNS,
     ),
-    thresholds: bool = option(False, "Sweep DPCube's gains and thresholds instead of methods.", panel=_RUNS),
+    thresholds: bool = option(
+        False, "Sweep DPCube's gains and thresholds instead of methods.", "--sweep-thresholds", panel=_RUNS
+    ),
     how: RunOptions,
     places: OutcomeOptions,
 ) -> None:

@@ -34,7 +34,9 @@ class TrajectoryOptions:
     code: str = option("code", "The diagnosis code.", metavar="COLUMN", panel="")
     age: str = option("age", "The age at the diagnosis.", metavar="COLUMN", panel="")
     attach: str | None = option(None, "Column to release beside each trajectory (DNA, for instance).", metavar="COLUMN")
-    sensitive: str | None = option(None, "Sensitive column, one value a person.", metavar="COLUMN")
+    sensitive: str | None = option(
+        None, "Sensitive column, one value a person.", "--sensitive-column", metavar="COLUMN"
+    )
     l: int = option(1, "Distinct sensitive values of equal trajectories, at least.")  # noqa: E741
     code_hierarchy: str = option(
         "icd-10-cm", "CSV in ARX's form, icd-10-cm, icd-9-cm or prefixes.", metavar="FILE|NAME"
@@ -43,7 +45,7 @@ class TrajectoryOptions:
         None, "CSV in ARX's form; else intervals of 5, 10, 20, 40 years.", metavar="FILE"
     )
     own_leaf: bool = option(False, "Codes outside the hierarchy are leaves of their own.")
-    weight: float = option(0.5, "Weight of codes against ages, 0 to 1.", metavar="W", panel=_JOINING)
+    weight: float = option(0.5, "Weight of codes against ages, 0 to 1.", "--code-weight", panel=_JOINING)
     method: str = option("a-gs", "How trajectories are joined.", metavar="a-gs|baseline", panel=_JOINING)
     cut_repeats: bool = option(
         False, "First cut numbers of repetitions of a code that fewer than k have.", panel=_JOINING

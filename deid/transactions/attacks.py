@@ -76,12 +76,12 @@ class AttackOptions(CodeColumns):
     seed: int = option(0, "Seed of the random parts.")
     register: str | None = option(None, "Two-step: identified persons, such as voters.", metavar="V")
     discharge: str | None = option(None, "Two-step: discharge records with demographics and codes.", metavar="D")
-    on: tuple[str, ...] = option((), "Two-step: demographic columns of both.", metavar="A,B")
+    qi: tuple[str, ...] = option((), "Two-step: demographic columns of both.", metavar="A,B")
 
     def __post_init__(self) -> None:
-        steps = (self.register, self.discharge, self.on)
+        steps = (self.register, self.discharge, self.qi)
         if any(steps) and not all(steps):
-            raise ConfigError("two-step linkage needs --register, --discharge and --on", "give all three")
+            raise ConfigError("two-step linkage needs --register, --discharge and --qi", "give all three")
 
 
 def attack_tables(
@@ -128,7 +128,7 @@ def attack_tables(
         results[name] = attack_codes(data, found, m=asked.m, draws=asked.draws, most=asked.most, seed=asked.seed)
         if asked.register is not None and asked.discharge is not None:
             records = read(asked.discharge)
-            coded, on = asked.read_plain(records), column_names(*asked.on)
+            coded, on = asked.read_plain(records), column_names(*asked.qi)
             results[name].append(two_step(read(asked.register), records, coded, found, on, most=asked.most))
     return results
 

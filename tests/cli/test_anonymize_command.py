@@ -209,7 +209,7 @@ def test_an_existing_file_is_not_replaced(table: Path, tmp_path: Path) -> None:
 def test_the_map_of_risk_and_utility(table: Path, tmp_path: Path) -> None:
     plot, summary = tmp_path / "map.svg", tmp_path / "summary.json"
     code, stdout, stderr = run(
-        *("ru-map", table, "--qi", "age,sex,zip", "--k", "2,10", "--method", "local,mondrian"),
+        *("ru-map", table, "--qi", "age,sex,zip", "--ks", "2,10", "--methods", "local,mondrian"),
         *("--max-risk", 0.2, "--min-utility", 0.999, "-o", plot, "--json", summary),
     )
     assert code == 0, stderr

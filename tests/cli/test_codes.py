@@ -123,7 +123,7 @@ def test_two_step_linkage_needs_all_its_tables(table: Path, tmp_path: Path) -> N
     with pytest.raises(DeidError, match="all three"):
         call("risk", table, "--codes", "code", "--register", voters)
     call(
-        "risk", table, "--codes", "code", "--person", "mrn", "--register", voters, "--on", "sex,zip",
+        "risk", table, "--codes", "code", "--person", "mrn", "--register", voters, "--qi", "sex,zip",
         "--discharge", tmp_path / "discharge.csv", "--json", tmp_path / "s.json",
     )  # fmt: skip
     step = json.loads((tmp_path / "s.json").read_text())["the table"][-1]

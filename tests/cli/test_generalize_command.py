@@ -32,7 +32,7 @@ def notes(tmp_path: Path) -> Path:
 
 
 def test_folder_is_generalized_and_each_note_reported(notes: Path, tmp_path: Path) -> None:
-    status, _ = run(notes, tmp_path / "out", "--t", 96, "--keep", "filename", "--json", tmp_path / "s.json")
+    status, _ = run(notes, tmp_path / "out", "--plausible", 96, "--keep", "filename", "--json", tmp_path / "s.json")
     assert status == 0
     text = (tmp_path / "out" / "a.txt").read_text()
     assert text != SENTENCE
@@ -47,14 +47,14 @@ def test_folder_is_generalized_and_each_note_reported(notes: Path, tmp_path: Pat
 
 
 def test_names_and_fields_are_pseudonyms_unless_kept(notes: Path, tmp_path: Path) -> None:
-    run(notes, tmp_path / "out", "--t", 96)
+    run(notes, tmp_path / "out", "--plausible", 96)
     names = [f.relative_to(tmp_path / "out").as_posix() for f in (tmp_path / "out").rglob("*.txt")]
     assert len(names) == 3
     assert "Smith" not in "".join(names)
     (tmp_path / "in.jsonl").write_text(
         json.dumps({"id": "Smith-1", "text": SENTENCE, "city": "Sacramento", "year": "2011"}) + "\n"
     )
-    run(tmp_path / "in.jsonl", tmp_path / "out.jsonl", "--t", 96, "--keep", "year")
+    run(tmp_path / "in.jsonl", tmp_path / "out.jsonl", "--plausible", 96, "--keep", "year")
     written = (tmp_path / "out.jsonl").read_text()
     assert "Smith" not in written
     assert json.loads(written)["year"] == "2011"
@@ -66,7 +66,7 @@ def test_names_that_scrub_made_stay(tmp_path: Path) -> None:
     folder = tmp_path / "scrubbed" / "folder-0123456789abcdef"
     folder.mkdir(parents=True)
     (folder / "doc-0123456789abcdef.txt").write_text(SENTENCE)
-    run(tmp_path / "scrubbed", tmp_path / "out", "--t", 96)
+    run(tmp_path / "scrubbed", tmp_path / "out", "--plausible", 96)
     assert (tmp_path / "out" / "folder-0123456789abcdef" / "doc-0123456789abcdef.txt").exists()
 
 
@@ -75,19 +75,19 @@ def test_collections_of_a_folder_have_other_names_unless_they_are_kept_or_made_b
     (tmp_path / "in").mkdir()
     for name in ("Smith.jsonl", scrubbed):
         (tmp_path / "in" / name).write_text(json.dumps({"id": "n1", "text": SENTENCE}) + "\n")
-    run(tmp_path / "in", tmp_path / "out", "--t", 96)
+    run(tmp_path / "in", tmp_path / "out", "--plausible", 96)
     written = {path.name for path in (tmp_path / "out").iterdir()}
     assert scrubbed in written
     assert "Smith.jsonl" not in written
-    run(tmp_path / "in", tmp_path / "kept", "--t", 96, "--keep", "filename")
+    run(tmp_path / "in", tmp_path / "kept", "--plausible", 96, "--keep", "filename")
     assert {path.name for path in (tmp_path / "kept").iterdir()} >= {scrubbed, "Smith.jsonl"}
 
 
 def test_notes_of_which_nothing_tells_that_they_were_scrubbed_are_counted(notes: Path, tmp_path: Path) -> None:
     """Generalizing leaves names, dates and numbers: who forgot to scrub is told."""
-    _, said = run(notes, tmp_path / "out", "--t", 96)
+    _, said = run(notes, tmp_path / "out", "--plausible", 96)
     assert "3 notes have no ids of deid scrub" in " ".join(said.split())
-    _, said = run(tmp_path / "out", tmp_path / "again", "--t", 96)
+    _, said = run(tmp_path / "out", tmp_path / "again", "--plausible", 96)
     assert "deid scrub" not in said
 
 
@@ -95,17 +95,17 @@ def test_annotations_are_the_words_with_gold(tmp_path: Path) -> None:
     spans = [{"start": 2, "end": 12, "label": "CITY"}]
     source = tmp_path / "in.jsonl"
     source.write_text(json.dumps({"id": "1", "text": SENTENCE, "spans": spans}) + "\n")
-    run(source, tmp_path / "out.jsonl", "--t", 96, "--gold")
+    run(source, tmp_path / "out.jsonl", "--plausible", 96, "--gold")
     written = json.loads((tmp_path / "out.jsonl").read_text())
     assert written["text"] == SENTENCE.replace("Sacramento", "California")
     assert [(s["start"], s["end"], s["label"]) for s in written["spans"]] == [(2, 12, "CITY")]
     source.write_text(json.dumps({"id": "1", "text": SENTENCE}) + "\n")
     with pytest.raises(ConfigError, match="no document carries an annotation"):
-        run(source, tmp_path / "out2.jsonl", "--t", 96, "--gold")
+        run(source, tmp_path / "out2.jsonl", "--plausible", 96, "--gold")
 
 
 def test_notes_that_cannot_reach_t_are_listed_and_as_general_as_can_be(notes: Path, tmp_path: Path) -> None:
-    _, output = run(notes, tmp_path / "out", "--t", 10**13, "--keep", "filename")
+    _, output = run(notes, tmp_path / "out", "--plausible", 10**13, "--keep", "filename")
     assert (tmp_path / "out" / "sub" / "Smith_John.txt").read_text() == "He is a [PROFESSION] with [CONDITION]."
     assert "notes below 10000000000000 plausible texts" in output
     assert "Smith" not in output
@@ -113,26 +113,29 @@ def test_notes_that_cannot_reach_t_are_listed_and_as_general_as_can_be(notes: Pa
 
 def test_ontology_of_the_users_own(notes: Path, tmp_path: Path) -> None:
     (tmp_path / "money.csv").write_text("accountant;bean counter;*\nauditor;bean counter;*\ncat;pet;*\n")
-    run(notes, tmp_path / "out", "--t", 2, "--ontology", tmp_path / "money.csv", "--keep", "filename")
+    run(notes, tmp_path / "out", "--plausible", 2, "--ontology", tmp_path / "money.csv", "--keep", "filename")
     assert (tmp_path / "out" / "sub" / "Smith_John.txt").read_text() == "He is a bean counter with asthma."
     assert (tmp_path / "out" / "a.txt").read_text() == SENTENCE
 
 
 def test_document_that_cannot_be_read_stops_no_other(notes: Path, tmp_path: Path) -> None:
     (notes / "b.txt").write_bytes(b"\xff\xfe\xfd")
-    status, output = run(notes, tmp_path / "out", "--t", 96)
+    status, output = run(notes, tmp_path / "out", "--plausible", 96)
     assert status == 1
     assert len(list((tmp_path / "out").rglob("*.txt"))) == 3
     assert "1 failed" in output
 
 
-@pytest.mark.parametrize("wrong", [["--t", 0], ["--t", 5, "--objective", "x"], ["--t", 5, "--ontology", "x"]])
+@pytest.mark.parametrize(
+    "wrong",
+    [["--plausible", 0], ["--plausible", 5, "--objective", "x"], ["--plausible", 5, "--ontology", "x"]],
+)
 def test_wrong_options_write_nothing(notes: Path, tmp_path: Path, wrong: list[object]) -> None:
     with pytest.raises(ConfigError):
         run(notes, tmp_path / "out", *wrong)
     assert not (tmp_path / "out").exists()
     with pytest.raises(OutputError):
-        run(notes, notes / "out", "--t", 5)
+        run(notes, notes / "out", "--plausible", 5)
 
 
 def test_what_is_known_of_the_patient_is_sensitive_too(tmp_path: Path) -> None:
@@ -140,7 +143,7 @@ def test_what_is_known_of_the_patient_is_sensitive_too(tmp_path: Path) -> None:
     records = [{"id": n, "text": f"{n}: zyx of Qarth has asthma", "who": f"p{n}"} for n in range(3)]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
     (tmp_path / "known.csv").write_text("patient,name,city\np0,Zyx,Qarth\np1,Zyx,Qarth\n")
-    options = ("--t", 4, "--known", tmp_path / "known.csv", "--patient-field", "who")
+    options = ("--plausible", 4, "--known", tmp_path / "known.csv", "--patient-field", "who")
     for jobs in (1, 2):
         status, said = run(tmp_path / "in.jsonl", tmp_path / f"{jobs}.jsonl", *options, "--jobs", jobs)
         assert status == 0

@@ -32,7 +32,7 @@ RUNS: dict[str, tuple[str, ...]] = {
                    "--keep", "Quartermain"),
     "tag": (NOTES, "{out}", *RULES, *PEOPLE, "--to", "jsonl"),
     "convert": ("records_Zebulon.jsonl", "{out}.csv", "--to", "csv"),
-    "generalize": (NOTES, "{out}", "--t", "4", *PEOPLE),
+    "generalize": (NOTES, "{out}", "--plausible", "4", *PEOPLE),
     "extract": (NOTES, "{out}.csv", *RULES, *PEOPLE),
     "link": (TABLE, "-o", "{out}.csv", "--kind", "disease=same"),
     "link encode": (TABLE, "-o", "{out}.csv", "--ids", "{out}.ids.csv", "--key-file", "Zebulon.key", "--text", "sex"),

@@ -61,7 +61,7 @@ def test_verifiers_know_it_from_the_table_or_from_the_manifest_beside_it(
 
 def test_maps_of_releases_refuse_them_too(patients: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="look alike"):
-        call("ru-map", patients, *ROLES, "--k", "2", "--method", "mondrian", "-o", tmp_path / "map.svg")
+        call("ru-map", patients, *ROLES, "--ks", "2", "--methods", "mondrian", "-o", tmp_path / "map.svg")
 
 
 def test_a_few_in_a_large_population_are_told_and_do_not_refuse(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def run(*arguments: object) -> tuple[int, str]:
     [
         ("anonymize", "IN", *ROLES, "--publish", "visit", "--k", "3", "-o", "out.csv"),
         ("anonymize", "IN", "--qi", "age", "--publish", f'"{TOWN}"', "--drop-rest", "--k", "3", "-o", "out.csv"),
-        ("ru-map", "IN", "--qi", f'"{TOWN}",age', "--k", "2", "--method", "mondrian", "--each-row-a-person", "-o",
+        ("ru-map", "IN", "--qi", f'"{TOWN}",age', "--ks", "2", "--methods", "mondrian", "--each-row-a-person", "-o",
          "m.svg"),
         ("privacy", "IN", *ROLES[:4], "--k", "1"),
         ("risk", "IN", *ROLES[:2]),

@@ -149,7 +149,7 @@ def test_maps_of_risk_and_utility(tmp_path: Path) -> None:
     def points(table: Path, out: Path) -> None:
         told = out.parent / "s.json"
         call(
-            *("ru-map", table, *ROLES, "--k", "2", "--method", "local,mondrian"),
+            *("ru-map", table, *ROLES, "--ks", "2", "--methods", "local,mondrian"),
             *("-o", out.parent / "map.svg", "--json", told),
         )
         found = json.loads(told.read_text())["points"]

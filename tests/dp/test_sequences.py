@@ -148,9 +148,9 @@ def test_the_commands(frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.M
     assert "doctor (up to 3 rows)" in forecast
     with pytest.raises(ConfigError, match="no column says whose"):
         deid(*asked, "--epsilon", "1", "-o", "t.parquet")
-    deid(*asked, "--epsilon", "1", "-o", "t.parquet", "--person", "doctor", "--request", "one", "--length", "2:3")
+    deid(*asked, "--epsilon", "1", "-o", "t.parquet", "--person", "doctor", "--request", "one", "--asked-length", "2:3")
     before = Path("t.parquet").read_bytes()
-    deid(*asked, "--epsilon", "1", "-o", "t.parquet", "--person", "doctor", "--request", "one", "--length", "2:3")
+    deid(*asked, "--epsilon", "1", "-o", "t.parquet", "--person", "doctor", "--request", "one", "--asked-length", "2:3")
     assert Path("t.parquet").read_bytes() == before
     assert len(deid("budget", "history", "l.db").splitlines()) == 1
     with pytest.raises(DeidError, match="of the budget is left"):
@@ -164,4 +164,4 @@ def test_the_commands(frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(ConfigError, match="one question"):
         deid("prefixes", "t.parquet")
     with pytest.raises(ConfigError, match="N\\[:WEIGHT\\]"):
-        deid(*asked, "--epsilon", "1", "--length", "a", "-o", "v.csv")
+        deid(*asked, "--epsilon", "1", "--asked-length", "a", "-o", "v.csv")

@@ -59,7 +59,7 @@ def test_the_command_says_that_it_is_not_private(tmp_path: Path, monkeypatch: py
     Path("t.csv").write_text("age,sex\n" + "".join(f"{i % 16},{'FM'[i % 2]}\n" for i in range(200)))
     arguments = "experiment dp t.csv --dims age,sex --domain age=0..15 --domain sex=F,M --slice age --methods cells"
     command = [*arguments.split(), "--runs", "2"]
-    swept = CliRunner().invoke(app, [*command, "--thresholds", "--plot", "q.png", "--json", "t.json"])
+    swept = CliRunner().invoke(app, [*command, "--sweep-thresholds", "--plot", "q.png", "--json", "t.json"])
     assert swept.exit_code == 0, swept.output
     assert len(json.loads(Path("t.json").read_text())["thresholds"]) > 1
     result = CliRunner().invoke(app, [*command, "--plot", "p.svg", "--json", "e.json"])

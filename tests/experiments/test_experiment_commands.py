@@ -98,8 +98,8 @@ def test_sampling_experiment_draws_its_curves_the_same_way_twice(
 
     rows_file, plot = tmp_path / "s.json", tmp_path / "s.png"
     result = invoke(
-        *("experiment", "sampling", corpus_file, "--folds", 2, *QUICK, "--windows", "0,2", "--o-sampling", ".5"),
-        *("--bias", "1", "--acceptance", "O=.3", "--json", rows_file, "--plot", plot),
+        *("experiment", "sampling", corpus_file, "--folds", 2, *QUICK, "--windows", "0,2", "--shares", ".5"),
+        *("--biases", "1", "--acceptance", "O=.3", "--json", rows_file, "--plot", plot),
     )
     rows = json.loads(rows_file.read_text())["rows"]
     assert [(row["curve"], row["value"]) for row in rows] == [
@@ -125,8 +125,8 @@ def test_sampling_experiment_draws_its_curves_the_same_way_twice(
 def test_a_test_set_takes_the_place_of_folds(corpus_file: Path, tmp_path: Path) -> None:
     rows_file = tmp_path / "s.json"
     result = invoke(
-        *("experiment", "sampling", corpus_file, "--test", corpus_file, *QUICK, "--windows", "", "--o-sampling", ""),
-        *("--bias", "", "--no-naive-bayes", "--json", rows_file),
+        *("experiment", "sampling", corpus_file, "--test", corpus_file, *QUICK, "--windows", "", "--shares", ""),
+        *("--biases", "", "--no-naive-bayes", "--json", rows_file),
     )
     written = json.loads(rows_file.read_text())
     assert [row["curve"] for row in written["rows"]] == ["full"]

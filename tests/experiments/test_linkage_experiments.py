@@ -37,8 +37,8 @@ def test_methods_are_scored_on_the_same_mentions() -> None:
 
 def test_the_command_takes_rates_and_writes_figures(tmp_path: Path) -> None:
     figures, rows = tmp_path / "f.json", tmp_path / "rows.csv"
-    given = ["experiment", "linkage", "--sizes", "300", "--methods", "record-number", "--rate", "no-record-number=0"]
-    plain = ["--rate", "record-number-typo=0", "--rate", "second-authority=0"]
+    given = ["experiment", "linkage", "--sizes", "300", "--methods", "record-number", "--rates", "no-record-number=0"]
+    plain = ["--rates", "record-number-typo=0", "--rates", "second-authority=0"]
     result = CliRunner().invoke(app, [*given, *plain, "--json", str(figures), "-o", str(rows)])
     assert result.exit_code == 0, result.output
     (row,) = json.loads(figures.read_text())["rows"]
@@ -49,9 +49,9 @@ def test_the_command_takes_rates_and_writes_figures(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (["linkage", "--rate", "no-such=0.1"], "no_such"),
-        (["linkage", "--rate", "twin"], "not of the form"),
-        (["linkage", "--rate", "twin=7"], "rate twin is 7"),
+        (["linkage", "--rates", "no-such=0.1"], "no_such"),
+        (["linkage", "--rates", "twin"], "not of the form"),
+        (["linkage", "--rates", "twin=7"], "rate twin is 7"),
         (["linkage", "--methods", "guess"], "guess"),
         (["private-linkage", "--harden", "soak"], "soak"),
         (["private-linkage", "--persons", "3"], "at least 50"),

@@ -120,7 +120,7 @@ def _folder(path: Path) -> Path:
 COMMANDS = {
     "scrub": ("IN", "OUT", "--model", "none", "--policy", "redact"),
     "tag": ("IN", "OUT", "--model", "none", "--to", "jsonl"),
-    "generalize": ("IN", "OUT", "--t", "4"),
+    "generalize": ("IN", "OUT", "--plausible", "4"),
     "convert": ("IN", "OUT", "--to", "jsonl"),
     "extract": ("IN", "OUT.csv", "--model", "none"),
     "evaluate": ("IN", "IN"),

@@ -53,18 +53,18 @@ def test_a_person_is_forgotten_and_the_others_are_not(site: Path) -> None:
     assert "Smithson" in before
     assert "0088123" in before
 
-    where = ("--vault", "vault.db", "--view", "view.csv", "--release", "out", "--patients", "patients.csv")
+    where = ("--in-vault", "vault.db", "--in-view", "view.csv", "--in-release", "out", "--patients", "patients.csv")
     status, said = run("forget", "p1", *where, *key)
     assert status != 0
     assert "who and why" in said  # nothing happens without a reason
     assert Path("view.csv").read_text() == before
     # the view knows the record number, not the id of the table
-    status, said = run("forget", "p1", "--vault", "vault.db", *where[4:], "--why", "request 7", *key)
+    status, said = run("forget", "p1", "--in-vault", "vault.db", *where[4:], "--why", "request 7", *key)
     assert status == 0, said
     named = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
     assert len(named) == 2
     assert all((Path("out") / f"{n['document']}.txt").is_file() for n in named)
-    status, said = run("forget", "4711203", "--view", "view.csv")
+    status, said = run("forget", "4711203", "--in-view", "view.csv")
     assert status == 0, said
     assert "1 rows of views" in said
     for person, place in (("p1", where[:2]), ("4711203", where[2:4]), ("nobody", where[4:])):
@@ -119,7 +119,7 @@ def test_nothing_of_a_forgotten_person_stays_in_the_file(tmp_path: Path) -> None
 
 
 def test_what_is_missing_is_said(site: Path) -> None:
-    for arguments in (("p1",), ("", "--view", "view.csv"), ("p1", "--view", "none.csv")):
+    for arguments in (("p1",), ("", "--in-view", "view.csv"), ("p1", "--in-view", "none.csv")):
         assert run("forget", *arguments)[0] != 0
 
 

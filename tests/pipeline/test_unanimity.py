@@ -218,7 +218,7 @@ def by_scrub(folder: Path, policy: str) -> Iterable[Path]:
 def by_generalize(folder: Path, policy: str) -> Iterable[Path]:
     """Which works on what was scrubbed."""
     scrub_notes(folder, policy)
-    run("generalize", folder / "out.jsonl", folder / "general.jsonl", "--t", 2, "--key-file", folder / "key")
+    run("generalize", folder / "out.jsonl", folder / "general.jsonl", "--plausible", 2, "--key-file", folder / "key")
     return [folder / "general.jsonl"]
 
 

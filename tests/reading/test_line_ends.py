@@ -151,7 +151,7 @@ def _commands(folder: Path, text: str) -> dict[str, str]:
     _run("scrub", notes, folder / "out", *shared, "--keep", "filename")
     _run("tag", notes, folder / "tagged", "--model", "none", "--to", "jsonl")
     _run("extract", notes, folder / "view.csv", "--model", "none")
-    _run("generalize", notes, folder / "general", "--t", "12", *shared[:2])
+    _run("generalize", notes, folder / "general", "--plausible", "12", *shared[:2])
     _run("convert", notes, folder / "brat", "--from", "text", "--to", "i2b2-2014")
     (folder / "inbox").mkdir()
     (folder / "inbox" / "n1.txt").write_bytes(text.encode())
