@@ -12,10 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid.base.keys import Key
+from deid.detection.options import RecognizerOptions
+from deid.detection.recognizers import build_recognizer
 from deid.document import Document, Span
+from deid.pipeline import Pipeline
 from deid.replacement.identifiers import SCHEMES, replace_code, replace_ssn, scheme_of
 from deid.replacement.numbers import normal_form, numbers_of, replace_number, replace_social_security
 from deid.replacement.permutation import keyed_for
+from deid.replacement.policy import load_policy
 from deid.replacement.scope import Scope
 from deid.replacement.surrogates import surrogate_operator
 
@@ -223,3 +227,33 @@ FIXED = {
     "ab" * 35: "ruypblhufcmlgivtjlbgoksymiidtgeywhjqutzqbshwpnccfemusayluujhiatxdaiwsy",
 }
 SOCIAL = "508-86-7901"
+
+
+LABELS = {
+    "MRN": "MEDICALRECORD", "MRN:": "MEDICALRECORD", "Medical record number": "MEDICALRECORD",
+    "Chart #": "MEDICALRECORD", "Acct": "ACCOUNT", "Account:": "ACCOUNT", "claim number": "ACCOUNT", "Policy #": "HEALTHPLAN",
+}  # fmt: skip
+GROUPS = (("471", "1203"), ("47", "11203"), ("4711", "203"), ("471", "12", "03"), ("47", "11", "203"))
+
+
+@pytest.fixture(scope="module")
+def by_rules() -> Pipeline:
+    return Pipeline(build_recognizer(RecognizerOptions(model="none")), load_policy("surrogate"), KEY)
+
+
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("gap", [" ", "   ", "\t", "-", " \t "], ids=repr)
+def test_a_labelled_number_in_groups_is_one_number(by_rules: Pipeline, label: str, gap: str) -> None:
+    """So its surrogate is that of the same number without gaps, no group of it stays, and what follows does."""
+
+    def digits(text: str, after: str) -> str:
+        text += after
+        scrubbed = by_rules(Document("d", text))
+        (edit,) = [e for e in scrubbed.edits if e.category == LABELS[label]]
+        assert text[edit.end :] == after
+        return "".join(c for c in scrubbed.document.text[edit.new_start : edit.new_end] if c.isdigit())
+
+    whole = digits(f"{label} 4711203", "")
+    for after in ("", " Weight 81", "\tseen", " 81 kg", "."):
+        found = {digits(f"{label} {number}", after) for number in ("4711203", *map(gap.join, GROUPS))}
+        assert found == {whole}, after
