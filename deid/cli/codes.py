@@ -32,6 +32,7 @@ def anonymize(
     -o out.csv
     """
     from deid.base.files import check_new_file
+    from deid.manifest import persons_linked
     from deid.manifest.page import made_section
     from deid.table.table_files import check_new_table, write_table
     from deid.transactions.asking import release_codes
@@ -43,7 +44,7 @@ def anonymize(
     told.begin(place.output)
     frame = source.read()
     with working("anonymizing"):
-        release = release_codes(frame, asked)
+        release = release_codes(frame, asked, linked=persons_linked(source.table, asked.person))
     write_table(release.table(asked.codes), place.output)
     if report is not None:
         write_codes_report(report, release, made_section(told.run))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from deid.base.errors import OutputError
@@ -27,6 +28,7 @@ def extract(
     target: Path = argument("New table: .csv, .tsv or .parquet.", metavar="VIEW"),
     by: str = option("person", "What a row is.", metavar="person|note"),
     rounds: int = option(2, "Most rounds: each looks for what the one before learnt of a person."),
+    link: str = option("exact", "How notes become persons, as by deid link.", metavar="exact|model"),
     join: str | None = option(
         None, "Structured table to join: CSV, Parquet, SQLite file or postgresql:// URL.", metavar="TABLE"
     ),
@@ -40,9 +42,9 @@ def extract(
     """Make a table of persons (or notes) from the PHI of notes: the identifier view.
 
     One column an attribute, with ISO dates, ages, codes of states; VIEW.provenance.csv beside it says where each value
-    stands. Both hold PHI (mode 0600). Notes belong to one person by --patients and the like, else by an equal record
-    number, or an equal name and birth date; how many persons look alike is said. Then: deid schema VIEW, deid anonymize
-    VIEW.
+    stands. Both hold PHI (mode 0600). Notes belong to one person by --patients and the like, else by the exact rules of
+    deid link, or its model; how many persons look alike is said. What is known of a person, from all notes and from
+    --join, is looked for in each of its notes. Then: deid schema VIEW, deid anonymize VIEW.
 
     Example: deid extract notes/ view.csv --join patients.csv --on mrn
     """
@@ -60,14 +62,24 @@ def extract(
     if join is not None:
         table = read_table(join, table=join_sql_table, text=True)
         check_columns(table, [on])
-    result = extract_files(run.found, said, by=by, rounds=rounds, jobs=job_count(jobs), watch=run.watch("extracting"))
+    result = extract_files(
+        run.found, said, by=by, rounds=rounds, link=link, table=table, on=on, jobs=job_count(jobs),
+        watch=run.watch("extracting"),
+    )  # fmt: skip
     view, unmatched = result.view, 0
     if table is not None:
         view, unmatched = join_table(view, table, on)
     view.write(target)
     persons = int(view.frame["person"].nunique())
     told.documents, told.failures = result.documents, result.failures
-    told.places.append(f"{len(view.frame)} rows, {persons} persons, {result.rounds} rounds; {target} holds PHI")
+    told.places.append(f"{len(view.frame)} rows, {persons} persons, {len(result.rounds)} rounds; {target} holds PHI")
+    for number, one in enumerate(result.rounds[1:], 2):
+        gain = f"{one.new} more places of identifiers in {one.documents} notes"
+        told.notes.append(f"round {number}: {gain}, {result.rounds[number - 2].persons} -> {one.persons} persons")
+    told.notes += [
+        f"{column}: {count} values that other notes of their person contradict, of lower confidence now"
+        for column, count in result.contradicted.items()
+    ]
     told.notes += [
         f"{column}: {count} rows with values that disagree" for column, count in sorted(view.conflicts.items())
     ]
@@ -81,7 +93,8 @@ def extract(
     told.extra = {
         "rows": len(view.frame),
         "persons": persons,
-        "rounds": result.rounds,
+        "rounds": [dataclasses.asdict(one) for one in result.rounds],
+        "contradicted": dict(result.contradicted),
         "conflicts": dict(sorted(view.conflicts.items())),
         "filled": {c: int(view.frame[c].notna().sum()) for c in view.frame.columns[2:]},
         "unmatched": unmatched,

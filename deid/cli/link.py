@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deid.base.options import argument, option
 from deid.cli.common import Summary
@@ -11,20 +13,56 @@ from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_rows, working
 from deid.linkage.linking import LinkOptions
 
+if TYPE_CHECKING:
+    from deid.base.late import pd
+    from deid.extraction import IdentifierView
+    from deid.linkage.model import LinkageModel
+
+
+@dataclass(frozen=True)
+class AppliedOptions(LinkOptions):
+    """How a table is linked, beside what, and by which model."""
+
+    earlier: str | None = option(
+        None, "Table of an earlier run: its persons keep their ids, and TABLE's rows join them.", metavar="OLD"
+    )
+    model: str | None = option(
+        None, "Apply a model that --save-model wrote; learn none.", metavar="F", panel="Further files"
+    )
+
+    def applied(self) -> LinkageModel | None:
+        """Read the model that is to be applied."""
+        from deid.linkage.model import read_model
+
+        return None if self.model is None else read_model(Path(self.model))
+
+    def known(self, source: TableOptions) -> pd.DataFrame | None:
+        """Read the table of the earlier run, as TABLE is read."""
+        from deid.table.table_files import read_table
+
+        return (
+            None
+            if self.earlier is None
+            else read_table(self.earlier, separator=source.sep, table=source.sql, text=True)
+        )
+
+
+def _view(source: TableOptions, frame: pd.DataFrame) -> IdentifierView | None:
+    """Return the provenance of a view that deid extract wrote."""
+    from deid.extraction.view import IdentifierView, provenance_path, read_view
+
+    path = Path(source.table)
+    return IdentifierView(frame, read_view(path).provenance) if provenance_path(path).is_file() else None
+
 
 @command
 def link(
     told: Summary,
     *,
     source: TableOptions,
+    other: str | None = argument("Another table, whose rows are linked to TABLE's.", metavar="[TABLE2]", default=None),
     place: OutputOptions,
-    earlier: str | None = option(
-        None, "Table of an earlier run: its persons keep their ids, and TABLE's rows join them.", metavar="OLD"
-    ),
-    asked: LinkOptions,
-    model: str | None = option(
-        None, "Apply a model that --save-model wrote; learn none.", metavar="F", panel="Further files"
-    ),
+    asked: AppliedOptions,
     save_model: Path | None = option(
         None,
         "Write the model that was learnt (JSON with a checksum; no cell of TABLE).",
@@ -41,50 +79,70 @@ def link(
         metavar="F",
         panel="Further files",
     ),
+    studio: Path | None = option(
+        None,
+        "Write a web page of the persons, the least sure first, with their rows (PHI).",
+        metavar="F",
+        panel="Further files",
+    ),
 ) -> None:
     """Find which rows are of one person, and give each person an id: the column person of OUT.
 
     What a column is, its name tells, or --kind. Rows are one person by exact rules, or by a model of what each
     agreement says, which is learnt from the table itself. Where record numbers, birth dates or given names contradict,
-    rows stay apart: two persons in one do more harm than one in two. OUT and --review hold PHI (mode 0600).
+    rows stay apart: two persons in one do more harm than one in two. Values of a view that were read with low
+    confidence count less, and its provenance goes with OUT. OUT, --review and --studio hold PHI (mode 0600).
 
     Example: deid link view.csv -o linked.csv --review review.csv
     """
     from deid.base.errors import ConfigError
     from deid.base.files import check_new_file, write_bytes
-    from deid.linkage.linking import PERSON, explain_pair, link_table
-    from deid.linkage.model import read_model
-    from deid.linkage.report import write_linkage_report
+    from deid.extraction.view import confidences, provenance_path
+    from deid.linkage.columns import stacked
+    from deid.linkage.linking import PERSON, link_table
+    from deid.linkage.report import nearest_pair, write_linkage_report
+    from deid.linkage.studio import write_studio
     from deid.manifest.page import made_section
     from deid.table.table_files import check_new_table, read_table, write_table
 
     check_new_table(place.output)
-    for path in (review, save_model, report):
+    for path in (review, save_model, report, studio):
         if path is not None:
             check_new_file(path)
-    if asked.method == "exact" and (save_model or report):
-        raise ConfigError("exact rules learn no model", "leave out --save-model and --report, or say --method model")
+    if asked.method == "exact" and (save_model or report or studio):
+        raise ConfigError(
+            "exact rules learn no model", "leave out --save-model, --report and --studio, or say --method model"
+        )
     told.begin(place.output)
-    applied = None if model is None else read_model(Path(model))
-    frame = source.read()
-    old = None if earlier is None else read_table(earlier, separator=source.sep, table=source.sql, text=True)
+    applied, known = asked.applied(), asked.known(source)
+    tables = [source.read()]
+    if other is not None:
+        tables.append(read_table(other, separator=source.sep, table=source.sql, text=True))
+    view = _view(source, tables[0])
+    if view is not None:
+        check_new_table(provenance_path(place.output))
+    sure = None if view is None else confidences(view)
     with working("linking"):
-        linked = link_table(frame, asked, known=old, model=applied, threads=job_count(jobs))
-    rest = frame.drop(columns=PERSON, errors="ignore")
+        linked = link_table(tables, asked, known=known, model=applied, threads=job_count(jobs), confidence=sure)
+    rest = stacked([table.drop(columns=PERSON, errors="ignore") for table in tables], asked.kinds)
+    if other is not None:
+        names = [Path(name).name for name in (source.table, other)]
+        names = names if names[0] != names[1] else [source.table, other]
+        rest.insert(0, "table", [name for name, table in zip(names, tables, strict=True) for _ in range(len(table))])
     rest.insert(0, PERSON, linked.person)
     write_table(rest, place.output)
+    if view is not None:
+        write_table(linked.noted(view.provenance), provenance_path(place.output))
     if review is not None:
         write_table(linked.review, review)
     if save_model is not None and linked.model is not None:
         write_bytes(save_model, linked.model.to_bytes(), private=False)
     if report is not None:
-        below = linked.review[linked.review["why_apart"] == "below the threshold"]
-        nearest = below.sort_values(["weight", "row_a", "row_b"], key=lambda c: c.astype(float)).tail(1)
-        pair = [int(nearest[name].iloc[0]) for name in ("row_a", "row_b")] if len(nearest) else []
-        both = len(pair) == 2 and max(pair) <= len(frame)
-        doubtful = explain_pair(frame, pair[0], pair[1], asked, model=linked.model) if both else None
+        doubtful = nearest_pair(tables, linked, asked, known=known, confidence=sure)
         write_linkage_report(report, linked, asked.threshold, doubtful, made_section(told.run))
-    told.extra = linked.as_dict()
+    if studio is not None:
+        write_studio(studio, rest.drop(columns=PERSON), linked)
+    told.extra = {"linked": True, **linked.as_dict()}
     print_rows(
         ("linked", "rows"),
         [
@@ -93,15 +151,17 @@ def link(
             *([("pairs for review", f"{told.extra['review']:,}")] if told.extra["review"] else []),
             *((f"pairs by {why}", f"{count:,}") for why, count in linked.joined.items()),
             *((f"kept apart: {why}", f"{count:,}") for why, count in linked.refused.items()),
+            *((f"persons of two values: {name}", f"{count:,}") for name, count in told.extra["contradictions"].items()),
         ],
     )
     for block in linked.blocks[1]:
         told.notes.append(f"not compared: rows of equal {block}, {block.pairs:,} pairs are too many (--pairs)")
-    silent = [name for name in rest.columns[1:] if name not in linked.kinds]
+    silent = [name for name in rest.columns if name not in (PERSON, "table", *linked.kinds)]
     told.notes += [f"not compared: {', '.join(silent)}"] if silent else []
     told.places.append(f"{place.output} holds PHI")
-    beside = {"review": review, "linkage model": save_model, "report": report}
-    told.sign(place.output, inputs=source.files(earlier, model), beside=beside, private=True)
+    beside = {"review": review, "linkage model": save_model, "report": report, "studio": studio}
+    beside["provenance"] = None if view is None else provenance_path(place.output)
+    told.sign(place.output, inputs=source.files(other, asked.earlier, asked.model), beside=beside, private=True)
 
 
 @command
@@ -111,8 +171,7 @@ def explain(
     source: TableOptions,
     a: int = argument("Row, from 1.", metavar="A"),
     b: int = argument("Another row.", metavar="B"),
-    asked: LinkOptions,
-    model: str | None = option(None, "Explain by a model that --save-model wrote; learn none.", metavar="F"),
+    asked: AppliedOptions,
     show_phi: bool = option(False, "Show the values that were compared."),
 ) -> None:
     """Say why two rows of a table are one person, or two.
@@ -122,12 +181,14 @@ def explain(
 
     Example: deid link explain view.csv 4 5 --model model.json
     """
+    from deid.extraction.view import confidences
     from deid.linkage.linking import explain_pair
-    from deid.linkage.model import read_model
 
-    applied = None if model is None else read_model(Path(model))
+    applied, frame = asked.applied(), source.read()
+    view = _view(source, frame)
+    sure = None if view is None else confidences(view)
     with working("comparing"):
-        found = explain_pair(source.read(), a, b, asked, model=applied)
+        found = explain_pair(frame, a, b, asked, known=asked.known(source), model=applied, confidence=sure)
     rows: list[tuple[str, ...]] = [("before anything is compared", "", f"{found.prior:+.2f}")]
     rows += [(step.field, step.level, f"{step.weight + step.rarity:+.2f}") for step in found.steps]
     rows.append(("together", f"probability {found.probability:.4f}", f"{found.weight:+.2f}"))

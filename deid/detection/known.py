@@ -1,9 +1,9 @@
 """Identifiers that are known beforehand: the patient's name, numbers, dates and address from a table or the record.
 
 Whatever a registration system knows about the patient of a note is looked for in every form in which notes write it: a
-name in parts, in any order, as initials, as a short form, misspelt by one letter; a date in all formats; a number with
-any separators. This is the second pass of the HMS Scrubber (Beckwith et al. 2006) and the look-up of the patient's own
-name of MIT deid (Neamatullah et al. 2008); misspelt names are compared by Soundex.
+name in parts, in any order, as initials, as a short form, misspelt by one letter or as `KnownRecognizer.alike` says; a
+date in all formats; a number with any separators. This is the second pass of the HMS Scrubber (Beckwith et al. 2006)
+and the look-up of the patient's own name of MIT deid (Neamatullah et al. 2008); misspelt names are compared by Soundex.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from deid.base.compiled import quick
 from deid.base.errors import ConfigError
 from deid.base.safe_names import safe_name
 from deid.document import Document, Span
+from deid.linkage.clustering import near
 from deid.phi import LABEL_SETS, group
 from deid.reading.identity import canonical_given, full_names, name_key, parse_name
 from deid.reading.lexicon import Lexicon, classes_of, load_lexicon
@@ -121,6 +122,14 @@ def known_from_rows(
     return {identifier: tuple(known) for identifier, known in found.items()}
 
 
+one_apart = functools.lru_cache(maxsize=4096)(near)
+
+
+def misspelt(word: str, name: str) -> bool:
+    """Tell whether a word is a name but for one letter, and sounds as it does."""
+    return one_apart(word, name) and soundex(word) == soundex(name)
+
+
 @dataclass(frozen=True)
 class KnownRecognizer:
     """Finds the known identifiers of a document's person.
@@ -144,6 +153,8 @@ class KnownRecognizer:
     fields: Mapping[str, str] = field(default_factory=dict, repr=False)
     language: str = "en"
     folders: tuple[Path, ...] = ()
+    alike: Callable[[str, str], bool] = misspelt
+    """Tells of the keys of a word and a name, of five letters at least, whether one is a misspelling of the other."""
 
     @property
     def name(self) -> str:
@@ -175,7 +186,7 @@ class KnownRecognizer:
 
     def _find(self, words: _Words, item: Known) -> list[Span]:
         if group(item.category) == "NAME" and item.category != "USERNAME":
-            return _names(words, item)
+            return _names(words, item, self.alike)
         view, vocabulary = words.view, load_vocabulary(self.language, self.folders)
         if item.category == "DATE":
             date = read_date(item.value)
@@ -300,19 +311,22 @@ class _Name:
         self.keys = {k for k in parsed.keys("given", "middle", "family", "nickname", "name") if len(k) > 1}
         self.given = set(parsed.keys("given", "nickname", "name"))
         self.initials = {k[0] for k in self.keys} | set(parsed.keys("initial"))
-        self.codes = {soundex(k): k for k in self.keys if len(k) >= _LEAST_FUZZY}
+        self.long = [k for k in self.keys if len(k) >= _LEAST_FUZZY]
+        self.codes = {soundex(k) for k in self.long}
 
 
 _taken_apart = functools.lru_cache(maxsize=1024)(_Name)
 
 
-def _names(words: _Words, item: Known) -> list[Span]:
+def _names(words: _Words, item: Known, alike: Callable[[str, str], bool]) -> list[Span]:
     """Find the words of a name, initials beside them, and misspellings."""
     name, view = _taken_apart(item.value), words.view
     hits = {index: _W["name_word"] for index in words.small(name.keys) if not words.ordinary(index)}
+    sounds = alike is misspelt
     for index, key, short, sound in words.cased:
-        if key in name.keys or short or sound in name.codes or "-" in view.strings[index]:
-            score = _name_score(words, index, key, name)
+        like = sound in name.codes if sounds else sound is not None
+        if key in name.keys or short or like or "-" in view.strings[index]:
+            score = _name_score(words, index, key, name, alike)
             if score:
                 hits[index] = score
     for index in sorted(hits):  # "rose" is a name beside another word of it
@@ -329,7 +343,7 @@ def _names(words: _Words, item: Known) -> list[Span]:
     return spans
 
 
-def _name_score(words: _Words, index: int, key: str, name: _Name) -> float:
+def _name_score(words: _Words, index: int, key: str, name: _Name, alike: Callable[[str, str], bool]) -> float:
     """Return how sure it is that a word is one of a name's words; 0 when it is none."""
     view = words.view
     word, small = view.strings[index], view.kinds[index] == LOWER
@@ -343,21 +357,9 @@ def _name_score(words: _Words, index: int, key: str, name: _Name) -> float:
     if len(key) > 2 and canonical_given(key, name.given) in name.given:
         ordinary = view.starts_sentence(index) and words.ordinary(index)
         return _W["ordinary_variant_at_sentence_start"] if ordinary else _W["variant"]
-    similar = name.codes.get(soundex(key)) if len(key) >= _LEAST_FUZZY else None
-    if similar is None or words.ordinary(index) or not one_apart(key, similar):
+    if len(key) < _LEAST_FUZZY or words.ordinary(index) or not any(alike(key, k) for k in name.long):
         return 0.0
     return _W["misspelt"]
-
-
-@functools.lru_cache(maxsize=4096)
-def one_apart(a: str, b: str) -> bool:
-    """Tell whether two words differ by one letter: changed, missing, added, or two swapped."""
-    if abs(len(a) - len(b)) > 1 or a == b:
-        return a == b
-    start = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    rest_a, rest_b = a[start:], b[start:]
-    swapped = rest_a[:2] == rest_b[1::-1] and rest_a[2:] == rest_b[2:]
-    return swapped or rest_a[1:] == rest_b[1:] or rest_a[1:] == rest_b or rest_a == rest_b[1:]
 
 
 def _with_initials(view: View, index: int, initials: set[str]) -> tuple[int, int]:

@@ -81,7 +81,7 @@ def check_before_release(data: Microdata) -> None:
                 f"several rows share a value of {shared!r}, so rows may be notes, not persons",
                 f"name the person's column, such as --person {shared}, or say --each-row-a-person",
             )
-    check_persons(look_alikes(data), as_given=data.persons_as_given)
+    check_persons(look_alikes(data), as_given=data.persons_as_given or data.linked)
 
 
 def check_published(data: Microdata, manifest: Mapping[str, Any] | None) -> list[str]:
@@ -107,7 +107,7 @@ def check_published(data: Microdata, manifest: Mapping[str, Any] | None) -> list
     found = look_alikes(data)
     if found is None and manifest is not None and isinstance(manifest.get("look_alikes"), Mapping):
         found = LookAlikes.from_dict(manifest["look_alikes"])
-    check_persons(found, as_given=data.persons_as_given)
+    check_persons(found, as_given=data.persons_as_given or data.linked)
     told = [str(found)] if found is not None and found.pairs else []
     shared = repeated_person(data) if data.person is None else None
     if shared is not None:
@@ -123,7 +123,8 @@ def told_of(data: Microdata) -> str:
     found = look_alikes(data)
     if found is None:
         return "not compared: no column holds names"
-    return f"{found}{'; said to be different persons' if data.persons_as_given else ''}"
+    apart = "; kept apart by deid link" if data.linked else "; said to be different persons"
+    return f"{found}{apart if data.linked or data.persons_as_given else ''}"
 
 
 def _proposed(data: Microdata) -> dict[str, str | None]:

@@ -31,6 +31,7 @@ from deid.base.errors import ConfigError, DeidError, InputError
 from deid.base.files import read_toml
 from deid.base.late import pd
 from deid.base.nearest import nearest
+from deid.manifest import persons_linked
 from deid.table.hierarchy import Hierarchy, read_hierarchy
 from deid.table.hierarchy_builders import build_hierarchy
 from deid.table.microdata import KINDS, NA_CODE, ROLES, SUPPRESSED, Microdata, check_columns
@@ -271,7 +272,8 @@ def read_microdata(
     """
     frame = read_table(place, separator=separator, table=table, exact=True)
     told = Schema({name: Column(None, kind) for name, kind in numbers_kept_as_text(frame).items()})
-    return apply_schema(frame, (schema or Schema()).over(told), published=published)
+    data = apply_schema(frame, (schema or Schema()).over(told), published=published)
+    return replace(data, linked=True) if persons_linked(place, data.person) else data
 
 
 def _without_dropped(frame: pd.DataFrame, schema: Schema) -> Schema:

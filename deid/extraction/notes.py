@@ -96,6 +96,8 @@ class Fact:
     end: int
     weight: int = 1
     """How much it counts where values of a note disagree."""
+    confidence: float = 1.0
+    """How sure it was that this is such PHI; less where other notes of the person contradict."""
 
 
 def note_facts(
@@ -124,6 +126,11 @@ def note_facts(
     dates = [text[s.start : s.end] for s in spans if canonical(s.category) == "DATE"]
     days_first = day_first(dates, spanish=spanish)
     facts: list[Fact] = []
+
+    def add(column: str, value: str, weight: int = 1) -> None:
+        sure = 1.0 if span.score is None else span.score
+        facts.append(Fact(column, value, span.start, span.end, weight, sure))
+
     for span in spans:
         said = text[span.start : span.end]
         category = canonical(span.category)
@@ -134,20 +141,20 @@ def note_facts(
             born = column == "birth_date"
             value = iso_date(said, days_first=days_first, reference=note_date, past=born, spanish=spanish)
             if value and column:
-                facts.append(Fact(column, value, span.start, span.end, _LABELLED))
+                add(column, value, _LABELLED)
         elif category == "AGE":
             age = read_age(said + after if said.strip().isdigit() else said)
             labelled = cues.before["age"].search(ahead) or cues.behind["age"].match(after)
             if age is not None:
-                facts.append(Fact("age", str(age), span.start, span.end, _LABELLED if labelled else 1))
+                add("age", str(age), _LABELLED if labelled else 1)
         elif category == "STATE":
-            facts.append(Fact("state", read_state(said) or said.strip(), span.start, span.end))
+            add("state", read_state(said) or said.strip())
         elif category in _READERS:
             column, read = _READERS[category]
             if value := read(said):
-                facts.append(Fact(column, value, span.start, span.end))
+                add(column, value)
             if category == "CITY" and (state := city_state(said)):
-                facts.append(Fact("state", state, span.start, span.end, _IMPLIED))
+                add("state", state, _IMPLIED)
     facts += _names(text, [s for s in spans if canonical(s.category) == "PATIENT"], cues)
     facts += _sex(text, spans, cues)
     facts += _diagnoses(document, language, cues)
@@ -172,7 +179,8 @@ def _names(text: str, spans: Sequence[Span], cues: Cues) -> Iterator[Fact]:
     longest = max((whole_name(said[i]) or "" for i in own), key=lambda n: (len(n.split()), len(n)))
     for i in own:
         if longest:
-            yield Fact("name", longest, spans[i].start, spans[i].end)
+            sure = spans[i].score
+            yield Fact("name", longest, spans[i].start, spans[i].end, confidence=1.0 if sure is None else sure)
 
 
 def _sex(text: str, spans: Sequence[Span], cues: Cues) -> Iterator[Fact]:

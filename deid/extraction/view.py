@@ -1,9 +1,8 @@
 """The identifier view: facts of many notes in one table, a row a note or a person, with the place of every value.
 
-Notes are linked to persons by exact keys: the patient's id where it is known, else an equal medical record number, else
-an equal name with an equal birth date. Values that disagree are settled in this order (Gardner and Xiong 2009, section
-3): within a note the greatest weight, then the first; between notes of a person the majority, then the newest note,
-then all values that are left, joined by ``; ``.
+Notes are linked to persons by `deid.extraction.persons`. Values that disagree are settled in this order (Gardner and
+Xiong 2009, section 3): within a note the greatest weight, then the first; between notes of a person the majority, then
+the newest note, then all values that are left, joined by ``; ``.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from deid.base.errors import ConfigError, InputError
 from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.extraction.notes import COLUMNS, MANY, PERSONAL, Fact
-from deid.reading.identity import name_key
+from deid.extraction.persons import WhoIsWho, who_is_who
 from deid.table.table_files import read_table, write_table
 
 _SEPARATOR = "; "
@@ -44,7 +43,7 @@ class IdentifierView:
     """A row a note or a person: ``person``, ``document`` (of notes) or ``notes`` (their number), and the columns of
     `deid.extraction.COLUMNS` that have a value."""
     provenance: pd.DataFrame = field(repr=False)
-    """Where values come from: document, start, end, row of ``frame`` (from 0), column, value."""
+    """Where values come from: document, start, end, row of ``frame`` (from 0), column, value, confidence (0 to 1)."""
     conflicts: Mapping[str, int] = field(default_factory=dict)
     """Column -> persons or notes whose values disagreed."""
 
@@ -83,7 +82,9 @@ def read_view(path: Path) -> IdentifierView:
     return IdentifierView(read_table(path), places)
 
 
-def build_view(notes: Iterable[NoteFacts], *, by: str = "person") -> IdentifierView:
+def build_view(
+    notes: Iterable[NoteFacts], *, by: str = "person", persons: Sequence[str] | None = None
+) -> IdentifierView:
     """Return the identifier view of notes, with the place of every value.
 
     Parameters
@@ -92,6 +93,8 @@ def build_view(notes: Iterable[NoteFacts], *, by: str = "person") -> IdentifierV
         The facts of each note.
     by : str
         ``person`` or ``note``: what a row is.
+    persons : sequence of str, optional
+        The person of each note; by default those that exact rules find (`link_notes`).
 
     Raises
     ------
@@ -101,7 +104,7 @@ def build_view(notes: Iterable[NoteFacts], *, by: str = "person") -> IdentifierV
     if by not in ("person", "note"):
         raise ConfigError("a row is a note or a person", "for example: --by person")
     settled = [(note, *_settle_note(note)) for note in notes]
-    people = _link([(note, values) for note, values, _ in settled])
+    people = persons if persons is not None else link_notes([note for note, _, _ in settled]).notes
     conflicts: Counter[str] = Counter()
     rows: list[dict[str, object]] = []
     row_of: list[int] = []
@@ -124,11 +127,11 @@ def build_view(notes: Iterable[NoteFacts], *, by: str = "person") -> IdentifierV
     used = {c for row in rows for c in row}
     frame = pd.DataFrame(rows, columns=[*first, *(c for c in COLUMNS if c in used)])
     places = [
-        (note.document, f.start, f.end, row, f.column, f.value)
+        (note.document, f.start, f.end, row, f.column, f.value, round(f.confidence, 4))
         for (note, _, _), row in zip(settled, row_of, strict=True)
         for f in note.facts
     ]
-    return IdentifierView(frame, pd.DataFrame(places, columns=list(_PLACES)), dict(conflicts))
+    return IdentifierView(frame, pd.DataFrame(places, columns=[*_PLACES, "confidence"]), dict(conflicts))
 
 
 def _settle_note(note: NoteFacts) -> tuple[dict[str, str], list[str]]:
@@ -192,34 +195,33 @@ def _settle_person(notes: Sequence[Mapping[str, str]]) -> tuple[dict[str, object
     return values, disagree
 
 
-def _link(notes: Sequence[tuple[NoteFacts, Mapping[str, str]]]) -> list[str]:
-    """Return the person of each note: ``P1``, ``P2``, ... in the order of their first notes."""
-    parent = list(range(len(notes)))
+def link_notes(
+    notes: Sequence[NoteFacts], *, method: str = "exact", table: pd.DataFrame | None = None, on: str = ""
+) -> WhoIsWho:
+    """Return the persons of notes; see `deid.extraction.persons.who_is_who`."""
+    values = [_settle_note(note)[0] for note in notes]
+    sure = [
+        {
+            c: max((f.confidence for f in note.facts if (f.column, f.value) == (c, v)), default=1.0)
+            for c, v in own.items()
+        }
+        for note, own in zip(notes, values, strict=True)
+    ]
+    return who_is_who([note.patient for note in notes], values, sure, method=method, table=table, on=on)
 
-    def root(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
 
-    seen: dict[tuple[str, str], int] = {}
-    for i, (note, values) in enumerate(notes):
-        keys = []
-        if note.patient is not None:
-            keys.append(("patient", note.patient))
-        else:
-            if "mrn" in values:
-                keys.append(("mrn", values["mrn"]))
-            if "name" in values and len(values.get("birth_date", "")) == 10:
-                words = sorted(name_key(w) for w in values["name"].split() if len(w) > 1)
-                keys.append(("name", " ".join((*words, values["birth_date"]))))
-        for key in keys:
-            parent[root(i)] = root(seen.setdefault(key, i))
-    numbers: dict[int, str] = {}
-    found = []
-    for i in range(len(notes)):
-        found.append(numbers.setdefault(root(i), f"P{len(numbers) + 1}"))
-    return found
+def confidences(view: IdentifierView) -> pd.DataFrame:
+    """Return how sure each cell of a view is: of the places that say it, or of all places of its column, the surest."""
+    places = view.provenance.copy()
+    places["confidence"] = pd.to_numeric(places["confidence"]).fillna(1.0) if "confidence" in places else 1.0
+    rows, cells = places["row"].astype(int), {}
+    for column in set(places["column"]) & set(map(str, view.frame.columns)):
+        own = places[places["column"] == column]
+        said = view.frame[column].astype("string").reindex(rows[own.index]).to_numpy()
+        same = pd.Series(own["value"].astype("string").to_numpy() == said, index=own.index).fillna(value=False)
+        best = own[same].groupby(rows[own.index][same])["confidence"].max()
+        cells[column] = best.combine_first(own.groupby(rows[own.index])["confidence"].max()).reindex(view.frame.index)
+    return pd.DataFrame(cells, index=view.frame.index)
 
 
 def join_table(view: IdentifierView, table: pd.DataFrame, on: str) -> tuple[IdentifierView, int]:

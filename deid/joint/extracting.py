@@ -7,21 +7,28 @@ as known identifiers, until the view stays the same or the rounds are used up.
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from deid.base.errors import ConfigError
+from deid.base.late import pd
 from deid.detection import Recognizer
 from deid.detection.known import Known, KnownRecognizer
 from deid.detection.recognizers import DEFAULT_LANGUAGE, build_recognizer
 from deid.document import Document, Failure, kept
-from deid.extraction import IdentifierView, build_view, note_facts
-from deid.extraction.view import NoteFacts
+from deid.extraction import Fact, IdentifierView, build_view, note_facts
+from deid.extraction.persons import WhoIsWho
+from deid.extraction.view import NoteFacts, link_notes
 from deid.io import Source
+from deid.linkage.clustering import similar_names
+from deid.linkage.columns import kind_of
+from deid.linkage.linking import DOUBTFUL
 from deid.pipeline.files import Watch, require_annotations, results
 from deid.pipeline.known_people import read_people
 from deid.pipeline.options import NoteOptions
 from deid.pipeline.patients import Patients
+from deid.table.cell_text import text_list
 
 _KNOWN = {
     "name": "PATIENT",
@@ -36,6 +43,29 @@ _KNOWN = {
     "email": "EMAIL",
 }
 """Column of the view -> category under which its values are looked for in the person's other notes."""
+_KINDS = {
+    "name": "PATIENT",
+    "birth": "DATE",
+    "number": "MEDICALRECORD",
+    "account": "ACCOUNT",
+    "address": "STREET",
+    "phone": "PHONE",
+    "email": "EMAIL",
+}
+"""Kind of a table's column (`deid.linkage.columns`) -> the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What a round found."""
+
+    persons: int
+    places: int
+    """Places of identifiers of patients."""
+    new: int
+    """Places that the round before did not find."""
+    documents: int
+    """Notes with such a place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +74,13 @@ class Extraction:
 
     view: IdentifierView
     documents: int
-    rounds: int
+    rounds: tuple[Round, ...]
     """Rounds that ran."""
+    contradicted: Mapping[str, int] = field(default_factory=dict)
+    """Column -> values that the other notes of their person contradict; their confidence is lower."""
     failures: list[Failure] = field(default_factory=list)
+    recognizer: Recognizer | None = field(default=None, repr=False)
+    """What found PHI in the last round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +120,9 @@ def extract_files(
     *,
     by: str = "person",
     rounds: int = 2,
+    link: str = "exact",
+    table: pd.DataFrame | None = None,
+    on: str = "",
     jobs: int = 1,
     watch: Watch = iter,
 ) -> Extraction:
@@ -100,18 +137,22 @@ def extract_files(
         ``person`` or ``note``: what a row is.
     rounds : int
         Most rounds; 1 does without what the view knows.
+    link : str
+        How notes are linked to persons: ``exact`` or ``model`` (`deid.linkage.linking.LinkOptions`).
+    table : pandas.DataFrame, optional
+        Rows that are linked too; their identifiers are looked for in the notes of their persons. ``on`` is its key.
     jobs, watch
         See `deid.pipeline.scrub_files`.
 
     Returns
     -------
     Extraction
-        The identifier view, the number of rounds that ran, and the failures.
+        The identifier view, the rounds that ran, and the failures.
 
     Raises
     ------
     ConfigError
-        When ``rounds`` is less than 1.
+        When ``rounds`` is less than 1, or notes cannot be linked so.
     """
     if rounds < 1:
         raise ConfigError("the number of rounds must be at least 1", "such as --rounds 2")
@@ -119,33 +160,84 @@ def extract_files(
     if said.gold:
         require_annotations(source, "extract", "detect")
     people, language = read_people(said), said.language or DEFAULT_LANGUAGE
-    patients, table = people.patients, people.known.identifiers if people.known else {}
+    patients, listed = people.patients, people.known.identifiers if people.known else {}
     recognizer = None if said.gold else build_recognizer(said, people.recognizer(language))
-    notes: list[NoteFacts] = []
-    for done in range(1, rounds + 1):
-        before = [n.facts for n in notes]
+    ran: list[Round] = []
+    before: list[tuple[Fact, ...]] = []
+    weaker: dict[tuple[str, str, str], float] = {}
+    while True:
         failures: list[Failure] = []
         work = _Reading(recognizer, patients, language, said.date_field, said.as_of)
-        notes = [note for _, note in kept(watch(results(source, work, jobs)), failures)]
-        if recognizer is None or done == rounds or [n.facts for n in notes] == before:
+        read = [note for _, note in kept(watch(results(source, work, jobs)), failures)]
+        who = link_notes([_weakened(note, weaker) for note in read], method=link, table=table, on=on)
+        for (row, column), share in who.contradicted.items():
+            for fact in (f for f in read[row].facts if f.column == column):
+                place = read[row].document, column, fact.value
+                weaker[place] = min(share, weaker.get(place, 1.0))
+        notes = [_weakened(note, weaker) for note in read]
+        facts = [note.facts for note in notes]
+        ran.append(_round(notes, before, who))
+        if recognizer is None or len(ran) == rounds or facts == before:
             break
-        identifiers, of = _learnt(notes, table)
-        learnt = KnownRecognizer(identifiers, Patients(table=of).of, people.fields, language)
+        before = facts
+        identifiers, of = _learnt(notes, who, listed, table)
+        learnt = KnownRecognizer(identifiers, Patients(table=of).of, people.fields, language, alike=similar_names)
         recognizer = build_recognizer(said, learnt)
-    return Extraction(build_view(notes, by=by), len(notes), done, failures)
+    contradicted = Counter(column for _, column, _ in weaker)
+    view = build_view(notes, by=by, persons=who.notes)
+    return Extraction(view, len(notes), tuple(ran), dict(sorted(contradicted.items())), failures, recognizer)
+
+
+def _weakened(note: NoteFacts, weaker: Mapping[tuple[str, str, str], float]) -> NoteFacts:
+    """Return a note whose contradicted values are less sure."""
+    shares = [weaker.get((note.document, f.column, f.value), 1.0) for f in note.facts]
+    if min(shares, default=1.0) == 1.0:
+        return note
+    facts = zip(note.facts, shares, strict=True)
+    return replace(note, facts=tuple(replace(f, confidence=f.confidence * share) for f, share in facts))
+
+
+def _round(notes: Sequence[NoteFacts], before: Sequence[Sequence[Fact]], who: WhoIsWho) -> Round:
+    def places(facts: Sequence[Fact]) -> set[tuple[int, int]]:
+        return {(f.start, f.end) for f in facts if f.column in _KNOWN}
+
+    found = [places(note.facts) for note in notes]
+    new = [own - places(old) for own, old in zip(found, before or [()] * len(notes), strict=True)]
+    return Round(len(set(who.notes)), sum(map(len, found)), sum(map(len, new)), sum(map(bool, new)))
 
 
 def _learnt(
-    notes: Sequence[NoteFacts], table: Mapping[str, Sequence[Known]]
+    notes: Sequence[NoteFacts],
+    who: WhoIsWho,
+    listed: Mapping[str, Sequence[Known]],
+    table: pd.DataFrame | None,
 ) -> tuple[dict[str, tuple[Known, ...]], dict[str, str]]:
-    """Return the identifiers of each person of the view, and the person of each document."""
-    view = build_view(notes, by="note")
-    people = view.frame["person"].tolist()
+    """Return the identifiers of each person, and the person of each document; what is unsure is not looked for."""
     found: dict[str, dict[Known, None]] = {}
-    for note, person in zip(notes, people, strict=True):
+    for note, person in zip(notes, who.notes, strict=True):
         held = found.setdefault(person, {})
-        held.update(dict.fromkeys(table.get(note.patient, ()) if note.patient is not None else ()))
+        held.update(dict.fromkeys(listed.get(note.patient, ()) if note.patient is not None else ()))
         for fact in note.facts:
-            if category := _KNOWN.get(fact.column):
+            if (category := _KNOWN.get(fact.column)) and fact.confidence >= DOUBTFUL:
                 held[Known(category, fact.value)] = None
-    return {p: tuple(k) for p, k in found.items()}, {n.document: p for n, p in zip(notes, people, strict=True)}
+    if table is not None:
+        for person, row in zip(who.rows, _of_rows(table), strict=True):
+            if person in found:
+                found[person].update(dict.fromkeys(row))
+    return {p: tuple(k) for p, k in found.items()}, {n.document: p for n, p in zip(notes, who.notes, strict=True)}
+
+
+def _of_rows(table: pd.DataFrame) -> list[list[Known]]:
+    """Return the identifiers in each row of a table, by the names of its columns."""
+    cells = {name: text_list(table[name]) for name in table.columns}
+    kinds = {name: kind_of(name) for name in table.columns}
+    found = []
+    for row in range(len(table)):
+        own = {name: cells[name][row] for name in cells if cells[name][row]}
+        known = [Known(_KINDS[kinds[name]], value) for name, value in own.items() if kinds[name] in _KINDS]
+        named = {kinds[name]: value for name, value in own.items()}
+        if "family" in named:
+            given = " ".join(named[part] for part in ("given", "middle") if part in named)
+            known.append(Known("PATIENT", f"{named['family']}, {given}" if given else named["family"]))
+        found.append(known)
+    return found

@@ -33,6 +33,7 @@ from deid.io import scan
 from deid.joint.plan import JointPlan
 from deid.joint.view import Cells, LoadedTable, anonymize_join, load_table, texts_of, verify_join
 from deid.linkage.look_alikes import check_persons, count_look_alikes
+from deid.manifest import persons_linked
 from deid.pipeline.batch import Report, scrub_files
 from deid.pipeline.core import Pipeline, Settings
 from deid.pipeline.files import Watch
@@ -161,7 +162,8 @@ def release_jointly(
     report = JointReport({n: len(t.frame) for n, t in tables.items()})
     for table in tables.values():
         found = count_look_alikes(table.frame, table.plan.patient)
-        check_persons(found, as_given=plan.persons_as_given)
+        linked = persons_linked(str(table.plan.path), table.plan.patient)
+        check_persons(found, as_given=plan.persons_as_given or linked)
         report.remarks += [str(found)] if found is not None and found.pairs else []
     report.persons = len({p for t in tables.values() for p in t.patients})
     pipeline = _pipeline(plan, tables, key, report)

@@ -8,6 +8,7 @@ blocking     which pairs are compared at all
 model        what each level says: learnt and applied by Splink
 linking      a table in, the id of each row's person out
 report       a linkage on one page
+studio       its persons one by one, on another
 measures     how good a clustering is, where the truth is known
 encodings    records as keyed filters, to be compared by who may not see them
 look_alikes  how many persons of a table seem to be others of it

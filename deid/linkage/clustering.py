@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 from deid.reading.identity import full_names
 
+SIMILAR = {"given": 0.88, "family": 0.9}
+"""Jaro-Winkler similarity from which two names are misspellings of one."""
 _FAR = 8
 """Years between two birth dates that no slip explains."""
 
@@ -82,6 +84,39 @@ def near(a: str, b: str) -> bool:
     return a[start : start + 2] == b[start : start + 2][::-1] and a[start + 2 :] == b[start + 2 :]
 
 
+def jaro_winkler(a: str, b: str) -> float:
+    """Return the similarity of two words that Winkler (1990) made of Jaro's: 1 when equal, 0 with no letter in common.
+
+    Examples
+    --------
+    >>> round(jaro_winkler("martha", "marhta"), 4), round(jaro_winkler("dixon", "dicksonx"), 4)
+    (0.9611, 0.8133)
+    """
+    if a == b:
+        return 1.0
+    reach = max(0, max(len(a), len(b)) // 2 - 1)
+    taken: list[int] = []
+    own = []
+    for i, letter in enumerate(a):
+        place = next((j for j in range(max(0, i - reach), min(len(b), i + reach + 1)) if b[j] == letter
+                      and j not in taken), -1)  # fmt: skip
+        if place >= 0:
+            taken.append(place)
+            own.append(letter)
+    if not own:
+        return 0.0
+    moved = sum(x != b[j] for x, j in zip(own, sorted(taken), strict=True)) // 2
+    shared = len(own)
+    jaro = (shared / len(a) + shared / len(b) + (shared - moved) / shared) / 3
+    start = next((i for i, (x, y) in enumerate(zip(a[:4], b[:4], strict=False)) if x != y), min(4, len(a), len(b)))
+    return jaro + 0.1 * start * (1 - jaro) if jaro > 0.7 else jaro
+
+
+def similar_names(a: str, b: str) -> bool:
+    """Tell whether a word can be a misspelling of a name, as the model's level *similar* does."""
+    return near(a, b) or jaro_winkler(a, b) >= SIMILAR["family"]
+
+
 def _some(some: Iterable[str], others: Sequence[str] | frozenset[str], fit: object) -> bool:
     return any(fit(a, b) for a in some for b in others)  # type: ignore[operator]
 
@@ -98,18 +133,7 @@ def _near_givens(a: str, b: str) -> bool:
         return True
     if len(a) < 4 or len(b) < 4:
         return False
-    return near(a, b) or (min(len(a), len(b)) > 5 and _similar(a, b))
-
-
-def _similar(a: str, b: str) -> bool:
-    """Tell whether two names share most of their letters, in order (longest common subsequence)."""
-    before = [0] * (len(b) + 1)
-    for x in a:
-        row = [0]
-        for j, y in enumerate(b):
-            row.append(before[j] + 1 if x == y else max(row[-1], before[j + 1]))
-        before = row
-    return 2 * before[-1] >= 0.8 * (len(a) + len(b))
+    return near(a, b) or (min(len(a), len(b)) > 5 and jaro_winkler(a, b) >= SIMILAR["given"])
 
 
 @dataclass(frozen=True, slots=True)

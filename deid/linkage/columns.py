@@ -32,6 +32,8 @@ _DATE = re.compile(
 )
 _YEAR = re.compile(r"(\d{4})(?:-(\d\d))?", re.ASCII)
 _BLANK = re.compile(r"[\W_]+")
+_COUNTED = re.compile("[1-8]{1,2}", re.ASCII)
+"""Numbers of rows or persons that are one character repeated and stand for themselves."""
 _NUMBERED = ("number", "account", "same", "similar")
 _SHARED = 50
 """Rows in which a number may stand, or a twentieth of them: of one person are hardly more."""
@@ -50,7 +52,32 @@ def kind_of(name: str) -> str:
     return next((kind for kind, names in HEADERS.items() if key in names.split()), "none")
 
 
-def kinds_of(frame: pd.DataFrame, said: Mapping[str, str] | None = None) -> dict[str, str]:
+def stacked(tables: Sequence[pd.DataFrame], said: Mapping[str, str]) -> pd.DataFrame:
+    """Return the rows of several tables under each other.
+
+    Parameters
+    ----------
+    tables : sequence of pandas.DataFrame
+        A column of a later one takes the name of the only column of its kind in the first one.
+    said : mapping of str to str
+        Kinds by column, as for `kinds_of`.
+    """
+
+    def alone(frame: pd.DataFrame, other: pd.DataFrame) -> dict[str, str]:
+        kinds = [(said.get(name) or kind_of(name), name) for name in frame.columns if name not in other.columns]
+        counts = Counter(kind for kind, _ in kinds)
+        return {kind: name for kind, name in kinds if kind != "none" and counts[kind] == 1}
+
+    parts = [tables[0]]
+    for table in tables[1:]:
+        named = alone(tables[0], table)
+        parts.append(table.rename(columns={own: named[k] for k, own in alone(table, tables[0]).items() if k in named}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def kinds_of(
+    frame: pd.DataFrame, said: Mapping[str, str] | None = None, table: Sequence[int] | None = None
+) -> dict[str, str]:
     """Return the kind of each column that tells of a person.
 
     Parameters
@@ -58,11 +85,14 @@ def kinds_of(frame: pd.DataFrame, said: Mapping[str, str] | None = None) -> dict
     frame : pandas.DataFrame
     said : mapping of str to str, optional
         Kinds (`KINDS`) by column, where the names of the columns do not tell them, or something else.
+    table : sequence of int, optional
+        Which of several tables each row is of.
 
     Returns
     -------
     dict of str to str
-        In the table's order. Columns that are empty tell nothing, nor does an id that is another one in every row.
+        In the table's order. Columns that are empty tell nothing, nor does an id that is another one in every row of
+        a table: two tables that count their rows have the same ids.
 
     Raises
     ------
@@ -84,7 +114,8 @@ def kinds_of(frame: pd.DataFrame, said: Mapping[str, str] | None = None) -> dict
         if cells.empty:
             continue
         if kind == "id":
-            if cells.nunique() == len(cells) and name not in said:
+            of = pd.Series(0 if table is None else table, index=frame.index)[cells.index]
+            if not pd.DataFrame({"of": of, "id": cells}).duplicated().any() and name not in said:
                 continue
             kind = "number"
         found[name] = kind
@@ -239,7 +270,8 @@ def read_records(frame: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
             if name not in found and kind != "house":
                 found[name] = [once(text) or None for text in texts]
                 if kind in ("number", "phone"):
-                    found[name] = _without_stand_ins(found[name])
+                    who = [found[column] for column in ("family", "birth") if column in found]
+                    found[name] = _without_stand_ins(found[name], who)
     if "authority" in of and "number_0" in found:
         numbered = zip(of["authority"][0], found["number_0"], strict=True)
         found["number_0"] = [number and f"{_words(issuer)}:{number}" for issuer, number in numbered]
@@ -248,7 +280,8 @@ def read_records(frame: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
 
 def fields_of(kinds: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """Return the fields of `deid.linkage.comparisons` that each column fills."""
-    named = {"name": ("given", "family", "middle"), "given": ("given", "middle"), "zip": ("place",), "city": ("place",)}
+    named = {"name": ("given", "family", "middle"), "given": ("given", "middle")}
+    named |= {place: ("place", place) for place in ("zip", "city")}
     found, counts = {}, Counter[str]()
     for name, kind in kinds.items():
         numbered = kind in _NUMBERED
@@ -257,11 +290,33 @@ def fields_of(kinds: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _without_stand_ins(values: Sequence[object]) -> list[object]:
-    """Leave out what stands for no number: one character repeated, or the same number in very many rows."""
+_PARTS = {"given": ("full_given", "middle", "suffix"), "family": ("families",), "birth": ("birth_year",)}
+"""Columns of records that are read from the same cell as a field."""
+
+
+def sure_of(records: pd.DataFrame) -> pd.DataFrame:
+    """Return records without the values of low confidence, those that ``doubt_FIELD`` tells of."""
+    found = {str(name): records[name] for name in map(str, records) if not name.startswith("doubt_")}
+    for field in found.copy():
+        if f"doubt_{field}" in records:
+            sure = records[f"doubt_{field}"].isna()
+            found |= {own: found[own].where(sure, None) for own in (field, *_PARTS.get(field, ())) if own in found}
+    return pd.DataFrame(found, index=records.index)
+
+
+def _without_stand_ins(values: Sequence[object], who: Sequence[Sequence[object]]) -> list[object]:
+    """Leave out what stands for no number: one character repeated, or the same number in very many rows.
+
+    Where all but a few of these rows say the same surname or birth date, it is the number of one who comes often.
+    """
     most = max(_SHARED, len(values) // 20)
-    often = {value for value, count in Counter(values).items() if count > most or len(set(str(value))) == 1}
-    return [None if value in often else value for value in values]
+    left_out = {value for value in set(values) if len(set(str(value))) == 1 and not _COUNTED.fullmatch(str(value))}
+    for value in [value for value, count in Counter(values).items() if count > most]:
+        rows = [row for row, own in enumerate(values) if own == value]
+        told = [Counter(column[row] for row in rows if column[row]) for column in who]
+        if not any(own and own.most_common(1)[0][1] > 0.9 * own.total() for own in told):
+            left_out.add(value)
+    return [None if value in left_out else value for value in values]
 
 
 def _written_names(of: Mapping[str, Sequence[Sequence[str]]], rows: range) -> list[str]:

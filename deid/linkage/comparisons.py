@@ -7,11 +7,14 @@ them, and are what stands here where it has not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+from deid.base.errors import ConfigError
 from deid.base.late import pd
+from deid.linkage.clustering import SIMILAR
 from deid.linkage.columns import sound
 from deid.reading.identity import full_names
 
@@ -49,6 +52,10 @@ class Comparison:
 
 
 OTHER = "different"
+DOUBTED = "different, of low confidence"
+"""Level of two values that differ and of which one may have been misread: it says less than that they differ."""
+_SAID = 0.3
+"""Weight of that level, m / u, where nothing is learnt: as of a person whose value is misread in one of three rows."""
 _ONE_SLIP = "damerau_levenshtein({0}{{l}}, {0}{{r}}) <= 1"
 
 
@@ -71,7 +78,7 @@ _GIVEN = Comparison(
         Level("initial", "(length(given{l}) = 1 or length(given{r}) = 1) and given{l}[1] = given{r}[1]", 0.08, 0.01),
         Level("equal", _equal("given"), 0.72, 0.005, "given"),
         Level("short form", "list_has_any(forms{l}, forms{r})", 0.1, 0.002),
-        Level("similar", f"({_similar('given', 0.88)} or {_ONE_SLIP.format('given')})", 0.06, 0.01),
+        Level("similar", f"({_similar('given', SIMILAR['given'])} or {_ONE_SLIP.format('given')})", 0.06, 0.01),
         Level("middle name", "(given{l} = middle_name{r} or given{r} = middle_name{l})", 0.01, 0.004),
         _else(0.03),
     ),
@@ -86,7 +93,7 @@ _FAMILY = Comparison(
             "exchanged with the given name", "(family{l} = first_name{r} and family{r} = first_name{l})", 0.005, 0.00001
         ),
         Level("one of several", "list_has_any(families{l}, families{r})", 0.02, 0.001),
-        Level("similar", f"({_similar('family', 0.9)} or {_ONE_SLIP.format('family')})", 0.05, 0.002),
+        Level("similar", f"({_similar('family', SIMILAR['family'])} or {_ONE_SLIP.format('family')})", 0.05, 0.002),
         Level("sounds alike", "sound{l} = sound{r}", 0.005, 0.001),
         Level("different, of women", "gender{l} = 'F' and gender{r} = 'F'", 0.03, 0.25),
         _else(0.01),
@@ -204,18 +211,91 @@ _TEXTS: Mapping[str, Callable[[str], Comparison]] = {
 }
 
 
-def comparisons_of(records: pd.DataFrame) -> list[Comparison]:
-    """Return the comparisons that the columns of records allow, in an order that the columns' does not change."""
+_DISTANCES: Mapping[str, tuple[str, bool]] = {
+    "jaro_winkler": ("jaro_winkler_similarity(#{l}, #{r})", True),
+    "jaro": ("jaro_similarity(#{l}, #{r})", True),
+    "jaccard": ("jaccard(#{l}, #{r})", True),
+    "levenshtein": ("levenshtein(#{l}, #{r})", False),
+    "damerau_levenshtein": ("damerau_levenshtein(#{l}, #{r})", False),
+    "difference": ("abs(try_cast(#{l} as double) - try_cast(#{r} as double))", False),
+    "days": ("abs(try_strptime(#{l}, '%Y%m%d')::date - try_strptime(#{r}, '%Y%m%d')::date)", False),
+}
+"""Name of a distance -> SQL of the left and the right value, ``#`` for the column, and whether more is more alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """How a user wants a field compared: equal, then by a distance with a level for each cut-off.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such distance, or the cut-offs do not go from alike to less alike.
+    """
+
+    name: str
+    cuts: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if self.name not in _DISTANCES:
+            raise ConfigError(f"there is no distance {self.name!r}", f"there are: {', '.join(_DISTANCES)}")
+        up = _DISTANCES[self.name][1]
+        bounded = all(0 < cut < 1 if up else 0 < cut < math.inf for cut in self.cuts)
+        if not self.cuts or not bounded or list(self.cuts) != sorted(set(self.cuts), reverse=up):
+            order = "below 1 and falling, as in .92,.8" if up else "above 0 and rising, as in 1,2"
+            raise ConfigError(f"the cut-offs of {self.name} are not numbers {order}", "the first is the most alike")
+
+    def comparison(self, field: str) -> Comparison:
+        """Return the comparison of a field of records."""
+        form, up = _DISTANCES[self.name]
+        parts = range(1, len(self.cuts) + 1)
+        cuts = [
+            Level(
+                f"{self.name} {cut:g} or {'more' if up else 'less'}",
+                f"{form.replace('#', field)} {'>=' if up else '<='} {cut!r}",
+                0.2 / len(self.cuts), 0.01 * part,
+            )
+            for cut, part in zip(self.cuts, parts, strict=True)
+        ]  # fmt: skip
+        return Comparison(field, (field,), (Level("equal", _equal(field), 0.7, 0.005, field), *cuts, _else(0.1)))
+
+
+def comparisons_of(
+    records: pd.DataFrame, distances: Mapping[str, Distance] | None = None, doubted: Collection[str] | None = None
+) -> list[Comparison]:
+    """Return the comparisons that the columns of records allow, in an order that the columns' does not change.
+
+    Parameters
+    ----------
+    records : pandas.DataFrame
+        As `deid.linkage.columns.read_records` gives them; ``doubt_FIELD`` tells where a value is of low confidence.
+    distances : mapping of str to Distance, optional
+        By field, what a user wants instead of the field's own levels.
+    doubted : collection of str, optional
+        Fields that have a level for values of low confidence; by default those of which some are.
+    """
+    distances = distances or {}
+    if doubted is None:
+        doubted = {name[6:] for name in map(str, records) if name.startswith("doubt_") and records[name].notna().any()}
     named = {"given": _GIVEN, "family": _FAMILY, "middle": _MIDDLE, "birth": _BIRTH, "sex": _SEX, "phone": _PHONE,
              "email": _EMAIL, "address": _ADDRESS}  # fmt: skip
     found = [one for name, one in named.items() if name in records and records[name].notna().any()]
-    places = tuple(name for name in ("city", "zip") if name in records)
+    places = tuple(name for name in ("city", "zip") if name in records and name not in distances)
     found += [_PLACES[places]] if places else []
+    found += [distances[name].comparison(name) for name in ("city", "zip") if name in records and name in distances]
     for name in sorted(map(str, records.columns)):
         kind = name.partition("_")[0]
         if kind in _TEXTS and name[-1].isdigit() and records[name].notna().any():
             found.append(_TEXTS[kind](name))
-    return found
+    found = [distances[one.field].comparison(one.field) if one.field in distances else one for one in found]
+    return [_with_doubt(one) if one.field in doubted else one for one in found]
+
+
+def _with_doubt(one: Comparison) -> Comparison:
+    doubt = f"doubt_{one.field}"
+    other = one.levels[-1]
+    level = Level(DOUBTED, f"({doubt}{{l}} is not null or {doubt}{{r}} is not null)", _SAID * other.u, other.u)
+    return replace(one, levels=(*one.levels[:-1], level, other))
 
 
 def with_keys(records: pd.DataFrame) -> pd.DataFrame:

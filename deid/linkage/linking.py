@@ -27,9 +27,9 @@ from deid.linkage.blocking import (
     neighbour_blocks,
     proposed_blocks,
 )
-from deid.linkage.clustering import Edge, cluster
-from deid.linkage.columns import fields_of, kinds_of, read_records
-from deid.linkage.comparisons import Comparison, comparisons_of, with_keys
+from deid.linkage.clustering import Edge, Facts, cluster
+from deid.linkage.columns import fields_of, kinds_of, read_records, stacked, sure_of
+from deid.linkage.comparisons import DOUBTED, Comparison, Distance, comparisons_of, with_keys
 from deid.linkage.exact import RULES, SURE, exact_edges, facts_of
 from deid.linkage.model import LinkageModel, Step, learn, predict, require_splink, steps_of
 from deid.table.cell_text import text_list
@@ -39,6 +39,8 @@ PERSON = "person"
 """Column of the ids; one that the table has says which rows are known to be of one person."""
 
 METHODS = ("model", "exact")
+DOUBTFUL = 0.8
+"""Confidence below which a value may have been misread: it contradicts nobody, and no exact rule takes it."""
 REVIEWED = 0.5
 """Probability from which a pair is put down for review, up to the threshold."""
 
@@ -56,6 +58,10 @@ class LinkOptions:
     weight: tuple[str, ...] = option(
         (), "Factor on the match weights of a column (repeatable); 0 leaves it out.",
         metavar="COLUMN=X", panel="Columns",
+    )  # fmt: skip
+    distance: tuple[str, ...] = option(
+        (), "Compare a column by a distance with cut-offs: jaro_winkler, jaro, jaccard, levenshtein, "
+        "damerau_levenshtein, difference, days (repeatable).", metavar="COLUMN=NAME:A,B", panel="Columns",
     )  # fmt: skip
     pairs: int = option(
         0, "Most pairs of rows that are compared; by default 20 a row.", metavar="N", panel="Pairs", minimum=0
@@ -76,6 +82,8 @@ class LinkOptions:
             raise ConfigError("the threshold is not from 0.5 to below 1", "for example: --threshold 0.95")
         if self.weights and self.method == "exact":
             raise ConfigError("exact rules have no weights", "leave out --weight, or --method exact")
+        if self.distances and self.method == "exact":
+            raise ConfigError("exact rules compare by no distance", "leave out --distance, or --method exact")
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -91,6 +99,19 @@ class LinkOptions:
             raise ConfigError("--weight is not of the form COLUMN=X", "for example: --weight zip=0.5") from None
         if not all(0 <= factor < math.inf for factor in found.values()):
             raise ConfigError("a weight is negative", "a factor of 1 changes nothing, 0 leaves the column out")
+        return found
+
+    @property
+    def distances(self) -> dict[str, Distance]:
+        """Distances by column."""
+        found = {}
+        for name, text in _pairs(self.distance, "--distance", "COLUMN=NAME:A,B").items():
+            kind, _, cuts = text.partition(":")
+            try:
+                found[name] = Distance(kind, tuple(map(float, cuts.split(","))))
+            except ValueError:
+                hint = "for example: --distance surname=jaro_winkler:.92,.8"
+                raise ConfigError("--distance is not of the form COLUMN=NAME:A,B", hint) from None
         return found
 
 
@@ -118,6 +139,9 @@ class Linked:
     """Contradiction -> pairs that it kept apart."""
     review: pd.DataFrame = field(repr=False)
     """Pairs that a person should look at: rows (from 1), persons, probability, weight, and why they are not joined."""
+    contradictions: pd.DataFrame = field(repr=False)
+    """Values that others of their person contradict: person, column, row (from 1), share of the person's rows with a
+    value that say the same."""
     model: LinkageModel | None = None
     """What was learnt or applied; None for exact rules."""
     blocks: tuple[list[Block], list[Block]] = field(default_factory=lambda: ([], []))
@@ -126,6 +150,18 @@ class Linked:
     """Pairs from `REVIEWED` on: a, b (rows from 0), weight, probability."""
     best: FloatArray | None = field(default=None, repr=False)
     """For each row the probability that it would have with a row that says the same; rarity does not count."""
+
+    def noted(self, places: pd.DataFrame) -> pd.DataFrame:
+        """Return the places of a view's values (columns row, column, confidence) as they are after linking.
+
+        What other rows of the person contradict is less sure; ``linked_by`` is the checksum of the model.
+        """
+        share = {(row - 1, name): own for _, name, row, own in self.contradictions.itertuples(index=False)}
+        cells = zip(places["row"].astype(int).tolist(), places["column"].tolist(), strict=True)
+        sure = places["confidence"].astype(float).to_numpy() if "confidence" in places else np.ones(len(places))
+        lowered = (sure * np.array([share.get(cell, 1.0) for cell in cells])).round(4)
+        by = "exact rules" if self.model is None else self.model.checksum
+        return places.assign(confidence=lowered, linked_by=by)
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values: counts, and names of columns."""
@@ -139,6 +175,7 @@ class Linked:
             "joined": self.joined,
             "refused": self.refused,
             "review": len(self.review),
+            "contradictions": dict(sorted(self.contradictions.groupby("column")["person"].nunique().items())),
             "blocks": {str(block): block.pairs for block in self.blocks[0]},
             "blocks_left_out": {str(block): block.pairs for block in self.blocks[1]},
             "model": None if self.model is None else self.model.checksum,
@@ -157,40 +194,69 @@ class Prepared:
     """New rows."""
 
 
-def prepare(frame: pd.DataFrame, said: LinkOptions, known: pd.DataFrame | None = None) -> Prepared:
-    """Bring a table into the form in which it is linked; parameters and errors are those of `link_table`."""
-    if not len(frame):
+def prepare(
+    tables: Sequence[pd.DataFrame],
+    said: LinkOptions,
+    known: pd.DataFrame | None = None,
+    *,
+    fixed: bool = False,
+    confidence: pd.DataFrame | None = None,
+) -> Prepared:
+    """Bring tables into the form in which they are linked; parameters and errors are those of `link_table`."""
+    if not all(map(len, tables)):
         raise InputError("the table has no rows", "name a table with rows")
-    whole = frame.rename(columns={PERSON: "before"})
     if known is not None:
         check_columns(known, [PERSON])
-        whole = pd.concat([whole, known.rename(columns={PERSON: "known"})], ignore_index=True)
-    ids = {name: whole.pop(name) for name in ("before", "known") if name in whole}
-    kinds = kinds_of(whole, said.kinds)
-    records = read_records(whole, kinds)
-    for name, column in ids.items():
-        cells = [text or None for text in text_list(column, key=True)]
-        records[name] = pd.Series(cells, index=records.index, dtype=object)
-    if known is not None and not all(records["known"].tolist()[len(frame) :]):
+    parts = [*tables, *([] if known is None else [known])]
+    before: list[str | None] = []
+    for part in parts:
+        before += [text or None for text in text_list(part[PERSON], key=True)] if PERSON in part else [None] * len(part)
+    plain = [part.drop(columns=PERSON, errors="ignore") for part in parts]
+    for name in [*said.kinds, *said.weights, *said.distances]:
+        if not any(name in part for part in plain):
+            check_columns(plain[0], [name])
+    whole = stacked(plain, said.kinds)
+    table = [number for number, part in enumerate(parts) for _ in range(len(part))]
+    kinds = kinds_of(whole, {name: kind for name, kind in said.kinds.items() if name in whole}, table)
+    pieces = [whole[np.equal(table, number)].reset_index(drop=True) for number in range(len(parts))]
+    read = [read_records(piece, kinds) for piece in pieces]
+    records = pd.concat(read, ignore_index=True)
+    new = len(whole) - (0 if known is None else len(known))
+    if known is not None and not all(before[new:]):
         raise InputError("a known row without a person", "fill it in, or remove the row")
+    stays = [fixed or row >= new for row in range(len(whole))]
+    for name, wanted in (("before", False), ("known", True)):
+        if any(one is not None and stay == wanted for one, stay in zip(before, stays, strict=True)):
+            cells = [one if stay == wanted else None for one, stay in zip(before, stays, strict=True)]
+            records[name] = pd.Series(cells, dtype=object)
+    for column, fields in fields_of(kinds).items():
+        if confidence is not None and column in confidence:
+            low = np.flatnonzero(confidence[column].to_numpy(float) < DOUBTFUL)
+            for one in fields if len(low) else ():
+                doubted = records.get(f"doubt_{one}", pd.Series([None] * len(whole), dtype=object))
+                doubted.iloc[low] = "1"
+                records[f"doubt_{one}"] = doubted
     order = _order(whole, said.seed)
-    return Prepared(records.iloc[order].reset_index(drop=True), kinds, order, len(frame))
+    return Prepared(records.iloc[order].reset_index(drop=True), kinds, order, new)
 
 
 def link_table(
-    frame: pd.DataFrame,
+    frame: pd.DataFrame | Sequence[pd.DataFrame],
     said: LinkOptions | None = None,
     *,
     known: pd.DataFrame | None = None,
     model: LinkageModel | None = None,
     threads: int = 1,
+    fixed: bool = False,
+    confidence: pd.DataFrame | None = None,
 ) -> Linked:
-    """Say which rows of a table are of one person.
+    """Say which rows of a table, or of several, are of one person.
 
     Parameters
     ----------
-    frame : pandas.DataFrame
-        Cells are texts. Rows that have a ``person`` in common are of one, whatever else they say.
+    frame : pandas.DataFrame or sequence of them
+        Cells are texts. Rows that have a ``person`` in common are of one, whatever else they say. Of several tables
+        the rows count one after the other (`deid.linkage.columns.stacked`).
     said : LinkOptions, optional
     known : pandas.DataFrame, optional
         Rows whose ``person`` is known and stays: new rows join these persons or become new ones. No two known persons
@@ -199,6 +265,10 @@ def link_table(
         One that was learnt before; else it is learnt from the table.
     threads : int
         The same for any number.
+    fixed : bool
+        Each ``person`` of the table is known too.
+    confidence : pandas.DataFrame, optional
+        How sure it is that cells of the first table were read rightly: 0 to 1, by column and row.
 
     Returns
     -------
@@ -213,18 +283,17 @@ def link_table(
     said = said or LinkOptions()
     if said.method == "model":
         require_splink()
-    ready = prepare(frame, said, known)
+    tables = [frame] if isinstance(frame, pd.DataFrame) else list(frame)
+    ready = prepare(tables, said, known, fixed=fixed, confidence=confidence)
     records, order = ready.records, ready.order
-    facts = facts_of(records)
-    given = [records[name].tolist() for name in ("before", "known") if name in records]
-    edges = exact_edges(records, len(RULES) if said.method == "exact" else SURE)
+    facts, edges, given = _exact(ready, len(RULES) if said.method == "exact" else SURE)
     clusters = cluster(facts, edges, given)
     blocks: tuple[list[Block], list[Block]] = ([], [])
     pairs = None
     if said.method == "model" and len(records) > 1:
         model, blocks, pairs = _scored(ready, said, clusters.person, model, threads)
-        sure = pairs[pairs["probability"] >= said.threshold]
-        found = zip(sure["a"].tolist(), sure["b"].tolist(), sure["weight"].tolist(), strict=True)
+        high = pairs[pairs["probability"] >= said.threshold]
+        found = zip(high["a"].tolist(), high["b"].tolist(), high["weight"].tolist(), strict=True)
         edges += [Edge(weight, a, b, "model") for a, b, weight in found]
         clusters = cluster(facts, edges, given)
     names = _ids(clusters.person, records)
@@ -235,10 +304,40 @@ def link_table(
     joined = Counter(e.why for e in edges if clusters.person[e.a] == clusters.person[e.b])
     review = _review(clusters.refused, pairs, said.threshold, order, person)
     return Linked(
-        person[: ready.new], ready.kinds, dict(joined), dict(sorted(refused.items())), review, model, blocks,
+        person[: ready.new], ready.kinds, dict(joined), dict(sorted(refused.items())), review,
+        _contradictions(ready, person), model, blocks,
         None if pairs is None else _in_table(pairs, order),
-        None if pairs is None or model is None else _best(ready, model, factors_of(ready.kinds, said)),
+        None if pairs is None or model is None else _best(ready, said, model),
     )  # fmt: skip
+
+
+def _exact(ready: Prepared, rules: int) -> tuple[list[Facts], list[Edge], list[list[str | None]]]:
+    """Return what rows say for sure, what exact rules join, and the persons that are given."""
+    sure = sure_of(ready.records)
+    given = [ready.records[name].tolist() for name in ("before", "known") if name in ready.records]
+    return facts_of(sure), exact_edges(sure, rules), given
+
+
+def _contradictions(ready: Prepared, person: Sequence[str]) -> pd.DataFrame:
+    """Return the values that the other rows of their person contradict, but for what most of them say."""
+    columns = {one: column for column, fields in fields_of(ready.kinds).items() for one in fields}
+    found: list[tuple[str, str, int, float]] = []
+    for name in map(str, ready.records):
+        if name not in ("birth", "sex") and not name.startswith("number_"):
+            continue
+        told: dict[tuple[str, str], dict[str, list[int]]] = {}
+        for row, value in zip(ready.order, ready.records[name].tolist(), strict=True):
+            if value:
+                issuer = value.rpartition(":")[0] if name.startswith("number_") else ""
+                told.setdefault((person[row], issuer), {}).setdefault(value, []).append(row)
+        for (who, _), values in told.items():
+            sizes = [len(rows) for rows in values.values()]
+            for rows in values.values() if len(sizes) > 1 else ():
+                if len(rows) < max(sizes) or sizes.count(max(sizes)) > 1:
+                    share = round(len(rows) / sum(sizes), 4)
+                    found += [(who, columns[name], row + 1, share) for row in rows if row < ready.new]
+    listed = sorted(found, key=lambda one: (one[1], one[2]))
+    return pd.DataFrame(listed, columns=["person", "column", "row", "share"])
 
 
 def _scored(
@@ -258,14 +357,14 @@ def _scored(
     return model, ([*blocks[0], *near], blocks[1]), pairs
 
 
-def _best(ready: Prepared, model: LinkageModel, factors: Mapping[str, float]) -> FloatArray:
-    records = ready.records
+def _best(ready: Prepared, said: LinkOptions, model: LinkageModel) -> FloatArray:
+    records, comparisons, factors = _compared(ready, said, model)
     weights = np.full(len(records), math.log2(model.prior / (1 - model.prior)))
-    for one in (c for c in comparisons_of(records) if c.field in model.levels):
+    for one in (c for c in comparisons if c.field in model.levels):
         told = [records[name].notna().to_numpy() for name in one.columns or ("zip", "city")]
         equal = next(label for label in one.labels if label.endswith("equal"))
         weights += model.weight(one.field, equal) * factors.get(one.field, 1.0) * np.logical_or.reduce(told)
-    if "given" in model.levels:
+    if "initial" in model.levels.get("given", ()):
         initial = np.array([isinstance(own, str) and len(own) == 1 for own in records["given"]])
         weights[initial] += model.weight("given", "initial") - model.weight("given", "equal")
     return 1 / (1 + np.exp2(-weights))
@@ -275,10 +374,25 @@ def _compared(
     ready: Prepared, said: LinkOptions, model: LinkageModel | None
 ) -> tuple[pd.DataFrame, list[Comparison], dict[str, float]]:
     factors = factors_of(ready.kinds, said)
-    comparisons = [c for c in comparisons_of(ready.records) if factors.get(c.field) != 0]
+    distances = {one: own for name, own in said.distances.items() for one in _compared_as(ready.kinds, name)}
+    doubted = None if model is None else {one for one, own in model.levels.items() if DOUBTED in own}
+    comparisons = comparisons_of(ready.records, distances, doubted)
+    comparisons = [c for c in comparisons if factors.get(c.field) != 0]
     if model is not None:
         model.check(comparisons)
-    return with_keys(ready.records), comparisons, factors
+    records = with_keys(ready.records)
+    for one in doubted or ():
+        if f"doubt_{one}" not in records:
+            records[f"doubt_{one}"] = pd.Series([None] * len(records), dtype=object)
+    return records, comparisons, factors
+
+
+def _compared_as(kinds: Mapping[str, str], name: str) -> list[str]:
+    """Return the fields that a distance is for: of a name given and family name, of a place its own."""
+    fields = fields_of(kinds)
+    if name not in fields:
+        raise ConfigError(f"column {name!r} is not compared", "say what it is with --kind, or leave out its --distance")
+    return [one for one in fields[name] if one not in ("middle", "place")]
 
 
 @dataclass(frozen=True)
@@ -307,16 +421,23 @@ class Explained:
 
 
 def explain_pair(
-    frame: pd.DataFrame, a: int, b: int, said: LinkOptions | None = None, *, model: LinkageModel | None = None
+    frame: pd.DataFrame | Sequence[pd.DataFrame],
+    a: int,
+    b: int,
+    said: LinkOptions | None = None,
+    *,
+    known: pd.DataFrame | None = None,
+    model: LinkageModel | None = None,
+    confidence: pd.DataFrame | None = None,
 ) -> Explained:
     """Say why two rows of a table are one person, or two.
 
     Parameters
     ----------
-    frame, said, model
+    frame, said, known, model, confidence
         As for `link_table`.
     a, b : int
-        Rows, from 1.
+        Rows, from 1; known ones come behind.
 
     Raises
     ------
@@ -325,14 +446,14 @@ def explain_pair(
     """
     said = said or LinkOptions()
     require_splink()
-    if a == b or not all(1 <= row <= len(frame) for row in (a, b)):
-        raise ConfigError(f"these are no two rows of the table, which has {len(frame):,}", "count them from 1")
-    ready = prepare(frame, said)
+    ready = prepare([frame] if isinstance(frame, pd.DataFrame) else list(frame), said, known, confidence=confidence)
+    rows = len(ready.order)
+    if a == b or not all(1 <= row <= rows for row in (a, b)):
+        raise ConfigError(f"these are no two rows of the table, which has {rows:,}", "count them from 1")
     records, comparisons, factors = _compared(ready, said, model)
-    facts = facts_of(ready.records)
-    edges = exact_edges(ready.records, SURE)
+    facts, edges, given = _exact(ready, SURE)
     if model is None:
-        model = learn(records, comparisons, ready.kinds, cluster(facts, edges).person, seed=said.seed)
+        model = learn(records, comparisons, ready.kinds, cluster(facts, edges, given).person, seed=said.seed)
     pair = ready.order.index(a - 1), ready.order.index(b - 1)
     steps = steps_of(records, comparisons, model, pair, factors)
     two = ready.records.iloc[list(pair)].reset_index(drop=True)
@@ -346,7 +467,7 @@ def explain_pair(
     return Explained(
         math.log2(model.prior / (1 - model.prior)),
         [replace(step, field=named.get(step.field, step.field)) for step in steps],
-        [edge.why for edge in exact_edges(two, SURE)],
+        [edge.why for edge in exact_edges(sure_of(two), SURE)],
         facts[pair[0]].conflict(facts[pair[1]]),
         {named.get(one.field, one.field): (shown(one, 0), shown(one, 1)) for one in comparisons},
     )

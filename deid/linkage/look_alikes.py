@@ -137,7 +137,7 @@ def check_persons(found: LookAlikes | None, *, as_given: bool) -> None:
     if found is not None and found.share > MOST_SPLIT and not as_given:
         raise ConfigError(
             f"levels would count some persons twice: {found}",
-            "give each person one id (extract --patients, or correct the table), or say --persons-as-given",
+            "give each person one id (deid link, extract --patients), or say --persons-as-given",
         )
 
 

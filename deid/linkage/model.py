@@ -23,7 +23,7 @@ import numpy as np
 from deid.base.errors import ConfigError, ModelError
 from deid.base.late import pd
 from deid.linkage.blocking import Block
-from deid.linkage.comparisons import OTHER, Comparison
+from deid.linkage.comparisons import DOUBTED, OTHER, Comparison
 
 ENOUGH = 200
 """Pairs that exact rules must join before m is learnt."""
@@ -343,10 +343,12 @@ def _taken(model: LinkageModel, linker: Any, *, u: bool, share: float) -> Linkag
             least = max(_LEAST, before / 100)
             value = _rounded(min(max(share * learnt + (1 - share) * before, least), 1 - _LEAST))
             own[level["label_for_charts"]] = (m, value) if u else (value, chance)
+            if u and level["label_for_charts"] == DOUBTED:
+                own[DOUBTED] = (_rounded(value * m / chance), value)
     if not u:
         for own in levels.values():  # to differ never speaks for one person
-            m, chance = own[OTHER]
-            own[OTHER] = (min(m, chance), chance)
+            for label in own.keys() & {OTHER, DOUBTED}:
+                own[label] = (min(own[label]), own[label][1])
     return LinkageModel(model.prior, levels, model.kinds)
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deid.base.late import pd
 from deid.base.plots import COLOURS, new_figure
 from deid.base.reports import Section, write_page
-from deid.linkage.linking import Explained, Linked
+from deid.linkage.linking import Explained, Linked, LinkOptions, explain_pair
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,6 +42,7 @@ def write_linkage_report(
     ]
     counts += [(f"pairs by {why}", f"{n:,}") for why, n in linked.joined.items()]
     counts += [(f"kept apart: {why}", f"{n:,}") for why, n in linked.refused.items()]
+    counts += [(f"persons of two values: {name}", f"{n:,}") for name, n in told["contradictions"].items()]
     sections = [Section("What was found", ("what", "number"), counts)]
     figures: list[Figure] = []
     if linked.model is not None:
@@ -58,11 +60,37 @@ def write_linkage_report(
         figures.append(_thresholds(linked.pairs["probability"].to_numpy(), threshold))
     if doubtful is not None:
         figures.append(_waterfall(doubtful))
+    if len(linked.contradictions):
+        odd = [
+            (who, name, str(row), f"{share:.0%}")
+            for who, name, row, share in linked.contradictions.itertuples(index=False)
+        ]
+        note = "Values that others of the person contradict; what most of its rows say is not listed."
+        sections.append(
+            Section("Contradictions", ("person", "column", "row", "rows that say the same"), odd[:500], note)
+        )
     blocks = [(str(block), f"{block.pairs:,}", "compared") for block in linked.blocks[0]]
     blocks += [(str(block), f"{block.pairs:,}", "too many") for block in linked.blocks[1]]
     if blocks:
         sections.append(Section("Which rows were compared: those of equal", ("columns", "pairs", ""), blocks))
     write_page(path, "Who is who", [*sections, made], figures)
+
+
+def nearest_pair(
+    tables: Sequence[pd.DataFrame],
+    linked: Linked,
+    said: LinkOptions,
+    *,
+    known: pd.DataFrame | None = None,
+    confidence: pd.DataFrame | None = None,
+) -> Explained | None:
+    """Explain the pair below the threshold that is nearest to it, if there is one; parameters as for `link_table`."""
+    below = linked.review[linked.review["why_apart"] == "below the threshold"]
+    if not len(below):
+        return None
+    pair = below.sort_values(["weight", "row_a", "row_b"], key=lambda cells: cells.astype(float)).iloc[-1]
+    a, b = int(pair["row_a"]), int(pair["row_b"])
+    return explain_pair(tables, a, b, said, known=known, model=linked.model, confidence=confidence)
 
 
 def _prior(prior: float) -> float:

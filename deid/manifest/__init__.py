@@ -10,5 +10,5 @@ from __future__ import annotations
 from deid.manifest.checking import Check, Fault, check_manifests
 from deid.manifest.content import Manifest, log_of, manifest_path
 from deid.manifest.digests import public_name
-from deid.manifest.run import ManifestRun, begin_run, results_of
+from deid.manifest.run import ManifestRun, begin_run, persons_linked, results_of
 from deid.manifest.signing import SigningKey, load_signing_key, read_public_key

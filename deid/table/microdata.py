@@ -154,6 +154,8 @@ class Microdata:
         States that rows which share an identifier are different persons all the same.
     persons_as_given : bool
         States that persons who look alike are different ones all the same.
+    linked : bool
+        States that the persons were told apart by comparing all that is known of them (``deid link``).
 
     Raises
     ------
@@ -172,6 +174,7 @@ class Microdata:
     kinds: Mapping[str, str] = field(default_factory=dict)
     each_row_a_person: bool = False
     persons_as_given: bool = False
+    linked: bool = False
     _codes: dict[str, Codes] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -109,15 +109,15 @@ class CodesAsked(CodeColumns):
         )
 
 
-def release_codes(frame: pd.DataFrame, asked: CodesAsked) -> CodesRelease:
-    """Return a release of the codes of a table; see `anonymize_codes` for further errors.
+def release_codes(frame: pd.DataFrame, asked: CodesAsked, *, linked: bool = False) -> CodesRelease:
+    """Return a release of the codes of a table, whose persons are ``linked``; see `anonymize_codes` for further errors.
 
     Raises
     ------
     InputError
         When the rows of a person differ in a column that is published.
     """
-    data = asked.read(frame, persons_as_given=asked.persons_as_given)
+    data = asked.read(frame, persons_as_given=asked.persons_as_given or linked)
     tree = asked.tree(data)
     studies = read_policy(asked.phenotypes, data.transactions.labels, "phenotypes") if asked.phenotypes else {}
     return anonymize_codes(

@@ -98,8 +98,13 @@ def test_columns_that_say_nothing_are_left_out() -> None:
 def test_numbers_that_stand_for_none_join_nobody() -> None:
     rows = table([(f"{name} Berg", None, None, mrn, None) for name in ("Ann", "Bo") for mrn in ("000000", "99-99-99")])
     assert len(set(link_table(rows, EXACT).person)) == 4
-    many = table([(f"P{i} Berg", None, None, "4711203", None) for i in range(60)])
+    many = table([(f"Ann {chr(97 + i % 26)}erg{chr(97 + i // 26)}n", None, None, "4711203", None) for i in range(60)])
     assert len(set(link_table(many, EXACT).person)) == 60
+
+
+def test_a_number_of_one_who_comes_often_is_a_number() -> None:
+    rows = table([("Ann Berg" if i else "Ann Bergh", None, None, "4711203", None) for i in range(60)])
+    assert len(set(link_table(rows, EXACT).person)) == 1
 
 
 def test_cells_are_brought_to_one_form() -> None:
@@ -196,7 +201,7 @@ def test_new_rows_join_known_persons_by_a_model(mentions: tuple[pd.DataFrame, li
 
 def test_a_factor_of_nothing_leaves_a_column_out_and_a_greater_one_counts_more() -> None:
     rows = table(ROWS)
-    ready = prepare(rows, LinkOptions())
+    ready = prepare([rows], LinkOptions())
     comparisons = comparisons_of(ready.records)
     model = default_model(comparisons, 0.001, ready.kinds)
     blocks = [Block(("family",), 9)]
