@@ -129,6 +129,10 @@ class Carrier(Protocol):
     def unexamined(self) -> int:
         """Positions that nobody examined."""
 
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of the record and references to others, which get new ones."""
+
     def spans(self) -> list[Span]:
         """Return the identifiers in the record's fields."""
 
@@ -138,8 +142,10 @@ class Carrier(Protocol):
     def inside(self, spans: Iterable[Span]) -> list[Span]:
         """Return spans, cut where one place of the record ends."""
 
-    def replaced(self, text: str, edits: Iterable[Edit], *, keep_blocked: bool) -> Carrier:
-        """Return the record with what was done to the text."""
+    def replaced(
+        self, text: str, edits: Iterable[Edit], *, keep_blocked: bool, renamed: Callable[[str], str] | None = None
+    ) -> Carrier:
+        """Return the record with what was done to the text, and with new ids."""
 
     def frames(self, written: str) -> bool:
         """Tell whether a written record is this one outside of its places."""

@@ -23,19 +23,20 @@ from deid.io.docbin import DOCBIN
 from deid.io.folder import check_output, check_suffix
 from deid.io.formats import CollectionFormat, DocumentFormat, Format, Options
 from deid.io.hide import HIDE
-from deid.io.hl7v2 import HL7V2
 from deid.io.i2b2_2006 import I2B2_2006
 from deid.io.i2b2_2014 import I2B2_2014, MEDDOCAN
 from deid.io.jsonl import DOCCANO, JSONL, LABELSTUDIO, PRODIGY
 from deid.io.parquet_table import PARQUET
 from deid.io.physionet import PHYSIONET
 from deid.io.reading import Source, get_format, open_source
+from deid.io.records import FHIR, HL7V2
 from deid.io.text import TEXT
 from deid.io.writing import WriteOutcome, Writer, make_writer, write_all
 
 FORMATS: dict[str, Format] = {
     "hl7v2": HL7V2,
     "ccda": CCDA,
+    "fhir": FHIR,
     "i2b2-2006": I2B2_2006,
     "meddocan": MEDDOCAN,
     "i2b2-2014": I2B2_2014,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from deid.pipeline.naming import Naming
 from deid.pipeline.options import METHODS, PipelineOptions
 from deid.pipeline.patients import Patients
 from deid.pipeline.workers import process
+from deid.records.record import renamer
 from deid.replacement.containment import held
 from deid.replacement.policy import DEFAULT_POLICY, Policy, load_policy
 from deid.replacement.replacer import Replaced, Replacer
@@ -267,7 +268,9 @@ class Pipeline:
             document.index,
             None
             if record is None
-            else record.replaced(replaced.document.text, replaced.edits, keep_blocked=self._keeps_other),
+            else record.replaced(
+                replaced.document.text, replaced.edits, keep_blocked=self._keeps("OTHER"), renamed=self._renamed
+            ),
         )
         return Scrubbed(
             anonymous,
@@ -309,9 +312,13 @@ class Pipeline:
         return find_with_effect(self.recognizer, document)
 
     @cached_property
-    def _keeps_other(self) -> bool:
-        """Whether the policy keeps what is of no category, and so what nobody examined."""
-        return self.settings.method == "policy" and self.policy.rule("OTHER", {}).operator == "keep"
+    def _renamed(self) -> Callable[[str], str] | None:
+        """Return what makes new ids of records; None where numbers are kept."""
+        return None if self._keeps("IDNUM") else renamer(self.key)
+
+    def _keeps(self, category: str) -> bool:
+        """Whether the policy keeps a category; what nobody examined is of none, and so like OTHER."""
+        return self.settings.method == "policy" and self.policy.rule(category, {}).operator == "keep"
 
     def _reference_date(self, document: Document) -> datetime.date | None:
         name = self.settings.date_field

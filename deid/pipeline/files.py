@@ -18,6 +18,7 @@ from deid.base.errors import ConfigError, DeidError
 from deid.base.safe_names import safe_name
 from deid.document import Document, Failure, Span
 from deid.io import CollectionFormat, Format, Options, Source, Writer, open_writer
+from deid.io.folder import split_suffix
 from deid.phi import LABEL_SETS, map_used_labels
 from deid.pipeline.patients import Patients, patient_of
 from deid.pipeline.resuming import list_line
@@ -278,7 +279,8 @@ class Output:
         single = None if collection or self.source.single else False
         if group:
             name = self.rename(group)
-            path, single = self.target / (f"{name}{self.format.suffixes[0]}" if collection else name), collection
+            suffix = split_suffix(part.names[0])[1] if self.format.of_records else self.format.suffixes[0]
+            path, single = self.target / (f"{name}{suffix}" if collection else name), collection
         self._drop_spans = not self.format.carries_spans or options.spans_field == ""
         self._any_label = options.any_label
         self._group, self._written = group, 0

@@ -152,7 +152,8 @@ def make_skip(
     def skip(group: str, document: Document) -> bool:
         if isinstance(format, CollectionFormat):
             if group not in there:
-                there[group] = bool(group) and (target / f"{rename(group)}{format.suffixes[0]}").is_file()
+                written = [target / f"{rename(group)}{suffix}" for suffix in format.suffixes] if group else []
+                there[group] = any(path.is_file() for path in written)
             return there[group]
         folder = target / rename(group) if group else target
         stem = identify(document.id)

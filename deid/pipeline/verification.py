@@ -76,7 +76,7 @@ def verify_document(
         When the pair does not hold; says at which offset of the original.
     """
     if original.record is not None:
-        _check_record(original, scrubbed)
+        _check_record(original, scrubbed, policy)
     if log is not None and original.record is None:  # of a record some places may be gone, and offsets with them
         stretches, how = _by_log(original, scrubbed, log), "edit log"
     else:
@@ -107,9 +107,12 @@ def verify_document(
     return stretches, how
 
 
-def _check_record(original: Document, scrubbed: Document) -> None:
-    """Raise where a record differs from its original outside of its places."""
+def _check_record(original: Document, scrubbed: Document, policy: Policy | None) -> None:
+    """Raise where a record differs from its original outside of its places, or still has an id of it."""
     assert original.record is not None
+    kept = policy is not None and policy.rule("IDNUM", {}).operator == "keep"
+    if scrubbed.record is not None and not kept and not {*original.record.ids}.isdisjoint(scrubbed.record.ids):
+        raise _fault(original, "the record still has an id of the original", "do not pass it on; scrub it again", 0)
     if scrubbed.record is None or not original.record.frames(scrubbed.record.source):
         raise _fault(
             original, "the record differs outside of what was replaced", "do not pass it on; scrub it again", 0
@@ -281,6 +284,8 @@ def _names(name: str, document_id: str, key: Key | None) -> Iterator[str]:
     for shown in (pseudonym_of_id(key, group), group):
         yield f"{shown}/{new_id}"
     yield f"{pseudonym_of_id(key, group)}/{document_id}"
+    if (row := document_id.removeprefix(f"{group}/")) != document_id:  # a record is known by its file and its place
+        yield f"{pseudonym_of_id(key, group)}/{pseudonym_of_id(key, group)}/{row}"
 
 
 class _Others:

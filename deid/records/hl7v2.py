@@ -11,13 +11,24 @@ import binascii
 import datetime
 import functools
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
 from deid.base.errors import DeidError, EncodingError, FormatError
-from deid.records.record import BLOCKED, TEXT, Change, Place, Record, assemble
+from deid.records.record import (
+    BLOCKED,
+    TEXT,
+    Change,
+    Place,
+    Record,
+    assemble,
+    changed,
+    fit,
+    known_of,
+    splice,
+    sweep,
+)
 from deid.records.tables import CODE, DATA, KEEP, NUMBER, By, Parts, Rule, Table
 
 HEADS = ("MSH", "FHS", "BHS", "BTS", "FTS")
@@ -35,7 +46,6 @@ _USUAL = "^~\\&"
 _STATELESS = frozenset(("utf-8", "ascii", *(f"iso8859-{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 15)), "cp1252"))
 """Character sets in which what was decoded is written as it was."""
 _SEGMENT = re.compile(r"[A-Z][A-Z0-9]{2}\Z")
-_NAMES = ("PATIENT", "DOCTOR")
 _NOBODY = ("", 0, 0)
 _CODE = re.compile(r"[^\s\x00-\x1f]{1,40}\Z")
 _NUMBER = re.compile(r"[0-9<>=.,:+\-/^&% *eE]+\Z")
@@ -46,9 +56,6 @@ _BREAKS = frozenset((".br", ".sp", ".ce"))
 _LOCAL = re.compile(r"Z[0-9A-Za-z]{0,3}\Z")
 _CONTROL = re.compile(r"\.[a-z]{2} ?[+-]?[0-9]*\Z")
 _HEX = re.compile(r"X(?:[0-9A-Fa-f]{2})+\Z")
-_LEAST = {"PATIENT": 3, "DOCTOR": 3, "CITY": 4, "ZIP": 5}
-"""Letters and digits that an identifier must have to be looked for in the rest of its message."""
-_LEAST_NUMBER = 5
 
 
 def split(data: bytes) -> Iterator[bytes]:
@@ -276,9 +283,8 @@ class _Message:
                 if field in days:
                     dated.setdefault(field, place.text)
             elif place.kind in wanted:
-                value = _value(place)
-                if len(value) >= _LEAST.get(place.kind, _LEAST_NUMBER):
-                    known[place.kind, value] = None
+                if value := known_of(place.kind, place.text):
+                    known[value] = None
                 if place.path.startswith("PID-") and (field := _first(place.path)) in keys:
                     numbers.setdefault(field, []).append(place)
         self._sweep(known)
@@ -294,25 +300,15 @@ class _Message:
 
     def _sweep(self, known: Iterable[tuple[str, str]]) -> None:
         """Make places of known identifiers in what would be kept."""
-        words: dict[str, str] = {}
-        for category, value in known:
-            for word in value.replace(",", " ").split() if category in _NAMES else [value]:
-                if len(word) >= _LEAST.get(category, _LEAST_NUMBER):
-                    words.setdefault(_small(word), category)
-        folded = _small(self.source)
-        pieces = []
+        kept = []
         read = 0
         for place in sorted(self.places, key=attrgetter("start")):
-            pieces.append((read, place.start))
+            kept.append((read, place.start))
             read = place.end
-        kept = "\0".join([folded[start:end] for start, end in (*pieces, (read, len(folded)))])
-        for word, category in words.items():
-            if word in kept:
-                for found in re.finditer(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", folded):
-                    start, end = found.span()
-                    if not any(place.start < end and start < place.end for place in self.places):
-                        text = self.source[start:end]
-                        self.places.append(Place(self._path(start), start, end, category, text, self.codec.encode))
+        kept.append((read, len(self.source)))
+        for start, end, category in sweep(self.source, kept, known):
+            text = self.source[start:end]
+            self.places.append(Place(self._path(start), start, end, category, text, self.codec.encode))
 
     def _path(self, at: int) -> str:
         """Return segment and field of a character."""
@@ -359,14 +355,6 @@ _HINT = "repair the message at its source, or leave it out"
 
 def _wrong(what: str, path: str) -> FormatError:
     return FormatError(what, _HINT, "", path)
-
-
-def _value(place: Place) -> str:
-    """Return an identifier as notes may write it: of a name, family and given name."""
-    if place.kind not in _NAMES:
-        return place.text.strip()
-    family, _, given = place.text.replace("&", " ").partition("^")
-    return ", ".join(part for part in (" ".join(family.split()), " ".join(given.replace("^", " ").split())) if part)
 
 
 def _iso(digits: str) -> str:
@@ -454,33 +442,11 @@ class Codec:
 
     def encode(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
         """Return a field with its changes."""
-        text, starts = place.text, place.starts
-        out: list[str] = []
-        read = taken = 0
-        if starts is None:
-            for start, end, new in changes:
-                out += (raw[read:start], self._written(new, raw[start:end], place.kind))
-                read = end
-            return "".join(out) + raw[read:]
-        for start, end, new in changes:
-            first, last = start, end
-            # one escape can stand for several characters: those of them that stay are written again
-            while first > taken and starts[first][0] == starts[first - 1][0]:
-                first -= 1
-            while last < len(text) and starts[last][0] == starts[last - 1][0]:
-                last += 1
-            new = text[first:start] + new
-            begin, stop = max(read, starts[first][0]), starts[last - 1][1]
-            taken = min([last, *(c[0] for c in changes if c[0] >= end)])
-            new += text[end:taken]
-            out += (raw[read:begin], self._written(new, raw[begin:stop], place.kind))
-            read = stop
-        out.append(raw[read:])
-        return "".join(out)
+        return splice(raw, place, changes, lambda new, old, _: self._written(new, old, place.kind))
 
     def encode_date(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
         """Return a date: the time of day stays where a whole day does."""
-        new = _changed(place.text, changes)
+        new = changed(place.text, changes)
         if (found := _ISO.fullmatch(new)) is None:
             return self.escaped(new)
         digits = "".join(filter(None, found.groups()))
@@ -488,11 +454,11 @@ class Codec:
 
     def encode_base64(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
         """Return a document in base64."""
-        return base64.b64encode(self._fit(_changed(place.text, changes)).encode(self.charset)).decode("ascii")
+        return base64.b64encode(fit(changed(place.text, changes), self.charset).encode(self.charset)).decode("ascii")
 
     def encode_hex(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
         """Return a document in hexadecimal digits."""
-        return self._fit(_changed(place.text, changes)).encode(self.charset).hex().upper()
+        return fit(changed(place.text, changes), self.charset).encode(self.charset).hex().upper()
 
     def _written(self, new: str, old: str, kind: str) -> str:
         """Return a replacement; the components of a name stay as many."""
@@ -513,7 +479,7 @@ class Codec:
 
     def escaped(self, text: str) -> str:
         """Return text as a field writes it."""
-        text = self._fit(text)
+        text = fit(text, self.charset)
         return text if text.isalnum() else self._escaped().sub(self._escape, text)
 
     def _escaped(self) -> re.Pattern[str]:
@@ -523,34 +489,10 @@ class Codec:
         signs = {self.escape: "E", self.sep: "F", self.component: "S", self.sub: "T", self.repetition: "R"}
         return f"{self.escape}{signs.get(found[0], '.br')}{self.escape}"
 
-    def _fit(self, text: str) -> str:
-        """Return text that the character set can write: without accents, else with question marks."""
-        try:
-            text.isascii() or text.encode(self.charset)
-        except UnicodeError:
-            plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
-            return plain.encode(self.charset, "replace").decode(self.charset)
-        return text
-
 
 @functools.lru_cache(maxsize=64)
 def _to_escape(*signs: str) -> re.Pattern[str]:
     return re.compile(rf"\r\n|[\r\n{re.escape(''.join(signs))}]")
-
-
-def _small(text: str) -> str:
-    """Return text in small letters, each at its own place: one whose small form is two letters stays."""
-    small = text.lower()
-    return small if len(small) == len(text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
-
-
-def _changed(text: str, changes: Sequence[Change]) -> str:
-    out: list[str] = []
-    read = 0
-    for start, end, new in changes:
-        out += (text[read:start], new)
-        read = end
-    return "".join([*out, text[read:]])
 
 
 def read_all(data: bytes, table: Table, encoding: str) -> Iterator[Record | DeidError]:

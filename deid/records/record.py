@@ -8,13 +8,21 @@ edits of the text become edits of the record's own characters. Nothing is parsed
 
 from __future__ import annotations
 
+import base64
 import datetime
-from bisect import bisect_right
+import functools
+import hmac
+import re
+import unicodedata
+import uuid
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 
 from deid.base.compiled import quick
 from deid.base.errors import OutputError
+from deid.base.keys import Key
 from deid.document import Edit, Span
 
 TEXT, BLOCKED = "text", "blocked"
@@ -22,6 +30,11 @@ TEXT, BLOCKED = "text", "blocked"
 
 Change = tuple[int, int, str]
 """Start and end in the decoded text of a place, and what to write there."""
+NAMES = ("PATIENT", "DOCTOR")
+LEAST = {"PATIENT": 3, "DOCTOR": 3, "CITY": 4, "ZIP": 5}
+"""Letters and digits that an identifier must have to be looked for in the rest of its record."""
+LEAST_NUMBER = 5
+UUID = re.compile(r"(?:urn:uuid:)?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\Z")
 
 
 @quick
@@ -38,8 +51,9 @@ class Place:
     """`TEXT`, `BLOCKED`, or the category of an identifier."""
     text: str = field(default="", repr=False)
     """What stands there, decoded."""
-    encode: Callable[[str, Place, Sequence[Change]], str] | None = field(default=None, repr=False)
-    """Gets the characters of the record, the place and changes in order; returns the new characters."""
+    encode: Callable[[str, Place, Sequence[Change]], str | Sequence[str]] | None = field(default=None, repr=False)
+    """Gets the characters of the record, the place and changes in order; returns the new characters, of a place in
+    several stretches those of each."""
     starts: Sequence[tuple[int, int]] | None = field(default=None, repr=False)
     """Where each decoded character begins and ends in the place; None where one stands for one."""
     examined: bool = False
@@ -48,6 +62,23 @@ class Place:
     """What stands in the text between this place and the next one."""
     joins: bool = False
     """Whether the next place is one with this one, so that spans may go on into it."""
+    stretches: tuple[tuple[int, int], ...] = ()
+    """Where it stands if in several stretches, such as a name in its parts."""
+
+    @property
+    def where(self) -> tuple[tuple[int, int], ...]:
+        """First character and end of each stretch."""
+        return self.stretches or ((self.start, self.end),)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What is written into a part of a record when something in it changed."""
+
+    start: int
+    end: int
+    at: int
+    text: str
 
 
 @quick
@@ -75,6 +106,14 @@ class Record:
     date: datetime.date | None = field(default=None, repr=False)
     unexamined: int = 0
     """Positions that hold something, and that nobody examined."""
+    links: tuple[Place, ...] = field(default=(), repr=False)
+    """Ids, and references to them: they get the same new ids in all records of a key, whatever the policy writes."""
+    marks: tuple[Mark, ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Return the texts of the links."""
+        return tuple([link.text for link in self.links])
 
     def spans(self) -> list[Span]:
         """Return the identifiers behind the free text, as spans of the text."""
@@ -110,7 +149,9 @@ class Record:
         at = max(bisect_right(self.offsets, offset) - 1, 0)
         return (self.places[at].path, offset - self.offsets[at]) if self.places else ("", offset)
 
-    def replaced(self, text: str, edits: Iterable[Edit], *, keep_blocked: bool) -> Record:
+    def replaced(
+        self, text: str, edits: Iterable[Edit], *, keep_blocked: bool, renamed: Callable[[str], str] | None = None
+    ) -> Record:
         """Return the record as it is written.
 
         Parameters
@@ -121,6 +162,8 @@ class Record:
             What was replaced in the text, in order.
         keep_blocked : bool
             Whether what nobody examined stays; otherwise nothing stands there.
+        renamed : callable, optional
+            Returns the new id for one; without it ids stay.
 
         Raises
         ------
@@ -156,14 +199,25 @@ class Record:
         for at, changed in changes.items():
             place = self.places[at]
             assert place.encode is not None
-            pieces.append((place.start, place.end, place.encode(source[place.start : place.end], place, changed)))
+            written = place.encode(source[place.start : place.end], place, changed)
+            each = [written] if isinstance(written, str) else written
+            pieces += [(start, end, new) for (start, end), new in zip(place.where, each, strict=True)]
+        if renamed is not None:
+            pieces += [(link.start, link.end, renamed(link.text)) for link in self.links]
         if not pieces:
             return Record(self.data, unexamined=self.unexamined)
+        pieces.sort()
+        starts = [start for start, _, _ in pieces]
+        for mark in self.marks:
+            at = bisect_left(starts, mark.start)
+            if at < len(pieces) and pieces[at][1] <= mark.end:
+                pieces.append((mark.at, mark.at, mark.text))
         out: list[str] = []
         read = 0
         for start, end, new in sorted(pieces):
-            out += (source[read:start], new)
-            read = end
+            if start >= read:  # a mark goes with what is removed around it
+                out += (source[read:start], new)
+                read = end
         out.append(source[read:])
         return Record("".join(out).encode(self.charset), unexamined=self.unexamined)
 
@@ -171,9 +225,10 @@ class Record:
         """Tell whether a written record is this one outside of its places."""
         fixed: list[str] = []
         read = 0
-        for place in sorted((*self.places, *self.blocked), key=lambda place: place.start):
-            fixed.append(self.source[read : place.start])
-            read = place.end
+        stretches = [where for place in (*self.places, *self.blocked, *self.links) for where in place.where]
+        for start, end in sorted([*stretches, *((mark.at, mark.at) for mark in self.marks)]):
+            fixed.append(self.source[read:start])
+            read = max(read, end)
         if not fixed:
             return written == self.source
         first, *between = fixed
@@ -203,6 +258,127 @@ def _parted(new: str, signs: Sequence[str]) -> list[str]:
     return [*parts, rest]
 
 
+def splice(raw: str, place: Place, changes: Sequence[Change], write: Callable[[str, str, str], str]) -> str:
+    """Return the characters of a place with its changes; those that no change touches stay as they are.
+
+    Parameters
+    ----------
+    raw : str
+        The characters as they stand in the record.
+    place : Place
+    changes : sequence of (int, int, str)
+    write : callable
+        Gets the new text, the characters that it replaces, and those of them that stand for no character of the text,
+        such as markup; returns what to write.
+    """
+    text, starts = place.text, place.starts
+    out: list[str] = []
+    read = taken = 0
+    if starts is None:
+        for start, end, new in changes:
+            out += (raw[read:start], write(new, raw[start:end], ""))
+            read = end
+        return "".join(out) + raw[read:]
+    for start, end, new in changes:
+        first, last = start, end
+        # one escape can stand for several characters: those of them that stay are written again
+        while first > taken and starts[first][0] == starts[first - 1][0]:
+            first -= 1
+        while last < len(text) and starts[last][0] == starts[last - 1][0]:
+            last += 1
+        between = "".join([raw[a[1] : b[0]] for a, b in pairwise(starts[first:last])])
+        new = text[first:start] + new
+        begin, stop = max(read, starts[first][0]), starts[last - 1][1]
+        taken = min([last, *(c[0] for c in changes if c[0] >= end)])
+        new += text[end:taken]
+        out += (raw[read:begin], write(new, raw[begin:stop], between))
+        read = stop
+    out.append(raw[read:])
+    return "".join(out)
+
+
+def changed(text: str, changes: Sequence[Change]) -> str:
+    """Return a text with its changes."""
+    out: list[str] = []
+    read = 0
+    for start, end, new in changes:
+        out += (text[read:start], new)
+        read = end
+    return "".join([*out, text[read:]])
+
+
+def fit(text: str, charset: str) -> str:
+    """Return text that the character set can write: without accents, else with question marks."""
+    try:
+        text.isascii() or text.encode(charset)
+    except UnicodeError:
+        plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+        return plain.encode(charset, "replace").decode(charset)
+    return text
+
+
+def known_of(kind: str, text: str) -> tuple[str, str] | None:
+    """Return an identifier as notes may write it, of a name family and given name; None for one too short to tell."""
+    value = text.strip()
+    if kind in NAMES and ("^" in value or "&" in value):
+        family, _, given = value.replace("&", " ").partition("^")
+        pair = " ".join(family.split()), " ".join(given.replace("^", " ").split())
+        value = ", ".join(part for part in pair if part)
+    return (kind, value) if len(value) >= LEAST.get(kind, LEAST_NUMBER) else None
+
+
+def sweep(source: str, kept: Sequence[tuple[int, int]], known: Iterable[tuple[str, str]]) -> list[tuple[int, int, str]]:
+    """Find known identifiers in what would be kept: start, end and category of each.
+
+    Parameters
+    ----------
+    source : str
+        The record's characters.
+    kept : sequence of (int, int)
+        Stretches of it that are kept, in order.
+    known : iterable of (str, str)
+        Categories and values.
+    """
+    words: dict[str, str] = {}
+    for category, value in known:
+        for word in value.replace(",", " ").split() if category in NAMES else [value]:
+            if len(word) >= LEAST.get(category, LEAST_NUMBER) and not (category in NAMES and word[-1] == "."):  # Mrs.
+                words.setdefault(small(word), category)
+    joined = "\0".join([small(source[start:end]) for start, end in kept])
+    found: list[tuple[int, int, str]] = []
+    offsets = list(accumulate((end - start + 1 for start, end in kept), initial=0))
+    for word, category in words.items():
+        if word in joined:
+            for match in re.finditer(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", joined):
+                at = bisect_right(offsets, match.start()) - 1
+                start = kept[at][0] + match.start() - offsets[at]
+                end = start + len(word)
+                if not any(a < end and start < b for a, b, _ in found):
+                    found.append((start, end, category))
+    return found
+
+
+def small(text: str) -> str:
+    """Return text in small letters, each at its own place: one whose small form is two letters stays."""
+    lower = text.lower()
+    return lower if len(lower) == len(text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
+
+
+def renamer(key: Key) -> Callable[[str], str]:
+    """Return what makes the new id for an id: a UUID for a UUID, else 26 letters and digits; the same in every run."""
+    secret = key.derive("ids of records").mac("id")
+
+    @functools.lru_cache(maxsize=1 << 14)
+    def renamed(value: str) -> str:
+        is_uuid = UUID.match(value)
+        mac = hmac.digest(secret, (value.lower() if is_uuid else value).encode(), "sha256")
+        if is_uuid:
+            return str(uuid.UUID(bytes=mac[:16], version=4))
+        return base64.b32encode(mac)[:26].decode().lower()
+
+    return renamed
+
+
 def assemble(
     data: bytes,
     source: str,
@@ -212,6 +388,8 @@ def assemble(
     known: tuple[tuple[str, str], ...],
     patient: str | None,
     date: datetime.date | None,
+    links: Sequence[Place] = (),
+    marks: Sequence[Mark] = (),
 ) -> Record:
     """Return the record of places in any order.
 
@@ -221,7 +399,7 @@ def assemble(
         The record's bytes, their text, and the codec that makes one of the other.
     places : sequence of Place
         They may not overlap; those that are one stand in the order of the text.
-    known, patient, date
+    known, patient, date, links, marks
         See `Record`.
     """
     free = [p for p in places if p.kind == TEXT]
@@ -245,4 +423,6 @@ def assemble(
         patient,
         date,
         sum(not p.examined for p in blocked),
+        tuple(links),
+        tuple(marks),
     )

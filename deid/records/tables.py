@@ -33,6 +33,8 @@ KINDS = (KEEP, CODE, NUMBER, TEXT, DATA, BLOCKED)
 _RANGE = re.compile(r"([1-9][0-9]?)(?:-([1-9][0-9]?))?\Z")
 _NAME = re.compile(r"[A-Z][A-Z0-9]{2}\Z")
 _ALL = "ALL"
+_EVERY = "*"
+"""The lines under this name hold for all resources, or for all data types with parts."""
 _TYPED, _OPEN = "typed", "[x]"
 _SECTIONS = ("segments", "resources", "elements", "tables")
 """What a standard may call what has lines; of segments the lines are numbers, of all others names."""
@@ -92,7 +94,7 @@ class Line:
         return " ".join(map(str, self.keys)) if first == last or isinstance(first, str) else f"{first}-{last}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """What stands where in the records of one standard."""
 
@@ -138,7 +140,7 @@ class Table:
         for line in lines:
             for key in line.keys:
                 if isinstance(key, str) and key.endswith(_OPEN):
-                    for name in self.types:
+                    for name in filter(str.isalnum, self.types):
                         kind, _, category = line.kind.partition(" ")
                         said = f"{name} {category}".strip() if kind == _TYPED else line.kind
                         found.setdefault(typed(key, name), self.rule(said, star))
@@ -170,13 +172,15 @@ class Table:
             if not self.named:
                 return By(int(category))
             return ByName(tuple(n for n in names if n != "*"), star or BLOCKED if "*" in names else BLOCKED)
+        if kind == "*":
+            return star
         category = star if category == "*" else category
         lines = self.types.get(kind)
         if lines is None:
-            return star if kind == "*" else kind
+            return kind
         category = category or self.defaults.get(kind, "IDNUM")
         if lines[0].keys == (_ALL,):
-            return self.rule(lines[0].kind, category)
+            return kind if lines[0].kind == kind else self.rule(lines[0].kind, category)
         if self.named:
             return Inner(kind, category)
         parts: dict[int, tuple[Rule, int, int]] = {}
@@ -290,6 +294,10 @@ def _check(said: Mapping[str, Any], name: str, below: Table | None) -> Table:
         if below and head in below.heads:
             _of_standard(read, below.heads[head], where, types)
         heads[head] = _over(heads.get(head, ()), read)
+    for held, own in ((types, own_types), (heads, own_heads)) if named else ():
+        for head in held if _EVERY in own else ():
+            if head != _EVERY and held[head][0].keys != (_ALL,):
+                held[head] = _over(held[head], held[_EVERY]) if below else _over(held[_EVERY], held[head])
     return Table(
         below.name if below else name,
         section,
@@ -399,7 +407,7 @@ def _check_kind(said: str, kinds: Sequence[str], at: str, *, inner: bool, named:
         raise _unknown(kind, kinds, at)
     plain = kind in (*KINDS, *CATEGORIES, *stars)
     if category and (plain or category not in (*CATEGORIES, *stars, *((TEXT, KEEP) if named else ()))):
-        raise _unknown(said, CATEGORIES, at)
+        raise _unknown(said if plain else category, CATEGORIES, at)
 
 
 def _unknown(said: str, known: Sequence[str], at: str) -> ConfigError:

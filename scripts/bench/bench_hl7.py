@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 from deid.base.keys import Key
-from deid.io.hl7v2 import document
+from deid.io.records import document
 from deid.pipeline import PipelineOptions, build_pipeline
 from deid.records.hl7v2 import read
 from deid.records.tables import load_table

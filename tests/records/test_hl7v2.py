@@ -15,7 +15,7 @@ from samples import MESSAGES, PID, SAMPLES, TABLE, message, one, places
 from deid.base.errors import DeidError, EncodingError, FormatError
 from deid.base.keys import Key
 from deid.document import Document, Edit, Span
-from deid.io.hl7v2 import document
+from deid.io.records import document
 from deid.pipeline import Pipeline, build_pipeline
 from deid.pipeline.core import Settings
 from deid.pipeline.options import PipelineOptions
