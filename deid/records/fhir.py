@@ -16,7 +16,7 @@ import html
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,7 @@ class Node:
     kind: str
     start: int
     end: int
-    value: Any
+    value: Any = field(repr=False)
 
 
 def begins(head: bytes) -> bool:

@@ -62,7 +62,7 @@ class Parts:
 class ByName:
     """A place whose data type other elements beside it say."""
 
-    names: tuple[str, ...]
+    names: tuple[str, ...] = field(repr=False)
     otherwise: str
     """What it is when they name none."""
 

@@ -18,11 +18,11 @@ from deid.base.keys import Key
 from deid.document import Document, Edit, Span
 from deid.io import scan
 from deid.io.ccda import record
-from deid.io.hl7v2 import read_all
 from deid.phi import CATEGORIES
 from deid.pipeline import Pipeline, build_pipeline
 from deid.pipeline.core import Settings
 from deid.pipeline.options import PipelineOptions
+from deid.records.hl7v2 import read_all
 from deid.records.record import BLOCKED, TEXT, Record
 from deid.records.tables import load_table
 from deid.replacement.policy import load_policy
