@@ -234,5 +234,6 @@ class NotesRun:
         write_bytes(place, lines.encode("utf-8", "surrogateescape"), replace=True)
         if failures:
             named = f"{place}" if path else "OUT.failed (beside OUT; real names, mode 0600)"
-            told = f"what failed is listed in {named}: run it again with --files-from, or --resume into OUT"
+            again = "--files-from, or --resume into OUT" if self.rows is None else "--resume when it is corrected"
+            told = f"what failed is listed in {named}: run it again with {again}"
             self.told.places.append(told)

@@ -171,7 +171,7 @@ def stored_key(value: object) -> int | str:
     FormatError
         When it is neither a whole number nor a text.
     """
-    if isinstance(value, Decimal) and value == value.to_integral_value():
+    if isinstance(value, Decimal | float) and value % 1 == 0:  # frames write numbers with gaps as 7.0
         return int(value)
     if isinstance(value, uuid.UUID):
         return str(value)
@@ -212,6 +212,10 @@ def open_table(place: str | Path, name: str | None) -> SqlTable:
         elif schema and schema in inspected.get_schema_names():
             names = [*inspected.get_table_names(schema), *inspected.get_view_names(schema)]
             names = [f"{schema}.{one}" for one in names]
+        alike = [one for one in names if one.lower() == str(name).lower()]
+        if name not in names and len(alike) == 1:  # NOTE is note in some databases
+            name = alike[0]
+            own = name.rpartition(".")[2] if schema else name
         if name not in names:
             what = "the table of the database is not named" if name is None else f"there is no table {name!r}"
             raise ConfigError(what, nearest(name or "", names, "the database has"))

@@ -23,9 +23,9 @@ from deid.io.fields import find_id, find_text
 from deid.io.formats import CollectionFormat, Options
 from deid.io.reading import Source
 from deid.records.record import BLOCKED, TEXT, Change, Place, Record, assemble
-from deid.records.tables import KEEP
+from deid.records.tables import KEEP, load_table
 
-SQL = "sql"
+SQL, OMOP = "sql", "omop"
 ROW_ID, PATIENT = "id-doc", "id-patient"
 _ID = "id-"
 _WORDS = {TEXT: "scrubbed", KEEP: "kept", BLOCKED: "dropped", "id": "mapped by the key"}
@@ -39,6 +39,8 @@ class RowPlan:
     """The column that tells rows apart."""
     kinds: Mapping[str, str]
     """Column -> ``text``, ``keep``, ``blocked``, a category of identifiers, or ``id-WHAT``; all columns, in order."""
+    text: str
+    """The column that must hold a text in every row."""
     date: str = ""
     """The column with the row's day; empty for none."""
 
@@ -74,6 +76,8 @@ def plan_of(table: SqlTable, options: Options) -> RowPlan:
         the rows' ids.
     """
     there = table.columns
+    if options.omop:
+        return _plan_of_standard(table, options, OMOP)
     said = (
         ("--id", options.id_field or find_id(there), ROW_ID),
         ("--text", options.text_field or find_text(there), TEXT),
@@ -87,10 +91,34 @@ def plan_of(table: SqlTable, options: Options) -> RowPlan:
         elif kind in (ROW_ID, TEXT):
             raise ConfigError(f"no column of {table.name} is called as usual", f"name it with {flag}")
     kinds |= {_column(table, name, "--keep"): KEEP for name in sorted(options.kept - {"id", "filename"})}
-    key = _column(table, options.id_field or find_id(there), "--id")
+    key = options.id_field or find_id(there)
     if "id" in options.kept:
         kinds[key] = KEEP
-    return RowPlan(key, kinds, options.date or "")
+    return RowPlan(key, kinds, options.text_field or find_text(there), options.date or "")
+
+
+def _plan_of_standard(table: SqlTable, options: Options, standard: str) -> RowPlan:
+    """Return what the columns of a standard's table are; those that it does not have are dropped."""
+    others = (options.id_field, options.text_field, options.patient, options.date)
+    if any(other is not None for other in others):
+        raise ConfigError(f"--{standard} says what the columns are", "leave out --id, --text, --patient and --date")
+    said = load_table(standard, options.places)
+    head = table.table.name.upper()
+    rules = said.rules(head)
+    if head not in said.facts:
+        hint = f"it has {', '.join(said.facts)}; of another table name the columns with --text and --id"
+        raise ConfigError(f"the table of {standard} says nothing of {head}", hint)
+    kinds = {name: str(rules.get(name.lower(), BLOCKED)) for name in table.columns}
+    names = {name.lower(): name for name in table.columns}
+    facts = {what: names.get(column, "") for what, column in said.facts[head].items()}
+    for what in ("key", "text"):
+        if not facts[what]:
+            wanted = said.facts[head][what]
+            raise ConfigError(f"{table.name} has no column {wanted}, which {head} has", nearest(wanted, names))
+    kinds |= {_column(table, name, "--keep"): KEEP for name in sorted(options.kept - {"id", "filename"})}
+    if "id" in options.kept:
+        kinds[facts["key"]] = KEEP
+    return RowPlan(facts["key"], kinds, facts["text"], facts["date"])
 
 
 def _column(table: SqlTable, name: str, flag: str) -> str:
@@ -216,7 +244,7 @@ class TableSource(Source):
                 if kind == PATIENT and cell is not None:
                     patient = str(fields[name])
                 continue
-            text = _text(name, kind, cell)
+            text = _text(name, kind, cell, needed=name == self.plan.text)
             source += f"{', ' if len(source) > 1 else ''}{json.dumps(name)}: "
             if text is None:
                 source += "null"
@@ -236,16 +264,16 @@ class TableSource(Source):
         return Document(identifier, record.text, metadata=fields, record=record)
 
 
-def _text(name: str, kind: str, cell: object) -> str | None:
+def _text(name: str, kind: str, cell: object, *, needed: bool) -> str | None:
     """Return the text of a place, None where there is none to examine."""
+    if cell is None and not needed:
+        return None
     if kind == TEXT:
         if cell is None:
             raise FormatError(f"the column {name} is NULL", "write a text there, or remove the row")
         if not isinstance(cell, str):
             raise FormatError(f"the cell of {name} holds no text", "name the column of the text with --text")
         return cell
-    if cell is None:
-        return None
     if isinstance(cell, datetime.datetime):
         return cell.isoformat(" ")
     if isinstance(cell, datetime.date):
@@ -298,10 +326,10 @@ def open_rows(place: str | Path, options: Options) -> TableSource:
     from deid.base.store import sqlite_file
 
     database, name = split_place(str(place))
-    table = open_table(database, name or options.table)
+    table = open_table(database, name or options.table or ("note" if options.omop else None))
     plan = plan_of(table, options)
     file = sqlite_file(database)
-    root = Path() if file is None else file.absolute().parent
+    root = Path() if file is None else file.parent
     return TableSource(
         root,
         (table.name if file is None else file.name,),
@@ -310,7 +338,7 @@ def open_rows(place: str | Path, options: Options) -> TableSource:
         True,
         table=table,
         plan=plan,
-        place=None if file is None else file.absolute(),
+        place=file,
         nameless=table.check_key(plan.key),
     )
 

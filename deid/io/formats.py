@@ -53,6 +53,8 @@ class Options:
     """A site's table over the shipped one (`deid.records.tables.load_table`)."""
     table: str | None = option(None, "Table of a database, also SCHEMA.NAME.")
     """Table or view of a database, as `deid.io.batches.open_table` takes it."""
+    omop: bool = option(False, "The table is of the OMOP CDM 5.4: NOTE, if --table names no other.")
+    """Whether what the columns are is said by ``dictionaries/records/omop.toml``."""
     patient: str | None = field(default=None, repr=False)
     """Column of a database's table with whose row it is."""
     date: str | None = field(default=None, repr=False)

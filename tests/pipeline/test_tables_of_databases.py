@@ -9,6 +9,9 @@ import random
 import signal
 import sqlite3
 import stat
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -189,6 +192,45 @@ def test_a_run_that_is_killed_goes_on_where_it_was(places: Places, monkeypatch: 
     assert report.failures == []
     assert places.read("killed") == places.read("whole")
     assert before is None or (places.folder / "in.db").read_bytes() == before
+
+
+@pytest.mark.night
+def test_a_hundred_thousand_rows_killed_five_times(postgresql: Callable[[], str], tmp_path: Path) -> None:
+    """A process of its own, killed from outside, whatever it is doing."""
+    count, places = 100_000, Places(tmp_path, postgresql())
+    old = rows(count)
+    for start in range(0, count, 10_000):
+        places.fill(old[start : start + 10_000])
+    said = (places.source, *COLUMNS, "--model", "none", "--keep", "class_id", "--output", places.target())
+    command = [sys.executable, "-m", "deid", "scrub", *said]
+    environment = {**os.environ, "DEID_KEY": KEY.secret.hex()}
+    engine, draw = places.engine(places.source), random.Random(5)
+
+    def written() -> int:
+        with engine.connect() as connection:
+            if not sql.inspect(connection).has_table("note", schema=places.schema("scrubbed")):
+                return 0
+            return int(
+                connection.execute(sql.text(f"SELECT count(*) FROM {places.schema('scrubbed')}.note")).scalar_one()
+            )
+
+    for stop in sorted(draw.sample(range(count - 5000), 5)):
+        child = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while written() <= stop:
+            assert child.poll() is None
+            time.sleep(draw.random())
+        child.kill()
+        child.wait()
+        assert written() < count
+    subprocess.run(command, env=environment, check=True)
+    new = {row["note_id"]: row for row in places.read()}
+    assert new.keys() == {mapped_id(KEY, "doc", row["note_id"]) for row in old}
+    assert len(places.read()) == count
+    few = Places(tmp_path, None)
+    few.fill(draw.sample(old, 500))
+    assert scrub(few, "few", "--keep", "class_id").exit_code == 0
+    for row in few.read("few"):
+        assert {**new[row["note_id"]], "note_date": str(new[row["note_id"]]["note_date"])} == row
 
 
 def test_each_column_becomes_what_the_summary_says(places: Places) -> None:
@@ -456,6 +498,125 @@ def test_several_processes_write_the_same(lite: Places) -> None:
     assert scrub(lite, "one").exit_code == 0
     assert scrub(lite, "two", "--jobs", "2").exit_code == 0
     assert lite.read("one") == lite.read("two")
+
+
+CDM = sql.MetaData()
+OMOP = sql.Table(
+    "note",
+    CDM,
+    sql.Column("note_id", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("person_id", sql.Integer, nullable=False),
+    sql.Column("note_date", sql.Date, nullable=False),
+    sql.Column("note_datetime", sql.DateTime),
+    sql.Column("note_type_concept_id", sql.Integer, nullable=False),
+    sql.Column("note_class_concept_id", sql.Integer, nullable=False),
+    sql.Column("note_title", sql.String(250)),
+    sql.Column("note_text", sql.Text, nullable=False),
+    sql.Column("encoding_concept_id", sql.Integer, nullable=False),
+    sql.Column("language_concept_id", sql.Integer, nullable=False),
+    sql.Column("provider_id", sql.Integer),
+    sql.Column("visit_occurrence_id", sql.Integer),
+    sql.Column("visit_detail_id", sql.Integer),
+    sql.Column("note_source_value", sql.String(50)),
+    sql.Column("note_event_id", sql.BigInteger),
+    sql.Column("note_event_field_concept_id", sql.Integer),
+)
+
+
+def omop_rows(count: int) -> list[dict[str, Any]]:
+    draw = random.Random(2)
+    start = datetime.datetime(2019, 1, 1)
+    found = []
+    for number in range(1, count + 1):
+        when = start + datetime.timedelta(seconds=draw.randrange(10**8))
+        found.append(
+            {
+                "note_id": number,
+                "person_id": 7000 + draw.randrange(count // 3),
+                "note_date": when.date(),
+                "note_datetime": when if number % 4 else None,
+                "note_type_concept_id": 44814640,
+                "note_class_concept_id": 0,
+                "note_title": f"Letter to Dr. Achterberg {number}" if number % 2 else None,
+                "note_text": f"Seen by Dr. Achterberg on {when:%m/%d/%Y}. Stable.",
+                "encoding_concept_id": 32678,
+                "language_concept_id": 4180186,
+                "provider_id": draw.randrange(1, 5),
+                "visit_occurrence_id": number // 2 + 1,
+                "visit_detail_id": None,
+                "note_source_value": f"ACHTERBERG-{number}",
+                "note_event_id": number,
+                "note_event_field_concept_id": 1147332,
+            }
+        )
+    return found
+
+
+def test_omop_notes_come_back_as_omop_notes(places: Places) -> None:
+    """Ids mapped in one way in all rows, one shift a person to the second, concepts as they were, no source values."""
+    old = omop_rows(60)
+    places.fill(old, OMOP)
+    result = run("scrub", places.source, "--omop", "--model", "none", "--output", places.target())
+    assert result.exit_code == 0, result.output
+    new = {row["note_id"]: row for row in places.read()}
+    dropped = {"note_source_value", "note_event_id"}
+    assert all(row.keys() == {c.name for c in OMOP.columns} - dropped for row in new.values())
+    assert "chterberg" not in str(new).lower()
+    shifts: dict[int, set[datetime.timedelta]] = {}
+    ids = {"person_id": "patient", "provider_id": "provider", "visit_occurrence_id": "visit"}
+    for a in old:
+        b = new[mapped_id(KEY, "doc", a["note_id"])]
+        assert {name: b[name] for name in ids} == {name: mapped_id(KEY, what, a[name]) for name, what in ids.items()}
+        assert {name: b[name] for name in b if "concept" in name} == {name: a[name] for name in b if "concept" in name}
+        assert (b["note_title"] is None) == (a["note_title"] is None)
+        assert b["visit_detail_id"] is None
+        day = datetime.date.fromisoformat(str(b["note_date"]))
+        moved = shifts.setdefault(a["person_id"], set())
+        moved.add(day - a["note_date"])
+        assert f" on {day:%m/%d/%Y}. Stable." in b["note_text"]
+        if a["note_datetime"] is not None:
+            moved.add(datetime.datetime.fromisoformat(str(b["note_datetime"])) - a["note_datetime"])
+        else:
+            assert b["note_datetime"] is None
+    assert all(len(found) == 1 for found in shifts.values())
+    result = run("verify", places.source, places.target(), "--omop", "--model", "none")
+    assert result.exit_code == 0, result.output
+
+
+def test_a_policy_without_dates_leaves_none(places: Places) -> None:
+    places.fill(omop_rows(9), OMOP)
+    result = run(
+        "scrub", places.source, "--omop", "--model", "none", "--policy", "safe-harbor", "--output", places.target()
+    )
+    assert result.exit_code == 0, result.output
+    assert {(row["note_date"], row["note_datetime"]) for row in places.read()} == {(None, None)}
+    assert "9 cells of note_date are empty" in result.output
+
+
+def test_a_site_has_lines_of_its_own(lite: Places) -> None:
+    lite.fill(omop_rows(9), OMOP)
+    mine = lite.folder / "mine.toml"
+    mine.write_text('[tables.NOTE]\nnote_title = ["blocked", "never needed"]\n')
+    result = run(
+        "scrub", lite.source, "--omop", "--model", "none", "--places", str(mine), "--output", lite.target(),
+        "--keep", "note_source_value",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "note_title" not in lite.read()[0]
+    assert {row["note_source_value"] for row in lite.read()} == {f"ACHTERBERG-{n}" for n in range(1, 10)}
+    mine = lite.folder / "wrong.toml"
+    mine.write_text('[tables.NOTE]\nnote_titel = ["blocked", "never needed"]\n')
+    result = run("scrub", lite.source, "--omop", "--places", str(mine), "--output", lite.target("other"))
+    assert "note_title" in str(result.exception)
+
+
+def test_omop_says_what_the_columns_are(lite: Places) -> None:
+    lite.fill(omop_rows(3), OMOP)
+    for more, said in ((("--text", "note_title"), "leave out --id"), (("--table", "nots"), "did you mean 'note'")):
+        result = run("scrub", lite.source, "--omop", *more, "--output", lite.target())
+        assert said in str(result.exception)
+    lite.change("ALTER TABLE note RENAME COLUMN note_text TO txt")
+    assert "no column note_text" in str(run("scrub", lite.source, "--omop", "--output", lite.target()).exception)
 
 
 KEYS = st.lists(st.one_of(st.integers(-(2**63), 2**63 - 1), st.text(max_size=6)), unique=True, max_size=40)
