@@ -33,7 +33,7 @@ class PeopleOptions:
         None, "Column or field with the patient's id.", "--patient-field", "--patient", repr=False
     )
     patient_pattern: str | None = option(None, "Finds the patient's id in a file's name.", metavar="REGEX", repr=False)
-    known: Path | None = option(None, "Table of patients to look for (CSV, Parquet, JSONL).", repr=False)
+    known: Path | None = option(None, "Patients to look for (CSV, Parquet, JSONL).", repr=False)
     known_column: tuple[str, ...] = option(
         (),
         "What a column of --known is: a category, id, given, middle, family, none (repeatable).",

@@ -49,11 +49,11 @@ class Options:
     """Column or JSON field of the id; None: found by name when reading, ``id`` when writing; empty: there is none."""
     spans_field: str | None = option(None, "Column or field of the annotations; empty: none.", repr=False)
     """Column or JSON field of the annotations; None: ``spans``; empty: there is none."""
-    places: Path | None = option(None, "Lines of your own on what stands where in records (HL7, C-CDA).", repr=False)
+    places: Path | None = option(None, "Lines of your own on what stands where in records.", repr=False)
     """A site's table over the shipped one (`deid.records.tables.load_table`)."""
     table: str | None = option(None, "Table of a database, also SCHEMA.NAME.")
     """Table or view of a database, as `deid.io.batches.open_table` takes it."""
-    omop: bool = option(False, "The table is of the OMOP CDM 5.4: NOTE, if --table names no other.")
+    omop: bool = option(False, "The table is NOTE of the OMOP CDM 5.4.")
     """Whether what the columns are is said by ``dictionaries/records/omop.toml``."""
     patient: str | None = field(default=None, repr=False)
     """Column of a database's table with whose row it is."""
@@ -71,7 +71,7 @@ class Options:
         64 << 20, "Leave out larger documents: bytes, or with K, M, G (64M).", metavar="SIZE", read=size_of
     )
     """Bytes that the files of a document may have, characters that a record's text may have; larger ones fail."""
-    timeout: float = option(600.0, "Most seconds that a document may take; 0: any.", metavar="S")
+    timeout: float = option(600.0, "Most seconds for a document; 0: any.", metavar="S")
     """Seconds that the work on a document may take; one that takes longer fails. 0: any."""
 
     def __post_init__(self) -> None:
