@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.base.resources import shipped_table
 from deid.base.safe_names import safe_name
 
@@ -254,8 +254,7 @@ def map_used_labels(labels: Iterable[str], target: str) -> LabelMap:
 
 
 def _known_set(name: str) -> LabelSet:
-    if name not in LABEL_SETS:
-        raise ConfigError(f"unknown label set {name!r}", "known sets: " + ", ".join(LABEL_SETS))
+    require(name in LABEL_SETS, f"unknown label set {name!r}", "known sets: " + ", ".join(LABEL_SETS))
     return LABEL_SETS[name]
 
 

@@ -96,6 +96,17 @@ class ConfigError(DeidError):
     """Options, policies, patterns or keys that cannot be used."""
 
 
+def require(holds: bool, what: str, hint: str) -> None:
+    """Refuse what a user said where a condition does not hold.
+
+    Raises
+    ------
+    ConfigError
+    """
+    if not holds:
+        raise ConfigError(what, hint)
+
+
 class ModelError(DeidError):
     """A model folder that is missing, foreign, tampered with or made by another version."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,7 +87,7 @@ def calibrate(
     if output is not None and result.reached:
         details = {"target": recall, "confidence": confidence, "bound": chosen.bound}
         figures = {"rules": gold.rules, "language": gold.language, "documents": result.documents}
-        measured = {**details, "gold": {**figures, **chosen.as_dict()}}
+        measured = {**details, "gold": {**figures, **asdict(chosen)}}
         write_dial(output, Dial(chosen.dial, recognizer.fingerprint(), measured))
         told.places.append(
             f"wrote {output}: use it with --dial {output}, or keep it as dial.json in the model's folder"
@@ -115,4 +115,4 @@ def robustness(
     )  # fmt: skip
     print_sections([robustness_section(result)])
     told.documents, told.failures = result.documents, list(result.failures)
-    told.extra = {"seed": gold.seed, "perturbations": [row.as_dict() for row in result.rows]}
+    told.extra = {"seed": gold.seed, "perturbations": [asdict(row) for row in result.rows]}

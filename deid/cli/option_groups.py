@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.models import TyperPath
 
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.base.options import SITE_FILE, Said, argument, option, options_of, place_of, read_site, said
 from deid.cli.common import Summary, SummaryOptions
 from deid.detection.options import PeopleOptions
@@ -107,8 +107,7 @@ class OutputOptions:
 
 def job_count(jobs: int) -> int:
     """Return the number of processes for what the user said."""
-    if jobs < 0:
-        raise ConfigError("the number of jobs must be at least 1", "such as --jobs 2; 0 for one a core")
+    require(jobs >= 0, "the number of jobs must be at least 1", "such as --jobs 2; 0 for one a core")
     return jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 

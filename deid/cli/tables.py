@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deid.base.late import pd
 
@@ -60,11 +58,3 @@ def working(what: str) -> Iterator[None]:
 def print_csv(frame: pd.DataFrame, style: str) -> None:
     """Print figures as CSV on standard output; ``style`` formats numbers that are not whole."""
     sys.stdout.write(frame.to_csv(index=False, float_format=style, lineterminator="\n"))
-
-
-def write_json(path: Path, values: Any) -> None:
-    """Write numbers and safe names as JSON, atomically; a file that is there is replaced."""
-    from deid.base.files import write_bytes
-
-    text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
-    write_bytes(path, text.encode(), private=False, replace=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.options import option
 
 RULES_ALONE = "none"
@@ -105,8 +105,7 @@ class RecognizerOptions(PeopleOptions):
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
         super().__post_init__()
-        if not 0 <= (self.doubt or 0) <= 1:
-            raise ConfigError("the doubt must be 0 to 1", "it is a probability")
+        require(0 <= (self.doubt or 0) <= 1, "the doubt must be 0 to 1", "it is a probability")
         if not 0 <= (self.span_probability or 0) < 1:
             raise ConfigError("the probability of a span must be 0 to below 1", "0.4 finds most spans exactly")
         if self.doubt and self.span_probability:

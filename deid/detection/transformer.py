@@ -24,11 +24,6 @@ _LONGEST = 512
 _OUTSIDE = ("O", "")
 
 
-def is_transformer(folder: Path) -> bool:
-    """Tell whether a folder holds a transformer."""
-    return (folder / _MODEL).is_file()
-
-
 def windows(n: int, size: int, stride: int) -> list[tuple[int, int]]:
     """Return windows of at most ``size`` that cover ``n`` tokens, each at most ``stride`` behind the one before.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, require
 from deid.base.late import pd
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
 
@@ -140,8 +140,7 @@ def equivalence_classes(
     InputError
         When suppressed rows are to be ignored, and all are.
     """
-    if suppressed not in ("class", "ignore"):
-        raise ConfigError("suppressed rows can be a class, or be ignored", "write class or ignore")
+    require(suppressed in ("class", "ignore"), "suppressed rows can be a class, or be ignored", "write class or ignore")
     names = tuple(release.quasi_identifiers if columns is None else columns)
     check_columns(release.frame, names)
     if not names:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, require
 from deid.disclosure.classes import ValueCounts, Verdict, value_counts
 from deid.disclosure.privacy import greatest
 from deid.table.hierarchy import Hierarchy
@@ -117,8 +117,7 @@ def class_distances(counts: ValueCounts, distance: str = "equal", hierarchy: Hie
     ConfigError
         When there is no such distance, or no hierarchy for it.
     """
-    if distance not in DISTANCES:
-        raise ConfigError(f"there is no distance {distance!r}", f"choose one of {', '.join(DISTANCES)}")
+    require(distance in DISTANCES, f"there is no distance {distance!r}", f"choose one of {', '.join(DISTANCES)}")
     return np.where(counts.people > 0, DISTANCES[distance](counts, hierarchy), 0.0)
 
 
@@ -151,7 +150,6 @@ def t_closeness(
     InputError
         When a value is no leaf of the hierarchy.
     """
-    if not 0 <= t <= 1:
-        raise ConfigError(f"t is {t:g}", "give a number from 0 to 1")
+    require(0 <= t <= 1, f"t is {t:g}", "give a number from 0 to 1")
     counts = value_counts(release, sensitive, suppressed=suppressed)
     return greatest(class_distances(counts, distance, release.hierarchies.get(sensitive)), t, counts.classes)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, require
 from deid.disclosure.cells import cover_table
 from deid.disclosure.classes import EquivalenceClasses, Verdict, equivalence_classes, group_rows
 from deid.disclosure.privacy import least
@@ -314,8 +314,7 @@ def delta_presence(
     InputError
         When a class has fewer records in the population than in the release.
     """
-    if not 0 <= low <= high <= 1:
-        raise ConfigError("the bounds of presence are not from 0 to 1, in order", "for example 0 and 0.5")
+    require(0 <= low <= high <= 1, "the bounds of presence are not from 0 to 1, in order", "for example 0 and 0.5")
     chance = match_population(release, population, suppressed=suppressed).presence
     least_row, most_row = int(np.argmin(chance)), int(np.argmax(chance))
     level = (float(chance[least_row]), float(chance[most_row]))

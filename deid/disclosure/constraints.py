@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from deid.base.arrays import BoolArray, FloatArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.disclosure.encoding import CodedTable
 from deid.disclosure.groups import Groups
 
@@ -106,8 +106,7 @@ class RecursiveL:
 
     def __post_init__(self) -> None:
         _positive(self.l, "l", 1)
-        if not self.c > 0:
-            raise ConfigError("c must be above 0", "for example c = 2")
+        require(self.c > 0, "c must be above 0", "for example c = 2")
 
     def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether r_1 < c (r_l + ... + r_m)."""
@@ -132,8 +131,7 @@ class AlphaK:
     values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not 0 < self.alpha <= 1:
-            raise ConfigError("alpha must be above 0 and at most 1", "for example alpha = 0.5")
+        require(0 < self.alpha <= 1, "alpha must be above 0 and at most 1", "for example alpha = 0.5")
 
     def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether no value is too frequent."""
@@ -156,8 +154,7 @@ class BetaLikeness:
     column: str
 
     def __post_init__(self) -> None:
-        if not self.beta >= 0:
-            raise ConfigError("beta must be at least 0", "for example beta = 1")
+        require(self.beta >= 0, "beta must be at least 0", "for example beta = 1")
 
     def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether no value is too much more frequent than in the table."""
@@ -182,10 +179,8 @@ class TCloseness:
     ground: str = "equal"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.t <= 1:
-            raise ConfigError("t must lie between 0 and 1", "for example t = 0.3")
-        if self.ground not in _GROUNDS:
-            raise ConfigError(f"no ground distance {self.ground}", f"one of {', '.join(_GROUNDS)}")
+        require(0 <= self.t <= 1, "t must lie between 0 and 1", "for example t = 0.3")
+        require(self.ground in _GROUNDS, f"no ground distance {self.ground}", f"one of {', '.join(_GROUNDS)}")
 
     def satisfied(self, groups: Groups) -> BoolArray:
         """Tell for each group whether it is close enough."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.base.arrays import FloatArray, IndexArray
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.disclosure.clustering import BoxLoss
 from deid.disclosure.encoding import CodedTable
 
@@ -62,10 +62,8 @@ def gather(table: CodedTable, r: int) -> Gathering:
         When there are fewer than r rows, or more than `MAX_ROWS`.
     """
     count = len(table)
-    if count < r:
-        raise ConfigError(f"no release of these {count} records can gather {r} in a cluster", "ask for less")
-    if count > MAX_ROWS:
-        raise ConfigError(f"more than {MAX_ROWS} rows", "use mondrian or local for large tables")
+    require(count >= r, f"no release of these {count} records can gather {r} in a cluster", "ask for less")
+    require(count <= MAX_ROWS, f"more than {MAX_ROWS} rows", "use mondrian or local for large tables")
     boxes = BoxLoss(table.columns)
     codes = table.codes
     distance = np.stack([boxes.joined(row, row, codes, codes) for row in codes])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from deid.base.arrays import BoolArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.disclosure.clustering import BoxLoss
 from deid.disclosure.encoding import CodedTable, Ints
 
@@ -31,12 +31,8 @@ def kk_anonymity(table: CodedTable, k: int) -> tuple[Ints, Ints]:
     count = len(table)
     if table.persons is not None:
         raise ConfigError("(k,k)-anonymity counts records", "use mondrian or local where a person has several rows")
-    if count < k:
-        raise ConfigError(
-            f"no release of these {count} records can reach {k}-anonymity", "ask for less, or add records"
-        )
-    if count > MAX_ROWS:
-        raise ConfigError(f"more than {MAX_ROWS} rows", "use mondrian or local for large tables")
+    require(count >= k, f"no release of these {count} records can reach {k}-anonymity", "ask for less, or add records")
+    require(count <= MAX_ROWS, f"more than {MAX_ROWS} rows", "use mondrian or local for large tables")
     boxes = BoxLoss(table.columns)
     codes = table.codes
     low, high = codes.copy(), codes.copy()

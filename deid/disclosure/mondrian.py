@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.base.arrays import BoolArray, FloatArray, IndexArray, IntArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.disclosure.constraints import Constraint, require_feasible, smallest_group
 from deid.disclosure.encoding import CodedColumn, CodedTable, Ints
 from deid.disclosure.groups import Groups
@@ -81,8 +81,7 @@ def mondrian(
     ConfigError
         When not even the whole table satisfies the constraint.
     """
-    if mode not in MODES:
-        raise ConfigError(f"no mode {mode}", f"one of {', '.join(MODES)}")
+    require(mode in MODES, f"no mode {mode}", f"one of {', '.join(MODES)}")
     if mode == "relaxed" and table.weights is not None:
         raise ConfigError("relaxed cuts need one row a record", "do not collapse equal rows")
     require_feasible(table, constraint)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, require
 from deid.disclosure.randomization import uniform_operator
 from deid.table.microdata import NA_CODE, Microdata, check_columns
 
@@ -44,8 +44,7 @@ def round_values(values: np.ndarray, base: float, *, random: bool = False, seed:
     ConfigError
         When the base is not above 0.
     """
-    if not base > 0:
-        raise ConfigError(f"the base {base:g} is not above 0", "for example 5")
+    require(base > 0, f"the base {base:g} is not above 0", "for example 5")
     scaled = np.asarray(values, dtype=float) / base
     if not random:
         return np.asarray(np.round(scaled) * base)
@@ -76,8 +75,7 @@ def add_noise(values: np.ndarray, relative: float, *, seed: int = 0) -> np.ndarr
     ConfigError
         When ``relative`` is not above 0.
     """
-    if not relative > 0:
-        raise ConfigError(f"noise of {relative:g} standard deviations", "give a number above 0, such as 0.1")
+    require(relative > 0, f"noise of {relative:g} standard deviations", "give a number above 0, such as 0.1")
     table = np.asarray(values, dtype=float)
     deviation = np.nanstd(table, axis=0)
     return np.asarray(table + np.random.default_rng(seed).normal(size=table.shape) * deviation * relative)
@@ -107,8 +105,7 @@ def swap_values(values: np.ndarray, share: float, *, window: float | None = None
     ConfigError
         When the share or the window is not above 0 and at most 1.
     """
-    if not 0 < share <= 1:
-        raise ConfigError(f"a share of {share:g} of the rows", "give a number above 0, at most 1")
+    require(0 < share <= 1, f"a share of {share:g} of the rows", "give a number above 0, at most 1")
     if window is not None and not 0 < window <= 1:
         raise ConfigError(f"a window of {window:g} of the ranks", "give a number above 0, at most 1")
     rng = np.random.default_rng(seed)
@@ -166,8 +163,7 @@ def microaggregation_groups(points: np.ndarray, k: int) -> np.ndarray:
     -----
     Quadratic in the rows. Ties go to the first row.
     """
-    if k < 1:
-        raise ConfigError(f"k is {k}", "give at least 1")
+    require(k >= 1, f"k is {k}", "give at least 1")
     if len(points) < k:
         raise InputError(f"{len(points)} rows are fewer than k = {k}", "ask for a smaller k")
     table = np.asarray(points, dtype=float)
@@ -294,8 +290,7 @@ def randomize_small_domains(
     check_columns(table.frame, [sensitive])
     column = table.codes(sensitive)
     m = len(column.values)
-    if not 1 <= least <= m:
-        raise ConfigError(f"blocks of at least {least} of {m} values", "give a number from 1 to that of the values")
+    require(1 <= least <= m, f"blocks of at least {least} of {m} values", "give a number from 1 to that of the values")
     recorded = np.flatnonzero(column.codes != NA_CODE)
     if order is None:
         frequencies = np.bincount(column.codes[recorded], minlength=m)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.disclosure.classes import Verdict
 from deid.disclosure.privacy import TOLERANCE
 
@@ -68,8 +68,7 @@ def amplification_bound(rho1: float, rho2: float) -> float:
     ConfigError
         When not 0 < rho1 < rho2 < 1.
     """
-    if not 0 < rho1 < rho2 < 1:
-        raise ConfigError("rho1 and rho2 are not in order between 0 and 1", "for example 0.1 and 0.5")
+    require(0 < rho1 < rho2 < 1, "rho1 and rho2 are not in order between 0 and 1", "for example 0.1 and 0.5")
     return rho2 * (1 - rho1) / (rho1 * (1 - rho2))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from deid.base.arrays import IndexArray
-from deid.base.errors import ConfigError, OutputError
+from deid.base.errors import ConfigError, OutputError, require
 from deid.base.late import pd
 from deid.disclosure.assessment import Finding, Requirements, assess
 from deid.disclosure.cells import cover_table
@@ -280,8 +280,7 @@ def _labels(data: Microdata, target: str | None, method: str) -> Ints | None:
     if target is None:
         return None
     check_columns(data.frame, [target])
-    if method not in ("mondrian", "relaxed"):
-        raise ConfigError(f"the method {method} takes no target column", "use the method mondrian")
+    require(method in ("mondrian", "relaxed"), f"the method {method} takes no target column", "use the method mondrian")
     codes = data.codes(target).codes
     return np.where(codes < 0, codes.max(initial=0) + 1, codes).astype(np.int32)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.disclosure.classes import EquivalenceClasses, equivalence_classes
 from deid.disclosure.consistency import match_population
 from deid.disclosure.uniqueness import unique_share
@@ -90,8 +90,7 @@ class SampleRisk:
 
 
 def _check_threshold(threshold: float) -> None:
-    if not 0 < threshold <= 1:
-        raise ConfigError(f"the threshold of risk is {threshold:g}", "give a probability above 0, such as 0.2")
+    require(0 < threshold <= 1, f"the threshold of risk is {threshold:g}", "give a probability above 0, such as 0.2")
 
 
 def sample_risk(

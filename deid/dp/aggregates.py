@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.dp.epsilon import split_epsilon
 from deid.dp.intervals import discrete_half_width
 from deid.dp.noise import Noise
@@ -208,8 +208,7 @@ def noisy_quantile(
     ConfigError
         When the share is not from 0 to 1, or the bounds are none or too near to one another.
     """
-    if not 0 <= share <= 1:
-        raise ConfigError("a quantile's share lies between 0 and 1", "for example: QUANTILE(age, 0.9)")
+    require(0 <= share <= 1, "a quantile's share lies between 0 and 1", "for example: QUANTILE(age, 0.9)")
     candidates = quantile_candidates(low, high, whole=whole)
     step = candidates[1] - candidates[0] if len(candidates) > 1 else 1.0
     places = np.rint((np.clip(values[~np.isnan(values)], low, high) - candidates[0]) / step)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from deid.base.arrays import IntArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
@@ -87,8 +87,7 @@ def plan_cube(
     names = [dimension.name for dimension in dimensions]
     if not names:
         raise ConfigError("a cube needs a dimension", "name columns: --dims age,sex")
-    if len(set(names)) < len(names):
-        raise ConfigError("a dimension is named twice", "name each once")
+    require(len(set(names)) >= len(names), "a dimension is named twice", "name each once")
     settled = plan_terms(unit, **terms)
     named = []
     for one in slices:
@@ -100,8 +99,7 @@ def plan_cube(
         raise ConfigError("a slice is named twice", "name each once; a weight gives it more epsilon: year,death:2")
     if method == "auto":
         method = _choose_method(tuple(len(dimension) for dimension in dimensions), bool(named))
-    if method not in METHODS:
-        raise ConfigError("unknown method", f"use one of {', '.join(METHODS)}")
+    require(method in METHODS, "unknown method", f"use one of {', '.join(METHODS)}")
     if (method == "marginals") != bool(named):
         raise ConfigError(
             "slices are named for the method marginals, and for it alone",

@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from deid.base.arrays import IntArray
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.dp.boxes import Boxes
 from deid.dp.domain import count_cells
 from deid.dp.epsilon import split_epsilon
@@ -71,8 +71,7 @@ def diffgen(
     ConfigError
         When there are fewer than 1 round, or epsilon is too small to be divided.
     """
-    if rounds < 1:
-        raise ConfigError("at least one specialization is needed", "give 1 or more rounds")
+    require(rounds >= 1, "at least one specialization is needed", "give 1 or more rounds")
     choosing, counting = split_epsilon(epsilon, (_CHOICE_SHARE, 1 - _CHOICE_SHARE))
     each = split_epsilon(choosing, [1.0] * rounds)[0]
     cuts = [[0, size] for size in shape]

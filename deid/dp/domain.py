@@ -44,7 +44,7 @@ from typing import Any
 import numpy as np
 
 from deid.base.arrays import IntArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.files import read_toml
 from deid.base.late import pd
 from deid.base.options import option
@@ -123,8 +123,7 @@ class Dimension:
         text = text.strip()
         if ".." in text and self.ordered and text not in self.labels:
             first, last = (self._place(part.strip()) for part in text.split("..", 1))
-            if first > last:
-                raise ConfigError(f"an empty range of {self.name!r}", "write the smaller value first")
+            require(first <= last, f"an empty range of {self.name!r}", "write the smaller value first")
             return np.arange(first, last + 1)
         if text in self.labels:
             return np.array([self._place(text)])
@@ -401,8 +400,7 @@ def count_cells(codes: Sequence[IntArray], shape: Sequence[int]) -> IntArray:
     size = math.prod(shape)
     if not shape:
         raise ConfigError("a table of counts needs a dimension", "name at least one column")
-    if size > 50 * _MAX_CELLS:
-        raise ConfigError(f"{size} cells are too many to hold", "take fewer dimensions, or wider cells")
+    require(size <= 50 * _MAX_CELLS, f"{size} cells are too many to hold", "take fewer dimensions, or wider cells")
     flat = np.ravel_multi_index([np.asarray(code) for code in codes], tuple(shape))
     return np.bincount(flat, minlength=size).reshape(tuple(shape)).astype(np.int64)
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deid.base.arrays import FloatArray, IntArray
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.dp.boxes import Boxes
 from deid.dp.epsilon import split_epsilon
 from deid.dp.noise import Noise, laplace_variance
@@ -197,11 +197,9 @@ def dpcube(
     ConfigError
         When there is no such mode or gain, or epsilon is too small to be divided.
     """
-    if mode not in CELL_SHARE:
-        raise ConfigError("unknown mode of DPCube", f"use one of {', '.join(CELL_SHARE)}")
+    require(mode in CELL_SHARE, "unknown mode of DPCube", f"use one of {', '.join(CELL_SHARE)}")
     gain = gain or ("printed" if mode == "paper" else "sse")
-    if gain not in GAINS:
-        raise ConfigError("unknown gain", f"use one of {', '.join(GAINS)}")
+    require(gain in GAINS, "unknown gain", f"use one of {', '.join(GAINS)}")
     share = CELL_SHARE[mode] if cell_share is None else cell_share
     first, second = split_epsilon(epsilon, (share, 1 - share))
     cells = noise.discrete_laplace(counts, distance, first).astype(float)

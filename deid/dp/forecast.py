@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.base.reports import Section
 from deid.dp.marginals import Axes, query_weights
 from deid.dp.methods import CubePlan
@@ -140,8 +140,7 @@ def epsilon_for(plan: CubePlan, error: float) -> dict[str, float | None]:
     ConfigError
         When the error is not above 0.
     """
-    if not error > 0:
-        raise ConfigError("the wanted error must be positive", "for example: --wanted-error 5")
+    require(error > 0, "the wanted error must be positive", "for example: --wanted-error 5")
 
     def worst(method: str, epsilon: float) -> float | None:
         numbers = [FORECASTS[method](replace(plan, epsilon=epsilon), axes) for axes in _asked(plan)]

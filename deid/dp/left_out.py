@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deid.base.arrays import IntArray
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.dp.epsilon import payable, split_epsilon
 from deid.dp.intervals import discrete_half_width
 from deid.dp.noise import Noise
@@ -25,8 +25,7 @@ def check_share(share: float | None) -> float:
         When it is not at least 0 and below 1.
     """
     share = REPORT_SHARE if share is None else share
-    if not 0 <= share < 1:
-        raise ConfigError("the share of the report lies between 0 and 1", "for example: --report-share 0.05")
+    require(0 <= share < 1, "the share of the report lies between 0 and 1", "for example: --report-share 0.05")
     return share
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deid.base.arrays import IntArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.dp.aggregates import (
     Estimate,
@@ -163,8 +163,7 @@ class Asking:
         elif not float(low).is_integer() or not float(high).is_integer():
             whole = False
         bounds = low, high
-        if not bounds[0] < bounds[1]:
-            raise ConfigError("bounds are two numbers, the smaller first", "for example: SUM(dose, 0, 500)")
+        require(bounds[0] < bounds[1], "bounds are two numbers, the smaller first", "for example: SUM(dose, 0, 500)")
         if evaluate_value(value, empty, self.columns).dtype == object:
             raise ConfigError(f"{query.aggregate} needs numbers", "declare the column as a range or by edges")
         share = 0.5 if query.aggregate == "MEDIAN" else query.number

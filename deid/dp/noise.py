@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deid.base.arrays import FloatArray, IntArray
-from deid.base.errors import ConfigError, DeidError
+from deid.base.errors import ConfigError, DeidError, require
 
 _TAIL = 64  # |noise| exceeds 64 scales with probability e**-64
 _GREATEST_SCALE = 2.0**55  # with the tail and any count still within 64 bits
@@ -105,13 +105,11 @@ def laplace_scale(sensitivity: float, epsilon: float) -> float:
     ConfigError
         When epsilon or the sensitivity is not positive and finite, or epsilon so small that noise would overflow.
     """
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ConfigError("epsilon must be a positive number", "for example: --epsilon 0.5")
+    require(math.isfinite(epsilon) and epsilon > 0, "epsilon must be a positive number", "for example: --epsilon 0.5")
     if not (math.isfinite(sensitivity) and sensitivity > 0):
         raise ConfigError("the sensitivity must be a positive number", "bound what one unit can change")
     scale = sensitivity / epsilon
-    if scale > _GREATEST_SCALE:
-        raise ConfigError("epsilon is too small for what is asked", "give more epsilon")
+    require(scale <= _GREATEST_SCALE, "epsilon is too small for what is asked", "give more epsilon")
     # OpenDP rounds its quotient up: 1 / (1 / 0.7) would come out above 0.7 and be refused
     while Fraction(scale) * Fraction(epsilon) < Fraction(sensitivity) or _loss_above(sensitivity, scale) > epsilon:
         scale = math.nextafter(scale, math.inf)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.errors import ConfigError, FormatError
+from deid.base.errors import FormatError, require
 from deid.base.late import pd
 from deid.dp.boxes import Boxes
 from deid.dp.domain import Dimension, declare
@@ -81,8 +81,7 @@ class CubeRelease(ReleaseFacts):
             When the release does not have a column or a cell, or cannot answer this slice.
         """
         axes = tuple(self._axis(name) for name in dims)
-        if len(set(axes)) < len(axes):
-            raise ConfigError("a dimension is named twice", "name each once")
+        require(len(set(axes)) >= len(axes), "a dimension is named twice", "name each once")
         chosen: list[np.ndarray | None] = [None] * len(self.dimensions)
         for name, text in (where or {}).items():
             chosen[self._axis(name)] = self.dimensions[self._axis(name)].select(text)
@@ -98,8 +97,7 @@ class CubeRelease(ReleaseFacts):
 
     def _axis(self, name: str) -> int:
         names = [dimension.name for dimension in self.dimensions]
-        if name not in names:
-            raise ConfigError(f"the release has no dimension {name!r}", f"it has {', '.join(names)}")
+        require(name in names, f"the release has no dimension {name!r}", f"it has {', '.join(names)}")
         return names.index(name)
 
     def to_frame(self) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.base.files import atomic_files
 from deid.base.late import pd
 from deid.dp.intervals import check_level
@@ -49,8 +49,7 @@ def check_suffix(path: Path) -> str:
     ConfigError
         When it is none of `FORMATS`.
     """
-    if path.suffix not in FORMATS:
-        raise ConfigError("a release is written as .parquet, .csv or .json", "for example: -o cube.parquet")
+    require(path.suffix in FORMATS, "a release is written as .parquet, .csv or .json", "for example: -o cube.parquet")
     return path.suffix
 
 

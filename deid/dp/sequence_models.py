@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deid.base.arrays import BoolArray, FloatArray, IntArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.dp.intervals import standard_half_width
 from deid.dp.markov_chain import MarkovChain
 from deid.dp.prefix_tree import PrefixTree
@@ -70,8 +70,7 @@ def _interval(count: float, unbiased: float, half: float) -> PrefixCount:
 def _checked(symbols: int, length: int, height: int) -> None:
     if not 1 <= length <= height:
         raise ConfigError(f"the release has no sequences of this length; its longest have {height}", "ask for less")
-    if symbols**length > _MAX_PREFIXES:
-        raise ConfigError(f"{symbols}**{length} prefixes are too many", "ask for a smaller length")
+    require(symbols**length <= _MAX_PREFIXES, f"{symbols}**{length} prefixes are too many", "ask for a smaller length")
 
 
 @dataclass(frozen=True, eq=False)

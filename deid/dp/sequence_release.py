@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from deid.base.arrays import FloatArray
-from deid.base.errors import ConfigError, FormatError
+from deid.base.errors import ConfigError, FormatError, require
 from deid.base.late import pd
 from deid.dp.domain import Dimension, declare
 from deid.dp.markov_chain import MarkovChain
@@ -58,8 +58,7 @@ def slope_classes(values: Sequence[float], length: int, *, step: float = 0.5, sl
     ConfigError
         When there is no such slope, fewer than two periods, or the step is not above 0.
     """
-    if slope not in SLOPES:
-        raise ConfigError("unknown slope", f"use one of {', '.join(SLOPES)}")
+    require(slope in SLOPES, "unknown slope", f"use one of {', '.join(SLOPES)}")
     if length < 2 or not (math.isfinite(step) and step > 0):
         raise ConfigError("a slope needs two periods, and a step above 0", "for example: --slopes 3 --step 0.5")
     # both slopes are linear in the values, so the slope of unit vectors gives the weight of each period
@@ -127,8 +126,7 @@ class SequenceRelease(ReleaseFacts):
         codes = []
         for label in prefix:
             code = self.labels.index(END) if label == END and END in self.labels else self.dimension.place(label)
-            if code < 0:
-                raise ConfigError("a prefix has a level that is none", f"the levels are {', '.join(self.labels)}")
+            require(code >= 0, "a prefix has a level that is none", f"the levels are {', '.join(self.labels)}")
             codes.append(code)
         end = len(self.dimension)
         if any(code == end for code in codes[:-1]):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from deid.base.arrays import IntArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.base.reports import Section
 from deid.dp.budget import Ledger
@@ -151,8 +151,7 @@ def plan_sequences(
         raise ConfigError("periods are missing or named twice", "name each once, in order: --periods q1,q2,q3")
     if END in dimension.labels:
         raise ConfigError(f"a level may not be called {END}", "name it differently")
-    if method not in METHODS:
-        raise ConfigError("unknown method", f"use one of {', '.join(METHODS)}")
+    require(method in METHODS, "unknown method", f"use one of {', '.join(METHODS)}")
     if not 0 <= threshold < 1000:
         raise ConfigError("a threshold is a number of standard deviations, 0 or more", "for example: --threshold 2")
     settled = plan_terms(unit, **terms)
@@ -172,8 +171,7 @@ def plan_sequences(
         ends=ends,
         **settled,
     )
-    if plan.symbols < 2:
-        raise ConfigError("sequences need two levels", "declare the levels: --domain level=0..3")
+    require(plan.symbols >= 2, "sequences need two levels", "declare the levels: --domain level=0..3")
     _check_size(plan)
     _rehearse(plan)
     return plan

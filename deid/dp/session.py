@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from deid.base.arrays import IntArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.dp.budget import Ledger, Part
 from deid.dp.domain import Dimension
@@ -293,8 +293,7 @@ class TableView:
         """
         if self._person is None:
             raise ConfigError("no column says whose a row is", "name the column: --person COLUMN")
-        if how not in PERSON_VALUES:
-            raise ConfigError("unknown value of a person", f"use one of {', '.join(PERSON_VALUES)}")
+        require(how in PERSON_VALUES, "unknown value of a person", f"use one of {', '.join(PERSON_VALUES)}")
         numeric = {name for name, own in self._columns.items() if own.numeric}
         frame = self._frame.assign(
             **{name: column_values(self._frame[name], self._columns[name]) for name in sorted(numeric)}
@@ -428,8 +427,7 @@ class TableView:
         return asking.measure(query, self._frame.iloc[:0])
 
     def _check_size(self, parts: int, measure: Measure) -> None:
-        if parts > _MAX_PARTS:
-            raise ConfigError("GROUP BY has too many parts", "group by fewer columns, or declare wider cells")
+        require(parts <= _MAX_PARTS, "GROUP BY has too many parts", "group by fewer columns, or declare wider cells")
         if parts * measure.numbers > _MAX_NUMBERS or parts * measure.candidates > _MAX_CANDIDATES:
             raise ConfigError(
                 "the answer would have too many numbers", "group by fewer columns, or declare wider cells"

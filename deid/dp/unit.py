@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.base.arrays import BoolArray, IntArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.base.options import option
 from deid.table.cell_text import row_hashes, text_column
@@ -44,10 +44,8 @@ class PrivacyUnit:
     max_rows: int = option(1, "Rows that one unit may stand behind; others are left out.", metavar="K", minimum=1)
 
     def __post_init__(self) -> None:
-        if self.relation not in RELATIONS:
-            raise ConfigError("unknown neighbouring relation", f"use one of {', '.join(RELATIONS)}")
-        if self.max_rows < 1:
-            raise ConfigError("a unit stands behind at least one row", "give a bound of 1 or more")
+        require(self.relation in RELATIONS, "unknown neighbouring relation", f"use one of {', '.join(RELATIONS)}")
+        require(self.max_rows >= 1, "a unit stands behind at least one row", "give a bound of 1 or more")
         if not self.name.strip():
             raise ConfigError("the privacy unit has no name", "say what one unit is, such as patient")
 
@@ -150,8 +148,7 @@ def bounded_rows(frame: pd.DataFrame, person: str, max_rows: int, key: bytes = b
     ConfigError
         When the bound is below 1, or the table lacks the column.
     """
-    if max_rows < 1:
-        raise ConfigError("a bound of fewer than one row a person keeps nothing", "give a bound of 1 or more")
+    require(max_rows >= 1, "a bound of fewer than one row a person keeps nothing", "give a bound of 1 or more")
     persons = _persons(frame, person)
     keep = persons >= 0
     counts = np.bincount(persons[keep], minlength=1)

@@ -60,10 +60,6 @@ class DialPoint:
     precision: float
     precision_interval: tuple[float, float]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON values."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
@@ -97,9 +93,9 @@ class Calibration:
             "documents": self.documents,
             "words_needed": math.ceil(self.needed),
             "too_small": self.too_small,
-            "chosen": self.chosen.as_dict(),
-            "held_out": [p.as_dict() for p in self.held_out],
-            "dials": [p.as_dict() for p in self.points],
+            "chosen": asdict(self.chosen),
+            "held_out": [asdict(p) for p in self.held_out],
+            "dials": [asdict(p) for p in self.points],
         }
 
 
@@ -318,5 +314,5 @@ def calibration_section(result: Calibration) -> Section:
         "hidden too much": "{flagged:.2%}",
         "precision": "{precision:.4f}",
     }
-    points = [p.as_dict() | {"mark": " *" if p is result.chosen else ""} for p in result.points]
+    points = [asdict(p) | {"mark": " *" if p is result.chosen else ""} for p in result.points]
     return Section.of("Recall of PHI words by dial", points, forms, "* chosen")

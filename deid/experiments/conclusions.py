@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid.base.arrays import FloatArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.base.reports import Section, frame_records, frame_section
 from deid.disclosure.queries import Query, random_queries
@@ -327,8 +327,7 @@ def conclusions_outcome(
     ConfigError
         When no column is a quasi-identifier, a query cannot be read, or ``alpha`` is no probability.
     """
-    if not 0 < alpha < 1:
-        raise ConfigError("--alpha is no probability", "for example: --alpha 0.05")
+    require(0 < alpha < 1, "--alpha is no probability", "for example: --alpha 0.05")
     truth = pair.original
     if not truth.quasi_identifiers:
         raise ConfigError("no column is a quasi-identifier", "name the anonymized columns with --qi")

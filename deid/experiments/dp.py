@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import frame_records, frame_section
@@ -101,8 +101,7 @@ def compare_methods(
     """
     asked = _axes(dimensions, slices)
     truths = [rows.counts(axes) for axes in asked]
-    if runs < 1:
-        raise ConfigError("an experiment needs a run", "for example: --runs 10")
+    require(runs >= 1, "an experiment needs a run", "for example: --runs 10")
     records = []
     for method in dict.fromkeys([*methods, "even"]):
         for epsilon in epsilons:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deid.base.arrays import BoolArray, IntArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.reading.identity import short_forms
 from deid.replacement.pools import cities, name_pool, read_words, states
@@ -212,8 +212,7 @@ def make_mentions(size: int, rates: Rates | None = None, seed: int = 0) -> pd.Da
     ConfigError
         When the size is below 1.
     """
-    if size < 1:
-        raise ConfigError(f"{size} mentions cannot be made", "at least 1")
+    require(size >= 1, f"{size} mentions cannot be made", "at least 1")
     rates = rates or Rates()
     rng = np.random.default_rng(seed)
     counts = 1 + rng.poisson(rates.mentions - 1, size)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -107,10 +106,6 @@ class Robustness:
     recall_fall_interval: tuple[float, float]
     """Bootstrap over documents."""
     precision_fall: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import frame_records, frame_section
@@ -70,8 +70,7 @@ def _checked(methods: Sequence[str], runs: int) -> list[str]:
     unknown = [method for method in methods if method not in COMPARED]
     if unknown:
         raise ConfigError("unknown method", f"use some of {', '.join(COMPARED)}")
-    if runs < 1:
-        raise ConfigError("an experiment needs a run", "for example: --runs 10")
+    require(runs >= 1, "an experiment needs a run", "for example: --runs 10")
     return list(dict.fromkeys([*methods, *_ALWAYS]))
 
 

@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.document import Document
 from deid.evaluation import subset_ttest
@@ -76,12 +76,10 @@ def compare_subsets(
         When there are fewer than two groups, group d has no word lists, the measure is unknown, or the folds cannot
         be made.
     """
-    if measure not in MEASURES:
-        raise ConfigError(f"unknown measure {measure!r}", "known: " + ", ".join(MEASURES))
+    require(measure in MEASURES, f"unknown measure {measure!r}", "known: " + ", ".join(MEASURES))
     if "d" in features.groups and not features.dictionaries:
         raise ConfigError("group d has no word lists", "name word lists, or compare the groups without d")
-    if len(features.groups) < 2:
-        raise ConfigError("one feature group leaves nothing to compare", "give at least two of r, a, c, d")
+    require(len(features.groups) >= 2, "one feature group leaves nothing to compare", "give at least two of r, a, c, d")
     options = options or TrainingOptions()
     chosen = [
         FeatureSet(features.preset, name, features.dictionaries, skip_punct=features.skip_punct)

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.base.pool import Pool
 from deid.document import Document
 from deid.evaluation import Evaluation, ScoringSettings, evaluate
@@ -69,8 +69,7 @@ def run_trials(
     ConfigError
         When ``jobs`` is less than 1, or a trial has nothing to learn from.
     """
-    if jobs < 1:
-        raise ConfigError("the number of jobs is less than 1", "give 1 or more")
+    require(jobs >= 1, "the number of jobs is less than 1", "give 1 or more")
     outcomes: Iterator[TrialResult]
     with ExitStack() as stack:
         if jobs == 1 or len(trials) < 2:

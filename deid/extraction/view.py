@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, require
 from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.extraction.notes import COLUMNS, MANY, PERSONAL, Fact
@@ -101,8 +101,7 @@ def build_view(
     ConfigError
         When ``by`` is neither.
     """
-    if by not in ("person", "note"):
-        raise ConfigError("a row is a note or a person", "for example: --by person")
+    require(by in ("person", "note"), "a row is a note or a person", "for example: --by person")
     settled = [(note, *_settle_note(note)) for note in notes]
     people = persons if persons is not None else link_notes([note for note, _, _ in settled]).notes
     conflicts: Counter[str] = Counter()

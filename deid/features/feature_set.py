@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.errors import ConfigError, ModelError
+from deid.base.errors import ConfigError, ModelError, require
 from deid.features.affix import affix_features
 from deid.features.patterns import letter_patterns, pattern_features
 from deid.features.position import PositionFeatures, occurrence_share, place_features
@@ -174,8 +174,7 @@ class FeatureSet:
         *,
         skip_punct: bool = False,
     ) -> None:
-        if preset not in PRESETS:
-            raise ConfigError(f"unknown feature preset {preset!r}", "known: " + ", ".join(PRESETS))
+        require(preset in PRESETS, f"unknown feature preset {preset!r}", "known: " + ", ".join(PRESETS))
         if not groups or set(groups) - set(GROUPS):
             raise ConfigError(f"feature groups {groups!r} are not letters of {GROUPS}", "for example: racd, rc")
         self.preset = preset

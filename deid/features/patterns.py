@@ -8,33 +8,9 @@ from __future__ import annotations
 
 import regex
 
-TABLE_4_3: dict[str, str] = {
-    "ALPHA": r"^[A-Za-z]+$",
-    "INITCAPS": r"^[A-Z].*$",
-    "UPPER-LOWER": r"^[A-Z][a-z].*$",
-    "ALLCAPS": r"^[A-Z]+$",
-    "MIXEDCAPS": r"^[A-Z][a-z]+[A-Z][A-Za-z]*$",
-    "SINGLECHAR": r"^[A-Za-z]$",
-    "SINGLEDIGIT": r"^[0-9]$",
-    "DOUBLEDIGIT": r"^[0-9]{2}$",
-    "TRIPLEDIGIT": r"^[0-9]{3}$",
-    "QUADDIGIT": r"^[0-9]{4}$",
-    "NUMBER": r"^(?=.*[0-9])[0-9,]+$",
-    "HASDIGIT": r"[0-9]",
-    "ALPHANUMERIC": r"^.*[0-9].*[A-Za-z].*$|^.*[A-Za-z].*[0-9].*$",
-    "NUMBERS_LETTERS": r"^[0-9]+[A-Za-z]+$",
-    "LETTERS_NUMBERS": r"^[A-Za-z]+[0-9]+$",
-    "HASDASH": r"-",
-    "HASQUOTE": r"'",
-    "HASSLASH": r"/",
-    "ISPUNCT": r"""^[`~!@#$%\^&*()\-=_+\[\]{}|;':",./<>?\\]+$""",
-    "REALNUMBER": r"^(-|\+)?(?=[0-9,]*[0-9])[0-9,]+(\.[0-9]*)?%?$",
-    "STARTMINUS": r"^-.*$",
-    "STARTPLUS": r"^\+.*$",
-    "ENDPERCENT": r"^.*%$",
-    "ROMAN": r"^[IVXDLCM]+$",
-    "ISSPACE": r"^\s+$",
-}
+from deid.base.resources import shipped_table
+
+TABLE_4_3: dict[str, str] = shipped_table("labels/word_forms.toml")
 """Name of the feature -> expression, matched by `regex.search`."""
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import InputError, require
 from deid.genomes.lattice import DISTANCES, GAP, JOINS, LEVELS, N
 from deid.genomes.sequences import Sequences
 
@@ -81,8 +81,7 @@ def generalize_sequences(sequences: Sequences, *, matching: str | None = None) -
     if count < 2:
         raise InputError("fewer than two sequences", "one sequence cannot hide among others")
     matching = matching or ("exact" if count <= EXACT_LIMIT else "greedy")
-    if matching not in _MATCHINGS:
-        raise ConfigError(f"there is no matching {matching!r}", f"one of: {', '.join(_MATCHINGS)}")
+    require(matching in _MATCHINGS, f"there is no matching {matching!r}", f"one of: {', '.join(_MATCHINGS)}")
     sites = variable_sites(sequences.codes)
     given = sequences.order()
     between = distances(sequences.codes[given][:, sites])

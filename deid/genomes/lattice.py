@@ -10,21 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 _BASES = {"A": 1, "C": 2, "G": 4, "T": 8}
-_CODES = {
-    **_BASES,
-    "R": 5,
-    "Y": 10,
-    "S": 6,
-    "W": 9,
-    "M": 3,
-    "K": 12,
-    "B": 14,
-    "D": 13,
-    "H": 11,
-    "V": 7,
-    "N": 15,
-    "-": 16,
-}
+_CODES = {**_BASES, **dict(zip("RYSWMKBDHVN-", (5, 10, 6, 9, 3, 12, 14, 13, 11, 7, 15, 16), strict=True))}
 SYMBOLS = "".join(_CODES)
 """All symbols; ``-`` is a gap."""
 N = 15

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from deid.base.errors import ConfigError, OutputError
+from deid.base.errors import ConfigError, OutputError, require
 from deid.base.nearest import nearest
 from deid.base.options import option
 from deid.base.resources import resource_folder
@@ -39,8 +39,7 @@ class GenomeLevels:
     hierarchy: Path | None = option(None, "Hierarchy of genotypes, as CSV.", "--genotype-hierarchy", metavar="FILE")
 
     def __post_init__(self) -> None:
-        if self.method not in ("dnala", "binning"):
-            raise ConfigError(f"there is no method {self.method!r}", "dnala or binning")
+        require(self.method in ("dnala", "binning"), f"there is no method {self.method!r}", "dnala or binning")
 
     def tree(self) -> Hierarchy:
         """Return the hierarchy of genotypes."""

@@ -30,14 +30,6 @@ def to_value(span: Span) -> dict[str, Any]:
     return value
 
 
-def is_spans(value: object) -> bool:
-    """Tell whether a JSON value can only be a list of spans (an empty list may be anything)."""
-    return isinstance(value, list) and all(
-        (isinstance(item, list) and len(item) == 3) or (isinstance(item, dict) and _first(item, _STARTS) is not None)
-        for item in value
-    )
-
-
 def from_values(values: object, text: str, position: str) -> tuple[Span, ...]:
     """Return the spans of a list, each ``[start, end, label]`` or an object.
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.detection import Recognizer
 from deid.detection.known import Known, KnownRecognizer
@@ -154,8 +154,7 @@ def extract_files(
     ConfigError
         When ``rounds`` is less than 1, or notes cannot be linked so.
     """
-    if rounds < 1:
-        raise ConfigError("the number of rounds must be at least 1", "such as --rounds 2")
+    require(rounds >= 1, "the number of rounds must be at least 1", "such as --rounds 2")
     said = options or NoteOptions()
     if said.gold:
         require_annotations(source, "extract", "detect")

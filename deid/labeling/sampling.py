@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 
 
 def keep_window(labels: Sequence[str], k: int) -> np.ndarray:
@@ -28,8 +28,7 @@ def keep_window(labels: Sequence[str], k: int) -> np.ndarray:
     ConfigError
         When ``k`` is negative.
     """
-    if k < 0:
-        raise ConfigError("the window is negative", "give 0 or more tokens")
+    require(k >= 0, "the window is negative", "give 0 or more tokens")
     phi = np.array([label != "O" for label in labels], dtype=np.int64)
     padded = np.concatenate([np.zeros(k + 1, dtype=np.int64), phi, np.zeros(k, dtype=np.int64)])
     total = np.cumsum(padded)
@@ -46,8 +45,7 @@ def keep_random_o(labels: Sequence[str], p: float, rng: np.random.Generator) -> 
     ConfigError
         When ``p`` is no probability.
     """
-    if not 0 <= p <= 1:
-        raise ConfigError("the share of O tokens to keep is no probability", "give a number between 0 and 1")
+    require(0 <= p <= 1, "the share of O tokens to keep is no probability", "give a number between 0 and 1")
     phi = np.array([label != "O" for label in labels], dtype=bool)
     return phi | (rng.random(len(phi)) < p)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from deid.base.errors import ConfigError
+from deid.base.errors import require
 from deid.document import Span, resolve_overlaps
 
 SCHEMES = ("BIO", "BIOES")
@@ -49,8 +49,7 @@ def spans_to_labels(spans: Iterable[Span], starts: np.ndarray, ends: np.ndarray,
     ConfigError
         When there is no such scheme.
     """
-    if scheme not in SCHEMES:
-        raise ConfigError(f"unknown label scheme {scheme!r}", "known: " + ", ".join(SCHEMES))
+    require(scheme in SCHEMES, f"unknown label scheme {scheme!r}", "known: " + ", ".join(SCHEMES))
     labels = ["O"] * len(starts)
     taken = 0
     for span in resolve_overlaps(spans):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.errors import ConfigError, ModelError, OutputError
+from deid.base.errors import ConfigError, ModelError, OutputError, require
 from deid.base.resources import resource_folder
 from deid.document import Document, Span
 from deid.features import FeatureSet
@@ -283,8 +283,7 @@ def _start_weights(
     if features.spec() != start.decoder.features.spec():
         raise ConfigError("the features are not those of the model to start from", "leave the choice to that model")
     schemes = {options.scheme, start.description["options"]["scheme"]}
-    if len(schemes) > 1:
-        raise ConfigError("the label scheme is not that of the model to start from", "train with the same scheme")
+    require(len(schemes) <= 1, "the label scheme is not that of the model to start from", "train with the same scheme")
     return rename_labels(start.decoder.weights, {span.category for d in documents for span in d.spans})
 
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.options import option
 from deid.document import Document
 from deid.features import FeatureSet
@@ -95,10 +95,8 @@ class TrainingOptions:
     def __post_init__(self) -> None:
         if self.algorithm not in ALGORITHMS:
             raise ConfigError(f"unknown training algorithm {self.algorithm!r}", "known: " + ", ".join(ALGORITHMS))
-        if self.min_documents < 1:
-            raise ConfigError("min_documents is less than 1", "give 1 to keep every word")
-        if not 0 <= self.drop < 1:
-            raise ConfigError("the share of attributes to drop is not 0 to below 1", "0.5 is usual, 0 drops none")
+        require(self.min_documents >= 1, "min_documents is less than 1", "give 1 to keep every word")
+        require(0 <= self.drop < 1, "the share of attributes to drop is not 0 to below 1", "0.5 is usual, 0 drops none")
         if min(self.c1, self.c2, self.pull, self.prune) < 0 or self.rounds < 1:
             raise ConfigError("a penalty is negative or there is no iteration", "see: deid train --help")
 

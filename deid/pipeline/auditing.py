@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.errors import ConfigError, FormatError
+from deid.base.errors import ConfigError, FormatError, require
 from deid.base.files import write_bytes
 from deid.document import Document
 from deid.evaluation.proportions import design_effect, effective_words, upper_bound
@@ -140,8 +140,7 @@ def draw_notes(source: Source, sample: int, *, by: str | None = None, seed: int 
     ConfigError
         When there is nothing to draw from, or no note has the field.
     """
-    if sample < 1:
-        raise ConfigError("the sample must have a note at least", "for example: --sample 300")
+    require(sample >= 1, "the sample must have a note at least", "for example: --sample 300")
     types: dict[str, str] = {}
     unreadable = told = 0
     for key, item in keyed_documents(source):
@@ -259,8 +258,7 @@ def bound_leaks(source: Source, draw: Draw, marks: Mapping[str, Mark], confidenc
     ConfigError
         When the marks are not of exactly these notes: a draw of which notes are left out or exchanged bounds nothing.
     """
-    if not 0.5 <= confidence < 1:
-        raise ConfigError("the confidence must be 0.5 to below 1", "0.95 is usual")
+    require(0.5 <= confidence < 1, "the confidence must be 0.5 to below 1", "0.95 is usual")
     if marks.keys() != draw.notes.keys():
         missing, other = len(draw.notes.keys() - marks.keys()), len(marks.keys() - draw.notes.keys())
         raise ConfigError(

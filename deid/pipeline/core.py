@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from deid.base.compiled import quick
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.keys import Key
 from deid.detection import Recognizer
 from deid.detection.recognizers import DEFAULT_LANGUAGE, build_recognizer, find_with_effect, language_of_labels
@@ -374,8 +374,7 @@ def build_pipeline(key: Key, options: PipelineOptions | None = None, *, original
 
 def _check(recognizer: Recognizer | None, policy: Policy | None, settings: Settings) -> None:
     """Refuse what contradicts itself."""
-    if settings.method not in METHODS:
-        raise ConfigError("there is no such method of scrubbing", f"methods: {', '.join(METHODS)}")
+    require(settings.method in METHODS, "there is no such method of scrubbing", f"methods: {', '.join(METHODS)}")
     if settings.method != "policy":
         if recognizer is not None or policy is not None or settings.gold or settings.known is not None:
             raise ConfigError(_NO_POLICY.format(settings.method), "leave out their options")

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from deid.base.errors import ConfigError, DeidError
+from deid.base.errors import ConfigError, DeidError, require
 from deid.base.resources import shipped_table
 from deid.base.safe_names import safe_name
 from deid.detection.known import Known, KnownRecognizer, known_from_rows, read_date
@@ -116,8 +116,7 @@ def _meanings(columns: Iterable[str], named: Mapping[str, str]) -> dict[str, str
     columns = list(columns)
     known = (ID, *_NAME_PARTS, LEFT_OUT)
     for column, wish in named.items():
-        if column not in columns:
-            raise ConfigError(f"there is no column {column!r}", "name columns as the header writes them")
+        require(column in columns, f"there is no column {column!r}", "name columns as the header writes them")
         if wish not in known and wish not in _CATEGORIES:
             raise ConfigError(
                 f"column {column!r} cannot be {wish!r}",
@@ -141,8 +140,7 @@ def _meanings(columns: Iterable[str], named: Mapping[str, str]) -> dict[str, str
     for column, wish in named.items():
         if wish == ID:  # the user's word goes before the order of the columns
             found = {c: m for c, m in found.items() if m != ID} | {column: ID}
-    if ID not in found.values():
-        raise ConfigError("no column holds the patient's id", "name it: --known-column NAME=id")
+    require(ID in found.values(), "no column holds the patient's id", "name it: --known-column NAME=id")
     return found
 
 

@@ -6,7 +6,7 @@ import datetime
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.options import option
 from deid.detection.options import PeopleOptions, RecognizerOptions
 
@@ -83,8 +83,7 @@ class PipelineOptions(NoteOptions):
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
         super().__post_init__()
-        if self.method not in METHODS:
-            raise ConfigError("there is no such method of scrubbing", f"methods: {', '.join(METHODS)}")
+        require(self.method in METHODS, "there is no such method of scrubbing", f"methods: {', '.join(METHODS)}")
         if self.method != "policy" and (self.wished() or self.known or self.policy or self.accept or self.gold):
             raise ConfigError(
                 f"the method {self.method} uses no annotations, policy, model or lists", "leave out their options"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from deid.base.errors import ConfigError, DetectionError
+from deid.base.errors import DetectionError, require
 from deid.base.pool import Pool
 from deid.document import Document, Failure, failure_of
 
@@ -47,8 +47,7 @@ def process(work: Work[R], documents: Iterable[Document | Failure], jobs: int = 
     ConfigError
         When ``work`` cannot be sent to other processes, or they cannot be started.
     """
-    if jobs < 1:
-        raise ConfigError("the number of jobs must be at least 1", "such as --jobs 2")
+    require(jobs >= 1, "the number of jobs must be at least 1", "such as --jobs 2")
     if jobs == 1:
         return _in_turn(work, documents)
     return _together(Pool(functools.partial(_Each, work), jobs), documents)

@@ -19,23 +19,9 @@ from deid.reading.line_ends import Normalized, unified
 
 native = native_for("normalize")
 
-_PLAIN = str.maketrans(
-    {
-        **dict.fromkeys(
-            "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "
-        )
-    }
-    | {
-        "\u2018": "'",
-        "\u2019": "'",
-        "\u02bc": "'",
-        "\u2032": "'",
-        "\u201c": '"',
-        "\u201d": '"',
-        "\u2010": "-",
-        "\u2011": "-",
-    }
-)
+_ODD = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+_ODD += "\u2018\u2019\u02bc\u2032\u201c\u201d\u2010\u2011"
+_PLAIN = {ord(odd): plain for odd, plain in zip(_ODD, " " * 16 + "''''\"\"--", strict=True)}
 """Blanks, apostrophes, quotes and hyphens that patterns need not know; one character each."""
 _INVISIBLE = regex.compile(r"[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]")
 _LOOK_ALIKES = dict(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import regex
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 
 _DEFAULT = regex.compile(r"[\p{L}\p{M}]+|\p{N}+|\s+|[^\p{L}\p{M}\p{N}\s]")
 _HIDE = re.compile(r"\w+|\W", flags=re.DOTALL)  # re, not regex: they disagree on what a word character is
@@ -63,8 +63,7 @@ def tokenize(text: str, scheme: str = "default") -> Tokens:
         When the scheme is unknown.
     """
     name, _, language = scheme.partition(":")
-    if name not in TOKENIZERS:
-        raise ConfigError(f"unknown tokenizer {scheme!r}", "known: " + ", ".join(TOKENIZERS))
+    require(name in TOKENIZERS, f"unknown tokenizer {scheme!r}", "known: " + ", ".join(TOKENIZERS))
     strings = TOKENIZERS[name](text, language)
     ends = np.cumsum(np.fromiter(map(len, strings), dtype=np.int64, count=len(strings)))
     starts = np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]]) if len(strings) else ends

@@ -18,6 +18,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from deid.base.resources import shipped_table
 from deid.document import Document, Edit, Span, apply_edits
 from deid.reading.dictionaries import Dictionary, fold, load_dictionary
 from deid.reading.line_ends import unified
@@ -30,31 +31,6 @@ BLOCK = "***"
 CATEGORY = "OTHER"
 _PUNCTUATION = frozenset(".,;:!?()[]\"'/-+=<>%&")
 _SEPARATORS = frozenset(',;()[]"')  # between words that are not joined
-# lists of clinical terms that are concepts, and the prefix of their codes
-_LISTS = {
-    "clinical/anatomy": "ANA",
-    "clinical/conditions": "CON",
-    "clinical/devices": "DEV",
-    "clinical/drugs": "DRG",
-    "clinical/instruments": "INS",
-    "clinical/procedures": "PRO",
-    "clinical/specialties": "SPE",
-    "clinical/terms": "TRM",
-}
-_GIVEN = ("names/male_popular", "names/female_popular")
-_SURNAMES = ("names/last_popular",)
-_OTHER_NAMES = (
-    "names/last_ambig",
-    "names/last_unambig",
-    "names/last_other",
-    "names/male_unambig",
-    "names/female_unambig",
-    "names/given_other",
-    "places/cities_us",
-    "places/cities_world",
-    "places/countries",
-    "places/states",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +188,12 @@ def default_matcher() -> ConceptMatcher:
 
     Conditions carry their ICD-10-CM codes, other concepts codes of our own that depend on their name alone.
     """
-    given = _words(_GIVEN)
-    popular = given | _words(_SURNAMES)
-    names = popular | _words(_OTHER_NAMES)
+    lists = shipped_table("labels/nomenclature.toml")
+    given, surnames, others = (_words(lists["names"][kind]) for kind in ("given", "surnames", "others"))
+    popular = given | surnames
+    names = popular | others
     terms: dict[str, Concept] = {}
-    for list_name, prefix in _LISTS.items():
+    for list_name, prefix in lists["concepts"].items():
         for phrase in load_dictionary(list_name).phrases:
             terms[phrase] = Concept(_code(prefix, phrase), phrase)
     for ontology, prefix in ((load_ontology("drugs"), "DRG"), (load_ontology("diseases"), "CON")):

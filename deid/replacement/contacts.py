@@ -21,16 +21,6 @@ _EXTENSION = expression("telephone_extension")
 _DIGIT = re.compile(r"\d")
 _WORD = re.compile(r"[^\W\d_]+")
 _TOLL_FREE = frozenset({"800", "833", "844", "855", "866", "877", "888"})
-_BRITISH_DRAMA = {  # first digits -> what stands before the last three
-    "011": ("0113496", "0114496", "0115496", "0116496", "0117496", "0118496"),
-    "01x1": ("0121496", "0131496", "0141496", "0151496", "0161496", "0191498"),
-    "01": ("01632960",),
-    "02": ("02079460",),
-    "03": ("03069990",),
-    "07": ("07700900",),
-    "08": ("08081570",),
-    "09": ("09098790",),
-}
 
 
 def _put_digits(text: str, digits: str) -> str:
@@ -142,7 +132,7 @@ def _british(choices: Choices, digits: str, step: int) -> Iterator[str]:
         kind = "011"
     elif kind == "01" and digits[3:4] == "1":
         kind = "01x1"
-    heads = _BRITISH_DRAMA.get(kind)
+    heads = read_words("words.toml")["drama"].get(kind)
     if heads is None or len(digits) not in (10, 11):
         yield from _permuted(choices, digits, 1, step)
         return

@@ -17,7 +17,7 @@ from deid.reading.identity import name_key, name_words
 from deid.replacement.choices import Choices
 from deid.replacement.identifiers import scramble
 from deid.replacement.names import match_case
-from deid.replacement.pools import FIFTY, Words, group_index, ordinal_ending, phrase_key, states, words
+from deid.replacement.pools import FIFTY, Words, group_index, ordinal_ending, phrase_key, read_words, states, words
 
 _ORDINAL = re.compile(r"(\d+)(st|nd|rd|th)\b", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
@@ -36,28 +36,9 @@ class Template:
     """Lists whose words are exchanged when nothing else was replaced."""
 
 
-_INSTITUTION = (
-    "modifiers",
-    "denominations",
-    "directions",
-    "directions_long",
-    "departments",
-    "departments_es",
-    "heads",
-    "centers",
-)
 TEMPLATES: dict[str, Template] = {
-    "HOSPITAL": Template(("function", "hospital"), (), (*_INSTITUTION, "heads_es")),
-    "ORGANIZATION": Template(("function", "organization", "hospital"), (), _INSTITUTION),
-    "DEPARTMENT": Template(
-        ("function", "department"),
-        ("departments", "departments_es", "departments_short", "directions", "directions_long"),
-        ("heads", "centers"),
-    ),
-    "STREET": Template(("function", "street"), ("streets", "streets_es"), ("streets_kind", "directions")),
-    "LOCATION-OTHER": Template(
-        ("function", "place"), ("regions", "continents", "continents_es"), ("directions", "directions_long")
-    ),
+    category: Template(**{name: tuple(lists) for name, lists in said.items()})
+    for category, said in read_words("words.toml")["templates"].items()
 }
 _STAYING_MODIFIERS = ("modifiers", "denominations", "directions", "directions_long", "departments", "departments_es")
 

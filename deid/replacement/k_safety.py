@@ -18,7 +18,7 @@ import heapq
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.document import Document, Span
 from deid.reading.dictionaries import Dictionary
 from deid.reading.line_ends import unified
@@ -195,10 +195,8 @@ def k_safe(
         When the method is unknown, ``k`` is smaller than 1, there are not more than ``k`` entities (then even
         an empty document is not safe), or the limit is exceeded.
     """
-    if method not in METHODS:
-        raise ConfigError(f"unknown method {method!r}", "known: " + ", ".join(METHODS))
-    if k < 1:
-        raise ConfigError("k is smaller than 1", "give the number of other entities that must fit as well")
+    require(method in METHODS, f"unknown method {method!r}", "known: " + ", ".join(METHODS))
+    require(k >= 1, "k is smaller than 1", "give the number of other entities that must fit as well")
     if knowledge.protected and len(knowledge.contexts) <= k:
         raise ConfigError(
             f"{len(knowledge.contexts)} entities cannot hide one among {k} others", "add entities or lower k"

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType, UnionType
 from typing import Any, get_args, get_type_hints
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.document import Document, Span
 from deid.phi import group
 from deid.replacement.containment import holds
@@ -187,10 +187,8 @@ def redact(*, style: str = "label", width: int = _FIXED_WIDTH) -> Operator:
     ConfigError
         When the style is unknown or the width is not 1 to 100.
     """
-    if style not in ("label", "mask", "removed"):
-        raise ConfigError("redact has no such style", "its styles are label, mask and removed")
-    if not 1 <= width <= 100:
-        raise ConfigError("the width of redact must be 1 to 100", f"leave it out for {_FIXED_WIDTH}")
+    require(style in ("label", "mask", "removed"), "redact has no such style", "its styles are label, mask and removed")
+    require(1 <= width <= 100, "the width of redact must be 1 to 100", f"leave it out for {_FIXED_WIDTH}")
 
     def operate(document: Document, spans: Sequence[Span], scope: Scope) -> list[str]:
         if style == "label":

@@ -31,7 +31,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 
 OBJECTIVES = ("minimal", "uniform")
 _UNIT = 1 << 40  # entropies are integers in units of 2**-40 bit
@@ -94,12 +94,9 @@ class Problem:
     """
 
     def __init__(self, chains: Sequence[Chain], t: int, objective: str = "minimal", alpha: float = 0.5) -> None:
-        if t < 1:
-            raise ConfigError("t is smaller than 1", "give the number of texts that must be plausible, such as 96")
-        if objective not in OBJECTIVES:
-            raise ConfigError(f"unknown objective {objective!r}", "known: " + ", ".join(OBJECTIVES))
-        if not 0 <= alpha <= 1:
-            raise ConfigError("alpha is outside 0..1", "1 looks at the whole text only, 0 at the words only")
+        require(t >= 1, "t is smaller than 1", "give the number of texts that must be plausible, such as 96")
+        require(objective in OBJECTIVES, f"unknown objective {objective!r}", "known: " + ", ".join(OBJECTIVES))
+        require(0 <= alpha <= 1, "alpha is outside 0..1", "1 looks at the whole text only, 0 at the words only")
         self.counts = [chain.counts for chain in chains]
         self.n = len(self.counts)
         self.t = t

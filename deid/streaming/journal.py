@@ -180,9 +180,5 @@ class Journal:
         return values if check == self._key.mac(json.dumps(values, sort_keys=True)).hex()[:16] else None
 
 
-def _values(commit: Commit) -> dict[str, Any]:
-    return asdict(commit)
-
-
 def _sink(descriptor: int) -> FeedSink:
     return FeedSink(descriptor, 0, "the journal", "make room, then run the same command again: it goes on where it was")

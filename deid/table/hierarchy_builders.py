@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, require
 from deid.base.resources import resource_folder
 from deid.table.hierarchy import Hierarchy, hierarchy_from_rows, read_hierarchy
 from deid.table.scalars import date_position
@@ -312,8 +312,7 @@ def build_hierarchy(kind: str, values: Sequence[str], **options: Any) -> Hierarc
     ConfigError
         When there is no such builder, or it has no such option.
     """
-    if kind not in BUILDERS:
-        raise ConfigError(f"there is no kind of hierarchy {kind!r}", f"choose one of {', '.join(BUILDERS)}")
+    require(kind in BUILDERS, f"there is no kind of hierarchy {kind!r}", f"choose one of {', '.join(BUILDERS)}")
     try:
         return BUILDERS[kind](values, **options)
     except TypeError:

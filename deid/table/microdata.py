@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from deid.base.errors import ConfigError, FormatError, InputError
+from deid.base.errors import ConfigError, FormatError, InputError, require
 from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.table.hierarchy import Hierarchy
@@ -328,8 +328,7 @@ def numbers_and_words(values: Sequence[str]) -> int | None:
 
 
 def _check_choice(what: str, column: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ConfigError(f"the {what} {value!r} of column {column!r} is none", f"choose one of {', '.join(known)}")
+    require(value in known, f"the {what} {value!r} of column {column!r} is none", f"choose one of {', '.join(known)}")
 
 
 def _is_general(value: str) -> bool:

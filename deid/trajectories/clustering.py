@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from deid.base.errors import ConfigError, InputError
+from deid.base.errors import ConfigError, InputError, require
 from deid.trajectories.alignment import METHODS, Aligned, Costs, Pairs, align, align_by_index
 from deid.trajectories.kernels import alignment_costs
 from deid.trajectories.records import Trajectories
@@ -81,8 +81,7 @@ def anonymize_trajectories(
     InputError
         When there are fewer trajectories than ``k``, or fewer sensitive values than ``diversity``.
     """
-    if method not in METHODS:
-        raise ConfigError(f"there is no method {method!r}", f"one of: {', '.join(METHODS)}")
+    require(method in METHODS, f"there is no method {method!r}", f"one of: {', '.join(METHODS)}")
     if k < 2 or not 0 <= weight <= 1 or diversity < 1:
         raise ConfigError("k is less than 2, or a weight is outside 0 to 1", "such as --k 5 --weight .5")
     if len(data) < k:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.transactions.suppression import require_records
 from deid.transactions.transactions import Transactions, without
 
@@ -70,8 +70,7 @@ def minimal_moles(
                 if other <= items[-1] or not (both := bits & data.bits[other]):
                     continue
                 steps += 1
-                if steps > MOST_SETS:
-                    raise ConfigError(f"more than {MOST_SETS:,} sets of public codes occur", "choose a smaller p")
+                require(steps <= MOST_SETS, f"more than {MOST_SETS:,} sets of public codes occur", "choose a smaller p")
                 new = (*items, other)
                 if any(new[:i] + new[i + 1 :] not in good for i in range(len(new) - 1)):
                     continue  # holds a smaller mole

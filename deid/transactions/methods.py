@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deid.base.arrays import IntArray
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.table.hierarchy import Hierarchy
 from deid.transactions.coherence import coherence
 from deid.transactions.constrained import Constrained, aclip, cba, coat, pcta, ugaclip
@@ -335,8 +335,7 @@ def find_method(name: str, asked: Asked) -> TransactionMethod:
         When there is none of that name, a policy, rules or sensitive codes are missing, or it has no bound on
         suppression.
     """
-    if name not in METHODS:
-        raise ConfigError(f"there is no method {name!r}", f"choose one of {', '.join(METHODS)}")
+    require(name in METHODS, f"there is no method {name!r}", f"choose one of {', '.join(METHODS)}")
     missing = [need for need in METHODS[name].needs if not getattr(asked, need)]
     if missing:
         what, hint = _NEEDS[missing[0]]

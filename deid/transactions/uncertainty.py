@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.transactions.coherence import items_in_all
 from deid.transactions.transactions import Transactions, without
 from deid.transactions.tree import CodeTree
@@ -120,8 +120,7 @@ def suppress_control(
 
 
 def _check(rho: float) -> None:
-    if not 0 <= rho <= 1:
-        raise ConfigError("rho is a confidence, from 0 to 1", "for example 0.5")
+    require(0 <= rho <= 1, "rho is a confidence, from 0 to 1", "for example 0.5")
 
 
 def top_down_control(
