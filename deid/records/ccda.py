@@ -97,6 +97,7 @@ class _Attribute:
 
     raw: str
     at: int
+    """From the beginning of its tag."""
     double: bool
 
 
@@ -109,6 +110,11 @@ class _Run:
     end: int
     data: bool
     behind: str = ""
+
+
+_Tag = tuple[str, list[tuple[str, _Attribute]], dict[str, str], Mapping[str, str]]
+"""Name of the element, names and values of its attributes, the values decoded, the namespaces there."""
+_SPACES = {"xml": "http://www.w3.org/XML/1998/namespace"}
 
 
 class _Document:
@@ -124,6 +130,7 @@ class _Document:
         found = table.of_type(facts["anywhere"])
         assert isinstance(found, Inner)
         self.anywhere = table.parts(found)
+        self.tags: dict[tuple[int, str], _Tag] = {}
         self.places: list[Place] = []
         self.kept: list[Place] = []
         """Stretches that stay and may hold what somebody typed."""
@@ -169,26 +176,41 @@ class _Document:
         above = frames[-1] if frames else None
         if len(frames) >= _DEPTH:
             raise _wrong("elements are nested too deep", above.path if above else ROOT)
-        begin = token.start("attributes")
-        found = []
-        for one in _ATTRIBUTE.finditer(token["attributes"]):
-            group = 2 if one[2] is not None else 3
-            found.append((one[1], _Attribute(one[group], begin + one.start(group), group == 2)))
-        spaces: Mapping[str, str] = above.spaces if above else {"xml": "http://www.w3.org/XML/1998/namespace"}
-        if own := {n[6:]: a.raw for n, a in found if n == "xmlns" or n.startswith("xmlns:")}:
-            spaces = {**spaces, **own}
-        name = self._name(tag, spaces, "")
-        attributes = [(self._name(n, spaces, None), a) for n, a in found if n.partition(":")[0] != "xmlns"]
-        said = {f"@{n}": _decoded(a.raw, _SPECIAL_INSIDE)[0] for n, a in attributes if a.raw}
+        begin = token.start()
+        spaces: Mapping[str, str] = above.spaces if above else _SPACES
+        name, attributes, said, spaces = self._tag(token, tag, spaces)
         frame = self._frame(above, name, spaces, said)
         if name not in self.inline:
             self._flush("\n")
         frames.append(frame)
         for key, value in attributes:
-            if value.raw and not value.raw.isspace():
-                self._attribute(frame, f"@{key}", value)
+            rule = frame.rules.get(key) or self.anywhere.get(key)
+            if rule != _STRUCTURE or frame.blocked:
+                self._attribute(frame, key, rule, value, begin + value.at)
         if name in self.breaks and self.block:
             self.block[-1].behind = "\n"
+
+    def _tag(self, token: re.Match[str], tag: str, spaces: Mapping[str, str]) -> _Tag:
+        """Return what a start tag says; most are of a few kinds."""
+        key = id(spaces), token[0]
+        if (found := self.tags.get(key)) is not None:
+            return found
+        begin = token.start("attributes") - token.start()
+        written = []
+        for one in _ATTRIBUTE.finditer(token["attributes"]):
+            group = 2 if one[2] is not None else 3
+            written.append((one[1], _Attribute(one[group], begin + one.start(group), group == 2)))
+        if own := {n[6:]: a.raw for n, a in written if n == "xmlns" or n.startswith("xmlns:")}:
+            spaces = {**spaces, **own}
+        attributes = [
+            (f"@{self._name(n, spaces, None)}", a)
+            for n, a in written
+            if n.partition(":")[0] != "xmlns" and a.raw and not a.raw.isspace()
+        ]
+        said = {n: _decoded(a.raw, _SPECIAL_INSIDE)[0] for n, a in attributes}
+        # what is kept here keeps its namespaces alive, so that no others can come to have their id
+        self.tags[key] = found = self._name(tag, spaces, ""), attributes, said, spaces
+        return found
 
     def _name(self, name: str, spaces: Mapping[str, str], default: str | None) -> str:
         """Return a name as the table writes it."""
@@ -344,9 +366,8 @@ class _Document:
 
     # attributes
 
-    def _attribute(self, frame: _Frame, key: str, value: _Attribute) -> None:
-        raw, at = value.raw, value.at
-        rule = frame.rules.get(key) or self.anywhere.get(key)
+    def _attribute(self, frame: _Frame, key: str, rule: Rule | None, value: _Attribute, at: int) -> None:
+        raw = value.raw
         shown = key if rule is not None else "@?"
         path = f"{frame.path}/{shown}".removeprefix("/")
         encode = self.codec.double if value.double else self.codec.single
@@ -356,7 +377,7 @@ class _Document:
             kind = KEEP if frame.said.get("@codeSystem", "").startswith(self.standards) else TEXT
         elif kind == _ANCHOR:
             kind = KEEP if raw.startswith("#") else BLOCKED
-        elif (kind == CODE and _CODE.match(raw)) or (kind == NUMBER and _NUMBER.match(raw)):
+        elif (kind == CODE and _CODE.match(raw.strip())) or (kind == NUMBER and _NUMBER.match(raw)):
             kind = KEEP
         elif kind in (CODE, NUMBER):
             kind = TEXT
@@ -432,7 +453,9 @@ class _Document:
         for place in self.places:
             if place.kind == "DATE" and (path := _PLAIN.sub("", place.path)) in facts["date"]:
                 dated.setdefault(path, place.text)
-        self._sweep()
+        words = self._words()
+        self._sweep(words)
+        self._settle_headings(words)
         numbers = sorted(self.numbers, key=lambda number: number[0])
         return assemble(
             data,
@@ -444,13 +467,28 @@ class _Document:
             date=next((day for path in facts["date"] if path in dated and (day := _day(dated[path]))), None),
         )
 
-    def _sweep(self) -> None:
-        """Make places of known identifiers in what would be kept."""
+    def _words(self) -> dict[str, str]:
+        """Return words of known identifiers, in small letters, with their categories."""
         words: dict[str, str] = {}
         for category, value in self.known:
             for word in value.replace(",", " ").split() if category in _NAMES else [value]:
                 if len(word) >= _LEAST.get(category, _LEAST_NUMBER):
                     words.setdefault(_small(word), category)
+        return words
+
+    def _settle_headings(self, known: Mapping[str, str]) -> None:
+        """Let stay as they are texts that headings alone are made of."""
+        usual = _usual(self.table.facts["headings"])
+        joins = False
+        for number, place in enumerate(self.places):
+            if place.kind == TEXT:
+                words = [word for word in _HEADING.split(place.text.lower()) if word]
+                if not (joins or place.joins) and usual.issuperset(words) and known.keys().isdisjoint(words):
+                    self.places[number] = replace(place, encode=None)
+                joins = place.joins
+
+    def _sweep(self, words: Mapping[str, str]) -> None:
+        """Make places of known identifiers in what would be kept."""
         kept = [_small(place.text) for place in self.kept]
         joined = "\0".join(kept)
         for word, category in words.items():
@@ -466,6 +504,14 @@ class _Document:
 
 
 _PLAIN = re.compile(r"\[[0-9]+\]")
+_HEADING = re.compile(r"(?:'s)?[\s/(),:;.&-]+")
+
+
+@functools.lru_cache(maxsize=4)
+def _usual(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 _Encode = Callable[[str, Place, Sequence[Change]], str]
 
 

@@ -53,7 +53,7 @@ class Place:
     """What stands there, decoded."""
     encode: Callable[[str, Place, Sequence[Change]], str | Sequence[str]] | None = field(default=None, repr=False)
     """Gets the characters of the record, the place and changes in order; returns the new characters, of a place in
-    several stretches those of each."""
+    several stretches those of each. A text without it is read for what stands around it, and stays."""
     starts: Sequence[tuple[int, int]] | None = field(default=None, repr=False)
     """Where each decoded character begins and ends in the place; None where one stands for one."""
     examined: bool = False
@@ -130,16 +130,17 @@ class Record:
         return found
 
     def inside(self, spans: Iterable[Span]) -> list[Span]:
-        """Return spans of the free text, cut where a place ends."""
+        """Return spans of the free text, cut where a place ends; none in what stays."""
         found = []
         for span in spans:
             at = bisect_right(self.offsets, span.start) - 1
             while at < len(self.places) and self.offsets[at] < span.end:
                 start = max(span.start, self.offsets[at])
+                written = self.places[at].encode is not None
                 while self.places[at].joins and self.offsets[at + 1] < span.end:
                     at += 1
                 end = min(span.end, self.offsets[at] + len(self.places[at].text))
-                if start < end:
+                if start < end and written:
                     found.append(span.moved(start, end))
                 at += 1
         return found
@@ -225,7 +226,8 @@ class Record:
         """Tell whether a written record is this one outside of its places."""
         fixed: list[str] = []
         read = 0
-        stretches = [where for place in (*self.places, *self.blocked, *self.links) for where in place.where]
+        open_ = [place for place in self.places if place.encode is not None]
+        stretches = [where for place in (*open_, *self.blocked, *self.links) for where in place.where]
         for start, end in sorted([*stretches, *((mark.at, mark.at) for mark in self.marks)]):
             fixed.append(self.source[read:start])
             read = max(read, end)
