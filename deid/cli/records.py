@@ -57,10 +57,10 @@ def show(
     lines = table.heads.get(name, table.types.get(name))
     if lines is None:
         raise ConfigError("the table has no such name", f"deid records show {standard} lists them all")
-    between, wide = (".", 32) if table.named else ("-", 8)
+    between, wide, kind = (".", 24, 28) if table.named else ("-", 8, 20)
     for line in lines:
         for span in line.keys if table.named else (line.span,):
-            typer.echo(f"{name}{between}{span:<{wide}}{line.kind:<20}{line.reason}")
+            typer.echo(f"{name}{between}{span:<{wide}}{line.kind:<{kind}}{line.reason}")
     if name in table.heads:
         typer.echo("all else   blocked             no line names it: nobody examines it, and it is not passed on")
     told.extra = {"lines": {line.span: [line.kind, line.reason] for line in lines}}

@@ -15,7 +15,7 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
@@ -99,10 +99,12 @@ class Scanner:
     ----------
     source : str
         The characters; a byte order mark may lead.
+    names : container of str
+        Members that errors may name; all others could say anything.
     """
 
-    def __init__(self, source: str) -> None:
-        self.source = source
+    def __init__(self, source: str, names: Container[str] = ()) -> None:
+        self.source, self.names = source, names
         self.where: list[str] = []
 
     def root(self) -> Node:
@@ -160,7 +162,7 @@ class Scanner:
             if source[at : at + 1] != '"':
                 raise self.wrong("the resource is cut short" if at >= len(source) else "this is no JSON")
             name, end = self._string(at)
-            self.where.append(f".{name}" if name.isalnum() and len(name) < 60 else ".?")
+            self.where.append(f".{name}" if name in self.names else ".?")
             if name in members:
                 raise self.wrong("an object has two members of this name")
             end = self._space(end)
@@ -216,7 +218,7 @@ def read(data: bytes, table: Table, known: Mapping[str, tuple[tuple[str, str], .
         source = data.decode("utf-8")
     except UnicodeError:
         raise EncodingError("the resource is not in UTF-8", "convert it to UTF-8", position="resource") from None
-    root = Scanner(source).root()
+    root = Scanner(source, table.names).root()
     if root.kind != OBJECT or "resourceType" not in root.value:
         raise FormatError("this is no resource: it has no resourceType", _HINT, "", "resource")
     resource = _Resource(data, source, table)

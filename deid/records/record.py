@@ -78,7 +78,7 @@ class Mark:
     start: int
     end: int
     at: int
-    text: str
+    text: str = field(repr=False)
 
 
 @quick

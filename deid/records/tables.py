@@ -121,6 +121,13 @@ class Table:
         """Whether lines are about names, not numbers."""
         return self.section != "segments"
 
+    @functools.cached_property
+    def names(self) -> frozenset[str]:
+        """All elements that lines name."""
+        keys = {key for lines in (*self.heads.values(), *self.types.values()) for e in lines for key in e.keys}
+        names = [key for key in keys if isinstance(key, str)]
+        return frozenset((*names, *(typed(k, n) for k in names if k.endswith(_OPEN) for n in self.types)))
+
     def rules(self, head: str) -> Mapping[Any, Rule]:
         """Return field -> rule of a segment, element -> rule of a resource; empty for one that no line names."""
         if head not in self.heads:  # such names come from records, and would fill the memory

@@ -11,9 +11,16 @@ import re
 
 from deid.base.errors import InputError
 from deid.records.ccda import ROOT
+from deid.records.fhir import begins
 from deid.records.hl7v2 import BEGINNING
 
-NAMES = {"json": "NDJSON", "hl7v2": "HL7 v2", "ccda": "a clinical document"}
+NAMES = {
+    "json": "NDJSON",
+    "fhir": "FHIR, a resource a line",
+    "fhir-resource": "a resource of FHIR",
+    "hl7v2": "HL7 v2",
+    "ccda": "a clinical document",
+}
 """What an input can begin as, in words."""
 _MARK = b"\xef\xbb\xbf"
 _KEY = rb'\{\s*"(?:[^"\\]|\\.)*"\s*:'
@@ -46,6 +53,10 @@ def begins_as(head: bytes, *, final: bool) -> str | None:
     document = _begins_as_document(head)
     if document or (document is None and not final):
         return "ccda" if document else None
+    begun = head.removeprefix(_MARK).lstrip()
+    line, end, _ = begun.partition(b"\n")
+    if begun.startswith(b"{") and begins(begun):
+        return "fhir" if line.rstrip().endswith(b"}") or (final and not end) else "fhir-resource" if end else None
     json = begins_as_json(head, final=final)
     return None if json is None else "json" if json else "text"
 

@@ -18,6 +18,7 @@ from deid.base.keys import Key
 
 _PATH = re.compile(
     r"(?:[A-Z][A-Z0-9]{2}(?:\[\d+\])?-|segment )\d|line \d+, column \d+\Z"
+    r"|[\w?]+(?:\[\d+\])*(?:\.[\w?]+(?:\[\d+\])*)*\Z"
     r"|[\w:]+(?:\[\d+\])?(?:/[@#?]?[\w:]*(?:\[\d+\])?)+\Z"
 )
 

@@ -19,6 +19,8 @@ FORMATS = {
     "whole": "text",
     "hl7v2": "hl7v2",
     "ccda": "ccda",
+    "fhir": "fhir",
+    "fhir-resource": "fhir-resource",
     "length-prefixed": "text",
     "length-prefixed-json": "json",
 }
@@ -39,8 +41,8 @@ class RecordOptions:
     PANEL: ClassVar[str] = _RECORDS
     format: str | None = option(
         None,
-        "Format of IN: plain, ndjson, whole, hl7v2, ccda, length-prefixed or length-prefixed-json; ndjson, hl7v2 or "
-        "ccda (one document) if the input begins so, else plain (filter) or whole (watch).",
+        "Format of IN: plain, ndjson, whole, hl7v2, ccda, fhir (a resource a line), fhir-resource, length-prefixed or "
+        "length-prefixed-json; JSON and records as the input begins, else plain (filter) or whole (watch).",
         "--from",
         metavar="F",
     )
@@ -98,7 +100,11 @@ class RecordOptions:
         behind = "line" if self.delimiter is None else self.delimiter
         messages = Delimited(BORDER, BORDER_BYTES)
         framing: Framing = (
-            whole() if given in ("whole", "ccda") else messages if given == "hl7v2" else delimited(behind)
+            whole()
+            if given in ("whole", "ccda", "fhir-resource")
+            else messages
+            if given == "hl7v2"
+            else delimited(behind)
         )
         shape = Shape(
             Prefixed() if given.startswith("length-prefixed") else framing,
@@ -122,6 +128,7 @@ class RecordOptions:
             others=(
                 replace(shape, framing=delimited("line"), content="json"),
                 replace(shape, framing=messages, content="hl7v2"),
-                replace(shape, framing=whole(), content="ccda"),
+                *(replace(shape, framing=whole(), content=content) for content in ("ccda", "fhir-resource")),
+                replace(shape, framing=delimited("line"), content="fhir"),
             ),
         )

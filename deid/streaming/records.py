@@ -18,7 +18,7 @@ from deid.io.encoding import decode, encode
 from deid.io.fields import field_value, find_id, find_text
 from deid.io.json_records import dump, parse_record
 from deid.pipeline import Pipeline, Scrubbed
-from deid.records import hl7v2
+from deid.records import fhir, hl7v2
 from deid.records.record import Record
 from deid.records.tables import load_table
 from deid.streaming.beginning import is_object
@@ -104,13 +104,24 @@ def _scrub_ccda(content: bytes, offset: int, pipeline: Pipeline, fields: Fields)
     return _scrub_record(ccda.record(content, fields.encoding, fields.places), content, pipeline)
 
 
+def _scrub_fhir(content: bytes, offset: int, pipeline: Pipeline, fields: Fields) -> tuple[bytes, Scrubbed]:
+    return _scrub_record(fhir.read(content, load_table(fhir.STANDARD, fields.places)), content, pipeline)
+
+
 def _scrub_record(record: Record, content: bytes, pipeline: Pipeline) -> tuple[bytes, Scrubbed]:
     scrubbed = pipeline(Document(_name(content, pipeline), record.text, record=record))
     assert scrubbed.document.record is not None
     return scrubbed.document.record.data, scrubbed
 
 
-CONTENTS: dict[str, Scrub] = {"text": _scrub_text, "json": _scrub_json, "hl7v2": _scrub_hl7v2, "ccda": _scrub_ccda}
+CONTENTS: dict[str, Scrub] = {
+    "text": _scrub_text,
+    "json": _scrub_json,
+    "hl7v2": _scrub_hl7v2,
+    "ccda": _scrub_ccda,
+    "fhir": _scrub_fhir,
+    "fhir-resource": _scrub_fhir,
+}
 """What a record can be, by name."""
 
 
