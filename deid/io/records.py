@@ -22,7 +22,7 @@ Read = Callable[[bytes, Path | None, Options], Iterator[Record | DeidError]]
 
 def document(record: Record, id: str = "") -> Document:
     """Return the document of a record."""
-    return Document(id, record.text, record=record)
+    return Document(id, record.text, (), {}, None, record)
 
 
 @dataclass

@@ -480,10 +480,9 @@ class Codec:
     def escaped(self, text: str) -> str:
         """Return text as a field writes it."""
         text = fit(text, self.charset)
-        return text if text.isalnum() else self._escaped().sub(self._escape, text)
-
-    def _escaped(self) -> re.Pattern[str]:
-        return _to_escape(self.sep, self.component, self.repetition, self.escape, self.sub)
+        if text.isalnum():
+            return text
+        return _to_escape(self.sep, self.component, self.repetition, self.escape, self.sub).sub(self._escape, text)
 
     def _escape(self, found: re.Match[str]) -> str:
         signs = {self.escape: "E", self.sep: "F", self.component: "S", self.sub: "T", self.repetition: "R"}

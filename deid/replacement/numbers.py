@@ -72,9 +72,13 @@ def _read(text: str) -> tuple[Sequence[int], str, int]:
         joined = _JOINED.match(text, start)
         if joined and label_end(f"{joined.group()} 0") and not any(map(str.isalpha, text[joined.end() :])):
             start = joined.end()
-    folded = [*map(_folded, text)]
-    places = [place for place in range(start, len(text)) if folded[place]]
-    code = "".join(folded[start:])
+    if text.isascii():
+        places = [place for place in range(start, len(text)) if text[place].isalnum()]
+        code = "".join(filter(str.isalnum, text[start:])).upper()
+    else:
+        folded = [*map(_folded, text)]
+        places = [place for place in range(start, len(text)) if folded[place]]
+        code = "".join(folded[start:])
     zeros = 0
     if code.isdecimal():
         zeros = min(len(code) - len(code.lstrip("0")), len(code) - 1)
@@ -157,13 +161,14 @@ def _surrogate(keyed: Keyed, code: str) -> str:
             return "?" not in candidate and scheme_of(candidate) == scheme and _leads(candidate) == _leads(code)
 
         return _next(keyed, form, "".join([code[i] for i in free]), alphabets, complete, alike)
-    alphabets = [_alphabet(char) for char in code]
+    alphabets = [*map(_alphabet, code)]
     if len(code) > 1 and code.isdecimal():
         alphabets[0] = _FIRST
     form = "".join([alphabet[0] for alphabet in alphabets])
+    leads = _leads(code)
 
     def plain(candidate: str) -> bool:
-        return scheme_of(candidate) is None and _leads(candidate) == _leads(code)
+        return _leads(candidate) == leads and scheme_of(candidate) is None
 
     out = []
     before = ""
