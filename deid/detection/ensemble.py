@@ -104,6 +104,9 @@ _JOINS = {
 }
 
 
+_DEPARTMENT = "consistency:rule:department.field"
+
+
 @quick
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -314,7 +317,8 @@ class Ensemble:
         """Return what was accepted, and stands elsewhere too."""
         again = find_again(scene, accepted, self.strong, gathered) if self.consistency else []
         numbers = Numbers(scene)
-        again = [part for span in again for part in self._parts(numbers, span)]
+        # what a label calls a department is elsewhere a specialty
+        again = [part for span in again if span.source != _DEPARTMENT for part in self._parts(numbers, span)]
         if candidates is not None:
             for span in again:
                 fate = "accepted" if score_of(span) >= self.threshold else "weak"

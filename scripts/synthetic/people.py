@@ -65,6 +65,8 @@ _ENDS = [
     "enko",
     "ian",
 ]
+WORLD = 34
+"""Share of the names that come from lists by origin, of the sum of all weights."""
 _SUFFIXES = ("Jr.", "Jr", "Sr.", "II", "III")
 
 
@@ -95,11 +97,13 @@ def _frequent(draw: Draw, names: tuple[str, ...]) -> str:
     return names[draw.below(head)]
 
 
-def make_person(draw: Draw, pools: Pools, sex: str = "", family: str = "", uk: bool = False) -> Person:
-    """Draw a person; ``family`` is taken over where given (relatives)."""
+def make_person(
+    draw: Draw, pools: Pools, sex: str = "", family: str = "", uk: bool = False, world: int = WORLD
+) -> Person:
+    """Draw a person; ``family`` is taken over where given (relatives), ``world`` weighs names of many origins."""
     male = draw.chance(0.5) if sex not in ("M", "F") else sex == "M"
     code = "M" if male else "F"
-    kind = draw.weighted((("census", 48), ("origin", 34), ("ambiguous", 12), ("invented", 6)))
+    kind = draw.weighted((("census", 48), ("origin", world), ("ambiguous", 12), ("invented", 6)))
     given = _frequent(draw, pools.given[code])
     surname = _frequent(draw, pools.surnames)
     if kind == "origin":

@@ -314,7 +314,9 @@ class Story:
             if sex in ("X", "S"):  # the other sex than the patient's, or the same
                 sex = "MF"[self._whoever("p", "p").male] if sex == "X" else "FM"[self._whoever("p", "p").male]
             family = self._whoever("p", "p").family if kind == "r" and draw.chance(0.45) else ""
-            return people.make_person(draw, self.pools, sex, family, self.uk)
+            return people.make_person(
+                draw, self.pools, sex, family, self.uk, int(self.options.get("world", people.WORLD))
+            )
 
         made = self._memo(ref, make)
         assert isinstance(made, people.Person)
