@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from deid.base.errors import ConfigError, OutputError
+from deid.base.errors import ConfigError, DeidError, OutputError
 
 try:
     import fcntl
@@ -24,6 +24,25 @@ _PREFIX = ".deid-part-"  # hidden, so that what a killed process leaves behind i
 def os_reason(error: OSError) -> str:
     """Return what the operating system says, without the file's name."""
     return os.strerror(error.errno).lower() if error.errno else "the operating system refused"
+
+
+def read_text(path: Path, where: str, kind: type[DeidError] = ConfigError) -> str:
+    """Return the text of a file that a user wrote: UTF-8, with or without its mark.
+
+    Parameters
+    ----------
+    path : Path
+    where : str
+        What messages call it.
+    kind : type
+        What is raised when it cannot be read.
+    """
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise kind(f"cannot be read ({os_reason(error)})", "check the path and its permissions", where) from None
+    except UnicodeDecodeError:
+        raise kind("not UTF-8", "save the file in UTF-8", where) from None
 
 
 def read_toml(path: Path, hint: str) -> dict[str, Any]:

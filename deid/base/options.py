@@ -11,7 +11,6 @@ import datetime
 import difflib
 import functools
 import inspect
-import tomllib
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from deid.base.errors import ConfigError
+from deid.base.files import read_toml
 
 T = TypeVar("T")
 
@@ -235,12 +235,7 @@ def read_site(path: Path, kinds: Iterable[type]) -> dict[str, Any]:
     ConfigError
         When it cannot be read, names an unknown option, or gives a value of another type.
     """
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot be read ({error.strerror})", "check the path and its rights", str(path)) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        raise ConfigError("not a TOML file", 'write lines such as policy = "safe-harbor"', str(path)) from None
+    content = read_toml(path, 'write lines such as policy = "safe-harbor"')
     try:
         return _named(content, kinds, path.parent)
     except ConfigError as error:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from deid.base.files import check_new_file, write_bytes
 from deid.base.options import option
 from deid.cli.common import Summary
 from deid.cli.option_groups import OutputOptions, command
@@ -61,9 +62,7 @@ def anonymize(
 
     Example: deid anonymize patients.csv --qi age,sex,zip --sensitive disease --drop mrn --k 5 --l 2 -o released.csv
     """
-    from dataclasses import replace
 
-    from deid.base.files import check_new_file, write_bytes
     from deid.disclosure.guards import fates_of
     from deid.disclosure.release import anonymize
     from deid.disclosure.release_report import release_notes, release_rows, write_report
@@ -126,9 +125,7 @@ def ru_map(told: Summary, *, source: TableOptions, place: OutputOptions, roles: 
 
     Example: deid ru-map patients.csv --qi age,sex,zip --ks 2,5,10 --max-risk 0.05 --min-utility 0.8 -o map.svg
     """
-    from dataclasses import asdict
 
-    from deid.base.files import check_new_file, write_bytes
     from deid.base.plots import check_image, image
     from deid.disclosure.frontier import choose, frontier, map_releases, plot_map
     from deid.table.microdata import column_names

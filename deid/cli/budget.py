@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from deid.base.errors import ConfigError
 from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.ledger_options import VARIABLE, ledger_place
@@ -30,7 +31,6 @@ def _open(place: str | None, budget: str) -> Ledger:
 
 
 def _place(place: str | None) -> str:
-    from deid.base.errors import ConfigError
 
     found = ledger_place(place)
     if found is None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
+from deid.base.files import check_new_file
 from deid.base.options import option
 from deid.cli.common import Summary
 from deid.cli.option_groups import OutputOptions, command
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_rows, print_sections, working
-from deid.transactions.asking import CodesAsked
-from deid.transactions.attacks import AttackOptions
+from deid.transactions.asking import CodesAsked, release_codes
+from deid.transactions.attacks import AttackOptions, attack_tables
 
 
 @command
@@ -31,11 +32,9 @@ def anonymize(
     Example: deid codes anonymize patients.csv --codes diagnosis --method km --k 5 --m 2 --code-hierarchy icd-9-cm
     -o out.csv
     """
-    from deid.base.files import check_new_file
     from deid.manifest import persons_linked
     from deid.manifest.page import made_section
     from deid.table.table_files import check_new_table, write_table
-    from deid.transactions.asking import release_codes
     from deid.transactions.report import attack_rows, release_rows, write_codes_report
 
     check_new_table(place.output)
@@ -75,7 +74,6 @@ def risk(told: Summary, *, source: TableOptions, asked: AttackOptions) -> None:
 
 def attack(told: Summary, source: TableOptions, asked: AttackOptions) -> None:
     """Attack codes and print what came of it; also behind ``deid risk --codes``."""
-    from deid.transactions.attacks import attack_tables
     from deid.transactions.report import attack_rows
 
     with working("attacking"):

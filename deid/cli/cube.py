@@ -12,7 +12,7 @@ from deid.cli.ledger_options import PaidReleaseOptions, PayingOptions, ToldUnitO
 from deid.cli.option_groups import command
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_csv
-from deid.dp.domain import DomainOptions
+from deid.dp.domain import DomainOptions, parse_condition, parse_slices
 
 if TYPE_CHECKING:
     from deid.dp.methods import CubePlan
@@ -42,7 +42,6 @@ class CubeOptions(DomainOptions):
     def plan(self, read: Any, epsilon: float, unit: Any, **whom: Any) -> CubePlan:
         """Return the plan; see `plan_cube`."""
         from deid.dp.cube import plan_cube
-        from deid.dp.domain import parse_condition, parse_slices
         from deid.table.microdata import column_names
 
         named, weights = parse_slices(self.slices)
@@ -96,7 +95,6 @@ def slice(
 
     Example: deid slice cube.parquet --dims year --where death=1 --where age=60..69
     """
-    from deid.dp.domain import parse_condition
     from deid.dp.release import read_release
     from deid.table.microdata import column_names
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from deid.base.keys import load_key
 from deid.base.options import again, option
 from deid.cli.common import Summary
 from deid.cli.option_groups import command
@@ -161,7 +162,6 @@ def sampling(
 
     Example: deid experiment sampling corpus/train --test corpus/dev --windows 4,16,64 --report sampling.html
     """
-    from dataclasses import asdict
 
     from deid.experiments.outcome import Outcome
     from deid.experiments.page import sampling_section
@@ -271,7 +271,6 @@ def hips(
 
     Example: deid experiment hips corpus/train --test corpus/dev --report hips.html
     """
-    from deid.base.keys import load_key
     from deid.detection.recognizers import build_recognizer
     from deid.experiments.hips import hips
     from deid.experiments.outcome import Outcome

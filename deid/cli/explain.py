@@ -13,6 +13,7 @@ from deid.cli.notes import ReadingOptions
 from deid.cli.option_groups import command
 from deid.cli.tables import print_sections
 from deid.detection.options import RecognizerOptions
+from deid.document import Failure
 
 if TYPE_CHECKING:
     from deid.document import Document
@@ -56,7 +57,6 @@ def explain(
 
 def _document(path: Path, number: int, reading: ReadingOptions) -> Document:
     """Read one document."""
-    from deid.document import Failure
     from deid.io import scan
 
     item = next(islice(scan(path, reading.format, reading).documents(), number - 1, None), None)

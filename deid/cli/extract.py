@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 
 from deid.base.errors import OutputError
+from deid.base.files import check_new_file, write_bytes
 from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.notes import ListOptions, NotesRun, ReadingOptions
@@ -120,7 +121,6 @@ def write_back(
 
     Example: deid write-back view.csv aligned.csv published/
     """
-    from deid.base.files import check_new_file, write_bytes
     from deid.extraction import published_values, read_view
     from deid.extraction.view import provenance_path
     from deid.table.table_files import read_table, write_table

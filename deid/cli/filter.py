@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from deid.base.errors import ConfigError
+from deid.base.keys import load_key
 from deid.base.options import argument, option
 from deid.cli.common import EXIT_LEFT_OUT, Summary, growing
 from deid.cli.option_groups import WorkOptions, command
@@ -182,9 +183,7 @@ def _feeding(
     told: Summary, said: PipelineOptions, work: WorkOptions, feed: FeedOptions, shape: Shape
 ) -> Iterator[_Feed]:
     """Start workers, counters and manifests of a feed, and end them."""
-    from contextlib import ExitStack
 
-    from deid.base.keys import load_key
     from deid.streaming.crew import Crew
     from deid.streaming.metrics import serve_metrics
     from deid.streaming.stopping import Stop

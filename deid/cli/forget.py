@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import getpass
 import json
+import sys
 from pathlib import Path
 
 import typer
 
+from deid.base.errors import ConfigError
+from deid.base.keys import load_key
 from deid.base.options import argument, option
 from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import KeyOptions, command
@@ -41,11 +45,7 @@ def forget(
 
     Example: deid forget 4711 --in-vault vault.db --in-release scrubbed --patients patients.csv --why "request 7"
     """
-    import getpass
-    import sys
 
-    from deid.base.errors import ConfigError
-    from deid.base.keys import load_key
     from deid.base.store import refuse_password
     from deid.joint.forgetting import documents_of, forget_in_view, scopes_of
     from deid.pipeline.patients import read_patients

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from deid.base.keys import load_key
 from deid.base.options import option
 from deid.cli.common import Summary
 from deid.cli.notes import ListOptions, NotesRun, ReadingOptions
@@ -53,7 +54,6 @@ def generalize(
 
     Example: deid generalize scrubbed/ general/ --plausible 96
     """
-    from deid.base.keys import load_key
     from deid.pipeline.generalizing import generalize_files
     from deid.pipeline.known_people import read_people
     from deid.replacement.ontology_files import SHIPPED

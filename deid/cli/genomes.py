@@ -7,12 +7,13 @@ from typing import Any
 
 import typer
 
+from deid.base.files import check_new_file
 from deid.base.options import argument, option
 from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import OutputOptions, command
 from deid.cli.table_options import table_of_files
 from deid.cli.tables import working
-from deid.genomes.publishing import GenomeLevels, GenomeOptions
+from deid.genomes.publishing import GenomeLevels, GenomeOptions, release_genomes, verify_genomes
 
 
 @command
@@ -31,8 +32,6 @@ def anonymize(
 
     Example: deid genomes anonymize patients.fasta -o released.fasta
     """
-    from deid.base.files import check_new_file
-    from deid.genomes.publishing import release_genomes
 
     check_new_file(place.output)
     told.begin(place.output)
@@ -55,7 +54,6 @@ def verify(
 
     Example: deid genomes verify released.csv --method binning --within 3 --across 5
     """
-    from deid.genomes.publishing import verify_genomes
 
     good, what = verify_genomes(source, asked)
     told.notes, told.extra = [what], {"holds": good}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 
 from deid.base.errors import ConfigError
 from deid.base.options import option
@@ -40,7 +41,6 @@ def linkage(
 
     Example: deid experiment linkage --sizes 10000,100000 --methods exact,model --thresholds 0.9,0.95 --plot curve.svg
     """
-    from dataclasses import fields
 
     from deid.base.nearest import nearest
     from deid.experiments.linkage import linkage_outcome

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deid.base.files import write_bytes
 from deid.base.options import argument, option
 from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import KeyOptions, command
@@ -49,7 +50,6 @@ def key(
 
     Example: deid manifest key -o site.pem
     """
-    from deid.base.files import write_bytes
     from deid.manifest.signing import fingerprint_of, load_signing_key, public_pem, replace_signing_key
 
     if new:

@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from deid.base.errors import ConfigError, OutputError
+from deid.base.files import clear_leftovers, write_bytes
+from deid.base.keys import Key
 from deid.base.options import option
 from deid.cli.common import Summary, progress
 from deid.cli.option_groups import SOURCE_VARIABLE
@@ -107,8 +110,6 @@ class NotesRun:
         format : Format, optional
             Of what is written; by default that of IN.
         """
-        from deid.base.errors import ConfigError, OutputError
-        from deid.base.files import clear_leftovers
         from deid.io import FORMATS, check_output, check_suffix
         from deid.pipeline.resuming import interrupted
 
@@ -130,7 +131,6 @@ class NotesRun:
 
     def into_rows(self, place: str | Path, key: Key) -> TableOutput:
         """Open the new table of a run over a table of a database, or that of a run that was interrupted."""
-        from deid.base.errors import ConfigError
         from deid.pipeline.table_output import TableOutput
 
         assert self.rows is not None
@@ -159,7 +159,6 @@ class NotesRun:
         single : bool, optional
             Whether one file is written; by default where one is read.
         """
-        from deid.base.errors import ConfigError
         from deid.pipeline.resuming import RunNote
 
         said, resume = self.told.context.params, self.resume
@@ -178,7 +177,6 @@ class NotesRun:
     def decides(self, key: Key | None) -> str:
         """Return what decides what is written: the options, the content of the files that they name, key, version."""
         from deid import __version__
-        from deid.base.keys import Key
         from deid.pipeline.resuming import fingerprint
 
         said = self.told.context.params
@@ -221,7 +219,6 @@ class NotesRun:
 
     def _list_failed(self) -> None:
         """List the documents that failed, for another run; only the user may read the list."""
-        from deid.base.files import write_bytes
 
         path, target, failures = self.again.failed, self._target, self.told.failures
         place = path or (target.with_name(f"{target.name}.failed") if target is not None else None)

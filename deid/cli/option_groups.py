@@ -41,6 +41,7 @@ import typer
 from typer.models import TyperPath
 
 from deid.base.errors import require
+from deid.base.keys import KEY_VARIABLE, default_key_path, load_key
 from deid.base.options import SITE_FILE, Said, argument, option, options_of, place_of, read_site, said
 from deid.cli.common import Summary, SummaryOptions
 from deid.detection.options import PeopleOptions
@@ -79,7 +80,6 @@ class KeyOptions:
 
     def existing(self) -> Key | None:
         """Load the key if there is one; commands that only look never make one."""
-        from deid.base.keys import KEY_VARIABLE, default_key_path, load_key
 
         if self.key_file is None and not os.environ.get(KEY_VARIABLE) and not default_key_path().exists():
             return None

@@ -12,7 +12,7 @@ from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import command
 from deid.cli.table_options import TableOptions, VerifierOptions
 from deid.cli.tables import print_rows, working
-from deid.disclosure.assessment import Guard, Requirements, read_guard, read_pair
+from deid.disclosure.assessment import Finding, Guard, Requirements, assess, read_guard, read_pair
 
 _TABLES = "Against other tables"
 _CODES = "Columns and codes together"
@@ -64,7 +64,6 @@ def privacy(
 
     Example: deid privacy released.csv --qi age,sex,zip --sensitive disease --k 5 --l 3
     """
-    from deid.disclosure.assessment import Finding, assess
     from deid.disclosure.classes import Verdict
     from deid.disclosure.guards import check_published
     from deid.disclosure.recoding_scheme import classify_recoding

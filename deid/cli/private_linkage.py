@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from deid.base.errors import ConfigError, InputError
+from deid.base.keys import load_key
 from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.option_groups import KeyOptions, OutputOptions, command
 from deid.cli.table_options import TableOptions, table_of_files
 from deid.cli.tables import working
-from deid.linkage.encodings import Encoding
+from deid.linkage.encodings import Encoding, encoded_table
 
 
 @command
@@ -32,9 +34,6 @@ def encode(
     Example: deid link encode patients.csv -o a.csv --ids a-ids.csv --key-file sites.key --text first --text last
     --date birth_date --salt birth_date
     """
-    from deid.base.errors import ConfigError
-    from deid.base.keys import load_key
-    from deid.linkage.encodings import encoded_table
     from deid.table.microdata import check_columns
     from deid.table.table_files import check_new_table, write_table
 
@@ -75,7 +74,6 @@ def match(
 
     Example: deid link match a.csv b.csv -o pairs.csv --threshold 0.85 --one-to-one
     """
-    from deid.base.errors import InputError
     from deid.base.late import pd
     from deid.linkage import encodings
     from deid.table.table_files import check_new_table, read_table, write_table

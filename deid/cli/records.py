@@ -6,6 +6,7 @@ from pathlib import Path
 
 import typer
 
+from deid.base.errors import ConfigError
 from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.option_groups import command
@@ -43,7 +44,6 @@ def show(
 
     Example: deid records show hl7v2 PID
     """
-    from deid.base.errors import ConfigError
     from deid.records.tables import KINDS, load_table
 
     table = load_table(standard, places)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from deid.base.keys import load_key
 from deid.base.options import argument, said_over
 from deid.cli.common import Summary, progress
 from deid.cli.option_groups import WorkOptions, command
@@ -31,7 +32,6 @@ def release(
     Example: deid release plan.toml released/ --key-file key
     """
     from deid import __version__
-    from deid.base.keys import load_key
     from deid.io import scan
     from deid.joint.plan import read_plan
     from deid.joint.release import release_jointly

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from deid.base.errors import ConfigError
+from deid.base.files import write_bytes
+from deid.base.keys import load_key
 from deid.base.options import option
 from deid.cli.codes import attack
 from deid.cli.common import EXIT_FAILED, Summary
@@ -65,9 +68,6 @@ def risk(
     Example: deid risk released.csv --qi age,sex,zip --population voters.csv
     """
     from deid import __version__
-    from deid.base.errors import ConfigError
-    from deid.base.files import write_bytes
-    from deid.base.keys import load_key
     from deid.disclosure.guards import check_published
     from deid.disclosure.measured_risk import check_signed, digests_of, measure_risk
     from deid.manifest import results_of

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from deid.base.errors import DeidError
+
 if TYPE_CHECKING:
     from deid.detection import Recognizer
     from deid.io import Source
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
 
 def inputs_of(source: Source) -> list[tuple[str, Path]]:
     """Return the files of a source by relative path, companions included."""
-    from deid.base.errors import DeidError
 
     found = []
     for name in source.names:

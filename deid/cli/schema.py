@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import typer
 
+from deid.base.files import check_new_file, write_bytes
 from deid.base.options import option
 from deid.cli.common import Summary
 from deid.cli.option_groups import command
@@ -26,9 +28,7 @@ def schema(
 
     Example: deid schema patients.csv --output patients.toml
     """
-    from collections import Counter
 
-    from deid.base.files import check_new_file, write_bytes
     from deid.disclosure.proposal import propose_schema
     from deid.disclosure.schema import format_schema, read_microdata
 

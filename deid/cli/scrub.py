@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -11,12 +12,14 @@ from typing import TYPE_CHECKING
 import typer
 
 from deid.base.errors import ConfigError
+from deid.base.keys import Key, load_key
 from deid.base.options import argument, option, place_of
 from deid.cli.common import EXIT_LEFT_OUT, Summary
 from deid.cli.notes import AgainOptions, NotesRun, ReadingOptions
-from deid.cli.option_groups import IN, OUT, WorkOptions, command
+from deid.cli.option_groups import IN, OUT, KeyOptions, WorkOptions, command
 from deid.cli.run_manifest import model_facts, policy_facts
 from deid.detection.options import RecognizerOptions
+from deid.document import Failure
 from deid.pipeline.options import PipelineOptions
 
 if TYPE_CHECKING:
@@ -152,7 +155,6 @@ def _place(said: Path | str | None) -> Path | str | None:
 
 def _scrub_stdin(told: Summary, pipeline: Pipeline, reading: ReadingOptions, created: str) -> None:
     """Scrub the one note of standard input; nothing of it comes out when that fails."""
-    from deid.document import Failure
     from deid.io import FORMATS, DocumentFormat
     from deid.io.reading import get_format
     from deid.pipeline.workers import Timed, process
@@ -240,7 +242,6 @@ def _vault(place: str | None, key_file: Path | None, key: Key) -> AbstractContex
     """Open the vault, if one is asked for."""
     if place is None:
         return nullcontext()
-    from deid.base.keys import load_key
     from deid.base.store import refuse_password
     from deid.replacement.vault import Vault
 
@@ -249,10 +250,6 @@ def _vault(place: str | None, key_file: Path | None, key: Key) -> AbstractContex
 
 def _key(path: Path | None, preview: bool) -> tuple[Key, str]:
     """Load the key; a preview writes nothing, so where there is none yet it looks with one that is thrown away."""
-    import secrets
-
-    from deid.base.keys import Key, load_key
-    from deid.cli.option_groups import KeyOptions
 
     missing = KeyOptions().existing() is None if path is None else not path.exists()
     if preview and missing:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from deid.base.errors import ConfigError
 from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.cube import tell_release
@@ -94,7 +95,6 @@ def prefixes(
 
     Example: deid prefixes tree.parquet --slopes 3
     """
-    from deid.base.errors import ConfigError
     from deid.dp.sequence_release import read_sequences
     from deid.table.microdata import column_names
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from deid.base.options import argument, option
@@ -14,7 +14,7 @@ from deid.cli.sequences import LEVEL
 from deid.cli.table_options import SchemaOptions, TableOptions
 from deid.cli.tables import working
 from deid.cli.training_options import OutcomeOptions
-from deid.dp.domain import DomainOptions
+from deid.dp.domain import DomainOptions, parse_slices
 
 if TYPE_CHECKING:
     from deid.experiments.outcome import Outcome
@@ -69,7 +69,6 @@ def dp(
     Example: deid experiment dp visits.csv --dims age,year,death --domains domains.toml --slice year,death --plot e.svg
     """
     from deid.dp.cube import rows_of
-    from deid.dp.domain import parse_slices
     from deid.experiments.dp import methods_outcome, thresholds_outcome
     from deid.table.microdata import column_names
 
@@ -154,7 +153,6 @@ def conclusions(
 
     Example: deid experiment conclusions patients.csv released.csv --qi age,sex --outcome diagnosis=asthma
     """
-    from dataclasses import asdict
 
     from deid.experiments.cohorts import TablePair
     from deid.experiments.conclusions import conclusions_outcome

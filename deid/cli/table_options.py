@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -108,7 +108,6 @@ class PersonsOptions(SchemaOptions):
 
     def stated(self) -> Schema:
         """Return what the options say over what the schema file says."""
-        from dataclasses import replace
 
         said = super().stated()
         return replace(said, persons_as_given=said.persons_as_given or self.persons_as_given)
@@ -146,7 +145,6 @@ class RoleOptions(PersonsOptions):
 
     def stated(self) -> Schema:
         """Return what the options say over what the schema file says."""
-        from dataclasses import replace
 
         said = super().stated()
         return replace(said, each_row_a_person=said.each_row_a_person or self.each_row_a_person)

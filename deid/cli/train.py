@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import typer
 
+from deid.base.errors import ConfigError
 from deid.base.options import argument, option
 from deid.cli.common import Summary
 from deid.cli.option_groups import OutputOptions, command
@@ -39,7 +41,6 @@ def train(
 
     Example: deid train corpus/train -o models/mine --preset default --seed 1
     """
-    from deid.base.errors import ConfigError
     from deid.io import scan
     from deid.labeling.tagger import load_model, train
 
@@ -76,7 +77,6 @@ class _Report:
     """Shows iteration and loss in one line on a terminal."""
 
     def __init__(self, total: int) -> None:
-        import sys
 
         self._total = total
         self._stream = sys.stderr if sys.stderr.isatty() else None

@@ -7,9 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from deid.base.errors import OutputError
+from deid.base.files import write_bytes
 from deid.base.options import argument, option
 from deid.cli.common import Summary, progress
 from deid.cli.tables import print_sections
+from deid.document import kept
 from deid.labeling.training import TrainingOptions
 
 if TYPE_CHECKING:
@@ -32,7 +35,6 @@ class CorpusOptions:
     def read(self, summary: Summary, path: Path | None = None) -> list[Document]:
         """Read the corpus, or another one as it is; what cannot be read goes to the summary."""
         from deid import io
-        from deid.document import kept
 
         found = io.read(path or self.corpus, encoding=self.encoding, any_label=self.any_label)
         documents = list(kept(progress(found, "reading"), summary.failures))
@@ -98,7 +100,6 @@ class OutcomeOptions:
 
     def check(self, *others: Path | None) -> None:
         """Refuse a file that cannot be written before hours of training rather than after them."""
-        from deid.base.errors import OutputError
         from deid.base.plots import check_image
 
         if self.plot is not None:
@@ -109,7 +110,6 @@ class OutcomeOptions:
 
     def show(self, outcome: Outcome, summary: Summary) -> None:
         """Print an outcome, and write what is asked for; the summary gets its figures."""
-        from deid.base.files import write_bytes
         from deid.base.plots import check_image, image
         from deid.base.reports import write_page
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from deid.base.files import check_new_file
 from deid.base.options import option
 from deid.cli.common import Summary
 from deid.cli.option_groups import OutputOptions, command
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import working
-from deid.trajectories.publishing import TrajectoryOptions
+from deid.trajectories.publishing import TrajectoryOptions, release_diagnoses
 
 
 @command
@@ -29,10 +30,8 @@ def anonymize(
 
     Example: deid trajectories anonymize diagnoses.csv -o released.csv --k 5 --person mrn --code icd --age age
     """
-    from deid.base.files import check_new_file
     from deid.manifest.page import made_section
     from deid.table.table_files import check_new_table, write_table
-    from deid.trajectories.publishing import release_diagnoses
 
     check_new_table(place.output)
     if report is not None:

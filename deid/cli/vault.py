@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from deid.base.errors import ConfigError
+from deid.base.keys import load_key
 from deid.base.options import argument, option
 from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import KeyOptions, command
@@ -39,7 +40,6 @@ class VaultOptions(KeyOptions):
 
     def open(self, context: typer.Context, place: str) -> Vault:
         """Open a vault."""
-        from deid.base.keys import load_key
         from deid.replacement.vault import Vault
 
         return Vault.open(checked(context, place), load_key(self.key_file, create=False)[0])
@@ -67,7 +67,6 @@ def init(
 
     Example: deid vault init vault.db --key-file vault.key
     """
-    from deid.base.keys import load_key
     from deid.replacement.vault import Vault
 
     place = checked(told.context, place)
@@ -140,7 +139,6 @@ def rotate(
 
     Example: deid vault rotate vault.db --key-file old.key --new-key-file new.key
     """
-    from deid.base.keys import load_key
 
     with said.open(told.context, place) as vault:
         new_key, created = load_key(new_key_file)

@@ -8,12 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from deid.base.errors import ConfigError, InputError, OutputError
+from deid.base.files import atomic_files
 from deid.base.options import argument, option, place_of
 from deid.cli.common import Summary
 from deid.cli.notes import ListOptions, NotesRun, ReadingOptions
 from deid.cli.option_groups import IN, KeyOptions, command
 from deid.cli.run_manifest import model_facts, policy_facts
 from deid.detection.options import RecognizerOptions
+from deid.document import kept
 
 _EDITS = "Edit log of deid scrub."
 
@@ -91,8 +93,6 @@ def map_spans(
 
     Example: deid map gold.jsonl --edits edits.jsonl --offsets scrubbed -o moved.jsonl
     """
-    from deid.base.files import atomic_files
-    from deid.document import kept
     from deid.pipeline.edit_log import move_spans
 
     if offsets not in ("scrubbed", "original"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deid.base.errors import ConfigError, DeidError
 from deid.base.plots import COLOURS, Figure, new_figure
@@ -82,7 +82,6 @@ def map_releases(
     ConfigError
         When no method reaches any k, or the table cannot be released as described.
     """
-    from dataclasses import replace
 
     points: list[Point] = []
     failures: list[tuple[str, int, DeidError]] = []

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deid.base.errors import ConfigError
+from deid.base.files import read_text
 from deid.document import Span
 from deid.evaluation.cases import Case, Key
 from deid.evaluation.scores import ALL, Columns, CountTable, Score, tally
@@ -209,12 +210,7 @@ def read_sentences(path: Path) -> dict[str, int]:
         When the file cannot be read as that.
     """
     counts: dict[str, int] = {}
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        raise ConfigError(
-            "the sentences file cannot be read", "name a UTF-8 file of lines: id, part, sentences"
-        ) from None
+    lines = read_text(path, "the sentences file").splitlines()
     for number, line in enumerate(lines[1:], start=2):
         fields = line.split("\t")
         if len(fields) < 2 or not fields[-1].strip().isdecimal() or fields[0] in counts:

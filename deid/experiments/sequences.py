@@ -22,7 +22,7 @@ from deid.dp.prefix_tree import grow
 from deid.dp.sequence_models import TreeModel
 from deid.dp.sequence_release import CLASSES, SLOPES, slope_classes
 from deid.dp.sequences import METHODS, measure_sequences, plan_sequences
-from deid.dp.unit import PrivacyUnit
+from deid.dp.unit import PrivacyUnit, bounded_rows
 from deid.experiments.outcome import Outcome
 from deid.table.microdata import check_columns
 
@@ -189,7 +189,6 @@ def unit_cost(
         ``max_rows``, ``rows`` (how many count), ``length``, ``error``, and ``row_error`` of a release that protects
         only a row.
     """
-    from deid.dp.unit import bounded_rows
 
     height, levels = codes.shape[1], len(dimension)
     table = pd.DataFrame(codes).assign(person=persons.to_numpy())

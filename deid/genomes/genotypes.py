@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from deid.base.errors import FormatError, InputError
-from deid.base.files import write_bytes
+from deid.base.files import read_text, write_bytes
 
 _FIXED = 9
 """Columns before the samples of a VCF file."""
@@ -55,10 +55,7 @@ def read_genotypes(path: Path, also: Container[str] = ("*",)) -> Genotypes:
         When the file cannot be read, is empty or ragged, or holds what is no genotype; names the line.
     """
     where = str(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        raise InputError("cannot be read as text", "name a VCF or CSV file", where) from None
+    text = read_text(path, where, InputError)
     lines = text.splitlines()
     if any(line.startswith("#CHROM") for line in lines):
         return _from_vcf(lines, where)

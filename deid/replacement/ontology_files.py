@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from deid.base.errors import ConfigError
+from deid.base.files import read_text
 from deid.base.resources import resource_folder
 from deid.base.safe_names import safe_name
 from deid.replacement.ontology import Ontology, phrase_key, plural, shown
@@ -157,12 +158,9 @@ def _where(path: Path) -> str:
 
 def _pairs(path: Path, hierarchy: Hierarchy) -> list[tuple[str, str]]:
     """Read lines ``anything;term`` where the term must be known; none when the file is absent."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
+    if not path.is_file():
         return []
-    except (OSError, UnicodeDecodeError):
-        raise ConfigError("cannot be read", "it must be a readable file in UTF-8", _where(path)) from None
+    text = read_text(path, _where(path))
     pairs = []
     for number, row in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=";"), 1):
         if not row:
@@ -179,12 +177,7 @@ def _pairs(path: Path, hierarchy: Hierarchy) -> list[tuple[str, str]]:
 
 
 def _phrases(path: Path) -> tuple[str, ...]:
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except FileNotFoundError:
-        return ()
-    except (OSError, UnicodeDecodeError):
-        raise ConfigError("cannot be read", "it must be a readable file in UTF-8", _where(path)) from None
+    lines = read_text(path, _where(path)).splitlines() if path.is_file() else []
     return tuple(phrase_key(line) for line in lines if line.strip() and not line.startswith("#"))
 
 

@@ -15,11 +15,10 @@ import tomllib
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from deid.base.cache import cached
-from deid.base.errors import ConfigError
+from deid.base.files import read_text
 from deid.base.resources import resource_folder
 from deid.reading.identity import name_key
 
@@ -27,11 +26,7 @@ _REMEMBERED = 1 << 14
 
 
 def _read(name: str) -> str:
-    path: Path = resource_folder("dictionaries") / "surrogates" / name
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise ConfigError(f"the pool of surrogates {name} cannot be read", "install the package again") from None
+    return read_text(resource_folder("dictionaries") / "surrogates" / name, f"the pool of surrogates {name}")
 
 
 @functools.cache

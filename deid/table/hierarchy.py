@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deid.base.errors import ConfigError, InputError
+from deid.base.files import read_text
 from deid.base.safe_names import safe_name
 
 
@@ -235,12 +236,7 @@ def read_hierarchy(path: Path, name: str | None = None) -> Hierarchy:
     """
     name = name or path.stem
     where = f"hierarchy {safe_name(name)}"
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ConfigError("not UTF-8", "save the file in UTF-8", where) from None
-    except OSError as error:
-        raise ConfigError(f"cannot be read ({error.strerror})", "check the path and its permissions", where) from None
+    text = read_text(path, where)
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=";", strict=True))
     except csv.Error:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from deid.base.errors import ConfigError
-from deid.base.files import os_reason
+from deid.base.files import read_text
 from deid.base.safe_names import safe_name
 from deid.table.hierarchy import Hierarchy
 from deid.transactions.reading import require_codes
@@ -23,13 +23,7 @@ _BETWEEN = re.compile(r"[\s,;]+")
 
 
 def _lines(path: Path, what: str) -> list[tuple[int, str]]:
-    where = f"{what} {safe_name(path.name)}"
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ConfigError("not UTF-8", "save the file in UTF-8", where) from None
-    except OSError as error:
-        raise ConfigError(f"cannot be read ({os_reason(error)})", "check the path", where) from None
+    text = read_text(path, f"{what} {safe_name(path.name)}")
     stripped = ((number, line.partition("#")[0].strip()) for number, line in enumerate(text.splitlines(), 1))
     return [(number, line) for number, line in stripped if line]
 
