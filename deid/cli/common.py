@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import typer
 
+from deid.base.errors import OutputError
+from deid.base.files import check_folder, write_bytes
 from deid.base.options import option
 from deid.document import Failure, Tally
 
@@ -38,6 +40,12 @@ class SummaryOptions:
     PANEL: ClassVar[str] = "Summary"
     json: Path | None = option(None, "Write the summary, with all figures, as JSON to F (- is standard output).")
     quiet: bool = option(False, "Say nothing when all went well.", "--quiet", "-q")
+
+    def __post_init__(self) -> None:
+        if self.json is not None and str(self.json) != "-":  # before the work, whose account it is
+            if self.json.is_dir():
+                raise OutputError("the summary's file is a folder", "name a file, or -", str(self.json))
+            check_folder(self.json)
 
 
 @dataclass
@@ -156,7 +164,9 @@ class Summary:
             text = json.dumps(self.as_dict(), indent=2, ensure_ascii=False) + "\n"
             if str(self.said.json) == "-":
                 sys.stdout.write(text)
-            else:
+            elif self.said.json.is_file() or not self.said.json.exists():
+                write_bytes(self.said.json, text.encode(), private=False, replace=True)
+            else:  # a pipe
                 self.said.json.write_text(text, encoding="utf-8")
         if status or self.failures:
             raise typer.Exit(status or EXIT_FAILED)

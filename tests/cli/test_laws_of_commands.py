@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import resource
+import signal
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from deid.base.errors import OutputError
 from deid.base.options import options_of
 from deid.cli import main as frame
 from deid.cli.commands import COMMANDS, load
@@ -132,3 +136,43 @@ def test_short_flags_belong_to_their_long_ones_and_old_spellings_are_gone(name: 
     assert {one for one in shown if len(one) == 2} <= set(SHORT.values())
     assert not {"--format", "--out", "--input", "--html", "--csv", "--summary-json", "--separator"} & shown.keys()
     assert {f"--{one.key}" for one in options_of(SummaryOptions)} <= shown.keys()
+
+
+def filled(name: str) -> list[str]:
+    """Return words for what a command cannot do without."""
+    command = load(name.split()[-1], ROWS[name][0])
+    words = name.split()
+    for parameter in command.params:
+        if parameter.required and parameter.param_type_name == "option":
+            words += [parameter.opts[0], "1"]
+        elif parameter.required:
+            words += ["1"] * max(1, parameter.nargs)
+    return words
+
+
+@pytest.mark.parametrize("place", ["missing/summary.json", "folder", "file/summary.json"])
+@pytest.mark.parametrize("name", [name for name in COMMANDS_THAT_RUN if "--json" in options(name)])
+def test_a_summary_that_cannot_be_written_is_refused_before_the_work(name: str, place: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("kept")
+    result = CliRunner().invoke(frame.app, [*filled(name), "--json", str(tmp_path / place)])
+    assert isinstance(result.exception, OutputError), result.output
+    assert str(tmp_path) in str(result.exception)
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="the limit of a file's size is one of POSIX")
+def test_a_full_disk_leaves_no_torn_summary_and_is_told(tmp_path: Path) -> None:
+    """The limit of a file's size stands for the disk; the summary of before stays."""
+    place = tmp_path / "summary.json"
+    place.write_text("of before")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        result = CliRunner().invoke(frame.app, ["policy", "check", "surrogate", "--json", str(place)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert isinstance(result.exception, OutputError)
+    assert "cannot write" in str(result.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["summary.json"]
+    assert place.read_text() == "of before"

@@ -231,7 +231,8 @@ SOCIAL = "508-86-7901"
 
 LABELS = {
     "MRN": "MEDICALRECORD", "MRN:": "MEDICALRECORD", "Medical record number": "MEDICALRECORD",
-    "Chart #": "MEDICALRECORD", "Acct": "ACCOUNT", "Account:": "ACCOUNT", "claim number": "ACCOUNT", "Policy #": "HEALTHPLAN",
+    "Chart #": "MEDICALRECORD",
+    "Acct": "ACCOUNT", "Account:": "ACCOUNT", "claim number": "ACCOUNT", "Policy #": "HEALTHPLAN",
 }  # fmt: skip
 GROUPS = (("471", "1203"), ("47", "11203"), ("4711", "203"), ("471", "12", "03"), ("47", "11", "203"))
 
