@@ -337,6 +337,8 @@ def _explain(error: sql.exc.SQLAlchemyError) -> tuple[str, str]:
     for sign, what, hint in (
         ("locked", f"another process held the database for more than {_WAIT_SECONDS} s", "try again later"),
         ("full", "there is no space left", "free some space, then run again; nothing of the last step was written"),
+        ("disk i/o", "the disk is full, or failed", "free some space, then run again"),
+        ("unable to open", "nothing can be written beside the database", "check its folder's permissions"),
         ("readonly", "the database may not be written", "check its permissions"),
         ("not a database", "the file is no database, or damaged", "name another file, or restore a copy"),
         ("malformed", "the database is damaged", "restore a copy"),

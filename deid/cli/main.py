@@ -13,6 +13,7 @@ import typer
 
 from deid import __version__
 from deid.base.errors import DeidError, raised_at
+from deid.base.files import os_reason
 from deid.cli.commands import Commands
 from deid.cli.common import EXIT_USAGE
 
@@ -45,6 +46,8 @@ def _root(
 
 _OBJECTS = 50_000
 """New objects after which Python looks for garbage: models and word lists are many objects that all stay."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 # typer carries its own copy of click in some versions and imports it in others; this is the class that it raises
 _ClickException: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
@@ -83,7 +86,11 @@ def main() -> None:
     except KeyboardInterrupt:
         status = 130
     except Exception as error:  # a bug: say where, never what, because messages can quote a document
-        what = f"{type(error).__name__} at {raised_at(error)}"
-        sys.stderr.write(f"internal error: {what} (its message is withheld, it could quote a document)\n")
-        status = 70
+        if isinstance(error, OSError) and error.errno in _FULL:  # but for what is printed into a file
+            sys.stderr.write(f"error: cannot write ({os_reason(error)}). Hint: free some space, then run again\n")
+            status = EXIT_USAGE
+        else:
+            what = f"{type(error).__name__} at {raised_at(error)}"
+            sys.stderr.write(f"internal error: {what} (its message is withheld, it could quote a document)\n")
+            status = 70
     sys.exit(status if isinstance(status, int) else 0)

@@ -174,3 +174,19 @@ def test_train_tag_evaluate_on_a_small_corpus(tmp_path: Path) -> None:
     deid("model", "audit", "m")
     deid("model", "export", "m", "-o", "passed-on")
     assert (tmp_path / "passed-on" / "tagger.json").is_file()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize("arguments", [["policy", "show", "surrogate"], ["--version"]])
+def test_a_full_disk_behind_standard_output_is_told(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Path("/dev/full").open("w", buffering=1) as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        monkeypatch.setattr(sys, "argv", ["deid", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            frame.main()
+        with contextlib.suppress(OSError):
+            full.close()
+    assert ended.value.code == 2
+    assert "error: cannot write (no space left on device)" in capsys.readouterr().err
