@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deid.base.errors import ConfigError
 from deid.detection.known import Known, KnownRecognizer, known_from_rows, one_apart, soundex
-from deid.document import Document
+from deid.document import Document, Span
 
 PERSON = (
     Known("PATIENT", "Robert Q. Wexler-Long"),
@@ -48,6 +50,50 @@ def found(text: str, patient: str | None = "p1") -> list[str]:
 )
 def test_forms(text: str, expected: list[str]) -> None:
     assert found(text) == expected
+
+
+_PEOPLE = ("Vance, Eleanor G", "Thornbury, Robert", "Jan Rose", "Anne-Marie O'Neill", "Müller, Will", "Lee, J", "Marie")
+_WORDS = [
+    "Vance",
+    "vance",
+    "VANCE",
+    "Rose",
+    "rose",
+    "Thornbery",
+    "Bob",
+    "Will",
+    "will",
+    "jan",
+    "anne-marie",
+    "Anne-Marie",
+    "Marie",
+    "O'Neill",
+    "oneill",
+    "Müller",
+    "muller",
+    "Lee",
+    "lee",
+    "J.",
+    ",",
+    "the",
+    "on",
+    "K",
+    "ß",
+    "Thornbury-Vance",
+    "Elli",
+]
+
+
+@given(
+    st.lists(st.sampled_from(_WORDS), max_size=20).map(" ".join),
+    st.lists(st.sampled_from(_PEOPLE), max_size=4, unique=True),
+)
+def test_each_name_is_found_as_if_it_were_alone(text: str, names: list[str]) -> None:
+    def spans(*looked_for: str) -> set[Span]:
+        known = tuple(Known("PATIENT", name) for name in looked_for)
+        return set(KnownRecognizer({"n": known}).find(Document("n", text)))
+
+    assert spans(*names) == set().union(*map(spans, names))
 
 
 def test_only_the_own_person_is_looked_for() -> None:

@@ -229,6 +229,12 @@ FIXED = {
 SOCIAL = "508-86-7901"
 
 
+@given(st.text("0123456789AbMRNxoID-# ./:", max_size=14))
+def test_wide_letters_and_digits_are_the_same_number(text: str) -> None:
+    wide = "".join(chr(ord(c) + 0xFEE0) if c.isalnum() else c for c in text)
+    assert normal_form(wide) == normal_form(text)
+
+
 LABELS = {
     "MRN": "MEDICALRECORD", "MRN:": "MEDICALRECORD", "Medical record number": "MEDICALRECORD",
     "Chart #": "MEDICALRECORD",
