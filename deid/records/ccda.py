@@ -12,15 +12,14 @@ import codecs
 import datetime
 import functools
 import re
-import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import overload
 
 from deid.base.errors import FormatError
 from deid.phi import CATEGORIES
-from deid.records.record import BLOCKED, TEXT, Change, Place, Record, assemble
+from deid.records.record import BLOCKED, TEXT, Change, Place, Record, assemble, changed, fit, known_of, splice, sweep
 from deid.records.tables import CODE, DATA, KEEP, NUMBER, ByName, Inner, Rule, Table
 
 ROOT = "ClinicalDocument"
@@ -44,10 +43,6 @@ _ISO = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 _ARCS = re.compile(r"[0-9]+\.[0-9]+\.(?=[0-9.]+\Z)")
 _SCHEME = re.compile(r"\s*(tel|fax|x-text-fax|mailto|callto|sms|http|https|ftp)\s*:\s*", re.IGNORECASE)
 _SCHEMES = {"fax": "FAX", "x-text-fax": "FAX", "mailto": "EMAIL", "http": "URL", "https": "URL", "ftp": "URL"}
-_NAMES = ("PATIENT", "DOCTOR")
-_LEAST = {"PATIENT": 3, "DOCTOR": 3, "CITY": 4, "ZIP": 5, "HOSPITAL": 8}
-"""Letters and digits that an identifier must have to be looked for in the rest of its document."""
-_LEAST_NUMBER = 5
 _DEPTH = 200
 _HINT = "repair the document at its source, or leave it out"
 
@@ -272,12 +267,11 @@ class _Document:
         self.places.append(ordered[-1])
         family = " ".join(place.text for order, place in parts if not order)
         given = " ".join(place.text for order, place in parts if order)
-        self._know(ordered[0].kind, ", ".join(filter(None, (family, given))))
+        self._know(ordered[0].kind, f"{family}^{given}")
 
     def _know(self, kind: str, value: str) -> None:
-        value = " ".join(value.split())
-        if kind in self.table.facts["known"] and sum(map(str.isalnum, value)) >= _LEAST.get(kind, _LEAST_NUMBER):
-            self.known[kind, value] = None
+        if kind in self.table.facts["known"] and (found := known_of(kind, " ".join(value.split()))):
+            self.known[found] = None
 
     # text
 
@@ -453,9 +447,8 @@ class _Document:
         for place in self.places:
             if place.kind == "DATE" and (path := _PLAIN.sub("", place.path)) in facts["date"]:
                 dated.setdefault(path, place.text)
-        words = self._words()
-        self._sweep(words)
-        self._settle_headings(words)
+        self._sweep()
+        self._settle_headings()
         numbers = sorted(self.numbers, key=lambda number: number[0])
         return assemble(
             data,
@@ -467,40 +460,24 @@ class _Document:
             date=next((day for path in facts["date"] if path in dated and (day := _day(dated[path]))), None),
         )
 
-    def _words(self) -> dict[str, str]:
-        """Return words of known identifiers, in small letters, with their categories."""
-        words: dict[str, str] = {}
-        for category, value in self.known:
-            for word in value.replace(",", " ").split() if category in _NAMES else [value]:
-                if len(word) >= _LEAST.get(category, _LEAST_NUMBER):
-                    words.setdefault(_small(word), category)
-        return words
-
-    def _settle_headings(self, known: Mapping[str, str]) -> None:
+    def _settle_headings(self) -> None:
         """Let stay as they are texts that headings alone are made of."""
-        usual = _usual(self.table.facts["headings"])
+        known = {word for _, value in self.known for word in _HEADING.split(value.lower())}
+        usual = _usual(self.table.facts["headings"]) - known
         joins = False
         for number, place in enumerate(self.places):
             if place.kind == TEXT:
                 words = [word for word in _HEADING.split(place.text.lower()) if word]
-                if not (joins or place.joins) and usual.issuperset(words) and known.keys().isdisjoint(words):
+                if not (joins or place.joins) and usual.issuperset(words):
                     self.places[number] = replace(place, encode=None)
                 joins = place.joins
 
-    def _sweep(self, words: Mapping[str, str]) -> None:
+    def _sweep(self) -> None:
         """Make places of known identifiers in what would be kept."""
-        kept = [_small(place.text) for place in self.kept]
-        joined = "\0".join(kept)
-        for word, category in words.items():
-            if word not in joined:
-                continue
-            whole = re.compile(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])")
-            for number, text in enumerate(kept):
-                place = self.kept[number]
-                for found in whole.finditer(text) if word in text else ():
-                    start, end = place.start + found.start(), place.start + found.end()
-                    self.places.append(Place(place.path, start, end, category, self.source[start:end], place.encode))
-                    kept[number] = f"{kept[number][: found.start()]}{chr(0) * len(word)}{kept[number][found.end() :]}"
+        starts = [place.start for place in self.kept]
+        for start, end, category in sweep(self.source, [(place.start, place.end) for place in self.kept], self.known):
+            place = self.kept[bisect_right(starts, start) - 1]
+            self.places.append(Place(place.path, start, end, category, self.source[start:end], place.encode))
 
 
 _PLAIN = re.compile(r"\[[0-9]+\]")
@@ -529,12 +506,6 @@ def _day(text: str) -> datetime.date | None:
 def _iso(digits: str) -> str:
     """Return the day of an instant as ISO writes it, to its precision."""
     return "-".join(filter(None, (digits[:4], digits[4:6], digits[6:8])))
-
-
-def _small(text: str) -> str:
-    """Return text in small letters, each at its own place: one whose small form is two letters stays."""
-    small = text.lower()
-    return small if len(small) == len(text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
 
 
 class _Starts(Sequence[tuple[int, int]]):
@@ -611,59 +582,38 @@ class _Codec:
 
     def text(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
         """Return the text of an element with its changes."""
-        return "".join(self._changed(raw, place, changes, self._escaped))
+        return splice(raw, place, changes, lambda new, *_: self._escaped(new))
 
     def double(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
         """Return a value in double quotes with its changes."""
-        return "".join(self._changed(raw, place, changes, lambda new: self._inside(new).replace('"', "&quot;")))
+        return splice(raw, place, changes, lambda new, *_: self._inside(new).replace('"', "&quot;"))
 
     def single(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
         """Return a value in single quotes with its changes."""
-        return "".join(self._changed(raw, place, changes, lambda new: self._inside(new).replace("'", "&apos;")))
+        return splice(raw, place, changes, lambda new, *_: self._inside(new).replace("'", "&apos;"))
 
     def data(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
         """Return the text of a CDATA section with its changes; it has no escapes, and cannot hold its own end."""
-        out = "".join(self._changed(raw, place, changes, self._fit))
+        out = splice(raw, place, changes, lambda new, *_: fit(_FORBIDDEN.sub("?", new), self.charset))
         return out.replace("]]>", "]]]]><![CDATA[>")
 
-    def _changed(
-        self, raw: str, place: Place, changes: Sequence[Change], escape: Callable[[str], str]
-    ) -> Iterator[str]:
-        starts = place.starts
-        read = 0
-        for start, end, new in changes:
-            begin, stop = (start, end) if starts is None else (starts[start][0], starts[end - 1][1])
-            yield raw[read:begin]
-            yield escape(_FORBIDDEN.sub("?", new))
-            read = stop
-        yield raw[read:]
-
     def _escaped(self, text: str) -> str:
-        text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
+        text = (
+            _FORBIDDEN.sub("?", text)
+            .replace("&", "&amp;")
+            .replace("<", "&lt;")
+            .replace(">", "&gt;")
+            .replace("\r", "&#13;")
+        )
         return text if text.isascii() else text.encode(self.charset, "xmlcharrefreplace").decode(self.charset)
 
     def _inside(self, text: str) -> str:
         return self._escaped(text).replace("\t", "&#9;").replace("\n", "&#10;")
 
-    def _fit(self, text: str) -> str:
-        """Return text that the character set can write: without accents, else with question marks."""
-        try:
-            text.encode(self.charset)
-        except UnicodeError:
-            plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
-            return plain.encode(self.charset, "replace").decode(self.charset)
-        return text
-
-
-def _applied(text: str, changes: Sequence[Change]) -> str:
-    for start, end, new in reversed(changes):
-        text = text[:start] + new + text[end:]
-    return text
-
 
 def _encode_date(encode: _Encode, raw: str, place: Place, changes: Sequence[Change]) -> str:
     """Return a date: the time of day stays where a whole day does."""
-    new = _applied(place.text, changes)
+    new = changed(place.text, changes)
     if (found := _ISO.fullmatch(new)) is None:
         return encode("", replace(place, starts=None), [(0, 0, new)])
     digits = "".join(filter(None, found.groups()))
@@ -677,4 +627,4 @@ def _encode_arcs(encode: _Encode, raw: str, place: Place, changes: Sequence[Chan
 
 def _encode_base64(charset: str, raw: str, place: Place, changes: Sequence[Change]) -> str:
     """Return a text in base64."""
-    return base64.b64encode(_applied(place.text, changes).encode(charset, "replace")).decode("ascii")
+    return base64.b64encode(changed(place.text, changes).encode(charset, "replace")).decode("ascii")
