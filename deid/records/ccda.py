@@ -40,7 +40,6 @@ _CODE = re.compile(r"[^\s\x00-\x1f]{1,40}\Z")
 _NUMBER = re.compile(r"[0-9<>=.,:+\-/^&% *eE]+\Z")
 _INSTANT = re.compile(r"\s*([0-9]{4}(?:[0-9]{2}){0,5})(?:\.[0-9]+)?(?:[+-][0-9]{2}(?::?[0-9]{2})?|Z)?\s*\Z")
 _ISO = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
-_ARCS = re.compile(r"[0-9]+\.[0-9]+\.(?=[0-9.]+\Z)")
 _SCHEME = re.compile(r"\s*(tel|fax|x-text-fax|mailto|callto|sms|http|https|ftp)\s*:\s*", re.IGNORECASE)
 _SCHEMES = {"fax": "FAX", "x-text-fax": "FAX", "mailto": "EMAIL", "http": "URL", "https": "URL", "ftp": "URL"}
 _DEPTH = 200
@@ -127,6 +126,7 @@ class _Document:
         self.anywhere = table.parts(found)
         self.tags: dict[tuple[int, str], _Tag] = {}
         self.places: list[Place] = []
+        self.links: list[Place] = []
         self.kept: list[Place] = []
         """Stretches that stay and may hold what somebody typed."""
         self.block: list[_Run] = []
@@ -422,16 +422,13 @@ class _Document:
         if raw.startswith(self.standards) or raw in self.table.facts["roots"]:
             return
         own = frame.rules.get("@extension")
-        kind = own if alone and isinstance(own, str) and own in CATEGORIES else "IDNUM"
-        if alone and _PLAIN.sub("", path).startswith(f"{self.table.facts['patient']}/@"):
-            self._number(raw, second=True)
-        arcs = _ARCS.match(raw)
-        lead = arcs.end() if arcs else 0
-        text, starts = _decoded(raw[lead:], _SPECIAL_INSIDE)
-        write = functools.partial(_encode_arcs, encode) if arcs else encode
-        if alone and not arcs:
-            self._know(kind, text)
-        self.places.append(Place(path, at + lead, at + len(raw), kind, text, write, starts))
+        text, starts = _decoded(raw, _SPECIAL_INSIDE)
+        if alone and isinstance(own, str) and own in CATEGORIES and own != "IDNUM":
+            self._value(frame, own, path, raw, at, encode)
+            if _PLAIN.sub("", path).startswith(f"{self.table.facts['patient']}/@"):
+                self._number(text, second=True)
+        else:
+            self.links.append(Place(path, at, at + len(raw), "IDNUM", text, encode, starts))
 
     def _number(self, text: str, *, second: bool) -> None:
         """Add a number of the patient; those of second choice come when there is no other."""
@@ -458,6 +455,7 @@ class _Document:
             known=tuple(self.known),
             patient=numbers[0][1] if numbers else None,
             date=next((day for path in facts["date"] if path in dated and (day := _day(dated[path]))), None),
+            links=self.links,
         )
 
     def _settle_headings(self) -> None:
@@ -618,11 +616,6 @@ def _encode_date(encode: _Encode, raw: str, place: Place, changes: Sequence[Chan
         return encode("", replace(place, starts=None), [(0, 0, new)])
     digits = "".join(filter(None, found.groups()))
     return digits + raw[len(digits) :] if len(new) == len(place.text) else digits
-
-
-def _encode_arcs(encode: _Encode, raw: str, place: Place, changes: Sequence[Change]) -> str:
-    """Return the number of an authority: none of its parts begins with a zero."""
-    return encode(raw, place, [(start, end, re.sub(r"(?<![0-9])0+(?=[0-9])", "", new)) for start, end, new in changes])
 
 
 def _encode_base64(charset: str, raw: str, place: Place, changes: Sequence[Change]) -> str:

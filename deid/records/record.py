@@ -34,6 +34,7 @@ NAMES = ("PATIENT", "DOCTOR")
 LEAST = {"PATIENT": 3, "DOCTOR": 3, "CITY": 4, "ZIP": 5}
 """Letters and digits that an identifier must have to be looked for in the rest of its record."""
 LEAST_NUMBER = 5
+OID = re.compile(r"[0-2](?:\.[0-9]+)+\Z")
 UUID = re.compile(r"(?:urn:uuid:)?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\Z")
 
 
@@ -367,7 +368,11 @@ def small(text: str) -> str:
 
 
 def renamer(key: Key) -> Callable[[str], str]:
-    """Return what makes the new id for an id: a UUID for a UUID, else 26 letters and digits; the same in every run."""
+    """Return what makes the new id for an id, the same in every run.
+
+    A UUID for a UUID, the object identifier of one (2.25, ITU-T X.667) for an object identifier, else 26 letters and
+    digits.
+    """
     secret = key.derive("ids of records").mac("id")
 
     @functools.lru_cache(maxsize=1 << 14)
@@ -376,6 +381,8 @@ def renamer(key: Key) -> Callable[[str], str]:
         mac = hmac.digest(secret, (value.lower() if is_uuid else value).encode(), "sha256")
         if is_uuid:
             return str(uuid.UUID(bytes=mac[:16], version=4))
+        if OID.match(value):
+            return f"2.25.{uuid.UUID(bytes=mac[:16], version=4).int}"
         return base64.b32encode(mac)[:26].decode().lower()
 
     return renamed

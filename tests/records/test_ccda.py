@@ -76,7 +76,7 @@ def places(found: Record) -> dict[str, tuple[str, str]]:
     """Return path -> kind and text; paths of the body's text without what leads there."""
     return {
         re.sub(r"component(\[2\])?/structuredBody/component/section/", "", p.path): (p.kind, p.text)
-        for p in (*found.places, *found.blocked)
+        for p in (*found.places, *found.blocked, *found.links)
     }
 
 
@@ -270,7 +270,7 @@ def test_kinds_of_values() -> None:
     assert found["text/linkHtml/@href"] == (BLOCKED, "")
     assert found[f"{role}/id/@extension"] == ("SSN", "123-45-6789")
     assert found[f"{role}/id[2]/@extension"] == ("MEDICALRECORD", "M-17")
-    assert found[f"{role}/id[2]/@root"] == ("IDNUM", "3.4")
+    assert found[f"{role}/id[2]/@root"] == ("IDNUM", "1.2.3.4")
     assert [found[f"{role}/telecom{n}/@value"] for n in ("", "[2]", "[3]", "[4]", "[5]")] == [
         ("PHONE", "+1(555)123"),
         ("EMAIL", "a@b.c"),
