@@ -1,8 +1,7 @@
-"""Helpers: start the feeder, look at its processes."""
+"""Fixtures: start the feeder."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -11,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import Feeder
 
 HERE = Path(__file__).resolve().parent
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join((str(HERE), str(HERE.parent)))}
-sys.path.insert(0, str(HERE))
-
-Feeder = Callable[..., subprocess.Popen[bytes]]
 
 
 @pytest.fixture
@@ -44,30 +41,3 @@ def run(feeder: Feeder) -> Callable[..., tuple[int, bytes, str]]:
         return process.returncode, out or b"", said.decode()
 
     return call
-
-
-def totals(said: str) -> dict[str, Any]:
-    """Return the counts that the feeder printed."""
-    return json.loads(said.splitlines()[-1])  # type: ignore[no-any-return]
-
-
-def children(process: int) -> list[int]:
-    """Return the processes that a process started."""
-    return [int(n) for n in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
-
-
-def alive(process: int) -> bool:
-    """Tell whether a process runs (one that ended and was not fetched yet does not)."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def records(count: int, longer: int = 0) -> bytes:
-    """Return NDJSON records with something to replace in each; one in a hundred cannot be processed."""
-    lines = []
-    for n in range(count):
-        text = "FAIL" if n % 100 == 99 else f"Zebulon Quartermain, seen {n % 28 + 1}/3/2019, number {n}. {'-' * longer}"
-        lines.append(json.dumps({"id": f"n{n}", "text": text, "ward": n % 7}) + "\n")
-    return "".join(lines).encode()

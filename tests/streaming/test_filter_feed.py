@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Feeder, alive, children, records, totals
+from processes import Feeder, alive, children, records, totals
 from recipes import KEY, BrokenRecipe, WordRecipe
 
 from deid.base.errors import ConfigError, DeidError, DetectionError, ModelError

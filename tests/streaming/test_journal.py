@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Feeder, records, totals
+from processes import Feeder, records, totals
 from recipes import KEY
 
 from deid.base.errors import ConfigError

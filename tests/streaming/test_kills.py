@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Feeder, alive, children, records, totals
+from processes import Feeder, alive, children, records, totals
 
 Run = Callable[..., tuple[int, bytes, str]]
 FILES = ("--input", "in", "--output", "out", "--journal", "j", "--dead", "d")
