@@ -64,26 +64,15 @@ def link(
     place: OutputOptions,
     asked: AppliedOptions,
     save_model: Path | None = option(
-        None,
-        "Write the model that was learnt (JSON with a checksum; no cell of TABLE).",
-        metavar="F",
-        panel="Further files",
+        None, "Write the model that was learnt (JSON with a checksum; no cell of TABLE).", panel="Further files"
     ),
-    jobs: int = option(1, "Processes; 0 for one a core.", metavar="N", panel="Pairs"),
-    review: Path | None = option(
-        None, "Write the pairs that a person should look at (CSV).", metavar="F", panel="Further files"
-    ),
+    jobs: int = option(1, "Processes; 0 for one a core.", panel="Pairs"),
+    review: Path | None = option(None, "Write the pairs that a person should look at (CSV).", panel="Further files"),
     report: Path | None = option(
-        None,
-        "Write a report as a web page: weights, threshold, a pair step by step.",
-        metavar="F",
-        panel="Further files",
+        None, "Write a report as a web page: weights, threshold, a pair step by step.", panel="Further files"
     ),
     studio: Path | None = option(
-        None,
-        "Write a web page of the persons, the least sure first, with their rows (PHI).",
-        metavar="F",
-        panel="Further files",
+        None, "Write a web page of the persons, the least sure first, with their rows (PHI).", panel="Further files"
     ),
 ) -> None:
     """Find which rows are of one person, and give each person an id: the column person of OUT.

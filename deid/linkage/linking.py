@@ -52,28 +52,33 @@ class LinkOptions:
     method: str = option("model", "model (needs the extra link) or exact (rules alone).", metavar="model|exact")
     threshold: float = option(0.95, "Probability from which two rows are one person.", metavar="P")
     kind: tuple[str, ...] = option(
-        (), "What a column is: name, given, family, birth, number, phone, similar, none, ... (repeatable).",
-        metavar="COLUMN=KIND", panel="Columns",
-    )  # fmt: skip
-    weight: tuple[str, ...] = option(
-        (), "Factor on the match weights of a column (repeatable); 0 leaves it out.",
-        metavar="COLUMN=X", panel="Columns",
-    )  # fmt: skip
-    distance: tuple[str, ...] = option(
-        (), "Compare a column by a distance with cut-offs: jaro_winkler, jaro, jaccard, levenshtein, "
-        "damerau_levenshtein, difference, days (repeatable).", metavar="COLUMN=NAME:A,B", panel="Columns",
-    )  # fmt: skip
-    pairs: int = option(
-        0, "Most pairs of rows that are compared; by default 20 a row.", metavar="N", panel="Pairs", minimum=0
+        (),
+        "What a column is: name, given, family, birth, number, phone, similar, none, ... (repeatable).",
+        metavar="COLUMN=KIND",
+        panel="Columns",
     )
+    weight: tuple[str, ...] = option(
+        (),
+        "Factor on the match weights of a column (repeatable); 0 leaves it out.",
+        metavar="COLUMN=X",
+        panel="Columns",
+    )
+    distance: tuple[str, ...] = option(
+        (),
+        "Compare a column by a distance with cut-offs: jaro_winkler, jaro, jaccard, levenshtein, "
+        "damerau_levenshtein, difference, days (repeatable).",
+        metavar="COLUMN=NAME:A,B",
+        panel="Columns",
+    )
+    pairs: int = option(0, "Most pairs of rows that are compared; by default 20 a row.", panel="Pairs", minimum=0)
     window: int = option(
         0,
         "Compare each row also with the N next to it by name and by birth date.",
-        metavar="N",
+        "--neighbours",
         panel="Pairs",
         minimum=0,
     )
-    seed: int = option(1, "Seed of the sample for training, and of the order of ids.", metavar="N", panel="Pairs")
+    seed: int = option(1, "Seed of the sample for training, and of the order of ids.", panel="Pairs")
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
