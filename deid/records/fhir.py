@@ -15,6 +15,7 @@ import hashlib
 import html
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from json.decoder import scanstring  # type: ignore[attr-defined]
@@ -641,11 +642,10 @@ class _Resource:
 
     def _sweep(self) -> None:
         """Make places of known identifiers in strings that would be kept; addresses and closed lists have none."""
-        open_ = [k for k in self.kept if _may_name(self.source[k[0] : k[1]])]
-        paths = {start: path for start, _, path in open_}
-        kept = sorted((start, end) for start, end, _ in open_)
-        for start, end, category in sweep(self.source, kept, self.known):
-            path = paths[max(at for at in paths if at <= start)]
+        kept = sorted(k for k in self.kept if _may_name(self.source[k[0] : k[1]]))
+        stretches = [(start, end) for start, end, _ in kept]
+        for start, end, category in sweep(self.source, stretches, self.known):
+            path = kept[bisect_right(stretches, (start, len(self.source))) - 1][2]
             self.places.append(Place(path, start, end, category, self.source[start:end], _write))
 
 
