@@ -58,7 +58,7 @@ def align_by_annotations(
     new = resolve_overlaps(new_spans)
     gaps = [scrubbed[a:b] for a, b in _between(new, len(scrubbed))]
     old = resolve_overlaps(old_spans)
-    if len(old) == len(new) and [original[a:b] for a, b in _between(old, len(original))] == gaps:
+    if [original[a:b] for a, b in _between(old, len(original))] == gaps:
         pairs = [(o.start, o.end) for o in old]
     else:
         found = _places(original, gaps, least=1)

@@ -153,3 +153,11 @@ def test_models_are_called_what_the_field_calls_them() -> None:
     near = TCloseness(0.2, "dx")
     assert closeness_in(All((KAnonymity(5), near))) == near
     assert closeness_in(All(parts)) is closeness_in(All((near, TCloseness(0.2, "ward")))) is None
+
+
+@pytest.mark.parametrize("t", [0.0, 1.0])
+def test_bounds_of_closeness_are_levels_and_what_lies_beyond_is_none(t: float) -> None:
+    assert TCloseness(t, "dx").t == t
+    for wrong in (-0.01, 1.01):
+        with pytest.raises(ConfigError):
+            TCloseness(wrong, "dx")

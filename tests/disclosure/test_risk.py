@@ -70,8 +70,10 @@ def test_attackers_on_the_published_table() -> None:
     assert found.marketer == pytest.approx(4 / 9)
     assert found.sample_unique == 0
     assert found.population_unique is None
-    with pytest.raises(ConfigError, match="threshold"):
-        sample_risk(NINE, threshold=0)
+    assert sample_risk(NINE, threshold=1).prosecutor.at_risk == 0
+    for wrong in (0, -0.5, 1.01):
+        with pytest.raises(ConfigError, match="threshold"):
+            sample_risk(NINE, threshold=wrong)
 
 
 def test_notes_of_one_person_are_no_crowd() -> None:

@@ -148,3 +148,9 @@ def test_a_month_beside_a_number_is_a_date_whatever_a_patient_is_called() -> Non
         ("April 2019", "DATE"),
         ("April 5", "DATE"),
     ]
+
+
+def test_two_columns_of_given_names_are_one_name(tmp_path: Path) -> None:
+    path = table(tmp_path, "mrn,a,b,last name\n1,Mary,Ann,Poole\n2,Mary,,Poole\n")
+    people = read_known_people(path, {"mrn": "id", "a": "given", "b": "given"})
+    assert sets(people) == {"1": {Known("PATIENT", "Poole, Mary Ann")}, "2": {Known("PATIENT", "Poole, Mary")}}

@@ -9,7 +9,7 @@ import pytest
 
 from deid.base.errors import ConfigError
 from deid.document import Document
-from deid.pipeline.patients import Patients, read_patients
+from deid.pipeline.patients import Listed, Patients, read_patients
 
 
 def table(folder: Path, content: str) -> Path:
@@ -55,3 +55,18 @@ def test_field_and_pattern() -> None:
     assert patients.of(Document("x/pat17_note", "", metadata={"mrn": ""})) == "17"
     assert patients.of(Document("pat17_/note", "")) is None
     assert Patients(pattern=re.compile(r"\d+")).of(Document("note-4", "")) == "4"
+
+
+def test_listed_documents_are_met_by_name_with_or_without_suffix() -> None:
+    listed = Listed(Patients(table={"a.txt": "1", "a": "1", "b": "2", "c.txt": "3", "c": "3"}))
+    for name in ("a.txt", "b", "x"):
+        listed.met(name)
+    assert listed.missing() == 1
+    listed.met("c")
+    assert listed.missing() == 0
+
+
+@pytest.mark.parametrize("line", [",7", "a.txt,", "  ,7", "a.txt,  "])
+def test_a_line_without_document_or_patient_is_an_error(tmp_path: Path, line: str) -> None:
+    with pytest.raises(ConfigError, match="without an id"):
+        read_patients(table(tmp_path, f"document,patient\nb.txt,1\n{line}\n"))

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from fakes import WordRecognizer, heed_interrupts
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, DetectionError
 from deid.document import Document, Failure
-from deid.pipeline.workers import process
+from deid.pipeline.workers import Timed, process
 
 TESTS = Path(__file__).resolve().parent.parent
 
@@ -153,3 +153,14 @@ def _alive(pid: int) -> bool:
         return False
     stat = Path(f"/proc/{pid}/stat")
     return not (stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+def test_a_document_that_takes_too_long_is_given_up_and_the_alarm_is_off_again() -> None:
+    def slow(document: Document) -> str:
+        time.sleep(float(document.text))
+        return document.text
+
+    with pytest.raises(DetectionError, match=r"longer than 0\.05 s"):
+        Timed(slow, 0.05)(Document("a", "5"))
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    assert Timed(slow, 60)(Document("a", "0")) == Timed(slow, 0)(Document("a", "0.001"))[:1]
