@@ -129,14 +129,15 @@ class NotesRun:
             self.told.notes.append(f"{removed} hidden part files that a killed run had left were removed")
         self._target = target
 
-    def into_rows(self, place: str | Path, key: Key) -> TableOutput:
+    def into_rows(self, place: str | Path, key: Key, kind: type[TableOutput] | None = None) -> TableOutput:
         """Open the new table of a run over a table of a database, or that of a run that was interrupted."""
         from deid.pipeline.table_output import TableOutput
 
-        assert self.rows is not None
+        if self.rows is None:
+            raise ConfigError("OUT is a database, and IN is none", "name a file or folder")
         if self.again.files_from is not None:
             raise ConfigError("--files-from is for files", "rows that were left out are tried again with --resume")
-        output = TableOutput(self.rows, str(place), key, self.decides(key), resume=self.resume)
+        output = (kind or TableOutput)(self.rows, str(place), key, self.decides(key), resume=self.resume)
         if output.source.before and self.told.context.params.get("edits") is not None:
             raise ConfigError("the edit log of the interrupted run is lost", "leave out --edits, or name a new table")
         self._target = output.shown

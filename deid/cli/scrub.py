@@ -16,7 +16,7 @@ from deid.base.keys import Key, load_key
 from deid.base.options import argument, option, place_of
 from deid.cli.common import EXIT_LEFT_OUT, Summary
 from deid.cli.notes import AgainOptions, NotesRun, ReadingOptions
-from deid.cli.option_groups import IN, OUT, KeyOptions, WorkOptions, command
+from deid.cli.option_groups import IN, KeyOptions, WorkOptions, command
 from deid.cli.run_manifest import model_facts, policy_facts
 from deid.detection.options import RecognizerOptions
 from deid.document import Failure
@@ -89,8 +89,6 @@ def scrub(
     if preview and risk_report is not None:
         raise ConfigError("--preview writes nothing, so nothing needs --risk-report", "leave out one of them")
     run = NotesRun(told, source, reading, again)
-    if isinstance(target, str) and run.rows is None:
-        raise ConfigError("OUT is a database, and IN is none", "name a file or folder")
     if isinstance(target, Path) and run.rows is None:
         run.into(target)
     jobs = work.processes
@@ -101,7 +99,7 @@ def scrub(
 
         raise typer.Exit(show(pipeline.of_format(run.found.format), run.found, preview_count))
     assert target is not None
-    rows = None if run.rows is None else run.into_rows(target, key)
+    rows = run.into_rows(target, key) if run.rows or isinstance(target, str) else None
     place = Path(target) if rows is None else rows.shown
     run.begin(place, key, created)
     with _vault(vault, vault_key_file, key) as opened:
@@ -185,7 +183,16 @@ def tag(
     told: Summary,
     *,
     source: Path | str = IN,
-    target: Path = OUT,
+    target: Path | None = argument("New file or folder.", metavar="OUT", default=None),
+    output: Path | str | None = option(
+        None,
+        f"New table NOTE_NLP, on the side of the PHI (else {TARGET_VARIABLE}).",
+        "--output",
+        "-o",
+        metavar="URL",
+        panel=_DATABASES,
+        read=place_of,
+    ),
     to: str | None = option(
         None, "Format of OUT; by default meddocan for its labels, else i2b2-2014.", "--to", metavar="F"
     ),
@@ -193,7 +200,7 @@ def tag(
     work: WorkOptions,
     again: AgainOptions,
     reading: ReadingOptions,
-) -> None:
+) -> int | None:
     """Annotate the PHI in notes, whatever annotations they carry.
 
     Writes one file a document with the same stem (or one file of records, for formats that hold many). The model's
@@ -214,19 +221,33 @@ def tag(
     labels = recognizer.categories
     spanish = LABEL_SETS["meddocan"].labels.keys() - LABEL_SETS["i2b2-2014"].labels.keys()
     chosen = get_format(to or ("meddocan" if labels & spanish else "i2b2-2014"), FORMATS)
-    run.into(target, chosen)
+    if target is None:
+        place = _place(output)
+        if place is None:
+            raise ConfigError(
+                "OUT is missing", "name a new file or folder, or of rows of a database a table (--output)"
+            )
+        from deid.pipeline.note_nlp import NoteNlp
+
+        rows = run.into_rows(place, _key(work.key_file, preview=False)[0], NoteNlp)
+        target = rows.shown
+    elif output is not None:
+        raise ConfigError("OUT and --output are two places", "leave out one of them")
+    else:
+        rows = None
+        run.into(target, chosen)
     fits = not chosen.label_sets or all(any(c in LABEL_SETS[s] for s in chosen.label_sets) for c in labels)
     options = run.found.layout() if run.found.format.name == chosen.name else run.found.options
     run.begin(target)
     report = tag_files(
         run.found,
-        target,
+        rows or target,
         recognizer,
         chosen,
         options=replace(options, any_label=reading.any_label or not fits),
         people=people,
         jobs=work.processes,
-        run=run.note(single=run.found.single or isinstance(chosen, CollectionFormat)),
+        run=None if rows else run.note(single=run.found.single or isinstance(chosen, CollectionFormat)),
         watch=run.watch("tagging"),
     )
     told.take(report)
@@ -236,6 +257,7 @@ def tag(
     told.extra |= {"site_lists": report.effect.as_dict()} if recognizer.site else {}
     names = [name for name in told.extra if name != "recognizer"]
     run.finish(names, private=True, model=model_facts(recognizer))
+    return EXIT_LEFT_OUT if rows is not None and told.failures else None
 
 
 def _vault(place: str | None, key_file: Path | None, key: Key) -> AbstractContextManager[Vault | None]:

@@ -35,18 +35,14 @@ _WORDS = {TEXT: "scrubbed", KEEP: "kept", BLOCKED: "dropped", "id": "mapped by t
 class RowPlan:
     """What the columns of a table are."""
 
-    key: str
+    key: str = field(repr=False)
     """The column that tells rows apart."""
-    kinds: Mapping[str, str]
+    kinds: Mapping[str, str] = field(repr=False)
     """Column -> ``text``, ``keep``, ``blocked``, a category of identifiers, or ``id-WHAT``; all columns, in order."""
-    text: str
+    text: str = field(repr=False)
     """The column that must hold a text in every row."""
-    date: str = ""
+    date: str = field(default="", repr=False)
     """The column with the row's day; empty for none."""
-
-    def of(self, kind: str) -> list[str]:
-        """Return the columns of a kind."""
-        return [name for name, own in self.kinds.items() if own == kind]
 
     @property
     def read(self) -> list[str]:

@@ -344,7 +344,7 @@ class Tagging:
 
 def tag_files(
     source: Source,
-    target: Path,
+    target: Path | TableOutput,
     recognizer: Recognizer,
     output_format: Format,
     *,
@@ -359,7 +359,7 @@ def tag_files(
     Parameters
     ----------
     source : Source
-    target : Path
+    target : Path or TableOutput
     recognizer : Recognizer
     output_format : Format
     options : Options, optional
@@ -376,7 +376,7 @@ def tag_files(
     """
     report = Report()
     require_names(source, people.patients)
-    output = Output(source, target, output_format, str, options)
+    output = Output(source, target, output_format, str, options) if isinstance(target, Path) else target
 
     def write(origin: Origin, result: tuple[Document, Effect, bool]) -> Iterator[str]:
         document, effect, listed = result

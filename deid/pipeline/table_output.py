@@ -76,9 +76,13 @@ class TableOutput:
         When the database cannot be opened or written.
     """
 
+    _usual, _not_beside = "", "note_nlp"
+    """Name of the table where none is said (else that of the source), and of a table that must not stand in the same
+    schema: spans quote PHI, and what is scrubbed is shared."""
+
     def __init__(self, source: TableSource, place: str, key: Key, options: str = "", *, resume: bool = False) -> None:
         database, named = split_place(place)
-        schema, _, name = (named or source.table.name).rpartition(".")
+        schema, _, name = (named or self._usual or source.table.name).rpartition(".")
         self.schema = (schema if named else "") or None
         self.name = name
         file = sqlite_file(database)
@@ -97,7 +101,7 @@ class TableOutput:
         self._source = source
         self._digest = hashlib.sha256(options.encode()).hexdigest()
         self._sealer = Sealer(key.derive("progress"), f"{self.schema}.{self.name}")
-        self._rows: dict[int, dict[str, Any]] = {}
+        self._rows: dict[int, list[dict[str, Any]]] = {}
         self._handled: dict[int, int | str] = {}
         self._left: dict[int, str] = {}
         self._size = 0
@@ -170,6 +174,14 @@ class TableOutput:
             inspected = sql.inspect(connection)
             if self.schema and self.schema not in inspected.get_schema_names():
                 connection.execute(sql.schema.CreateSchema(self.schema))
+            beside = {name.lower() for name in inspected.get_table_names(self.schema)}
+            own = self._source.table
+            same = (own.store.shown, own.table.schema) == (self.store.shown, self.schema)
+            if self._not_beside in beside and not (same and self._not_beside == "note"):
+                raise OutputError(
+                    f"a table {self._not_beside} is there: spans quote PHI, and do not stand where scrubbed notes do",
+                    "name another schema or file",
+                )
             sealed = None
             if inspected.has_table(_PROGRESS, schema=self.schema):
                 sealed = self._parts(connection)
@@ -182,7 +194,7 @@ class TableOutput:
                 if resume:
                     raise ConfigError("there is no interrupted run to go on with", "leave out --resume")
                 self._metadata.create_all(connection)
-                first = {"options": self._digest, "rows": 0, "after": None}
+                first = {"options": self._digest, "rows": 0, "after": None, "written": 0}
                 sealed = {0: (self._seal(0, first), first)}
                 self._put(connection, 0, sealed[0][0])
         assert sealed is not None
@@ -193,7 +205,7 @@ class TableOutput:
                 "give the same ones, or name a new table",
             )
         self._earlier = {number: left for number, (_, left) in sorted(sealed.items())}
-        self._count, self._after = int(state["rows"]), state["after"]
+        self._count, self._after, self._written = int(state["rows"]), state["after"], int(state["written"])
         again = [(number, left["key"]) for number, left in self._earlier.items()] if resume else []
         self._source = replace(self._source, after=self._after, before=self._count, again=tuple(again))
         if not resume:
@@ -237,12 +249,17 @@ class TableOutput:
         """Take a row; it is written with its batch."""
         assert isinstance(document.record, Record)
         assert document.index is not None
+        self._rows[document.index] = rows = self._rows_of(document, document.record)
+        self._written += len(rows)
+        return 0
+
+    def _rows_of(self, document: Document, record: Record) -> list[dict[str, Any]]:
+        """Return what is written of a row."""
         row = {name: _kept(document.metadata[name]) for name in self._source.plan.fields}
-        for name, text in cells_of(document.record).items():
+        for name, text in cells_of(record).items():
             row[name] = self._cell(name, text)
             self._size += len(text or "")
-        self._rows[document.index] = row
-        return 0
+        return [row]
 
     def _cell(self, name: str, text: str | None) -> str | None:
         if text is not None and isinstance(self._target.columns[name].type, sql.types.Date | sql.types.DateTime):
@@ -295,7 +312,8 @@ class TableOutput:
             try:
                 with self.store.writing() as connection:
                     refused = self._write(connection)
-                    state = self._seal(0, {"options": self._digest, "rows": self._count, "after": self._after})
+                    far = {"rows": self._count, "after": self._after, "written": self._written}
+                    state = self._seal(0, {"options": self._digest, **far})
                     for number, key in self._handled.items():
                         if number in self._earlier:
                             self._drop(connection, number)
@@ -323,16 +341,17 @@ class TableOutput:
     def _write(self, connection: sql.Connection) -> dict[int, str]:
         """Write the rows of the batch; return those that the database refuses, each for itself."""
         refused: dict[int, str] = {}
-        if not self._rows:
+        if not any(self._rows.values()):
             return refused
         try:
             with connection.begin_nested():
-                connection.execute(self._insert, list(self._rows.values()))
+                connection.execute(self._insert, [row for rows in self._rows.values() for row in rows])
         except _OF_A_ROW:
-            for number, row in self._rows.items():
+            for number, rows in self._rows.items():
                 try:
                     with connection.begin_nested():
-                        connection.execute(self._insert, row)
+                        for row in rows:
+                            connection.execute(self._insert, row)
                 except _OF_A_ROW as error:
                     kind = type(error).__name__
                     refused[number] = f"the output table does not take the row ({kind}): a value, or a second equal id"

@@ -182,13 +182,13 @@ def killed(places: Places, name: str, seed: int) -> None:
 def test_a_run_that_is_killed_goes_on_where_it_was(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed at random points again and again, the table is that of a run that nothing stopped, row by row."""
     monkeypatch.setattr(table_output, "_ROWS", 64)
-    places.fill(rows(700))
+    places.fill(rows(500))
     before = (places.folder / "in.db").read_bytes() if "sqlite" in places.source else None
-    assert scrubbed(places, "whole").documents == 700
+    assert scrubbed(places, "whole").documents == 500
     for seed in range(4):
         killed(places, "killed", seed)
     report = scrubbed(places, "killed")
-    assert report.there + report.documents == 700
+    assert report.there + report.documents == 500
     assert report.failures == []
     assert places.read("killed") == places.read("whole")
     assert before is None or (places.folder / "in.db").read_bytes() == before
@@ -264,23 +264,23 @@ def test_each_column_becomes_what_the_summary_says(places: Places) -> None:
 
 
 def test_a_row_that_cannot_be_scrubbed_stands_aside(places: Places) -> None:
-    places.fill(rows(400))
-    bad = [row["note_id"] for row in rows(400)][100:400:100]
+    places.fill(rows(120))
+    bad = [row["note_id"] for row in rows(120)][10:120:40]
     places.change(f"UPDATE note SET note_text = NULL WHERE note_id IN ({', '.join(map(str, bad))})")
     result = scrub(places)
     assert result.exit_code == 3
-    assert "397 documents, 3 failed" in result.output
-    assert "FormatError: note, row 101: the column note_text is NULL" in result.output
+    assert "117 documents, 3 failed" in result.output
+    assert "FormatError: note, row 11: the column note_text is NULL" in result.output
     assert not [number for number in map(str, bad) if number in result.output]
     again = scrub(places)  # nothing is left to do, and what failed is not forgotten
     assert again.exit_code == 3
-    assert "397 documents were there" in again.output
+    assert "117 documents were there" in again.output
     places.change(f"UPDATE note SET note_text = 'Seen by Dr. Smith.' WHERE note_id = {bad[1]}")
     assert "1 documents, 2 failed" in scrub(places, "scrubbed", "--resume").output
     places.change("UPDATE note SET note_text = 'Seen by Dr. Smith.' WHERE note_text IS NULL")
     result = scrub(places, "scrubbed", "--resume")
     assert result.exit_code == 0, result.output
-    assert len(places.read()) == 400
+    assert len(places.read()) == 120
     assert scrub(places, "anew").exit_code == 0
     assert places.read("anew") == places.read()
 
@@ -402,7 +402,9 @@ def test_a_connection_that_breaks_is_made_again(
     postgresql: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = Places(tmp_path, postgresql())
-    places.fill(rows(900))
+    places.fill(rows(250))
+    monkeypatch.setattr(batches, "_ROWS", 64)
+    monkeypatch.setattr(table_output, "_ROWS", 64)
     monkeypatch.setattr(batches, "_WAITS", (0.0,))
     monkeypatch.setattr(table_output, "_WAITS", (0.0,))
     done = 0
@@ -411,21 +413,22 @@ def test_a_connection_that_breaks_is_made_again(
         nonlocal done
         for item in items:
             done += 1
-            if done in (100, 500):
+            if done in (50, 150):
                 places.change("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
             yield item
 
     pipeline = build_pipeline(KEY, PipelineOptions(model="none"))
     source = scan(places.source, options=OPTIONS)
     report = scrub_files(source, TableOutput(source, places.target(), KEY), pipeline, watch=break_them)
-    assert (report.documents, report.failures) == (900, [])
-    assert len(places.read()) == 900
+    assert (report.documents, report.failures) == (250, [])
+    assert len(places.read()) == 250
 
 
 def test_a_database_that_goes_away_ends_the_run_and_the_next_goes_on(
     lite: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lite.fill(rows(900))
+    lite.fill(rows(200))
+    monkeypatch.setattr(batches, "_ROWS", 64)
     fetched, own = 0, batches.SqlTable._fetched
     monkeypatch.setattr(batches, "_WAITS", ())
 
@@ -439,14 +442,14 @@ def test_a_database_that_goes_away_ends_the_run_and_the_next_goes_on(
     monkeypatch.setattr(batches.SqlTable, "_fetched", gone)
     result = scrub(lite)
     assert result.exit_code == 3
-    assert "512 documents, 1 failed" in result.output
-    assert "note behind row 512: StoreError" in result.output
+    assert "128 documents, 1 failed" in result.output
+    assert "note behind row 128: StoreError" in result.output
     assert "run the same command again" in result.output
     monkeypatch.setattr(batches.SqlTable, "_fetched", own)
     result = scrub(lite)
     assert result.exit_code == 0, result.output
-    assert "388 documents, 0 failed" in result.output
-    assert len(lite.read()) == 900
+    assert "72 documents, 0 failed" in result.output
+    assert len(lite.read()) == 200
 
 
 def test_a_row_that_the_new_table_does_not_take_stands_aside(postgresql: Callable[[], str], tmp_path: Path) -> None:
@@ -494,7 +497,7 @@ def test_other_commands_read_rows(lite: Places) -> None:
 
 
 def test_several_processes_write_the_same(lite: Places) -> None:
-    lite.fill(rows(300))
+    lite.fill(rows(120))
     assert scrub(lite, "one").exit_code == 0
     assert scrub(lite, "two", "--jobs", "2").exit_code == 0
     assert lite.read("one") == lite.read("two")
@@ -581,6 +584,37 @@ def test_omop_notes_come_back_as_omop_notes(places: Places) -> None:
     assert all(len(found) == 1 for found in shifts.values())
     result = run("verify", places.source, places.target(), "--omop", "--model", "none")
     assert result.exit_code == 0, result.output
+
+
+def spans_beside(target: str) -> str:
+    """Return the place of NOTE_NLP beside a new table."""
+    before, mark, query = target.partition("?")
+    return f"{before}_nlp{mark}{query}"
+
+
+def test_spans_are_rows_of_note_nlp_where_the_phi_is(places: Places) -> None:
+    """Each quotes the note where it says; they never stand beside scrubbed notes, nor these beside them."""
+    old = {row["note_id"]: row for row in omop_rows(30)}
+    places.fill(list(old.values()), OMOP)
+    common = (places.source, "--omop", "--model", "none")
+    target = spans_beside(places.target("phi"))
+    result = run("tag", *common, "--output", target)
+    assert result.exit_code == 0, result.output
+    engine = places.engine(target.rpartition("/")[0] if "sqlite" in target else places.source)
+    with engine.connect() as connection:
+        name = "note_nlp" if "sqlite" in target else f"{places.schema('phi')}.note_nlp"
+        spans = [dict(row) for row in connection.execute(sql.text(f"SELECT * FROM {name}")).mappings()]
+    engine.dispose()
+    assert len(spans) == 60
+    for span in spans:
+        at, length = int(span["offset"]), int(span["term_modifiers"].partition("length=")[2])
+        assert old[span["note_id"]]["note_text"][at : at + length] == span["lexical_variant"]
+        assert str(span["nlp_date"]) == str(old[span["note_id"]]["note_date"])
+    assert {span["term_modifiers"].partition(";")[0] for span in spans} == {"label=DATE", "label=DOCTOR"}
+    assert run("scrub", *common, "--output", places.target("shared")).exit_code == 0
+    for command, place in (("scrub", places.target("phi")), ("tag", spans_beside(places.target("shared")))):
+        assert "spans quote PHI" in str(run(command, *common, "--output", place).exception)
+    assert len(places.read("shared")) == 30
 
 
 def test_a_policy_without_dates_leaves_none(places: Places) -> None:
