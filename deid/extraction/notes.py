@@ -101,7 +101,12 @@ class Fact:
 
 
 def note_facts(
-    document: Document, spans: Sequence[Span], *, language: str = "en", note_date: datetime.date | None = None
+    document: Document,
+    spans: Sequence[Span],
+    *,
+    language: str = "en",
+    note_date: datetime.date | None = None,
+    known: Sequence[Span] = (),
 ) -> tuple[Fact, ...]:
     """Read the facts of a note.
 
@@ -114,6 +119,8 @@ def note_facts(
         Language of the cues.
     note_date : datetime.date, optional
         Day of the note, where it is known from elsewhere; for years of two digits.
+    known : sequence of Span
+        Where the note says what is known of its patient: names there are no relative's.
 
     Returns
     -------
@@ -155,7 +162,8 @@ def note_facts(
                 add(column, value)
             if category == "CITY" and (state := city_state(said)):
                 add("state", state, _IMPLIED)
-    facts += _names(text, [s for s in spans if canonical(s.category) == "PATIENT"], cues)
+    told = [s for s in map(normal.ahead, known) if s is not None and canonical(s.category) == "PATIENT"]
+    facts += _names(text, [s for s in spans if canonical(s.category) == "PATIENT"], told, cues)
     facts += _sex(text, spans, cues)
     facts += _diagnoses(document, language, cues)
     facts.sort(key=lambda f: (f.start, f.end, f.column))
@@ -164,8 +172,8 @@ def note_facts(
     return tuple(replace(f, start=normal.origin(f.start), end=normal.origin(f.end - 1) + 1) for f in facts)
 
 
-def _names(text: str, spans: Sequence[Span], cues: Cues) -> Iterator[Fact]:
-    """Tell the patient from relatives: the person with a label, else the one that is named most."""
+def _names(text: str, spans: Sequence[Span], told: Sequence[Span], cues: Cues) -> Iterator[Fact]:
+    """Tell the patient from relatives: the one who is known, else with a label, else the one that is named most."""
     if not spans:
         return
     said = [text[s.start : s.end] for s in spans]
@@ -175,7 +183,8 @@ def _names(text: str, spans: Sequence[Span], cues: Cues) -> Iterator[Fact]:
     for person, label in zip(people, labelled, strict=True):
         weight[person] = weight.get(person, 0) + (_LABELLED if label else 1)
     patient = max(weight, key=lambda p: (weight[p], -people.index(p)))
-    own = [i for i, person in enumerate(people) if person == patient]
+    known = {i for i, s in enumerate(spans) if any(s.overlaps(one) for one in told)}  # however it is written
+    own = [i for i, person in enumerate(people) if i in known or (not known and person == patient)]
     longest = max((whole_name(said[i]) or "" for i in own), key=lambda n: (len(n.split()), len(n)))
     for i in own:
         if longest:

@@ -92,6 +92,7 @@ class _Reading:
     language: str
     date_field: str | None
     as_of: datetime.date | None
+    known: KnownRecognizer
 
     def prepare(self) -> None:
         """Load what is loaded on first use."""
@@ -101,7 +102,8 @@ class _Reading:
     def __call__(self, document: Document) -> NoteFacts:
         spans = document.spans if self.recognizer is None else self.recognizer.find(document)
         day = self._day(document)
-        facts = note_facts(document, spans, language=self.language, note_date=day or self.as_of)
+        known = self.known.find(document)
+        facts = note_facts(document, spans, language=self.language, note_date=day or self.as_of, known=known)
         return NoteFacts(document.id, facts, self.patients.of(document), day.isoformat() if day else None)
 
     def _day(self, document: Document) -> datetime.date | None:
@@ -160,13 +162,14 @@ def extract_files(
         require_annotations(source, "extract", "detect")
     people, language = read_people(said), said.language or DEFAULT_LANGUAGE
     patients, listed = people.patients, people.known.identifiers if people.known else {}
+    known = people.recognizer(language) or KnownRecognizer()
     recognizer = None if said.gold else build_recognizer(said, people.recognizer(language))
     ran: list[Round] = []
     before: list[tuple[Fact, ...]] = []
     weaker: dict[tuple[str, str, str], float] = {}
     while True:
         failures: list[Failure] = []
-        work = _Reading(recognizer, patients, language, said.date_field, said.as_of)
+        work = _Reading(recognizer, patients, language, said.date_field, said.as_of, known)
         read = [note for _, note in kept(watch(results(source, work, jobs)), failures)]
         who = link_notes([_weakened(note, weaker) for note in read], method=link, table=table, on=on)
         for (row, column), share in who.contradicted.items():
@@ -180,8 +183,8 @@ def extract_files(
             break
         before = facts
         identifiers, of = _learnt(notes, who, listed, table)
-        learnt = KnownRecognizer(identifiers, Patients(table=of).of, people.fields, language, alike=similar_names)
-        recognizer = build_recognizer(said, learnt)
+        known = KnownRecognizer(identifiers, Patients(table=of).of, people.fields, language, alike=similar_names)
+        recognizer = build_recognizer(said, known)
     contradicted = Counter(column for _, column, _ in weaker)
     view = build_view(notes, by=by, persons=who.notes)
     return Extraction(view, len(notes), tuple(ran), dict(sorted(contradicted.items())), failures, recognizer)

@@ -1,0 +1,130 @@
+"""The loop between extraction and linking: what is known of a person is looked for in each of its notes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from deid.cli.main import app
+from deid.detection.known import Known, KnownRecognizer
+from deid.document import Document, Span
+from deid.extraction import build_view, note_facts
+from deid.extraction.view import NoteFacts, confidences, link_notes
+from deid.io import scan
+from deid.joint.extracting import extract_files
+from deid.linkage.clustering import similar_names
+from deid.pipeline.options import NoteOptions
+
+NOTES = {
+    "a": "Patient: Zelda Quarrymane\nDOB: 3/4/1950   MRN: 5512345\nShe is well.\n",
+    "b": "MRN: 5512345\nQuarymanne was seen again, and quarrymane had no pain.\n",
+    "c": "MRN: 9987654\nOstrandre and Bobby came; ostrander was well.\n",
+}
+RULES = NoteOptions(model="none")
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    (tmp_path / "notes").mkdir()
+    for name, text in NOTES.items():
+        (tmp_path / "notes" / f"{name}.txt").write_text(text)
+    return tmp_path / "notes"
+
+
+def names(places: pd.DataFrame, document: str) -> set[str]:
+    own = places[(places["document"] == document) & (places["column"] == "name")]
+    return {NOTES[document][int(a) : int(b)] for a, b in zip(own["start"], own["end"], strict=True)}
+
+
+def test_a_name_of_one_note_is_found_in_another_as_it_is_misspelt_there(notes: Path) -> None:
+    once = extract_files(scan(notes), RULES, rounds=1).view.provenance
+    again = extract_files(scan(notes), RULES, rounds=3)
+    assert names(once, "b") == set()
+    assert names(again.view.provenance, "b") == {"Quarymanne", "quarrymane"}
+    assert [(one.persons, one.new > 0) for one in again.rounds] == [(2, True), (2, True), (2, False)]
+    assert again.rounds[1].documents == 1
+
+
+def test_rows_of_a_joined_table_tell_what_their_persons_are_called(notes: Path, tmp_path: Path) -> None:
+    table = tmp_path / "patients.csv"
+    table.write_text("record_number,given,family,dx\n9987654,Robert,Ostrander,flu\n777,Zoe,Nobody,gout\n")
+    view = tmp_path / "view.csv"
+    asked = ["extract", str(notes), str(view), "--model", "none", "--by", "note", "--json", str(tmp_path / "s.json")]
+    renamed = table.read_text().replace("record_number", "mrn")
+    table.write_text(renamed)
+    result = CliRunner().invoke(app, [*asked, "--join", str(table), "--on", "mrn"])
+    assert result.exit_code == 0, result.output
+    assert names(pd.read_csv(tmp_path / "view.provenance.csv", dtype=str), "c") == {"Ostrandre", "Bobby", "ostrander"}
+    assert "round 2: " in result.stderr
+    rounds = json.loads((tmp_path / "s.json").read_text())["rounds"]
+    assert rounds[1]["new"] >= 3
+    assert not any(word in result.output for word in ("Ostrand", "9987654", "Bobby"))
+
+
+def test_misspellings_are_those_of_the_model_only_where_it_is_said() -> None:
+    text = "Mr. Quarrymane saw Quarymanne. Then Quarrymame, Thornton and Quarter came."
+    known = {"d": (Known("PATIENT", "Zelda Quarrymane"),)}
+
+    def found(recognizer: KnownRecognizer) -> list[str]:
+        return [text[s.start : s.end] for s in recognizer.find(Document("d", text))]
+
+    assert (
+        found(KnownRecognizer(known))
+        == ["Quarrymane", "Quarrymame"][: 1 + ("Quarrymame" in found(KnownRecognizer(known)))]
+    )
+    assert found(KnownRecognizer(known, alike=similar_names)) == ["Quarrymane", "Quarymanne", "Quarrymame"]
+
+
+def facts(name: str, text: str, **scores: float) -> NoteFacts:
+    spans = []
+    for said, score in scores.items():
+        category, _, value = said.partition("__")
+        value = value.replace("_", " ")
+        spans.append(Span(text.index(value), text.index(value) + len(value), category, score=score))
+    return NoteFacts(name, note_facts(Document(name, text), spans))
+
+
+def test_a_number_of_low_confidence_joins_no_notes_and_its_place_tells_so() -> None:
+    told = {"PATIENT__Ann_Lee": 0.97}, {"PATIENT__Bo_Ray": 0.97}
+    texts = "Ann Lee, MRN 5512345", "Bo Ray, MRN 5512345"
+    for score, persons in ((0.97, 1), (0.6, 2)):
+        both = [facts(t[:3], t, **own, MEDICALRECORD__5512345=score) for t, own in zip(texts, told, strict=True)]
+        assert len(set(link_notes(both).notes)) == persons
+    view = build_view(both, by="note")
+    assert confidences(view)[["name", "mrn"]].to_numpy().tolist() == [[0.97, 0.6], [0.97, 0.6]]
+
+
+def test_what_the_other_notes_of_a_person_contradict_is_less_sure(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    for number, day in enumerate(("3/4/1950", "3/4/1950", "4/3/1950")):
+        text = f"Patient: Zelda Quarrymane\nDOB: {day}   MRN: 5512345\nShe is well.\n"
+        (tmp_path / "notes" / f"{number}.txt").write_text(text)
+    made = extract_files(scan(tmp_path / "notes"), RULES)
+    births = made.view.provenance.query("column == 'birth_date'").set_index("document")["confidence"]
+    assert births["2"] < 0.4 < 0.8 < births["0"] == births["1"]
+    assert made.contradicted == {"birth_date": 1}
+    assert made.view.frame["birth_date"].tolist() == ["1950-03-04"]
+
+
+def test_a_patient_who_is_known_is_no_other_one_whatever_the_notes_say(notes: Path, tmp_path: Path) -> None:
+    table = tmp_path / "patients.csv"
+    table.write_text("document,patient\na,7\nb,8\n")
+    made = extract_files(scan(notes), NoteOptions(model="none", patients=table), by="note")
+    assert made.view.frame["person"].tolist() == ["P1", "P2", "P3"]
+
+
+def test_the_model_links_notes_that_no_exact_rule_does(tmp_path: Path) -> None:
+    pytest.importorskip("splink")
+    (tmp_path / "notes").mkdir()
+    for name, who, day in (("a", "Margaret Quarrymane", "3/4/1950"), ("b", "Peggy Quarrymame", "4/3/1950")):
+        text = f"Patient: {who}\nDOB: {day}\nPhone: (617) 555-0142\nAddress: 14 Oldmarket Rd, Salem, MA 01970\n"
+        (tmp_path / "notes" / f"{name}.txt").write_text(text)
+    persons = [
+        extract_files(scan(tmp_path / "notes"), RULES, by="note", rounds=1, link=link).view.frame["person"].nunique()
+        for link in ("exact", "model")
+    ]
+    assert persons == [2, 1]
