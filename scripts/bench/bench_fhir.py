@@ -2,8 +2,8 @@
 
     python scripts/bench/bench_fhir.py [--notes 300] [--profile]
 
-Made DocumentReferences with notes of about 2.4 KB in base64, no two alike, 20 patients; one process, lines read, scrubbed
-and written. `read` is reading places and writing the resource back with nothing replaced.
+Made DocumentReferences with notes of about 2.4 KB in base64, no two alike, 20 patients; one process, lines read,
+scrubbed and written. `read` is reading places and writing the resource back with nothing replaced.
 """
 
 from __future__ import annotations
