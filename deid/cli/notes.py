@@ -86,6 +86,8 @@ class NotesRun:
         self.rows = self.found if isinstance(self.found, TableSource) else None
         """The rows of a database, where IN is one."""
         if self.again.files_from is not None:
+            if self.rows is not None:
+                raise ConfigError("--files-from is for files", "rows that were left out are tried again with --resume")
             self.found = select_files(self.found, self.again.files_from)
         self._place = source
         self._target: Path | None = None
@@ -135,8 +137,6 @@ class NotesRun:
 
         if self.rows is None:
             raise ConfigError("OUT is a database, and IN is none", "name a file or folder")
-        if self.again.files_from is not None:
-            raise ConfigError("--files-from is for files", "rows that were left out are tried again with --resume")
         output = (kind or TableOutput)(self.rows, str(place), key, self.decides(key), resume=self.resume)
         if output.source.before and self.told.context.params.get("edits") is not None:
             raise ConfigError("the edit log of the interrupted run is lost", "leave out --edits, or name a new table")

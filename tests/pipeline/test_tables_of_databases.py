@@ -293,6 +293,9 @@ def test_what_failed_is_listed_for_the_user_alone(lite: Places) -> None:
     assert stat.S_IMODE(listed.stat().st_mode) == 0o600
     assert listed.read_text().endswith(f"\t{rows(10)[-1]['note_id']}\n")
     assert stat.S_IMODE((lite.folder / "scrubbed.db").stat().st_mode) == 0o600
+    for command in (("scrub", "--output", lite.target("more")), ("tag", "out"), ("extract", "view.csv")):
+        result = run(command[0], lite.source, *command[1:], *COLUMNS[:-2], "--files-from", str(listed))
+        assert "with --resume" in str(result.exception)
 
 
 @pytest.mark.parametrize("cell", [b"\xff\xfe", 17, b"\xe9t\xe9"])
