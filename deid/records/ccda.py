@@ -170,7 +170,7 @@ class _Document:
     def _start(self, frames: list[_Frame], tag: str, token: re.Match[str]) -> None:
         above = frames[-1] if frames else None
         if len(frames) >= _DEPTH:
-            raise _wrong("elements are nested too deep", above.path if above else ROOT)
+            raise _wrong("elements are nested too deep", "/".join(above.path.split("/")[:8]) if above else ROOT)
         begin = token.start()
         spaces: Mapping[str, str] = above.spaces if above else _SPACES
         name, attributes, said, spaces = self._tag(token, tag, spaces)
