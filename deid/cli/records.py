@@ -60,7 +60,7 @@ def show(
     between, wide, kind = (".", 24, 28) if table.named else ("-", 8, 20)
     for line in lines:
         for span in line.keys if table.named else (line.span,):
-            typer.echo(f"{name}{between}{span:<{wide}}{line.kind:<{kind}}{line.reason}")
+            typer.echo(f"{name}{between}{span:<{wide - 1}} {line.kind:<{kind}}{line.reason}")
     if name in table.heads:
         typer.echo("all else   blocked             no line names it: nobody examines it, and it is not passed on")
     told.extra = {"lines": {line.span: [line.kind, line.reason] for line in lines}}
