@@ -31,8 +31,8 @@ def encode(
     has not the key. Without the key frequent values can be told from unsalted filters: deid experiment
     private-linkage shows what each hardening resists.
 
-    Example: deid link encode patients.csv -o a.csv --ids a-ids.csv --key-file sites.key --text first --text last
-    --date birth_date --salt birth_date
+    Example: deid link encode patients.csv -o a.csv --ids a-ids.csv --key-file sites.key --text-column first
+    --text-column last --date-column birth_date --salt birth_date
     """
     from deid.table.microdata import check_columns
     from deid.table.table_files import check_new_table, write_table

@@ -69,11 +69,15 @@ class Encoding:
     """
 
     text: tuple[tuple[str, int], ...] = option(
-        (), "Column of names, numbers or addresses, and bits of a q-gram (10; repeatable).", metavar="COLUMN[=N]",
-        read=_weighted,
+        (), "Column of names, numbers or addresses, and bits of a q-gram (10; repeatable).", "--text-column",
+        metavar="COLUMN[=N]", read=_weighted,
     )  # fmt: skip
     date: tuple[tuple[str, int], ...] = option(
-        (), "Column of ISO dates, and bits of a q-gram (10; repeatable).", metavar="COLUMN[=N]", read=_weighted
+        (),
+        "Column of ISO dates, and bits of a q-gram (10; repeatable).",
+        "--date-column",
+        metavar="COLUMN[=N]",
+        read=_weighted,
     )
     salt: str | None = option(
         None, "Column of dates whose year chooses other bits; a wrong year never matches.", metavar="COLUMN",
@@ -87,7 +91,7 @@ class Encoding:
     def __post_init__(self) -> None:
         names = [name for name, _ in (*self.text, *self.date)]
         if not names or len(set(names)) < len(names):
-            raise ConfigError("name each column to encode once", "for example: --text first --text last")
+            raise ConfigError("name each column to encode once", "for example: --text-column first --text-column last")
         if not all(1 <= hashes <= 100 for _, hashes in (*self.text, *self.date)):
             raise ConfigError("a q-gram sets 1 to 100 bits", "10 is usual")
         if self.bits & (self.bits - 1) or not 64 <= self.bits <= 65536:

@@ -67,6 +67,7 @@ class LinkOptions:
         (),
         "Compare a column by a distance with cut-offs: jaro_winkler, jaro, jaccard, levenshtein, "
         "damerau_levenshtein, difference, days (repeatable).",
+        "--compare",
         metavar="COLUMN=NAME:A,B",
         panel="Columns",
     )
@@ -88,7 +89,7 @@ class LinkOptions:
         if self.weights and self.method == "exact":
             raise ConfigError("exact rules have no weights", "leave out --weight, or --method exact")
         if self.distances and self.method == "exact":
-            raise ConfigError("exact rules compare by no distance", "leave out --distance, or --method exact")
+            raise ConfigError("exact rules compare by no distance", "leave out --compare, or --method exact")
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -110,13 +111,13 @@ class LinkOptions:
     def distances(self) -> dict[str, Distance]:
         """Distances by column."""
         found = {}
-        for name, text in _pairs(self.distance, "--distance", "COLUMN=NAME:A,B").items():
+        for name, text in _pairs(self.distance, "--compare", "COLUMN=NAME:A,B").items():
             kind, _, cuts = text.partition(":")
             try:
                 found[name] = Distance(kind, tuple(map(float, cuts.split(","))))
             except ValueError:
-                hint = "for example: --distance surname=jaro_winkler:.92,.8"
-                raise ConfigError("--distance is not of the form COLUMN=NAME:A,B", hint) from None
+                hint = "for example: --compare surname=jaro_winkler:.92,.8"
+                raise ConfigError("--compare is not of the form COLUMN=NAME:A,B", hint) from None
         return found
 
 
@@ -396,7 +397,7 @@ def _compared_as(kinds: Mapping[str, str], name: str) -> list[str]:
     """Return the fields that a distance is for: of a name given and family name, of a place its own."""
     fields = fields_of(kinds)
     if name not in fields:
-        raise ConfigError(f"column {name!r} is not compared", "say what it is with --kind, or leave out its --distance")
+        raise ConfigError(f"column {name!r} is not compared", "say what it is with --kind, or leave out its --compare")
     return [one for one in fields[name] if one not in ("middle", "place")]
 
 

@@ -13,7 +13,7 @@ from deid.base.keys import load_key
 from deid.cli.main import app
 from deid.experiments.mentions import Rates, make_mentions
 
-HOW = ("--text", "first", "--text", "last", "--date", "birth_date=12", "--text", "zip=5")
+HOW = ("--text-column", "first", "--text-column", "last", "--date-column", "birth_date=12", "--text-column", "zip=5")
 HARD = ("--salt", "birth_date", "--fold", "1", "--balance")
 
 

@@ -129,11 +129,11 @@ def test_what_cannot_be_linked_is_told_and_nothing_is_written(
         ((tmp_path / "empty.csv",), "no column tells who a row is of"),
         ((tmp_path / "none.csv",), "no rows"),
         ((tmp_path / "one.csv", "--pairs", 5), r"no rule keeps below 5 pairs: the best, equal \S+.*, has \d+"),
-        ((rows, "--distance", "name=cosine:.9"), "no distance 'cosine'"),
-        ((rows, "--distance", "name=jaro:.8,.9"), "not numbers below 1 and falling"),
-        ((rows, "--distance", "name=levenshtein:0"), "not numbers above 0 and rising"),
-        ((rows, "--distance", "name"), "not of the form"),
-        ((rows, "--distance", "nmae=jaro:.9"), "'nmae'"),
+        ((rows, "--compare", "name=cosine:.9"), "no distance 'cosine'"),
+        ((rows, "--compare", "name=jaro:.8,.9"), "not numbers below 1 and falling"),
+        ((rows, "--compare", "name=levenshtein:0"), "not numbers above 0 and rising"),
+        ((rows, "--compare", "name"), "not of the form"),
+        ((rows, "--compare", "nmae=jaro:.9"), "'nmae'"),
         ((rows, tmp_path / "gone.csv"), "gone.csv"),
     ):
         with pytest.raises(DeidError, match=error):
