@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, DeidError, FormatError
 from deid.base.keys import Key
+from deid.cli.main import app
 from deid.document import Document, Span
 from deid.io.records import document
 from deid.phi import CATEGORIES
@@ -27,6 +29,7 @@ from deid.records.fhir import begins, known_beside, read, read_all, split, visib
 from deid.records.record import Record
 from deid.records.tables import load_table
 from deid.replacement.policy import load_policy
+from deid.streaming.beginning import begins_as
 
 KEY = Key(b"r" * 32)
 TABLE = load_table("fhir-r4")
@@ -540,10 +543,6 @@ def test_lines_that_cannot_be_meant_are_refused(tmp_path: Path, lines: str, word
 
 
 def test_scrub_and_verify_a_folder(tmp_path: Path) -> None:
-    from typer.testing import CliRunner
-
-    from deid.cli.main import app
-
     source, out = tmp_path / "in", tmp_path / "out"
     shutil.copytree(FOLDER / "export", source)
     runner = CliRunner()
@@ -592,3 +591,31 @@ class TestHospital:
         names, found = references(before)
         new_names, new_found = references(after)
         assert [r in names for r in found] == [r in new_names for r in new_found]
+
+
+@pytest.mark.parametrize(
+    ("head", "final", "content"),
+    [
+        (b'{"resourceType":"Patient","id":"a"}\n{"re', False, "fhir"),
+        (b'{\n  "resourceType": "Bundle",\n', False, "fhir-resource"),
+        (b'{"resourceType":"DocumentReference","content":[{"attachment":{"data":"QUFB', False, None),
+        (b'{"resourceType":"DocumentReference","content":[{"attachment":{"data":"QUFB', True, "fhir"),
+        (b'{"text":"resourceType"}\n', False, "json"),
+    ],
+)
+def test_what_a_feed_is_its_beginning_tells(head: bytes, final: bool, content: str | None) -> None:
+    assert begins_as(head, final=final) == content
+
+
+def test_a_feed_goes_on_behind_a_bad_line(tmp_path: Path) -> None:
+    good = dump({"resourceType": "Patient", "id": "a1", "name": [{"family": "Thornbury"}]})
+    feed = tmp_path / "feed.ndjson"
+    feed.write_bytes(good + b'{"resourceType":"Patient","name":[{"family":"Zzy\n' + good)
+    out, letters = tmp_path / "out.ndjson", tmp_path / "dead.jsonl"
+    env = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    said = ["filter", str(feed), "--output", str(out), "--dead-letters", str(letters), "-q"]
+    assert CliRunner().invoke(app, said, env=env).exit_code == 3
+    first, second = resources_of(out.read_bytes())
+    assert first["id"] == second["id"] != "a1"
+    assert b"Thornbury" not in out.read_bytes()
+    assert json.loads(letters.read_text())["path"] == "name[0].family"
