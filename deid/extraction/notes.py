@@ -30,6 +30,7 @@ from deid.extraction.values import (
     read_zip,
     whole_name,
 )
+from deid.linkage.linking import DOUBTFUL
 from deid.phi import canonical
 from deid.reading.dictionaries import Dictionary, fold
 from deid.reading.identity import link, parse_name
@@ -185,11 +186,12 @@ def _names(text: str, spans: Sequence[Span], told: Sequence[Span], cues: Cues) -
     patient = max(weight, key=lambda p: (weight[p], -people.index(p)))
     known = {i for i, s in enumerate(spans) if any(s.overlaps(one) for one in told)}  # however it is written
     own = [i for i, person in enumerate(people) if i in known or (not known and person == patient)]
-    longest = max((whole_name(said[i]) or "" for i in own), key=lambda n: (len(n.split()), len(n)))
-    for i in own:
-        if longest:
-            sure = spans[i].score
-            yield Fact("name", longest, spans[i].start, spans[i].end, confidence=1.0 if sure is None else sure)
+    sure = {i: 1.0 if (score := spans[i].score) is None else score for i in own}
+    whole = {i: whole_name(said[i]) or "" for i in own}
+    best = max(own, key=lambda i: (bool(whole[i]), sure[i] >= DOUBTFUL, len(whole[i].split()), len(whole[i])))
+    if whole[best]:
+        for i in own:
+            yield Fact("name", whole[best], spans[i].start, spans[i].end, confidence=min(sure[i], sure[best]))
 
 
 def _sex(text: str, spans: Sequence[Span], cues: Cues) -> Iterator[Fact]:

@@ -128,3 +128,16 @@ def test_the_model_links_notes_that_no_exact_rule_does(tmp_path: Path) -> None:
         for link in ("exact", "model")
     ]
     assert persons == [2, 1]
+
+
+def test_a_doubtful_name_is_not_made_sure_by_a_surer_part_of_it() -> None:
+    """The longest name is the note's, but not where it is a guess: a misspelling would tell two persons apart."""
+    text = "Zelda Quarymanne came. Quarrymane is well."
+    spans = [Span(0, 16, "PATIENT", score=0.72), Span(23, 33, "PATIENT", score=0.97)]
+    found = note_facts(Document("n", text), spans, known=spans)
+    assert [(f.value, f.confidence) for f in found if f.column == "name"] == [
+        ("Quarrymane", 0.72),
+        ("Quarrymane", 0.97),
+    ]
+    unsure = note_facts(Document("n", text), spans[:1], known=spans)
+    assert [(f.value, f.confidence) for f in unsure if f.column == "name"] == [("Zelda Quarymanne", 0.72)]
