@@ -107,7 +107,8 @@ def check_published(data: Microdata, manifest: Mapping[str, Any] | None) -> list
     found = look_alikes(data)
     if found is None and manifest is not None and isinstance(manifest.get("look_alikes"), Mapping):
         found = LookAlikes.from_dict(manifest["look_alikes"])
-    check_persons(found, as_given=data.persons_as_given or data.linked)
+    linked = data.linked or (manifest is not None and manifest.get("persons_linked") is True)
+    check_persons(found, as_given=data.persons_as_given or linked)
     told = [str(found)] if found is not None and found.pairs else []
     shared = repeated_person(data) if data.person is None else None
     if shared is not None:

@@ -146,6 +146,7 @@ class Release:
             "person": self.original.person,
             "each_row_a_person": self.original.each_row_a_person,
             "persons_as_given": self.original.persons_as_given,
+            "persons_linked": self.original.linked,
             "look_alikes": None if alike is None else alike.as_dict(),
             "columns": {name: asdict(what) for name, what in fates_of(self.original).items()},
             "rows": len(self.original),

@@ -290,6 +290,7 @@ def test_persons_that_were_told_apart_are_not_asked_for_again(tmp_path: Path) ->
         call("anonymize", tmp_path / "exact.csv", *asked, "-o", tmp_path / "e.csv")
     call("anonymize", tmp_path / "model.csv", *asked, "-o", tmp_path / "m.csv")
     call("risk", tmp_path / "model.csv", "--qi", "sex", "--person", "person")
+    call("privacy", tmp_path / "m.csv", "--qi", "sex", "--k", "2")
     told = json.loads((tmp_path / "m.csv.manifest.json").read_text())["run"]["results"]
     assert told["persons_as_given"] is False
     for end in ("", ".manifest.json"):
