@@ -83,7 +83,7 @@ def anonymize_trajectories(
     """
     require(method in METHODS, f"there is no method {method!r}", f"one of: {', '.join(METHODS)}")
     if k < 2 or not 0 <= weight <= 1 or diversity < 1:
-        raise ConfigError("k is less than 2, or a weight is outside 0 to 1", "such as --k 5 --weight .5")
+        raise ConfigError("k is less than 2, or a weight is outside 0 to 1", "such as --k 5 --code-weight .5")
     if len(data) < k:
         raise InputError(f"{len(data)} trajectories are fewer than k = {k}", "lower k, or add persons")
     if diversity > 1 and not data.sensitive:

@@ -15,7 +15,7 @@ NOTHING = "no-such-input.csv"
 PLAN = 'k = 2\n[tables.t]\npath = "no-such-table.csv"\npatient = "id"\ncolumns = { age = "quasi-identifier" }\n'
 NOISE = ("--domain", "year=1..9", "--epsilon", "1", "--not-private-seed", "1")
 ANONYMIZE = ["anonymize", NOTHING, "--qi", "age", "--k", "2", "-o"]
-ENCODE = ("--text", "name", "--key-file", "new.key")
+ENCODE = ("--text-column", "name", "--key-file", "new.key")
 COMMANDS: dict[str, tuple[list[str], str]] = {
     "anonymize": ([*ANONYMIZE, "OUT"], ".csv"),
     "anonymize aligned": (

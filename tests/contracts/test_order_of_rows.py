@@ -232,7 +232,7 @@ def test_trajectories(tmp_path: Path, method: str, diversity: int) -> None:
             call(
                 *("trajectories", "anonymize", table, "-o", out / "o.csv", "--person", "who", "--k", 3),
                 *("--method", method),
-                *("--code-hierarchy", "icd-9-cm", "--attach", "dna", "--sensitive", "sex", "--l", diversity),
+                *("--code-hierarchy", "icd-9-cm", "--attach", "dna", "--sensitive-column", "sex", "--l", diversity),
             )
             and None
         ),
