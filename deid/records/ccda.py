@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import codecs
-import datetime
 import functools
 import re
 from bisect import bisect_right
@@ -19,7 +18,25 @@ from typing import overload
 
 from deid.base.errors import FormatError
 from deid.phi import CATEGORIES
-from deid.records.record import BLOCKED, TEXT, Change, Place, Record, assemble, changed, fit, known_of, splice, sweep
+from deid.records.record import (
+    BLOCKED,
+    CODE_FORM,
+    INSTANT,
+    NUMBER_FORM,
+    TEXT,
+    Change,
+    Place,
+    Record,
+    assemble,
+    changed,
+    day_of,
+    fit,
+    instant,
+    iso,
+    known_of,
+    splice,
+    sweep,
+)
 from deid.records.tables import CODE, DATA, KEEP, NUMBER, ByName, Inner, Rule, Table
 
 ROOT = "ClinicalDocument"
@@ -36,10 +53,6 @@ _SPECIAL_INSIDE = re.compile(r"&(#x[0-9a-fA-F]+|#[0-9]+|[a-z]+);|\r\n|[\r\n\t]")
 _LINE = re.compile(r"[ \t]*(?:\r\n?|\n)[ \t]*")
 _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_CODE = re.compile(r"[^\s\x00-\x1f]{1,40}\Z")
-_NUMBER = re.compile(r"[0-9<>=.,:+\-/^&% *eE]+\Z")
-_INSTANT = re.compile(r"\s*([0-9]{4}(?:[0-9]{2}){0,5})(?:\.[0-9]+)?(?:[+-][0-9]{2}(?::?[0-9]{2})?|Z)?\s*\Z")
-_ISO = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 _SCHEME = re.compile(r"\s*(tel|fax|x-text-fax|mailto|callto|sms|http|https|ftp)\s*:\s*", re.IGNORECASE)
 _SCHEMES = {"fax": "FAX", "x-text-fax": "FAX", "mailto": "EMAIL", "http": "URL", "https": "URL", "ftp": "URL"}
 _DEPTH = 200
@@ -294,7 +307,7 @@ class _Document:
                 self._data(frame, stripped, start, end)
                 return
             kind = TEXT if frame.said.get("@mediaType", "") in self.table.facts["plain_text"] else ""
-        if (kind == CODE and _CODE.match(stripped)) or (kind == NUMBER and _NUMBER.match(stripped)):
+        if (kind == CODE and CODE_FORM.match(stripped)) or (kind == NUMBER and NUMBER_FORM.match(stripped)):
             kind = KEEP
         if kind in (TEXT, CODE, NUMBER):
             self.block.append(_Run(path, start, end, data, " " if spaced else ""))
@@ -371,7 +384,7 @@ class _Document:
             kind = KEEP if frame.said.get("@codeSystem", "").startswith(self.standards) else TEXT
         elif kind == _ANCHOR:
             kind = KEEP if raw.startswith("#") else BLOCKED
-        elif (kind == CODE and _CODE.match(raw.strip())) or (kind == NUMBER and _NUMBER.match(raw)):
+        elif (kind == CODE and CODE_FORM.match(raw.strip())) or (kind == NUMBER and NUMBER_FORM.match(raw)):
             kind = KEEP
         elif kind in (CODE, NUMBER):
             kind = TEXT
@@ -397,7 +410,8 @@ class _Document:
     def _value(self, frame: _Frame, kind: str, path: str, raw: str, at: int, encode: _Encode) -> None:
         """Add free text or an identifier in an attribute."""
         end = at + len(raw)
-        if kind == "DATE" and (found := _INSTANT.match(raw)) and (day := _iso(found[1])):
+        if kind == "DATE" and (found := INSTANT.match(raw)):
+            day = iso(found[1])
             lead = found.start(1)
             write = functools.partial(_encode_date, encode)
             self.places.append(Place(path, at + lead, end, kind, day, write))
@@ -454,7 +468,7 @@ class _Document:
             self.places,
             known=tuple(self.known),
             patient=numbers[0][1] if numbers else None,
-            date=next((day for path in facts["date"] if path in dated and (day := _day(dated[path]))), None),
+            date=next((day for path in facts["date"] if path in dated and (day := day_of(dated[path]))), None),
             links=self.links,
         )
 
@@ -492,18 +506,6 @@ _Encode = Callable[[str, Place, Sequence[Change]], str]
 
 def _wrong(what: str, path: str) -> FormatError:
     return FormatError(what, _HINT, "", path)
-
-
-def _day(text: str) -> datetime.date | None:
-    try:
-        return datetime.date.fromisoformat(text)
-    except ValueError:
-        return None
-
-
-def _iso(digits: str) -> str:
-    """Return the day of an instant as ISO writes it, to its precision."""
-    return "-".join(filter(None, (digits[:4], digits[4:6], digits[6:8])))
 
 
 class _Starts(Sequence[tuple[int, int]]):
@@ -611,11 +613,8 @@ class _Codec:
 
 def _encode_date(encode: _Encode, raw: str, place: Place, changes: Sequence[Change]) -> str:
     """Return a date: the time of day stays where a whole day does."""
-    new = changed(place.text, changes)
-    if (found := _ISO.fullmatch(new)) is None:
-        return encode("", replace(place, starts=None), [(0, 0, new)])
-    digits = "".join(filter(None, found.groups()))
-    return digits + raw[len(digits) :] if len(new) == len(place.text) else digits
+    new = instant(raw, place, changes)
+    return encode("", replace(place, starts=None), [(0, 0, changed(place.text, changes))]) if new is None else new
 
 
 def _encode_base64(charset: str, raw: str, place: Place, changes: Sequence[Change]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import codecs
-import datetime
 import functools
 import hashlib
 import html
@@ -25,8 +24,10 @@ from typing import Any
 from deid.base.errors import DeidError, EncodingError, FormatError
 from deid.records.record import (
     BLOCKED,
+    CODE_FORM,
     LEAST_NUMBER,
     NAMES,
+    NUMBER_FORM,
     TEXT,
     UUID,
     Change,
@@ -35,6 +36,7 @@ from deid.records.record import (
     Record,
     assemble,
     changed,
+    day_of,
     fit,
     known_of,
     splice,
@@ -51,8 +53,6 @@ _LITERAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|tru
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _DATE = re.compile(r"([0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?)(?:T[0-9:.]+(?:Z|[+-][0-9:]+)?)?\Z")
-_CODE = re.compile(r"[^\s\x00-\x1f]{1,40}\Z")
-_NUMBER = re.compile(r"[0-9<>=.,:+\-/^&% *eE]+\Z")
 _TYPED = re.compile(r"(?:\A|/)([A-Z][A-Za-z]+)/([A-Za-z0-9.\-]{1,64})(?:/_history/([A-Za-z0-9.\-]{1,64}))?(?=\Z|[?#])")
 _SEARCH = re.compile(r"(?:\A|/)([A-Z][A-Za-z]+)?\?|\A(?=[A-Za-z_:]+=)")
 _PARAMETER = re.compile(r"([^&=?]+)=([^&]*)")
@@ -338,7 +338,7 @@ class _Resource:
             self.places,
             known=tuple(self.known),
             patient=patient,
-            date=next((day for said in days if (day := _day(said))), None),
+            date=next((day for said in days if (day := day_of(said))), None),
             links=self.links,
             marks=self.marks,
         )
@@ -440,9 +440,9 @@ class _Resource:
 
     def _string(self, node: Node, rule: str, path: str, owner: Node) -> int:
         if rule == CODE:
-            rule = KEEP if _CODE.match(node.value) else TEXT
+            rule = KEEP if CODE_FORM.match(node.value) else TEXT
         elif rule == NUMBER:
-            rule = KEEP if _NUMBER.match(node.value) else TEXT
+            rule = KEEP if NUMBER_FORM.match(node.value) else TEXT
         if rule == DATA:
             return self._data(node, path, owner)
         if rule in ("size", "hash"):
@@ -722,13 +722,6 @@ def _reference_of(node: Node | None) -> str:
         return said.rpartition(":")[2] if _text(node, "type") in ("", "Patient") else ""
     identifier = _member(node, "identifier")
     return _text(identifier, "value") if identifier is not None and not said else ""
-
-
-def _day(text: str) -> datetime.date | None:
-    try:
-        return datetime.date.fromisoformat(text)
-    except ValueError:
-        return None
 
 
 # -- decoding and encoding

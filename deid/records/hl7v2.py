@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import datetime
 import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,13 +17,19 @@ from operator import attrgetter
 from deid.base.errors import DeidError, EncodingError, FormatError
 from deid.records.record import (
     BLOCKED,
+    CODE_FORM,
+    INSTANT,
+    NUMBER_FORM,
     TEXT,
     Change,
     Place,
     Record,
     assemble,
     changed,
+    day_of,
     fit,
+    instant,
+    iso,
     known_of,
     splice,
     sweep,
@@ -47,10 +52,6 @@ _STATELESS = frozenset(("utf-8", "ascii", *(f"iso8859-{n}" for n in (1, 2, 3, 4,
 """Character sets in which what was decoded is written as it was."""
 _SEGMENT = re.compile(r"[A-Z][A-Z0-9]{2}\Z")
 _NOBODY = ("", 0, 0)
-_CODE = re.compile(r"[^\s\x00-\x1f]{1,40}\Z")
-_NUMBER = re.compile(r"[0-9<>=.,:+\-/^&% *eE]+\Z")
-_DIGITS = re.compile(r"[0-9]{4,14}")
-_ISO = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 _NULL = '""'
 _BREAKS = frozenset((".br", ".sp", ".ce"))
 _LOCAL = re.compile(r"Z[0-9A-Za-z]{0,3}\Z")
@@ -227,15 +228,15 @@ class _Message:
     def _leaf(self, kind: str, raw: str, at: int, path: str, sep: str = "^") -> None:
         end = at + len(raw)
         if kind in (NUMBER, CODE):
-            if (_NUMBER if kind == NUMBER else _CODE).match(raw):
+            if (NUMBER_FORM if kind == NUMBER else CODE_FORM).match(raw):
                 return
             kind = TEXT
         if kind in ("", BLOCKED):
             self.places.append(Place(path, at, end, BLOCKED, examined=kind == BLOCKED))
         elif kind == KEEP:
             raise _wrong("a line begins no segment", path)
-        elif kind == "DATE" and (found := _DIGITS.match(raw)) and (day := _iso(found[0])):
-            self.places.append(Place(path, at, end, kind, day, self.codec.encode_date))
+        elif kind == "DATE" and (found := INSTANT.match(raw)):
+            self.places.append(Place(path, at + found.start(1), end, kind, iso(found[1]), self.codec.encode_date))
         else:
             text, starts = self.codec.decode(raw, path)
             if sep != "^":  # what replaces names knows the usual separators
@@ -295,7 +296,7 @@ class _Message:
             self.places,
             known=tuple(known),
             patient=next((self._patient(numbers[key]) for key in keys if key in numbers), None),
-            date=next((day for key in days if key in dated and (day := _day(dated[key]))), None),
+            date=next((day for key in days if key in dated and (day := day_of(dated[key]))), None),
         )
 
     def _sweep(self, known: Iterable[tuple[str, str]]) -> None:
@@ -338,13 +339,6 @@ def _codec(sep: str, signs: str, charset: str) -> Codec:
     return Codec(sep, component, repetition, escape, inner, charset)
 
 
-def _day(text: str) -> datetime.date | None:
-    try:
-        return datetime.date.fromisoformat(text)
-    except ValueError:
-        return None
-
-
 def _first(path: str) -> str:
     """Return the field of a path whose place is a first component of it: PID-3 of PID-3(2).1; else the path."""
     return path.removesuffix(".1").partition("(")[0]
@@ -355,15 +349,6 @@ _HINT = "repair the message at its source, or leave it out"
 
 def _wrong(what: str, path: str) -> FormatError:
     return FormatError(what, _HINT, "", path)
-
-
-def _iso(digits: str) -> str:
-    """Return the day of an HL7 instant as ISO writes it, to its precision; empty where there is none."""
-    if len(digits) < 6:
-        return digits[:4] if len(digits) == 4 else ""
-    if len(digits) < 8:
-        return f"{digits[:4]}-{digits[4:6]}" if len(digits) == 6 else ""
-    return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,11 +431,8 @@ class Codec:
 
     def encode_date(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
         """Return a date: the time of day stays where a whole day does."""
-        new = changed(place.text, changes)
-        if (found := _ISO.fullmatch(new)) is None:
-            return self.escaped(new)
-        digits = "".join(filter(None, found.groups()))
-        return digits + raw[len(digits) :] if len(new) == len(place.text) else digits
+        new = instant(raw, place, changes)
+        return self.escaped(changed(place.text, changes)) if new is None else new
 
     def encode_base64(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
         """Return a document in base64."""

@@ -36,6 +36,16 @@ LEAST = {"PATIENT": 3, "DOCTOR": 3, "CITY": 4, "ZIP": 5}
 LEAST_NUMBER = 5
 OID = re.compile(r"[0-2](?:\.[0-9]+)+\Z")
 UUID = re.compile(r"(?:urn:uuid:)?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\Z")
+CODE_FORM = re.compile(r"[^\s\x00-\x1f]{1,40}\Z")
+"""What a field of codes may hold; all else in it is text."""
+NUMBER_FORM = re.compile(r"[0-9<>=.,:+\-/^&% *eE]+\Z")
+"""What a field of measurements may hold; all else in it is text."""
+INSTANT = re.compile(
+    r"\s*([0-9]{4}(?:[0-9]{2})?(?=\s*\Z)|(?:[0-9]{2}){4,7})(?:\.[0-9]+)?(?:[+-][0-9]{2}(?::?[0-9]{2})?|Z)?\s*\Z"
+)
+"""An instant as HL7 v2 and CDA write it, its digits to its precision. All else in a field of dates goes through the
+operator of dates as a whole: of ``2015-06-22`` the year alone would be read here, and month and day would stay."""
+_ISO = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 
 
 @quick
@@ -435,3 +445,40 @@ def assemble(
         tuple(links),
         tuple(marks),
     )
+
+
+def iso(digits: str) -> str:
+    """Return the day of an instant's digits as ISO writes it, to its precision."""
+    return "-".join(filter(None, (digits[:4], digits[4:6], digits[6:8])))
+
+
+def day_of(text: str) -> datetime.date | None:
+    """Return the day that a text is in ISO, None where it is none."""
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def instant(raw: str, place: Place, changes: Sequence[Change]) -> str | None:
+    """Return an instant with its day changed: the time of day stays where a whole day does.
+
+    Parameters
+    ----------
+    raw : str
+        The instant, its digits first.
+    place : Place
+        Its text is the day (`iso`).
+    changes : sequence of Change
+        What to write in the day.
+
+    Returns
+    -------
+    str or None
+        None where no day stands there any more.
+    """
+    new = changed(place.text, changes)
+    if (found := _ISO.fullmatch(new)) is None:
+        return None
+    digits = "".join(filter(None, found.groups()))
+    return digits + raw[len(digits) :] if len(new) == len(place.text) else digits

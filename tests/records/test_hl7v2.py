@@ -231,6 +231,20 @@ def test_known_identifiers_do_not_stay_in_codes(surrogates: Pipeline) -> None:
     assert "panel^L||5||||||F" in out
 
 
+@pytest.mark.parametrize(
+    "said",
+    ["2015-06-22", "2015/06/22", "06/22/2015", "22JUN2015", "2015-06", "2015-06-22 10:11", "2015-06-22T10:11:12Z"]
+    + ["20150622", " 20150622 ", "201506221011", "20150622101112.123-0500", "201506", "201506221", "150622", "2015062"],
+)
+def test_no_day_or_month_stays_in_a_field_of_dates_however_it_is_written(surrogates: Pipeline, said: str) -> None:
+    out = scrub(surrogates, message(f"PID|1||4711203^^^H^MR||Okafor^Ada||{said}|F"))
+    kept = out.split("||")[-1].partition("|")[0]
+    digits, before = (re.sub(r"\D", "", text) for text in (kept, said))
+    assert "06-22" not in kept
+    assert digits[:8] != before[:8]
+    assert digits[4:6] != before[4:6] or before[4:6] != "06"
+
+
 def test_messages_of_two_and_of_no_patients_have_a_key() -> None:
     merge = one(message(PID, "MRG|999888^^^HOSP^MR||||||Thornberry^Elinor"))
     assert merge.patient == "123456"
