@@ -72,7 +72,8 @@ _REDACTED = (
     '{"system":"http://terminology.hl7.org/CodeSystem/v3-ObservationValue","code":"REDACTED","display":"redacted"}'
 )
 _MARKS = (b"%PDF", b"{\\rtf", b"PK\x03\x04")
-_BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{.*?"resourceType"\s*:\s*"[A-Z][A-Za-z]+"', re.DOTALL)
+_BEGINNING = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{")
+_BORDER = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:\s*"[A-Z][A-Za-z]+")?|[{}\[\]]', re.DOTALL)
 
 OBJECT, ARRAY, STRING, OTHER = "object", "array", "string", "literal"
 
@@ -89,8 +90,16 @@ class Node:
 
 def begins(head: bytes) -> bool:
     """Tell whether bytes begin as a resource does: an object with a ``resourceType`` of its own."""
-    found = _BEGINNING.match(head)
-    return found is not None and found[0].count(b"{") - found[0].count(b"}") == 1
+    if (found := _BEGINNING.match(head)) is None:
+        return False
+    depth = 1
+    for sign in _BORDER.finditer(head, found.end()):
+        if depth == 1 and sign[1] == b"resourceType" and sign[2]:
+            return True
+        depth += (sign[0] in b"{[") - (sign[0] in b"}]")
+        if not depth:
+            break
+    return False
 
 
 class Scanner:

@@ -496,6 +496,10 @@ def test_files_of_resources_are_told_by_content() -> None:
     assert begins(b'{"resourceType":"Bundle","entry":[{"re')
     assert not begins(b'{"text":"a","meta":{"resourceType":"Patient"}}')
     assert not begins(b'{"text":"resourceType"}')
+    # servers that sort members write what is inside of a resource before its type
+    sorted_ = b'{"contained": [{"id": "x", "resourceType": "Basic", "name": "a } b"}], "resourceType": "Patient"}'
+    assert begins(sorted_)
+    assert not begins(sorted_.replace(b'], "resourceType"', b'], "type"'))
 
 
 def test_a_sites_lines_stand_over_the_shipped_ones(tmp_path: Path) -> None:
