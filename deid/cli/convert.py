@@ -21,7 +21,7 @@ def convert(
     map_from: str | None = option(None, "Label set of IN, if its labels do not tell it.", metavar="SET"),
     drop_unmapped: bool = option(False, "Leave out spans whose label has no place in the target."),
     reading: ReadingOptions,
-) -> None:
+) -> int | None:
     """Convert documents from one format to another.
 
     Whatever the target cannot carry makes a document fail, rather than being lost; docs/formats.md says what each
@@ -48,3 +48,4 @@ def convert(
     told.notes = done.remarks
     told.extra = {"from": done.source, "to": done.target, "dropped": dict(sorted(done.dropped.items()))}
     run.finish(private=True)
+    return run.status

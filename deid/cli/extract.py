@@ -39,7 +39,7 @@ def extract(
     jobs: int = option(1, "Processes; 0 for one a core."),
     listed: ListOptions,
     reading: ReadingOptions,
-) -> None:
+) -> int | None:
     """Make a table of persons (or notes) from the PHI of notes: the identifier view.
 
     One column an attribute, with ISO dates, ages, codes of states; VIEW.provenance.csv beside it says where each value
@@ -102,6 +102,7 @@ def extract(
         "look_alikes": None if alike is None else alike.as_dict(),
     }
     run.finish(beside={"provenance": provenance_path(target)}, private=True)
+    return run.status
 
 
 @command

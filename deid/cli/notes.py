@@ -11,7 +11,7 @@ from deid.base.errors import ConfigError, OutputError
 from deid.base.files import clear_leftovers, write_bytes
 from deid.base.keys import Key
 from deid.base.options import option
-from deid.cli.common import Summary, progress
+from deid.cli.common import EXIT_LEFT_OUT, Summary, progress
 from deid.cli.option_groups import SOURCE_VARIABLE
 from deid.cli.run_manifest import inputs_of
 from deid.io.formats import CollectionFormat, Format, Options
@@ -102,6 +102,11 @@ class NotesRun:
         said = self.told.context.params
         kept = frozenset(said.get("keep") or ())
         return replace(reading, patient=said.get("patient_field"), date=said.get("date_field"), kept=kept)
+
+    @property
+    def status(self) -> int | None:
+        """The exit status where records of files, or rows of a database, were left out; None where documents were."""
+        return EXIT_LEFT_OUT if self.found.format.of_records and self.told.failures else None
 
     def into(self, target: Path, format: Format | None = None) -> None:
         """Refuse an OUT that cannot be used, and remove what killed runs left hidden beside it.

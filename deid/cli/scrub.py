@@ -14,7 +14,7 @@ import typer
 from deid.base.errors import ConfigError
 from deid.base.keys import Key, load_key
 from deid.base.options import argument, option, place_of
-from deid.cli.common import EXIT_LEFT_OUT, Summary
+from deid.cli.common import Summary
 from deid.cli.notes import AgainOptions, NotesRun, ReadingOptions
 from deid.cli.option_groups import IN, KeyOptions, WorkOptions, command
 from deid.cli.run_manifest import model_facts, policy_facts
@@ -66,7 +66,8 @@ def scrub(
     """Replace the PHI in notes.
 
     Writes the same format as IN; names of files, ids and other fields become keyed pseudonyms unless --keep names
-    them. A document that fails is left out, and the exit status is 1. With - a note goes from standard input to output.
+    them. What fails is left out, and the exit status is 1 (3 for records such as messages, and for rows). With - a note
+    goes from standard input to output.
 
     Example: deid scrub notes/ scrubbed/ --policy safe-harbor
     """
@@ -137,7 +138,7 @@ def scrub(
         model=model_facts(pipeline.recognizer),
         notes=[note for note in told.notes if note not in pipeline.policy.notes()],
     )
-    return EXIT_LEFT_OUT if rows is not None and told.failures else None
+    return run.status
 
 
 def _place(said: Path | str | None) -> Path | str | None:
@@ -257,7 +258,7 @@ def tag(
     told.extra |= {"site_lists": report.effect.as_dict()} if recognizer.site else {}
     names = [name for name in told.extra if name != "recognizer"]
     run.finish(names, private=True, model=model_facts(recognizer))
-    return EXIT_LEFT_OUT if rows is not None and told.failures else None
+    return run.status
 
 
 def _vault(place: str | None, key_file: Path | None, key: Key) -> AbstractContextManager[Vault | None]:
