@@ -41,14 +41,16 @@ def plain(value: Any) -> Any:
         case np.ndarray() | pd.Series():
             return plain(value.tolist())
         case Mapping():
-            return {str(plain(key)): plain(item) for key, item in value.items() if key not in _PASSING}
+            # a later version may say more: what it says of no question here is False or empty
+            said = {str(plain(key)): plain(item) for key, item in value.items() if key not in _PASSING}
+            return {k: v for k, v in said.items() if v is not None and v is not False and v not in ([], {})}
         case set() | frozenset():
             return sorted(map(str, map(plain, value)))
         case list() | tuple():
             return [plain(item) for item in value]
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
             names = [own.name for own in dataclasses.fields(value) if own.name not in _PASSING]
-            return {name: plain(getattr(value, name)) for name in names if hasattr(value, name)}
+            return plain({name: getattr(value, name) for name in names if hasattr(value, name)})
         case _:
             return str(value) if "object at 0x" not in str(value) else type(value).__name__
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import deid.base.compiled  # before a compiled module could stand in for an edited source
 from deid.base.lazy import lazily
 
 if TYPE_CHECKING:

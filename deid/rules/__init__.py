@@ -10,3 +10,5 @@ institutions, places           hospitals, streets, towns
 professions                    occupations
 rules                          all of them, as one recognizer
 """
+
+import deid.base.compiled  # before a compiled module could stand in for an edited source
