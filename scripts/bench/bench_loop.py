@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from deid.document import Document
+from deid.document import Document, Failure
 from deid.extraction import note_facts
 from deid.io import scan
 from deid.joint.extracting import extract_files
@@ -99,7 +99,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     draw = random.Random(asked.seed)
-    read = [one for _, one in results(scan(asked.folder), _Itself(), 1) if isinstance(one, Document) and one.spans]
+    found = (one for one in results(scan(asked.folder), _Itself(), 1) if not isinstance(one, Failure))
+    read = [document for _, document in found if document.spans]
     truth = [note for one in read for note in copies(one, asked.notes, draw)]
     with tempfile.TemporaryDirectory() as folder:
         for document, _ in truth:
