@@ -26,8 +26,6 @@ _WAIT_SECONDS = 60
 _WRITES = "deid_writes"
 _DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
 _SECRET_OPTIONS = frozenset({"password", "sslpassword", "passfile"})
-SQLITE = b"SQLite format 3\0"
-"""How a file of SQLite begins."""
 
 
 def has_password(place: str) -> bool:

@@ -19,10 +19,12 @@ from deid.base.nearest import nearest
 from deid.base.safe_names import safe_name
 from deid.document import Document, Failure
 from deid.io.batches import SqlTable, open_table, plain_cell, stored_key
+from deid.io.encoding import SQLITE
 from deid.io.fields import find_id, find_text
 from deid.io.formats import CollectionFormat, Options
 from deid.io.reading import Source
-from deid.records.record import BLOCKED, TEXT, Change, Place, Record, assemble
+from deid.records.json_positions import quoted
+from deid.records.record import BLOCKED, TEXT, Change, Place, Record, assemble, changed, day_of, known_of
 from deid.records.tables import KEEP, load_table
 
 SQL, OMOP = "sql", "omop"
@@ -250,12 +252,16 @@ class TableSource(Source):
             places.append(Place(name, start, len(source) - 1, kind if text else TEXT, text, _encode))
             if name == self.plan.date:
                 fields[name] = text[:10]
-                day = _day(text)
+                day = day_of(text[:10])
         try:
             data = f"{source}}}".encode()
         except UnicodeEncodeError:
             raise FormatError("a cell is no valid text", "correct its encoding") from None
-        known = tuple((place.kind, place.text) for place in places if place.kind not in (TEXT, "DATE"))
+        known = tuple(
+            found
+            for place in places
+            if place.kind not in (TEXT, "DATE") and (found := known_of(place.kind, place.text))
+        )
         record = assemble(data, f"{source}}}", "utf-8", places, known=known, patient=patient, date=day)
         return Document(identifier, record.text, metadata=fields, record=record)
 
@@ -279,21 +285,9 @@ def _text(name: str, kind: str, cell: object, *, needed: bool) -> str | None:
     raise FormatError(f"the cell of {name} holds no {kind}", "correct it, or leave the column out")
 
 
-def _day(text: str) -> datetime.date | None:
-    try:
-        return datetime.date.fromisoformat(text[:10])
-    except ValueError:
-        return None
-
-
 def _encode(characters: str, place: Place, changes: Sequence[Change]) -> str:
     """Return the new characters of a JSON string."""
-    pieces: list[str] = []
-    read = 0
-    for start, end, new in changes:
-        pieces += (place.text[read:start], new)
-        read = end
-    return json.dumps("".join(pieces) + place.text[read:], ensure_ascii=False)[1:-1]
+    return quoted(changed(place.text, changes))
 
 
 def cells_of(record: Record) -> dict[str, str | None]:
@@ -369,6 +363,6 @@ def is_database(place: str | Path) -> bool:
         return True
     try:
         with Path(place).open("rb") as stream:
-            return stream.read(16) == b"SQLite format 3\0"
+            return stream.read(16) == SQLITE
     except OSError:
         return False

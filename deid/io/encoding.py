@@ -19,6 +19,8 @@ from typing import BinaryIO
 
 from deid.base.errors import ConfigError, DeidError, EncodingError, FormatError, OutputError
 
+SQLITE = b"SQLite format 3\x00"
+"""How a file of SQLite begins."""
 _SIGNATURES = (
     (b"\x1f\x8b", "gzip"),
     (b"PK\x03\x04", "a zip archive"),
@@ -29,7 +31,7 @@ _SIGNATURES = (
     (b"\x7fELF", "ELF"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "OLE (doc, xls, msg)"),
     (b"PAR1", "Parquet"),
-    (b"SQLite format 3\x00", "SQLite"),
+    (SQLITE, "SQLite"),
     (b"7z\xbc\xaf\x27\x1c", "7-Zip"),
     (b"\xfd7zXZ\x00", "xz"),
     (b"\x28\xb5\x2f\xfd", "Zstandard"),

@@ -6,8 +6,6 @@ A record is a message, or the header or trailer of a batch or a file. What its f
 
 from __future__ import annotations
 
-import base64
-import binascii
 import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,8 +29,10 @@ from deid.records.record import (
     instant,
     iso,
     known_of,
+    packed,
     splice,
     sweep,
+    unpacked,
 )
 from deid.records.tables import CODE, DATA, KEEP, NUMBER, By, Parts, Rule, Table
 
@@ -254,17 +254,7 @@ class _Message:
         if encoding in ("A", ""):
             self._leaf(TEXT, raw, at, path)
             return
-        try:
-            packed = "".join(raw.split())
-            data = bytes.fromhex(packed) if encoding == "Hex" else base64.b64decode(packed, validate=True)
-        except (ValueError, binascii.Error):
-            raise _wrong(f"this is no {encoding}", path) from None
-        try:
-            text = data.decode(self.charset)
-        except UnicodeError:
-            raise EncodingError("the document is not in the character set of its message", _HINT, "", path) from None
-        if "\x00" in text or text.startswith(("%PDF", "{\\rtf", "PK\x03")):
-            raise _wrong("the document is not the text that it says it is", path)
+        text = unpacked(raw, self.charset, path, _HINT, hexadecimal=encoding == "Hex")
         if text.strip():
             encode = self.codec.encode_hex if encoding == "Hex" else self.codec.encode_base64
             self.places.append(Place(path, at, at + len(raw), TEXT, text, encode))
@@ -436,7 +426,7 @@ class Codec:
 
     def encode_base64(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
         """Return a document in base64."""
-        return base64.b64encode(fit(changed(place.text, changes), self.charset).encode(self.charset)).decode("ascii")
+        return packed(changed(place.text, changes), self.charset)
 
     def encode_hex(self, raw: str, place: Place, changes: Sequence[Change]) -> str:
         """Return a document in hexadecimal digits."""

@@ -14,48 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid.base.errors import DeidError, EncodingError, FormatError
-from deid.base.keys import Key
 from deid.document import Document, Edit, Span
 from deid.io import scan
 from deid.io.ccda import record
-from deid.phi import CATEGORIES
-from deid.pipeline import Pipeline, build_pipeline
-from deid.pipeline.core import Settings
-from deid.pipeline.options import PipelineOptions
+from deid.pipeline import Pipeline
 from deid.records.hl7v2 import read_all
 from deid.records.record import BLOCKED, TEXT, Record
 from deid.records.tables import load_table
-from deid.replacement.policy import load_policy
 
-KEY = Key(b"r" * 32)
 RECORDS = Path(__file__).parents[2] / "corpora" / "records"
 SAMPLES = sorted((RECORDS / "ccda").glob("*.xml"))
 HOSPITAL = sorted((Path(__file__).parents[3] / "shared" / "data" / "hospital").glob("ccda-*/*.[xX][mM][lL]"))
 V3 = "{urn:hl7-org:v3}"
 INSTANT = re.compile(r"(?:19|20)[0-9]{6}(?=[0-9]{4,6}\b|$)")
-
-
-class Everything:
-    """Finds each word of the free text."""
-
-    name = "everything"
-    categories = frozenset({"PATIENT", "DATE"})
-
-    def find(self, document: Document) -> list[Span]:
-        return [Span(m.start(), m.end(), "PATIENT") for m in re.finditer(r"\w+", document.text)]
-
-
-@pytest.fixture(scope="module")
-def surrogates() -> Pipeline:
-    return build_pipeline(KEY, PipelineOptions(policy="surrogate"))
-
-
-@pytest.fixture(scope="module")
-def keeping(tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
-    """Return a pipeline that finds everything and keeps everything."""
-    path = tmp_path_factory.mktemp("policy") / "keep.toml"
-    path.write_text('description = "Keeps all."\n[default]\noperator = "keep"\n')
-    return Pipeline(Everything(), load_policy(str(path), CATEGORIES), KEY, Settings())
 
 
 def document(body: str = "", patient: str = "", head: str = "", declared: str = "") -> bytes:
@@ -181,11 +152,10 @@ def test_bytes_outside_of_places_are_untouched(data: bytes) -> None:
 
 @settings(max_examples=60)
 @given(data=DOCUMENTS)
-def test_nothing_that_was_found_is_left(data: bytes) -> None:
+def test_nothing_that_was_found_is_left(hiding: Pipeline, data: bytes) -> None:
     """All words of texts are replaced, all that nobody examined is gone; the rest is framed by the original."""
-    pipeline = Pipeline(Everything(), load_policy("redact"), KEY, Settings())
     found = one(data)
-    scrubbed = pipeline(Document("d", found.text, record=found))
+    scrubbed = hiding(Document("d", found.text, record=found))
     assert scrubbed.document.record is not None
     written = scrubbed.document.record.data.decode()
     assert found.frames(written)
@@ -318,15 +288,14 @@ def test_headings_stay_but_for_the_documents_own_names(surrogates: Pipeline) -> 
     assert ">Start Date</th><th>Family History<" in scrub(surrogates, document(row.format("Goals"), name))
 
 
-def test_a_name_over_markup_is_replaced_as_one(surrogates: Pipeline) -> None:
+def test_a_name_over_markup_is_replaced_as_one(surrogates: Pipeline, hiding: Pipeline) -> None:
     name = (
         "<id root='1.2.3' extension='77123'/><patient><name><family>Wong</family><given>Adela</given></name></patient>"
     )
     out = scrub(surrogates, document("Seen <content>Adela</content> <content>Wong</content> at home.", name))
     family, given = re.findall(r"<family>(\w+)</family><given>(\w+)</given>", out)[0]
     assert f"Seen {given} {family} at home." in "".join(ET.fromstring(out).itertext())
-    redact = build_pipeline(KEY, PipelineOptions(policy="redact"))
-    assert "<family>[NAME]</family><given></given>" in scrub(redact, document("", name))
+    assert "<family>[NAME]</family><given></given>" in scrub(hiding, document("", name))
 
 
 def test_what_no_line_names_is_emptied_and_counted(surrogates: Pipeline) -> None:

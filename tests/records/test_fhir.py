@@ -17,49 +17,20 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, DeidError, FormatError
-from deid.base.keys import Key
 from deid.cli.main import app
-from deid.document import Document, Span
 from deid.io.records import document
-from deid.phi import CATEGORIES
-from deid.pipeline import Pipeline, build_pipeline
-from deid.pipeline.core import Settings
-from deid.pipeline.options import PipelineOptions
-from deid.records.fhir import begins, known_beside, read, read_all, split, visible
+from deid.pipeline import Pipeline
+from deid.records.fhir import begins, known_beside, read, read_all, split
+from deid.records.markup import visible
 from deid.records.record import Record
 from deid.records.tables import load_table
-from deid.replacement.policy import load_policy
 from deid.streaming.beginning import begins_as
 
-KEY = Key(b"r" * 32)
 TABLE = load_table("fhir-r4")
 FOLDER = Path(__file__).parents[2] / "corpora" / "records" / "fhir"
 SAMPLES = sorted(FOLDER.rglob("*.*json"))
 HOSPITAL = Path(__file__).parents[3] / "shared" / "data" / "hospital" / "fhir"
 PEOPLE = ("Patient", "RelatedPerson", "Practitioner", "Person")
-
-
-class Everything:
-    """Finds each word of the free text."""
-
-    name = "everything"
-    categories = frozenset({"PATIENT", "DATE"})
-
-    def find(self, document: Document) -> list[Span]:
-        return [Span(m.start(), m.end(), "PATIENT") for m in re.finditer(r"\w+", document.text)]
-
-
-@pytest.fixture(scope="module")
-def surrogates() -> Pipeline:
-    return build_pipeline(KEY, PipelineOptions(policy="surrogate"))
-
-
-@pytest.fixture(scope="module")
-def keeping(tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
-    """Return a pipeline that finds everything and keeps everything."""
-    path = tmp_path_factory.mktemp("keep") / "keep.toml"
-    path.write_text('description = "Keeps all."\n[default]\noperator = "keep"\n')
-    return Pipeline(Everything(), load_policy(str(path), CATEGORIES), KEY, Settings())
 
 
 def dump(*resources: Any) -> bytes:
@@ -214,7 +185,7 @@ def _spelt(resource: Any, style: int) -> bytes:
 
 @settings(max_examples=200)
 @given(resource=_RESOURCES, style=st.integers(0, 5))
-def test_bytes_outside_of_places_are_untouched(resource: Any, style: int) -> None:
+def test_bytes_outside_of_places_are_untouched(hiding: Pipeline, resource: Any, style: int) -> None:
     data = _spelt(resource, style)
     try:
         record = one(data)
@@ -222,8 +193,7 @@ def test_bytes_outside_of_places_are_untouched(resource: Any, style: int) -> Non
         assert (bool(error.position), bool(error.hint)) == (True, True)  # noqa: PT017  (most can be read)
         return
     assert record.replaced(record.text, [], keep_blocked=True).data == data
-    pipeline = Pipeline(Everything(), load_policy("redact"), KEY, Settings())
-    written = pipeline(document(record, "m")).document.record
+    written = hiding(document(record, "m")).document.record
     assert written is not None
     out = written.data.decode()
     assert record.frames(out)
@@ -253,11 +223,10 @@ def test_markup_stays_where_text_is_replaced(text: list[str]) -> None:
     assert all(x[0] <= y[0] for x, y in pairwise(starts))
 
 
-def test_a_name_across_markup_is_replaced_and_the_markup_stays() -> None:
-    pipeline = Pipeline(Everything(), load_policy("redact"), KEY, Settings())
+def test_a_name_across_markup_is_replaced_and_the_markup_stays(hiding: Pipeline) -> None:
     div = '<div xmlns="http://x"><p title="Ann Lee">M&uuml;ller <b>An&#110;</b><br/>4</p><!-- Bo --></div>'
     data = dump({"resourceType": "Patient", "text": {"status": "generated", "div": div}})
-    out = json.loads(scrubbed(pipeline, data))["text"]["div"]
+    out = json.loads(scrubbed(hiding, data))["text"]["div"]
     assert re.sub(r"\[[A-Z]+\]", "_", out) == (
         '<div xmlns="http://x"><p title="_ _">_ <b>_</b><br/>_</p><!-- _ --></div>'
     )
@@ -304,7 +273,7 @@ def test_one_person_has_one_name_in_fields_text_and_files(surrogates: Pipeline) 
     assert not again.marks
 
 
-def test_references_resolve_in_all_files_of_a_run_and_in_later_ones(surrogates: Pipeline) -> None:
+def test_references_resolve_in_all_files_of_a_run_and_in_later_ones(surrogates: Pipeline, hiding: Pipeline) -> None:
     files = {p: p.read_bytes() for p in SAMPLES}
     before = [r for data in files.values() for r in resources_of(data)]
     after = [r for p, data in files.items() for r in resources_of(scrubbed(surrogates, data, known_beside(p, TABLE)))]
@@ -313,8 +282,8 @@ def test_references_resolve_in_all_files_of_a_run_and_in_later_ones(surrogates: 
     assert [r in names for r in found] == [r in new_names for r in new_found]
     assert sum(r in names for r in found) > 8
     assert all(a != b for a, b in zip(found, new_found, strict=True))
-    later = build_pipeline(KEY, PipelineOptions(policy="redact"))  # another policy, another run: the same ids
-    again = resources_of(scrubbed(later, files[FOLDER / "export" / "Patient.ndjson"]))
+    # another policy, another run: the same ids
+    again = resources_of(scrubbed(hiding, files[FOLDER / "export" / "Patient.ndjson"]))
     assert {f"Patient/{patient['id']}" for patient in again} <= new_names
 
 
@@ -489,6 +458,25 @@ def test_a_bad_line_is_kept_aside_and_the_rest_goes_on() -> None:
     data = good + b'{"resourceType":"Patient","id":\n' + good + b"\n" + good
     assert b"".join(split(data)) == data
     assert [type(r) for r in read_all(data, TABLE, {})] == [Record, FormatError, Record, Record]
+
+
+def test_a_bundle_over_lines_is_one_resource() -> None:
+    """Lines of a Bundle that are objects of their own do not make it a bulk export."""
+    patient = json.dumps({"resource": {"resourceType": "Patient", "id": "a"}})
+    data = f'{{\n "resourceType":"Bundle","type":"collection",\n "entry":[\n  {patient},\n  {patient}\n ]}}\n'.encode()
+    assert list(split(data)) == [data]
+    assert [type(r) for r in read_all(data, TABLE, {})] == [Record]
+    line = json.dumps(json.loads(data)).encode() + b"\n"
+    assert list(split(line + line)) == [line, line]
+
+
+def test_known_names_are_found_in_kept_strings_however_they_are_spelt(hiding: Pipeline) -> None:
+    """An escape in a kept string hides no name."""
+    name = r'"name":[{"family":"M\u00fcller","given":["Zoraida"]}]'
+    for kept in (r"M\u00fcller", "Müller", r"Zora\u0069da", r"a\/Zoraida"):
+        data = f'{{"resourceType":"Patient","id":"a",{name},"meta":{{"tag":[{{"code":"{kept}"}}]}}}}'.encode()
+        out = json.loads(scrubbed(hiding, data))["meta"]["tag"][0]["code"]
+        assert not re.search("Müller|Zoraida", out), kept
 
 
 def test_files_of_resources_are_told_by_content() -> None:

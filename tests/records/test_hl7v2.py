@@ -13,32 +13,11 @@ from hypothesis import strategies as st
 from samples import MESSAGES, PID, SAMPLES, TABLE, message, one, places
 
 from deid.base.errors import DeidError, EncodingError, FormatError
-from deid.base.keys import Key
-from deid.document import Document, Edit, Span
+from deid.document import Edit
 from deid.io.records import document
-from deid.pipeline import Pipeline, build_pipeline
-from deid.pipeline.core import Settings
-from deid.pipeline.options import PipelineOptions
+from deid.pipeline import Pipeline
 from deid.records.hl7v2 import read_all, split
 from deid.records.record import Record
-from deid.replacement.policy import load_policy
-
-KEY = Key(b"r" * 32)
-
-
-class Everything:
-    """Finds each word of the free text."""
-
-    name = "everything"
-    categories = frozenset({"PATIENT", "DATE"})
-
-    def find(self, document: Document) -> list[Span]:
-        return [Span(m.start(), m.end(), "PATIENT") for m in re.finditer(r"\w+", document.text)]
-
-
-@pytest.fixture(scope="module")
-def surrogates() -> Pipeline:
-    return build_pipeline(KEY, PipelineOptions(policy="surrogate"))
 
 
 def scrub(pipeline: Pipeline, data: bytes) -> str:
@@ -52,24 +31,13 @@ def scrub(pipeline: Pipeline, data: bytes) -> str:
     return b"".join(out).decode()
 
 
-def keeping(tmp_path: Path) -> Pipeline:
-    """Return a pipeline that finds everything and keeps everything."""
-    from deid.phi import CATEGORIES
-
-    path = tmp_path / "keep.toml"
-    path.write_text('description = "Keeps all."\n[default]\noperator = "keep"\n')
-    policy = load_policy(str(path), CATEGORIES)
-    return Pipeline(Everything(), policy, KEY, Settings())
-
-
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda p: p.stem)
-def test_what_is_kept_is_kept_to_the_byte(path: Path, tmp_path: Path) -> None:
-    pipeline = keeping(tmp_path)
+def test_what_is_kept_is_kept_to_the_byte(path: Path, keeping: Pipeline) -> None:
     data = path.read_bytes()
     assert b"".join(split(data)) == data
     out = b""
     for record in read_all(data, TABLE, "utf-8"):
-        written = pipeline(document(record, "m")).document.record  # type: ignore[arg-type]
+        written = keeping(document(record, "m")).document.record  # type: ignore[arg-type]
         assert written is not None
         out += written.data
     assert out == data
@@ -107,13 +75,12 @@ def test_bytes_outside_of_places_are_untouched(data: bytes, number: int) -> None
 
 @settings(max_examples=60)
 @given(data=MESSAGES)
-def test_a_replaced_message_is_framed_by_the_original(data: bytes) -> None:
-    pipeline = Pipeline(Everything(), load_policy("redact"), KEY, Settings())
+def test_a_replaced_message_is_framed_by_the_original(hiding: Pipeline, data: bytes) -> None:
     try:
         record = one(data)
     except FormatError:
         return
-    scrubbed = pipeline(document(record, "m"))
+    scrubbed = hiding(document(record, "m"))
     assert scrubbed.document.record is not None
     assert record.frames(scrubbed.document.record.data.decode())
     assert len(scrubbed.places) == len(scrubbed.edits)
@@ -177,11 +144,10 @@ def test_escapes_are_read(raw: str, text: str) -> None:
     assert places(one(message(f"OBX|1|FT|1||{raw}")))["OBX-5"] == ("text", text)
 
 
-def test_a_word_with_an_escape_is_replaced_whole() -> None:
-    pipeline = Pipeline(Everything(), load_policy("redact"), KEY, Settings())
-    out = scrub(pipeline, message(r"OBX|1|FT|1||\H\M\XC3BC\ller\N\ \T\ Co.||||||F"))
+def test_a_word_with_an_escape_is_replaced_whole(hiding: Pipeline) -> None:
+    out = scrub(hiding, message(r"OBX|1|FT|1||\H\M\XC3BC\ller\N\ \T\ Co.||||||F"))
     assert r"OBX|1|FT|1||\H\[NAME]\N\ \T\ [NAME].||||||F" in out
-    out = scrub(pipeline, message(r"OBX|1|FT|1||one\X2062622063\; \X414220\x||||||F"))
+    out = scrub(hiding, message(r"OBX|1|FT|1||one\X2062622063\; \X414220\x||||||F"))
     assert out.endswith("OBX|1|FT|1||[NAME] [NAME] [NAME]; [NAME] [NAME]||||||F\r")
 
 
