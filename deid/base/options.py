@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import difflib
 import functools
 import inspect
 import types
@@ -19,6 +18,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from deid.base.errors import ConfigError
 from deid.base.files import read_toml
+from deid.base.nearest import nearest
 
 T = TypeVar("T")
 
@@ -268,8 +268,7 @@ def _named(content: Mapping[str, Any], kinds: Iterable[type], folder: Path) -> d
     for key, value in content.items():
         one = known.get(key.replace("_", "-"))
         if one is None:
-            near = difflib.get_close_matches(key.replace("_", "-"), known, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
+            hint = nearest(key.replace("_", "-"), sorted(known), "known are")
             raise ConfigError(f"there is no option {key!r}", hint)
         found[one.name] = one.written(value, folder)
     return found

@@ -75,18 +75,20 @@ class EquivalenceClasses:
         return first
 
 
-def group_rows(columns: Sequence[tuple[np.ndarray, int]]) -> tuple[np.ndarray, int]:
+def group_rows(columns: Sequence[tuple[np.ndarray, int]], *, sort: bool = False) -> tuple[np.ndarray, int]:
     """Number the distinct rows of several columns of codes.
 
     Parameters
     ----------
     columns : sequence of (int array, int)
         Codes (-1 is missing) and the number of codes of each column.
+    sort : bool
+        Number them in the order of their codes, not by first appearance.
 
     Returns
     -------
     ids : int64 array
-        Number of each row's combination, by first appearance.
+        Number of each row's combination.
     count : int
         Number of combinations.
     """
@@ -94,11 +96,11 @@ def group_rows(columns: Sequence[tuple[np.ndarray, int]]) -> tuple[np.ndarray, i
     room = 1
     for codes, size in columns:
         if room > 2**62 // (size + 1):  # the mixed radix would overflow: number what there is, then go on
-            key, uniques = pd.factorize(key)
+            key, uniques = pd.factorize(key, sort=sort)
             room = len(uniques)
         key = key * (size + 1) + (codes.astype(np.int64) + 1)
         room *= size + 1
-    ids, uniques = pd.factorize(key)
+    ids, uniques = pd.factorize(key, sort=sort)
     return ids.astype(np.int64), len(uniques)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid.base.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from deid.disclosure.classes import group_rows
 from deid.table.hierarchy import Hierarchy
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata
 
@@ -259,35 +260,6 @@ class CodedTable:
         )
 
 
-def pack(codes: NDArray[np.integer], sizes: Sequence[int]) -> list[IntArray]:
-    """Write rows of codes as mixed-radix integers, equal keys for equal rows.
-
-    Parameters
-    ----------
-    codes : int array, shape (rows, columns)
-        Codes, 0 to size - 1.
-    sizes : sequence of int
-        Number of codes of each column.
-
-    Returns
-    -------
-    list of int64 array, shape (rows,)
-        As few keys as hold the codes: one for most tables, more where the product of the sizes exceeds 2**62.
-    """
-    keys: list[IntArray] = []
-    room = 0
-    for place, size in enumerate(sizes):
-        if not keys or room * size >= 2**62:
-            keys.append(codes[:, place].astype(np.int64))
-            room = size
-        else:
-            key = keys[-1]
-            key *= size
-            key += codes[:, place]
-            room *= size
-    return keys or [np.zeros(len(codes), dtype=np.int64)]
-
-
 def class_ids(codes: NDArray[np.integer], sizes: Sequence[int]) -> tuple[IndexArray, IndexArray]:
     """Number the distinct rows of ``codes`` [n, d] in the order of their codes.
 
@@ -298,18 +270,10 @@ def class_ids(codes: NDArray[np.integer], sizes: Sequence[int]) -> tuple[IndexAr
     index : ndarray of intp, shape [classes]
         One row of each class.
     """
-    if len(codes) == 0:
-        return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
-    keys = pack(codes, sizes)
-    order = np.argsort(keys[0]) if len(keys) == 1 else np.lexsort(keys[::-1])
-    new = np.zeros(len(order), dtype=bool)
-    new[0] = True
-    for key in keys:
-        ordered = key[order]
-        new[1:] |= ordered[1:] != ordered[:-1]
-    ids = np.empty(len(order), dtype=np.intp)
-    ids[order] = np.cumsum(new) - 1
-    return ids, order[new]
+    ids, count = group_rows([(codes[:, place], size) for place, size in enumerate(sizes)], sort=True)
+    index = np.empty(count, dtype=np.intp)
+    index[ids] = np.arange(len(ids))
+    return ids.astype(np.intp), index
 
 
 def boxes(codes: Ints, classes: IndexArray, count: int) -> tuple[Ints, Ints]:

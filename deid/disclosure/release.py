@@ -29,9 +29,9 @@ from deid.disclosure.constraints import (
     RecursiveL,
     TCloseness,
 )
-from deid.disclosure.encoding import CodedTable, Ints, encode
+from deid.disclosure.encoding import Ints, encode
 from deid.disclosure.guards import check_before_release, fates_of, look_alikes
-from deid.disclosure.methods import MethodOptions, Recoding, recode, recode_best
+from deid.disclosure.methods import MethodOptions, recode, recode_best
 from deid.disclosure.numeric_models import EpsilonM, RangeDiversity
 from deid.disclosure.recoding import publish
 from deid.disclosure.risk import SampleRisk, sample_risk
@@ -263,7 +263,13 @@ def anonymize(
     seconds = time.process_time() - start
     if found.overlapping:  # the guarantee of (k,k)-anonymity is not that of k-anonymity
         asked = Requirements(kk=asked.k)
-    return _release(data, coded, found, name, asked, options, seconds)
+    kept = np.arange(len(data)) if found.suppressed is None else np.flatnonzero(~found.suppressed)
+    if not len(kept):
+        raise ConfigError("every row would be suppressed", "ask for less, or use the method local")
+    frame = publish(data, coded, found.classes, found.suppressed, regions=found.regions)
+    published = frame.iloc[kept] if len(kept) < len(frame) else frame
+    told = {"levels": found.levels, "overlapping": found.overlapping, "seconds": seconds}
+    return finish(data, published, kept, name, asked, options, **told)
 
 
 def content_order(data: Microdata) -> IndexArray:
@@ -286,23 +292,6 @@ def _labels(data: Microdata, target: str | None, method: str) -> Ints | None:
     return np.where(codes < 0, codes.max(initial=0) + 1, codes).astype(np.int32)
 
 
-def _release(
-    data: Microdata,
-    coded: CodedTable,
-    found: Recoding,
-    method: str,
-    asked: Requirements,
-    options: MethodOptions,
-    seconds: float,
-) -> Release:
-    kept = np.arange(len(data)) if found.suppressed is None else np.flatnonzero(~found.suppressed)
-    if not len(kept):
-        raise ConfigError("every row would be suppressed", "ask for less, or use the method local")
-    frame = publish(data, coded, found.classes, found.suppressed, regions=found.regions)
-    published = frame.iloc[kept] if len(kept) < len(frame) else frame
-    return finish(data, published, kept, method, asked, options, found.levels, found.overlapping, seconds)
-
-
 def finish(
     data: Microdata,
     frame: pd.DataFrame,
@@ -310,9 +299,7 @@ def finish(
     method: str,
     asked: Requirements,
     options: MethodOptions,
-    levels: Mapping[str, int],
-    overlapping: bool,
-    seconds: float,
+    **told: Any,
 ) -> Release:
     """Verify a published frame and make a release of it.
 
@@ -330,12 +317,8 @@ def finish(
         Levels to verify.
     options : MethodOptions
         What the method was told; kept in the release.
-    levels : mapping of str to int
-        Level of each column, for full-domain recoding.
-    overlapping : bool
-        The cells overlap, as those of a (k,k)-anonymous table.
-    seconds : float
-        CPU seconds of the search.
+    told
+        What else the method says: levels, overlapping, seconds of `Release`.
 
     Returns
     -------
@@ -373,7 +356,7 @@ def finish(
             "this is a fault of the method: please report it; nothing was released",
         )
     loss = information_loss(data, recoded, asked.k or asked.kk or 1)
-    return Release(data, recoded, rows, method, asked, options, tuple(findings), loss, levels, overlapping, seconds)
+    return Release(data, recoded, rows, method, asked, options, tuple(findings), loss, **told)
 
 
 def _covers(data: Microdata, published: Microdata, name: str, rows: IndexArray) -> bool:

@@ -122,7 +122,7 @@ def read_schema(path: Path) -> Schema:
     where, content = str(path), read_toml(path, "look at the output of deid schema")
     unknown = set(content) - set(_SETTINGS)
     if unknown or not isinstance(content.get("columns", {}), dict):
-        hint = nearest(min(unknown, default=""), _SETTINGS).replace("the table has", "a schema has")
+        hint = nearest(min(unknown, default=""), _SETTINGS, "a schema has")
         raise ConfigError("unknown settings", hint, where)
     columns = {name: read_column(said, path.parent, where, name) for name, said in content.get("columns", {}).items()}
     person = content.get("person")

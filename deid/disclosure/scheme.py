@@ -145,7 +145,7 @@ def apply_scheme(scheme: Scheme, data: Microdata, asked: Requirements, options: 
         if not bad.any():
             break
         out[kept[bad[ids]]] = True
-    return finish(data, frame.iloc[kept], kept, "scheme", asked, options, {}, False, 0.0)
+    return finish(data, frame.iloc[kept], kept, "scheme", asked, options)
 
 
 def _by_level(scheme: Scheme, data: Microdata) -> Mapping[str, NDArray[np.object_]]:

@@ -91,7 +91,7 @@ def find_column(reference: ColumnRef, columns: Mapping[str, QueryColumn]) -> Que
     if reference.name not in columns:
         raise ConfigError(
             f"no column {reference.name!r} is declared (character {reference.position})",
-            nearest(reference.name, columns).replace("the table has", "declared are"),
+            nearest(reference.name, columns, "declared are"),
         )
     return columns[reference.name]
 
@@ -185,7 +185,7 @@ def _checked_literal(value: Value, other: Value, columns: Mapping[str, QueryColu
     if declared is not None and "dates" not in declared.declaration and text not in declared.labels:
         raise ConfigError(
             f"the domain of {other.name!r} has no such value (character {value.position})",
-            nearest(text, declared.labels).replace("the table has", "its values are"),
+            nearest(text, declared.labels, "its values are"),
         )
     return Literal(text, value.position)
 

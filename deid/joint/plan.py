@@ -145,7 +145,7 @@ def _check_keys(said: object, known: set[str], where: str, at: str = "") -> None
         raise ConfigError("not a TOML table", "see docs/joint-release.md", where, at)
     for name in said:
         if name not in known:
-            hint = nearest(name, sorted(known)).replace("the table has", "known are")
+            hint = nearest(name, sorted(known), "known are")
             raise ConfigError(f"unknown setting {name!r}", hint, where, at)
 
 
@@ -180,7 +180,7 @@ def _table(said: object, folder: Path, where: str, name: str) -> JointTable:
         settings = {"role": what} if isinstance(what, str) else dict(what) if isinstance(what, dict) else what
         category = settings.pop("category", None) if isinstance(settings, dict) else None
         if category is not None and category not in _CATEGORIES:
-            known = nearest(str(category), sorted(_CATEGORIES)).replace("the table has", "categories are")
+            known = nearest(str(category), sorted(_CATEGORIES), "categories are")
             raise ConfigError(f"column {column!r} of {at} has the unknown category {category!r}", known, where)
         columns[column] = read_column(settings, folder, where, column)
         if columns[column].role is None:
