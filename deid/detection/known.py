@@ -24,7 +24,7 @@ from deid.base.safe_names import safe_name
 from deid.document import Document, Span
 from deid.linkage.clustering import near
 from deid.phi import LABEL_SETS, group
-from deid.reading.identity import canonical_given, full_names, name_key, parse_name
+from deid.reading.identity import canonical_given, full_names, name_key, parse_name, sound
 from deid.reading.lexicon import Lexicon, classes_of, load_lexicon
 from deid.reading.view import LOWER, UPPER, View, view_of
 from deid.reading.vocabulary import Vocabulary, load_vocabulary
@@ -43,7 +43,6 @@ _SEPARATORS = " ./()-"
 _FOLDED = "\u017f\u212a\u0130\u0131"
 """What an expression without regard to case takes for s, k and i."""
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_SOUNDEX = str.maketrans("bfpvcgjkqsxzdtlmnr", "111122222222334556")
 
 
 @quick
@@ -58,24 +57,8 @@ class Known:
 
 @functools.lru_cache(maxsize=_REMEMBERED)
 def soundex(word: str) -> str:
-    """Return the standard code of a name: its first letter and three digits; empty when it has no letters.
-
-    Examples
-    --------
-    >>> soundex("Robert"), soundex("Rupert"), soundex("Ashcraft"), soundex("Tymczak")
-    ('R163', 'R163', 'A261', 'T522')
-    """
-    letters = [c for c in name_key(word) if "a" <= c <= "z"]
-    if not letters:
-        return ""
-    code, last = letters[0].upper(), letters[0].translate(_SOUNDEX)
-    for letter in letters[1:]:
-        digit = letter.translate(_SOUNDEX)
-        if digit.isdigit() and digit != last:
-            code += digit
-        if letter not in "hw":  # consonants around h and w count as neighbours, those around a vowel do not
-            last = digit
-    return code[:4].ljust(4, "0")
+    """Return the standard code of a word: its first letter and three digits; empty when it has no letters."""
+    return sound(name_key(word), 4)
 
 
 def known_from_rows(
@@ -122,7 +105,7 @@ def known_from_rows(
     return {identifier: tuple(known) for identifier, known in found.items()}
 
 
-one_apart = functools.lru_cache(maxsize=4096)(near)
+one_apart = near
 
 
 def misspelt(word: str, name: str) -> bool:
@@ -323,8 +306,8 @@ def _names(words: _Words, item: Known, alike: Callable[[str, str], bool]) -> lis
     name, view = _taken_apart(item.value), words.view
     hits = {index: _W["name_word"] for index in words.small(name.keys) if not words.ordinary(index)}
     sounds = alike is misspelt
-    for index, key, short, sound in words.cased:
-        like = sound in name.codes if sounds else sound is not None
+    for index, key, short, code in words.cased:
+        like = code in name.codes if sounds else code is not None
         if key in name.keys or short or like or "-" in view.strings[index]:
             score = _name_score(words, index, key, name, alike)
             if score:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rapidfuzz.distance import OSA, JaroWinkler
+
 from deid.reading.identity import full_names
 
 SIMILAR = {"given": 0.88, "family": 0.9}
@@ -72,49 +74,12 @@ class Facts:
 
 def near(a: str, b: str) -> bool:
     """Tell whether two texts are equal but for one character, one more, or two neighbours exchanged."""
-    if len(a) > len(b):
-        a, b = b, a
-    if len(b) > len(a) + 1:
-        return False
-    start = next((i for i in range(len(a)) if a[i] != b[i]), len(a))
-    if len(b) > len(a):
-        return a[start:] == b[start + 1 :]
-    if a[start + 1 :] == b[start + 1 :]:
-        return True
-    return a[start : start + 2] == b[start : start + 2][::-1] and a[start + 2 :] == b[start + 2 :]
-
-
-def jaro_winkler(a: str, b: str) -> float:
-    """Return the similarity of two words that Winkler (1990) made of Jaro's: 1 when equal, 0 with no letter in common.
-
-    Examples
-    --------
-    >>> round(jaro_winkler("martha", "marhta"), 4), round(jaro_winkler("dixon", "dicksonx"), 4)
-    (0.9611, 0.8133)
-    """
-    if a == b:
-        return 1.0
-    reach = max(0, max(len(a), len(b)) // 2 - 1)
-    taken: list[int] = []
-    own = []
-    for i, letter in enumerate(a):
-        place = next((j for j in range(max(0, i - reach), min(len(b), i + reach + 1)) if b[j] == letter
-                      and j not in taken), -1)  # fmt: skip
-        if place >= 0:
-            taken.append(place)
-            own.append(letter)
-    if not own:
-        return 0.0
-    moved = sum(x != b[j] for x, j in zip(own, sorted(taken), strict=True)) // 2
-    shared = len(own)
-    jaro = (shared / len(a) + shared / len(b) + (shared - moved) / shared) / 3
-    start = next((i for i, (x, y) in enumerate(zip(a[:4], b[:4], strict=False)) if x != y), min(4, len(a), len(b)))
-    return jaro + 0.1 * start * (1 - jaro) if jaro > 0.7 else jaro
+    return bool(OSA.distance(a, b, score_cutoff=1) <= 1)
 
 
 def similar_names(a: str, b: str) -> bool:
     """Tell whether a word can be a misspelling of a name, as the model's level *similar* does."""
-    return near(a, b) or jaro_winkler(a, b) >= SIMILAR["family"]
+    return near(a, b) or JaroWinkler.similarity(a, b) >= SIMILAR["family"]
 
 
 def _some(some: Iterable[str], others: Sequence[str] | frozenset[str], fit: object) -> bool:
@@ -133,7 +98,7 @@ def _near_givens(a: str, b: str) -> bool:
         return True
     if len(a) < 4 or len(b) < 4:
         return False
-    return near(a, b) or (min(len(a), len(b)) > 5 and jaro_winkler(a, b) >= SIMILAR["given"])
+    return near(a, b) or (min(len(a), len(b)) > 5 and JaroWinkler.similarity(a, b) >= SIMILAR["given"])
 
 
 @dataclass(frozen=True, slots=True)

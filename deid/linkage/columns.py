@@ -168,27 +168,6 @@ def name_fields(text: str) -> dict[str, str | tuple[str, ...]]:
     }
 
 
-@functools.lru_cache(maxsize=1 << 17)
-def sound(key: str) -> str:
-    """Return how a name sounds, roughly: Soundex (Russell 1918), of six characters.
-
-    >>> sound("thornton"), sound("thorntin"), sound("smyth") == sound("smith")
-    ('T65350', 'T65350', True)
-    """
-    codes = "01230120022455012623010202"
-    letters = [c for c in key if "a" <= c <= "z"]
-    if not letters:
-        return ""
-    found, last = letters[0].upper(), codes[ord(letters[0]) - 97]
-    for letter in letters[1:]:
-        code = codes[ord(letter) - 97]
-        if code not in ("0", last):
-            found += code
-        if letter not in "hw":
-            last = code
-    return found[:6].ljust(6, "0")
-
-
 def _digits(text: str) -> str:
     digits = "".join(c for c in text.partition("x")[0] if c.isdigit())
     return digits[-10:] if len(digits) >= _PHONE else ""

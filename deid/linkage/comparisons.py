@@ -15,8 +15,7 @@ from typing import Any
 from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.linkage.clustering import SIMILAR
-from deid.linkage.columns import sound
-from deid.reading.identity import full_names
+from deid.reading.identity import full_names, sound
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,8 @@ _SPECIAL = _PARTICLES | _SUFFIXES | _TITLES
 _WORD = regex.compile(r"[\p{L}\p{Nl}\p{No}][\p{L}\p{M}\p{Nl}\p{No}]*(?:['’][\p{L}\p{M}\p{Nl}\p{No}]+)*")
 _LETTERS = re.compile("[A-Za-z]+")
 _REMEMBERED = 1 << 15
+_CODES = "01230120022455012623010202"
+"""Digit of each letter in Soundex; 0 for none."""
 _MEANING = _SPECIAL | _CREDENTIALS
 _QUOTES = "\"“”„«»'‘’()"
 _STOPS = (",", ".")
@@ -135,6 +137,28 @@ def canonical_given(key: str, known: Iterable[str] = ()) -> str:
     if not full:
         return key
     return next((name for name in full if name in known), full[0])
+
+
+@functools.lru_cache(maxsize=1 << 17)
+def sound(key: str, size: int = 6) -> str:
+    """Return how a name sounds, roughly: Soundex (Russell 1918), a letter and digits; empty when it has no letters.
+
+    Examples
+    --------
+    >>> sound("thornton"), sound("robert", 4), sound("rupert", 4), sound("ashcraft", 4), sound("tymczak", 4)
+    ('T65350', 'R163', 'R163', 'A261', 'T522')
+    """
+    letters = [c for c in key if "a" <= c <= "z"]
+    if not letters:
+        return ""
+    found, last = letters[0].upper(), _CODES[ord(letters[0]) - 97]
+    for letter in letters[1:]:
+        code = _CODES[ord(letter) - 97]
+        if code not in ("0", last):
+            found += code
+        if letter not in "hw":  # consonants around h and w count as neighbours, those around a vowel do not
+            last = code
+    return found[:size].ljust(size, "0")
 
 
 @quick

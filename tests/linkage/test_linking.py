@@ -17,10 +17,11 @@ from deid.cli.main import app
 from deid.experiments.mentions import make_mentions
 from deid.linkage.blocking import Block, neighbour_blocks
 from deid.linkage.clustering import Edge, Facts, cluster, near
-from deid.linkage.columns import kinds_of, read_records, sound
+from deid.linkage.columns import kinds_of, read_records
 from deid.linkage.comparisons import comparisons_of, with_keys
 from deid.linkage.linking import LinkOptions, explain_pair, link_table, prepare
 from deid.linkage.model import default_model, predict, read_model
+from deid.reading.identity import sound
 
 COLUMNS = ("name", "birth_date", "sex", "mrn", "phone")
 ROWS = [

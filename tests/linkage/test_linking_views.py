@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from rapidfuzz.distance import JaroWinkler
 from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, DeidError, ModelError
 from deid.cli.main import app
 from deid.experiments.mentions import make_mentions
 from deid.linkage.blocking import Block
-from deid.linkage.clustering import jaro_winkler
 from deid.linkage.columns import read_records
 from deid.linkage.comparisons import DOUBTED, Distance, comparisons_of, with_keys
 from deid.linkage.linking import LinkOptions, explain_pair, link_table
@@ -152,7 +152,7 @@ def test_similarities_of_words_are_those_of_the_database() -> None:
     pairs = list(itertools.pairwise(words))
     asked = ", ".join(f"jaro_winkler_similarity('{a}', '{b}')" for a, b in pairs)
     for (a, b), expected in zip(pairs, duckdb.sql(f"select {asked}").fetchall()[0], strict=True):
-        assert jaro_winkler(a, b) == pytest.approx(expected)
+        assert JaroWinkler.similarity(a, b) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
