@@ -17,9 +17,7 @@ from deid.base.errors import FormatError
 from deid.phi import CATEGORIES
 from deid.records.record import (
     BLOCKED,
-    CODE_FORM,
     INSTANT,
-    NUMBER_FORM,
     TEXT,
     Change,
     Place,
@@ -36,7 +34,7 @@ from deid.records.record import (
     sweep,
     unpacked,
 )
-from deid.records.tables import CODE, DATA, KEEP, NUMBER, ByName, Inner, Rule, Table
+from deid.records.tables import DATA, KEEP, ByName, Inner, Rule, Table, kept_as
 
 ROOT = "ClinicalDocument"
 """The element that a document is."""
@@ -306,9 +304,8 @@ class _Document:
                 self._data(frame, stripped, start, end)
                 return
             kind = TEXT if frame.said.get("@mediaType", "") in self.table.facts["plain_text"] else ""
-        if (kind == CODE and CODE_FORM.match(stripped)) or (kind == NUMBER and NUMBER_FORM.match(stripped)):
-            kind = KEEP
-        if kind in (TEXT, CODE, NUMBER):
+        kind = kept_as(kind, stripped)
+        if kind == TEXT:
             self.block.append(_Run(path, start, end, data, " " if spaced else ""))
             return
         encode = self.codec.data if data else self.codec.text
@@ -376,10 +373,7 @@ class _Document:
             kind = KEEP if frame.said.get("@codeSystem", "").startswith(self.standards) else TEXT
         elif kind == _ANCHOR:
             kind = KEEP if raw.startswith("#") else BLOCKED
-        elif (kind == CODE and CODE_FORM.match(raw.strip())) or (kind == NUMBER and NUMBER_FORM.match(raw)):
-            kind = KEEP
-        elif kind in (CODE, NUMBER):
-            kind = TEXT
+        kind = kept_as(kind, raw.strip())
         if kind == _OID:
             self._root(frame, path, raw, at, encode)
             return

@@ -39,10 +39,8 @@ from deid.records.json_positions import (
 from deid.records.markup import visible
 from deid.records.record import (
     BLOCKED,
-    CODE_FORM,
     LEAST_NUMBER,
     NAMES,
-    NUMBER_FORM,
     TEXT,
     UUID,
     Change,
@@ -58,7 +56,7 @@ from deid.records.record import (
     sweep,
     unpacked,
 )
-from deid.records.tables import CODE, DATA, KEEP, NUMBER, ByName, Inner, Rule, Table
+from deid.records.tables import CODE, DATA, KEEP, NUMBER, ByName, Inner, Rule, Table, kept_as
 
 STANDARD = "fhir-r4"
 _HINT = "repair the resource at its source, or leave it out"
@@ -334,10 +332,7 @@ class _Resource:
         return self._string(node, rule, path, owner)
 
     def _string(self, node: Node, rule: str, path: str, owner: Node) -> int:
-        if rule == CODE:
-            rule = KEEP if CODE_FORM.match(node.value) else TEXT
-        elif rule == NUMBER:
-            rule = KEEP if NUMBER_FORM.match(node.value) else TEXT
+        rule = kept_as(rule, node.value)
         if rule == DATA:
             return self._data(node, path, owner)
         if rule in ("size", "hash"):

@@ -9,15 +9,13 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from deid.base.errors import DeidError, EncodingError, FormatError
 from deid.records.record import (
     BLOCKED,
-    CODE_FORM,
     INSTANT,
-    NUMBER_FORM,
     TEXT,
     Change,
     Place,
@@ -34,7 +32,7 @@ from deid.records.record import (
     sweep,
     unpacked,
 )
-from deid.records.tables import CODE, DATA, KEEP, NUMBER, By, Parts, Rule, Table
+from deid.records.tables import CODE, DATA, KEEP, NUMBER, By, Parts, Rule, Table, kept_as
 
 HEADS = ("MSH", "FHS", "BHS", "BTS", "FTS")
 """Segments that begin a record."""
@@ -52,6 +50,9 @@ _STATELESS = frozenset(("utf-8", "ascii", *(f"iso8859-{n}" for n in (1, 2, 3, 4,
 """Character sets in which what was decoded is written as it was."""
 _SEGMENT = re.compile(r"[A-Z][A-Z0-9]{2}\Z")
 _NOBODY = ("", 0, 0)
+_LONGEST_CODE = 6
+"""What is kept and no longer holds no identifier: ``M``, ``2.5.1``, ``OBX``."""
+_WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|['. -])*\Z")
 _NULL = '""'
 _BREAKS = frozenset((".br", ".sp", ".ce"))
 _LOCAL = re.compile(r"Z[0-9A-Za-z]{0,3}\Z")
@@ -176,6 +177,8 @@ class _Message:
                     self.places.append(Place(f"{path}-{number}", at, at + len(raw), BLOCKED))
                 elif rule != KEEP or "\n" in raw or "\r" in raw:
                     self._field(rule, raw, at, f"{path}-{number}", fields)
+                elif len(raw) > _LONGEST_CODE and self._is_misplaced(raw):
+                    self._misplaced(raw, at, f"{path}-{number}")
             at += len(raw) + 1
 
     def _field(self, rule: Rule, raw: str, at: int, path: str, fields: list[str]) -> None:
@@ -196,7 +199,10 @@ class _Message:
                 here = f"{path}({number})"
             if part and part != _NULL:
                 if isinstance(rule, Parts):
-                    self._parts(rule, part, at, here, self.component)
+                    if rule.unnamed and self._is_misplaced(part):
+                        self._misplaced(part, at, here)
+                    else:
+                        self._parts(rule, part, at, here, self.component)
                 else:
                     assert isinstance(rule, str)
                     self._leaf(rule, part, at, here)
@@ -225,12 +231,45 @@ class _Message:
                     self._leaf(str(inner), piece, at, here)
             at += len(piece) + 1
 
+    def _is_misplaced(self, raw: str) -> bool:
+        """Tell whether a person, or an identifier by its shape, stands where a code should: many messages are a field
+        off. The second and third component of a code are its words and its coding system.
+        """
+        found = _stray(self.component).search(raw)
+        return found is not None and (found[1] is None or found[1].upper() not in self.table.facts["no_given_names"])
+
+    def _misplaced(self, raw: str, at: int, path: str) -> None:
+        """Make places of what stands in a wrong field: names are text as notes write them, family name first; with
+        a degree or title behind them they are a person's without a doubt.
+        """
+        if any(piece.strip(". ").upper() in self.table.facts["titles"] for piece in raw.split(self.component)[4:7]):
+            person = self.table.of_type("XCN", "DOCTOR")
+            assert isinstance(person, Parts)
+            self._parts(person, raw, at, path, self.component)
+            return
+        named = True
+        for number, piece in enumerate(raw.split(self.component), 1):
+            if piece and piece != _NULL:
+                here = f"{path}.{number}"
+                named = named and (number == 1 or bool(_WORDS.match(piece)))
+                if named and number > 1:
+                    self._leaf(TEXT, piece, at, here)
+                    if number > 2:
+                        between = ", " if number == 3 else " "
+                        self.places[-2] = replace(self.places[-2], behind=between, joins=True)
+                else:
+                    self._leaf(CODE, piece, at, here)
+            at += len(piece) + 1
+
     def _leaf(self, kind: str, raw: str, at: int, path: str, sep: str = "^") -> None:
         end = at + len(raw)
-        if kind in (NUMBER, CODE):
-            if (NUMBER_FORM if kind == NUMBER else CODE_FORM).match(raw):
+        if kind in (CODE, NUMBER):
+            kind = kept_as(kind, raw)
+            if kind == KEEP:
+                if self.component not in raw or not self._is_misplaced(raw):
+                    return
+                self._misplaced(raw, at, path)
                 return
-            kind = TEXT
         if kind in ("", BLOCKED):
             self.places.append(Place(path, at, end, BLOCKED, examined=kind == BLOCKED))
         elif kind == KEEP:
@@ -248,7 +287,7 @@ class _Message:
         """Read a document inside a message."""
         kind, subtype, encoding = (pieces[n].strip() if len(pieces) > n else "" for n in (1, 2, 3))
         plain = self.table.facts.get("plain_text", ())
-        if not kind or kind not in plain or subtype not in plain or encoding not in ("A", "Base64", "Hex", ""):
+        if not kind or not {kind.upper(), subtype.upper()} <= {*plain} or encoding not in ("A", "Base64", "Hex", ""):
             self.places.append(Place(path, at, at + len(raw), BLOCKED))
             return
         if encoding in ("A", ""):
@@ -316,6 +355,17 @@ class _Message:
             if rest.split(self.component)[4:5] == [wanted]:
                 return place.text.strip()
         return numbers[0].text.strip()
+
+
+@functools.cache
+def _stray(component: str) -> re.Pattern[str]:
+    """Return what finds persons and identifiers by their shape among the components of a code."""
+    sign = re.escape(component)
+    word = r"[^\W\d_](?:[^\W\d_]|['. -])+"
+    return re.compile(
+        rf"[0-9]{{3}}-[0-9]{{2}}-[0-9]{{4}}|[0-9]{{3}}\)?[-. ]?[0-9]{{3}}[-.][0-9]{{4}}|@"
+        rf"|\A[^{sign}]*{sign}{word}{sign}({word})(?={sign}|\Z)"
+    )
 
 
 @functools.cache

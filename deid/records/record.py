@@ -37,10 +37,6 @@ LEAST = {"PATIENT": 3, "DOCTOR": 3, "CITY": 4, "ZIP": 5}
 LEAST_NUMBER = 5
 OID = re.compile(r"[0-2](?:\.[0-9]+)+\Z")
 UUID = re.compile(r"(?:urn:uuid:)?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\Z")
-CODE_FORM = re.compile(r"[^\s\x00-\x1f]{1,40}\Z")
-"""What a field of codes may hold; all else in it is text."""
-NUMBER_FORM = re.compile(r"[0-9<>=.,:+\-/^&% *eE]+\Z")
-"""What a field of measurements may hold; all else in it is text."""
 INSTANT = re.compile(
     r"\s*([0-9]{4}(?:[0-9]{2})?(?=\s*\Z)|(?:[0-9]{2}){4,7})(?:\.[0-9]+)?(?:[+-][0-9]{2}(?::?[0-9]{2})?|Z)?\s*\Z"
 )

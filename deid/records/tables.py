@@ -30,6 +30,16 @@ from deid.records.record import BLOCKED, TEXT
 KEEP, CODE, NUMBER, DATA = "keep", "code", "number", "data"
 KINDS = (KEEP, CODE, NUMBER, TEXT, DATA, BLOCKED)
 """What a place can be, beside a category, a data type and ``by N``."""
+_FORMS = {
+    CODE: re.compile(r"[^\s\x00-\x1f]{1,40}\Z"),
+    NUMBER: re.compile(r"[0-9<>=.,:+\-/^&% *eE]+\Z"),
+}
+"""What places of codes and of measurements may hold; all else in them is text."""
+_SHAPES = re.compile(
+    r"\s*(?:(?P<SSN>[0-9]{3}-[0-9]{2}-[0-9]{4})|(?P<PHONE>(?:\+?1[-. ])?\(?[0-9]{3}\)?[-. ]?[0-9]{3}[-.][0-9]{4})"
+    r"|(?P<EMAIL>[^\s@]+@[^\s@]+\.[A-Za-z]{2,}))\s*\Z"
+)
+"""What is no code and no measurement wherever it stands: records write values a field beside their own."""
 _RANGE = re.compile(r"([1-9][0-9]?)(?:-([1-9][0-9]?))?\Z")
 _NAME = re.compile(r"[A-Z][A-Z0-9]{2}\Z")
 _ALL = "ALL"
@@ -56,6 +66,8 @@ class Parts:
 
     parts: Mapping[int, tuple[Rule, int, int]]
     """Component -> what it is, and the first and the last component that are one with it, as of a name."""
+    unnamed: bool
+    """Whether the second and third component are neither names nor any other identifier, nor a document's type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +207,35 @@ class Table:
             rule, keys = self.rule(line.kind, category), [n for n in line.keys if isinstance(n, int)]
             for n in keys:
                 parts[n] = (rule, keys[0], keys[-1]) if rule in _JOINED else (rule, n, n)
-        return Parts(parts)
+        inner = [parts[n][0] if n in parts else "" for n in (2, 3)]
+        unnamed = all(rule in (*_FORMS, KEEP, TEXT, BLOCKED) for rule in inner)
+        return Parts(parts, unnamed and all(rule != DATA for rule, _, _ in parts.values()))
 
 
 def typed(key: str, name: str) -> str:
     """Return the element of one data type: ``valueString`` of ``value[x]`` and ``string``."""
     return f"{key.removesuffix(_OPEN)}{name[:1].upper()}{name[1:]}"
+
+
+def kept_as(kind: str, text: str) -> str:
+    """Return what a place of codes or numbers is by what it holds.
+
+    Parameters
+    ----------
+    kind : str
+        `CODE`, `NUMBER`; any other is returned as it is.
+    text : str
+
+    Returns
+    -------
+    str
+        `KEEP` where the text reads as one, the category of an identifier that it is by its shape, else `TEXT`.
+    """
+    if kind not in _FORMS:
+        return kind
+    if found := _SHAPES.match(text):
+        return str(found.lastgroup)
+    return KEEP if _FORMS[kind].match(text) else TEXT
 
 
 @functools.lru_cache(maxsize=8)

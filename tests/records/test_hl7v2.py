@@ -276,3 +276,40 @@ def test_framing_of_messages(around: bytes) -> None:
     assert [
         r.patient for r in read_all(data, TABLE, "utf-8") if isinstance(r, Record) and r.source.strip("\x1c\r\n\x0b")
     ] == ["123456"] * 2
+
+
+@pytest.mark.parametrize(
+    ("segment", "left"),
+    [
+        ("OBR|1||||||||||||||555-55-5555^Thornbury^Agatha P^^^^MD", "OBR|1||||||||||||||"),
+        ("PV1|1|O||77^WILSON^MARY ANN^Q", "PV1|1|O||77^"),
+        ("SCH||||||||||||||||||2241^CLARKSON^DWIGHT", ""),
+        ("PV1|1|552-12-3344", "PV1|1|"),
+        ("PV1|1|O|||||||(919)447-3199", ""),
+        ("DG1|1|I9C|552-12-3344^MARY^SMITH", "DG1|1|I9C|"),
+        ("OBX|1|NM|718-7^Hemoglobin^LN||919-447-3199", "OBX|1|NM|718-7^Hemoglobin^LN||"),
+        ("PID|1||123456||Alder^Joan||19470619|joan.alder@example.org", "PID|1||"),
+    ],
+)
+def test_identifiers_a_field_off_are_found(surrogates: Pipeline, segment: str, left: str) -> None:
+    """Messages of the wild put persons where codes belong; what such a field may hold is no reason to leave them."""
+    out = scrub(surrogates, message(segment)).split("\r")[1]
+    assert out.startswith(left)
+    assert not re.search(
+        r"Thornbury|Agatha|WILSON|MARY|CLARKSON|DWIGHT|SMITH|55[25]-[0-9]{2}-|447|alder", out, re.IGNORECASE
+    )
+
+
+@pytest.mark.parametrize(
+    "segment",
+    [
+        "OBX|1|CE|718-7^Hemoglobin^LN^HGB^Brown^LOCAL||A^Gram^SCT",
+        "PID|||||||||||||^PRN^PH^^^^",
+        "PV1|1|I||||||||SUR^Surgery^HL70069",
+        "DG1|1|I9C|428.0^Congestive Heart Failure^I9C^CHF^Heart Failure^L",
+        "OBX|1|SN|1554-5^GLUCOSE^POST 12H:QN||^182|mg/dl|70_105|H|||F",
+        "RXA|0|1|||08^HEPB^CVX|999||||||||||||MSD^Merck^MVX",
+    ],
+)
+def test_codes_stay_with_what_they_say(surrogates: Pipeline, segment: str) -> None:
+    assert segment in scrub(surrogates, message(segment))
