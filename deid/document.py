@@ -122,6 +122,13 @@ class Carrier(Protocol):
         """The key of whom the record is about."""
 
     @property
+    def owners(self) -> tuple[str | None, ...]:
+        """Keys of the patients of its places, where it is about several."""
+
+    def patient_at(self, offset: int) -> str | None:
+        """Return the key of the patient whom a character of the text is about."""
+
+    @property
     def date(self) -> datetime.date | None:
         """The record's day."""
 

@@ -161,6 +161,8 @@ class KnownRecognizer:
                 known.append(Known(category, str(value).strip()))
         if document.record is not None:
             known += [Known(*pair) for pair in document.record.known]
+            others = dict.fromkeys(other for other in document.record.owners if other not in (None, key))
+            known += [item for other in others for item in self.identifiers.get(other or "", ())]
         if not known:
             return []
         words = _Words(view_of(document.text), load_lexicon(self.language, self.folders))

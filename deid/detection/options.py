@@ -57,10 +57,6 @@ class PeopleOptions:
             ) from None
         if self.known is None and self.known_column:
             raise ConfigError("--known-column without --known", "name the table of known patients")
-        if self.known is not None and not (self.patients or self.patient_field or self.patient_pattern):
-            raise ConfigError(
-                "--known needs to know whom a document is about", "add --patients, --patient-field or --patient-pattern"
-            )
         for text in self.known_column:
             if "=" not in text:
                 raise ConfigError(

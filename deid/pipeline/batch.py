@@ -196,7 +196,9 @@ def scrub_files(
     if pipeline.settings.gold:
         require_annotations(source, "replace", "detect")
     settings = pipeline.settings
-    require_names(source, settings.patients, settings.keep_fields, settings.date_field)
+    require_names(
+        source, settings.patients, settings.keep_fields, settings.date_field, known=settings.known is not None
+    )
     report = Report(map_version=pipeline.key.map)
     collisions = Collisions(pipeline, vault)
 
@@ -212,7 +214,7 @@ def scrub_files(
                 from deid.replacement.sealing import Entry
 
                 result = collisions.settle(origin.document, result)
-                vault.record_all(Entry(result.person_scope, *found) for found in result.replacements())
+                vault.record_all(Entry(*found) for found in result.replacements())
             report.unlabelled += output.write(origin.group, result.document)
             report.residual += result.residual
             report.residual_documents += result.residual > 0
@@ -375,7 +377,7 @@ def tag_files(
         Documents, categories and failures; no text.
     """
     report = Report()
-    require_names(source, people.patients)
+    require_names(source, people.patients, known=people.known is not None)
     output = Output(source, target, output_format, str, options) if isinstance(target, Path) else target
 
     def write(origin: Origin, result: tuple[Document, Effect, bool]) -> Iterator[str]:

@@ -72,8 +72,9 @@ class Collisions:
         taken = {forms[form] for form in self._vault.originals_among(forms)}
         if not taken:
             return frozenset()
-        used = self._vault.surrogates_among(result.person_scope, [form for form in forms if forms[form] in taken])
-        kept = {forms[form] for form in used}
+        asked = [form for form in forms if forms[form] in taken]
+        scopes = {result.person_scope, *result.person_scopes}
+        kept = {forms[form] for scope in scopes for form in self._vault.surrogates_among(scope, asked)}
         self._kept |= kept
         return frozenset(taken - kept)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +15,7 @@ from deid.base.keys import Key
 from deid.detection import Recognizer
 from deid.detection.recognizers import DEFAULT_LANGUAGE, build_recognizer, find_with_effect, language_of_labels
 from deid.detection.site_lists import NO_EFFECT, Effect
-from deid.document import Document, Edit, Failure, Span, apply_edits
+from deid.document import Carrier, Document, Edit, Failure, Span, apply_edits
 from deid.io.formats import CollectionFormat, Format
 from deid.pipeline.known_people import KnownPeople, read_people
 from deid.pipeline.naming import Naming
@@ -97,11 +98,14 @@ class Scrubbed:
     """Positions of the document's record that nobody examined (`deid.records`)."""
     places: tuple[tuple[str, int], ...] = ()
     """Of each edit of a record, the path of its place and the offset there."""
+    person_scopes: tuple[str, ...] = field(default=(), repr=False)
+    """Of each edit of a record of several patients, its `person_scope`."""
 
-    def replacements(self) -> Iterator[tuple[str, str, str]]:
-        """Yield category, original and replacement of each edit, when `Settings.originals` asked for it."""
-        for edit, original in zip(self.edits, self.originals, strict=False):
-            yield edit.category, original, self.document.text[edit.new_start : edit.new_end]
+    def replacements(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield scope, category, original and replacement of each edit, when `Settings.originals` asked for it."""
+        scopes = self.person_scopes or (self.person_scope,) * len(self.edits)
+        for scope, edit, original in zip(scopes, self.edits, self.originals, strict=False):
+            yield scope, edit.category, original, self.document.text[edit.new_start : edit.new_end]
 
 
 class Pipeline:
@@ -240,8 +244,6 @@ class Pipeline:
     def _scrub(self, document: Document, spans: Sequence[Span], avoid: frozenset[str], effect: Effect) -> Scrubbed:
         patient = self.settings.patients.of(document)
         record = document.record
-        if patient is None and record is not None:
-            patient = record.patient
         known = self.settings.known or _NOBODY
         scope = Scope(
             self.key,
@@ -253,12 +255,15 @@ class Pipeline:
             known.names(patient),
             known.people | avoid if avoid else known.people,
         )
+        scope_at = None
         if self.settings.method == "concept-match":
             if record is not None:
                 raise ConfigError("the method concept-match is for notes", "leave out --method", document.name)
             replaced = _block(document)
         else:
-            replaced = self._replacer(document, spans, scope)
+            if record is not None and record.owners:
+                scope_at = self._scope_at(record, scope)
+            replaced = self._replacer(document, spans, scope, scope_at)
         anonymous = Document(
             self.naming.id(document.id),
             replaced.document.text,
@@ -286,7 +291,22 @@ class Pipeline:
             effect,
             0 if record is None else record.unexamined,
             () if record is None else tuple(record.path(edit.start) for edit in replaced.edits),
+            () if scope_at is None else tuple(scope_at(edit.start).person_scope for edit in replaced.edits),
         )
+
+    def _scope_at(self, record: Carrier, scope: Scope) -> Callable[[int], Scope] | None:
+        """Return what tells the scope of each character of a record of several patients; None where the user says whose
+        it is.
+        """
+        if scope.patient_id != record.patient:
+            return None
+        known = self.settings.known or _NOBODY
+
+        @functools.cache
+        def of(patient: str | None) -> Scope:
+            return replace(scope, patient_id=patient, known_names=known.names(patient))
+
+        return lambda offset: of(record.patient_at(offset))
 
     def pipe(self, documents: Iterable[Document | Failure], jobs: int = 1) -> Iterator[Scrubbed | Failure]:
         """Scrub a stream of documents, in order; memory does not grow with its length.

@@ -58,7 +58,14 @@ def require_annotations(source: Source, what: str, otherwise: str) -> None:
         )
 
 
-def require_names(source: Source, patients: Patients, keep: Iterable[str] = (), date_field: str | None = None) -> None:
+def require_names(
+    source: Source,
+    patients: Patients,
+    keep: Iterable[str] = (),
+    date_field: str | None = None,
+    *,
+    known: bool = False,
+) -> None:
     """Refuse names of fields, and tables of documents, that fit no document: they would be without effect.
 
     Documents are read until each name has been met, which is nearly always the first one.
@@ -71,12 +78,16 @@ def require_names(source: Source, patients: Patients, keep: Iterable[str] = (), 
     keep : iterable of str
         Fields that are kept as they are; ``filename`` and ``id`` are none.
     date_field : str, optional
+    known : bool
+        Whether identifiers of known patients are looked for, so that a document's patient must be told.
 
     Raises
     ------
     ConfigError
         When no document has such a field, or none stands in the table.
     """
+    if known and not source.format.of_records:
+        patients.require_named()
     named = dict.fromkeys({*keep} - {"filename", "id"}, "--keep")
     named |= {name: "--patient-field" for name in [patients.field_name] if name is not None}
     named |= {name: "--date-field" for name in [date_field] if name is not None}

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,8 @@ class KnownPeople:
         language : str or None
             Language of the word lists that tell names from words; English if not given.
         """
-        return KnownRecognizer(self.identifiers, patients.of, fields, language or "en")
+        whose = partial(_named, patients) if self.identifiers else patients.of
+        return KnownRecognizer(self.identifiers, whose, fields, language or "en")
 
     def names(self, patient: str | None) -> tuple[str, ...]:
         """Return the names in a patient's rows."""
@@ -84,6 +85,13 @@ class KnownPeople:
         """Keys of given and family name (`deid.replacement.names.full_name_key`) of everybody in the table."""
         found = (full_name_key(parse_name(name)) for names in self._names.values() for name in names)
         return frozenset(key for key in found if key)
+
+
+def _named(patients: Patients, document: Document) -> str | None:
+    """Return a document's patient; raise when nothing can tell it."""
+    if document.record is None and document.text:
+        patients.require_named(document.name)
+    return patients.of(document)
 
 
 def read_known_people(path: Path, columns: Mapping[str, str] | None = None) -> KnownPeople:

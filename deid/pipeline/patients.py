@@ -1,4 +1,4 @@
-"""Whom a document is about: from a table, a metadata field, or the document's name."""
+"""Whom a document is about: from a table, a metadata field, the document's name, or its record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deid.document import Document
 
 @dataclass(frozen=True, slots=True)
 class Patients:
-    """Finds the patient of a document: in the table, else in the field, else by the pattern."""
+    """Finds the patient of a document: in the table, else in the field, else by the pattern, else in its record."""
 
     table: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Document id -> patient id."""
@@ -28,6 +28,15 @@ class Patients:
         """Whether the user has said how patients are found."""
         return bool(self.table) or self.field_name is not None or self.pattern is not None
 
+    def require_named(self, name: str = "") -> None:
+        """Raise `ConfigError` where the user has said nothing."""
+        if not self.named:
+            raise ConfigError(
+                "--known needs to know whom a document is about, and only records say it themselves",
+                "add --patients, --patient-field or --patient-pattern",
+                name,
+            )
+
     def of(self, document: Document) -> str | None:
         """Return the patient's id, None when it is not known."""
         if (listed := patient_of(document.id, self.table)) is not None:
@@ -38,7 +47,7 @@ class Patients:
                 return str(value)
         if self.pattern is not None and (found := self.pattern.search(document.id.rpartition("/")[2])):
             return found[1] if self.pattern.groups and found[1] is not None else found[0]
-        return None
+        return None if document.record is None else document.record.patient
 
 
 class Listed:

@@ -14,6 +14,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +194,12 @@ class _Resource:
         """Address of a resource of the Bundle -> its type."""
         self.patients: list[str] = []
         self.subjects: list[str] = []
+        self.called: dict[str, str] = {}
+        """What a patient of a Bundle is called beside the id: the end of an address, a number -> the key."""
+        self.whose: list[tuple[int, str | None]] = []
+        self.keys: dict[int, str] = {}
+        """Where a patient of a Bundle begins -> the key."""
+        self.owner: str | None = None
         self.dates: dict[str, str] = {}
         self.facts: Mapping[str, Any] = table.facts
 
@@ -204,8 +211,14 @@ class _Resource:
             url, inner = string_of(entry, "fullUrl"), member(entry, "resource")
             if inner is not None and url:
                 self.types[url] = string_of(inner, "resourceType")
-        self._resource(root, "", contained=False)
+            if inner is not None and string_of(inner, "resourceType") == "Patient":
+                self.keys[inner.start] = key = string_of(inner, "id") or url.rpartition(":")[2]
+                for name in (url.rpartition(":")[2], *_values(inner)):
+                    self.called.setdefault(name, key)
+        self._resource(root, "", None)
+        self.subjects = [self.called.get(name, name) for name in self.subjects]
         patient = next(iter([*self.patients, *self.subjects]), None)
+        whose = [(at, owner and self.called.get(owner, owner)) for at, owner in sorted(self.whose, key=itemgetter(0))]
         facts = self.facts
         parts: list[str] = []
         for place in self.places:
@@ -218,8 +231,8 @@ class _Resource:
             elif place.kind == "DATE" and place.path.rpartition(".")[2] in facts.get("known_dates", ()):
                 self.known["DATE", place.text] = None
             parts.clear()
-        if patient is not None:
-            self.known.update(dict.fromkeys(known.get(patient, ())))
+        for one in dict.fromkeys((patient, *(owner for _, owner in whose))) if known else ():
+            self.known.update(dict.fromkeys(known.get(one or "", ())))
         self._sweep()
         days = (self.dates[name] for name in facts.get("date", ()) if name in self.dates)
         return assemble(
@@ -232,9 +245,11 @@ class _Resource:
             date=next((day for said in days if (day := day_of(said))), None),
             links=self.links,
             marks=self.marks,
+            whose=whose,
         )
 
-    def _resource(self, node: Node, path: str, *, contained: bool) -> int:
+    def _resource(self, node: Node, path: str, around: Node | None) -> int:
+        """Find the places of a resource, of one that is contained in another with that around it."""
         name = string_of(node, "resourceType")
         rules = self.table.rules(name)
         if not rules:
@@ -245,26 +260,35 @@ class _Resource:
                 path or "resourceType",
             )
         here = f"{path}.{name}" if path else name
-        if name in _PERSONS:
-            self._person(node, name)
+        own = self._person(node, name, contained=around is not None) if name in _PERSONS else ""
         for said in self.facts.get("patient", ()) if name not in ("Bundle", "Parameters") else ():
-            if target := _reference_of(down(node, said)):
+            if target := _reference_of(down(node, said), around or node):
                 self.subjects.append(target)
+                own = own or target
         for said in self.facts.get("date", ()):
             day = down(node, said)
             if day is not None and day.kind == STRING:
                 self.dates.setdefault(said, day.value[:10])
-        if not contained:
-            self._mark(node)
-        return self._object(node, rules, here, "")
+        if around is not None:
+            return self._object(node, rules, here, "")
+        self._mark(node)
+        outer, self.owner = self.owner, own or None
+        self.whose.append((node.start, self.owner))
+        state = self._object(node, rules, here, "")
+        self.owner = outer
+        self.whose.append((node.end, outer))
+        return state
 
-    def _person(self, node: Node, name: str) -> None:
+    def _person(self, node: Node, name: str, *, contained: bool) -> str:
+        """Take note of a person's numbers; return the key of a patient."""
         own = string_of(node, "id")
-        if name == "Patient" and own:
-            self.patients.append(own)
+        key = "" if name != "Patient" else _contained_key(node) if contained else self.keys.get(node.start, own)
+        if key:
+            self.patients.append(key)
         for found in (own, *(string_of(item, "value") for item in objects(node.value.get("identifier")))):
             if (matched := UUID.match(found)) or (found == own and len(own) >= LEAST_NUMBER and not own.isalpha()):
                 self.known["IDNUM", matched[1] if matched else own] = None
+        return key
 
     def _object(self, node: Node, rules: Mapping[str, Rule], path: str, star: str) -> int:
         """Find the places of an object; return 1 when nothing of it stays as the table says, 2 when nobody says so."""
@@ -325,7 +349,7 @@ class _Resource:
                 self._keep(node, path)
                 return 0
             if rule == "resource":
-                return self._resource(node, path, contained=path.rpartition(".")[2].startswith("contained"))
+                return self._resource(node, path, owner if path.rpartition(".")[2].startswith("contained") else None)
             return self._object(node, self.table.parts(Inner("CodeableReference", TEXT)), path, "")
         if node.kind == OTHER:
             return 0 if node.value in ("true", "false", "null") or rule in (KEEP, CODE, NUMBER, "size") else 2
@@ -536,11 +560,24 @@ def _may_name(text: str) -> bool:
     return "://" not in text and not text.startswith("urn:") and not re.fullmatch(r"[a-z\-]*|[0-9.]{1,6}", text)
 
 
-def _reference_of(node: Node | None) -> str:
-    """Return the id of the patient that an element refers to; empty if it refers to none."""
+def _values(node: Node) -> list[str]:
+    """Return the numbers of a person."""
+    return [value for item in objects(node.value.get("identifier")) if (value := string_of(item, "value"))]
+
+
+def _contained_key(patient: Node) -> str:
+    """Return the key of a patient inside of another resource: the id says no more there than that it is inside."""
+    return next(iter(_values(patient)), string_of(patient, "id"))
+
+
+def _reference_of(node: Node | None, resource: Node) -> str:
+    """Return the key of the patient that an element of a resource refers to; empty if it refers to none."""
     if node is None or node.kind != OBJECT:
         return ""
     said = string_of(node, "reference")
+    if said.startswith("#"):
+        inside = [inner for inner in objects(resource.value.get("contained")) if string_of(inner, "id") == said[1:]]
+        return next((_contained_key(inner) for inner in inside if string_of(inner, "resourceType") == "Patient"), "")
     typed = _TYPED.search(said)
     if typed:
         return typed[2] if typed[1] == "Patient" else ""

@@ -101,6 +101,8 @@ class _Message:
         self.data = data
         self.table = table
         self.places: list[Place] = []
+        self.persons: list[int] = []
+        """Where each PID begins."""
         line = data.lstrip(_AROUND_BYTES).splitlines()[:1]
         head = line[0].decode("latin-1") if line else ""
         name = head[:3]
@@ -162,6 +164,8 @@ class _Message:
             if not _SEGMENT.match(name):
                 raise _wrong("this is no segment", f"segment {number}")
             count = seen[name] = seen.get(name, 0) + 1
+            if name == "PID":
+                self.persons.append(start)
             if number == 1 and name == "MSH" and (len(fields) < 9 or not fields[8]):
                 raise _wrong("the message ends before its type", "MSH-9")
             self._segment(name, f"{name}[{count}]" if count > 1 else name, fields, start)
@@ -317,6 +321,8 @@ class _Message:
                     known[value] = None
                 if place.path.startswith("PID-") and (field := _first(place.path)) in keys:
                     numbers.setdefault(field, []).append(place)
+        patient = next((self._patient(numbers[key]) for key in keys if key in numbers), None)
+        whose = self._whose(patient) if len(self.persons) > 1 else ()
         self._sweep(known)
         return assemble(
             self.data,
@@ -324,9 +330,24 @@ class _Message:
             self.charset,
             self.places,
             known=tuple(known),
-            patient=next((self._patient(numbers[key]) for key in keys if key in numbers), None),
+            patient=patient,
             date=next((day for key in days if key in dated and (day := day_of(dated[key]))), None),
+            whose=whose,
         )
+
+    def _whose(self, first: str | None) -> list[tuple[int, str | None]]:
+        """Return where what belongs to each patient begins: with a PID, but what stands before the first is its own."""
+        keys = self.table.facts.get("patient", ())
+        found = [(0, first)]
+        for number, start in enumerate(self.persons[1:], 2):
+            numbers: dict[str, list[Place]] = {}
+            for place in self.places:
+                if place.path.startswith(f"PID[{number}]-") and (
+                    (field := _first(place.path).replace(f"[{number}]", "")) in keys
+                ):
+                    numbers.setdefault(field, []).append(place)
+            found.append((start, next((self._patient(numbers[key]) for key in keys if key in numbers), None)))
+        return found
 
     def _sweep(self, known: Iterable[tuple[str, str]]) -> None:
         """Make places of known identifiers in what would be kept."""

@@ -112,7 +112,9 @@ class Record:
     known: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Categories and values of identifiers that may stand in the free text as well."""
     patient: str | None = field(default=None, repr=False)
-    """The patient's key."""
+    """The patient's key; of several, the first one's, which is also that of what belongs to none."""
+    owners: tuple[str | None, ...] = field(default=(), repr=False)
+    """Of a record of several patients, whose each place is."""
     date: datetime.date | None = field(default=None, repr=False)
     unexamined: int = 0
     """Positions that hold something, and that nobody examined."""
@@ -154,6 +156,11 @@ class Record:
                     found.append(span.moved(start, end))
                 at += 1
         return found
+
+    def patient_at(self, offset: int) -> str | None:
+        """Return the key of the patient whose place a character of the text stands in."""
+        owner = self.owners[bisect_right(self.offsets, offset) - 1] if self.owners else None
+        return self.patient if owner is None else owner
 
     def path(self, offset: int) -> tuple[str, int]:
         """Return the place of a character of the text: its path, and the offset there."""
@@ -409,6 +416,7 @@ def assemble(
     date: datetime.date | None,
     links: Sequence[Place] = (),
     marks: Sequence[Mark] = (),
+    whose: Sequence[tuple[int, str | None]] = (),
 ) -> Record:
     """Return the record of places in any order.
 
@@ -420,10 +428,17 @@ def assemble(
         They may not overlap; those that are one stand in the order of the text.
     known, patient, date, links, marks
         See `Record`.
+    whose : sequence of (int, str or None)
+        Where in the record what belongs to a patient begins, in order, and the patient's key.
     """
     free = [p for p in places if p.kind == TEXT]
     ordered = (*free, *(p for p in places if p.kind not in (TEXT, BLOCKED)))
     blocked = tuple(p for p in places if p.kind == BLOCKED)
+    owners: tuple[str | None, ...] = ()
+    if len({patient, *(owner for _, owner in whose)} - {None}) > 1:
+        starts = [start for start, _ in whose]
+        found = [bisect_right(starts, place.start) - 1 for place in ordered]
+        owners = tuple([whose[at][1] if at >= 0 else None for at in found])
     offsets = []
     at = 0
     for place in ordered:
@@ -440,6 +455,7 @@ def assemble(
         offsets[len(free) - 1] + len(free[-1].text) if free else 0,
         known,
         patient,
+        owners,
         date,
         sum(not p.examined for p in blocked),
         tuple(links),

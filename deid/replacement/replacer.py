@@ -7,7 +7,7 @@ that is checked here, once for all operators, and a document for which it fails 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,7 +65,13 @@ class Replacer:
                 except ConfigError as error:
                     raise error.at(f"policy {policy.name}") from None
 
-    def __call__(self, document: Document, spans: Sequence[Span], scope: Scope) -> Replaced:
+    def __call__(
+        self,
+        document: Document,
+        spans: Sequence[Span],
+        scope: Scope,
+        scope_at: Callable[[int], Scope] | None = None,
+    ) -> Replaced:
         """Replace ``spans`` of ``document``.
 
         Parameters
@@ -75,6 +81,9 @@ class Replacer:
         spans : sequence of Span
             What to replace, in any order; overlapping spans are replaced as their union.
         scope : Scope
+        scope_at : callable, optional
+            Of a document about several patients: returns the scope of a character of the text, an equal one for all
+            of a patient's.
 
         Raises
         ------
@@ -109,18 +118,21 @@ class Replacer:
             places.append(place)
             known.append(span.named(category))
         texts = [""] * len(united)
-        given = document.with_spans(known)  # an operator sees what else is replaced, so as not to write that
-        plain = _composed(given)
         collisions = 0
         people: dict[str, str] = {}
-        for rule, places in by_rule.items():
-            seen = plain if OPERATORS[rule.operator].composed else given
-            written = self._write(rule, seen, [seen.spans[p] for p in places], scope)
-            for place, text in zip(places, written, strict=True):
-                texts[place] = text
-            if isinstance(written, Written):
-                collisions += written.collisions
-                people.update(written.people)
+        for whose, members in _by_scope(united, scope, scope_at):
+            # an operator sees what else is replaced, so as not to write that
+            given = document.with_spans(known if scope_at is None else [known[m] for m in members])
+            plain = _composed(given)
+            for rule, places in by_rule.items():
+                seen = plain if OPERATORS[rule.operator].composed else given
+                own = places if scope_at is None else [p for p in places if p in members]
+                written = self._write(rule, seen, [seen.spans[members[p]] for p in own], whose) if own else ()
+                for place, text in zip(own, written, strict=True):
+                    texts[place] = text
+                if isinstance(written, Written):
+                    collisions += written.collisions
+                    people.update(written.people)
         pairs = list(zip(united, texts, strict=True))
         for rule, places in by_rule.items():
             if OPERATORS[rule.operator].articles:
@@ -163,6 +175,21 @@ class Replacer:
                         f"offset {span.start}",
                     )
         return texts
+
+
+def _by_scope(
+    spans: Sequence[Span], scope: Scope, scope_at: Callable[[int], Scope] | None
+) -> Iterator[tuple[Scope, Mapping[int, int] | range]]:
+    """Yield each scope, and its spans: place among all -> place among its own."""
+    if scope_at is None:
+        yield scope, range(len(spans))
+        return
+    found: dict[str, tuple[Scope, dict[int, int]]] = {}
+    for place, span in enumerate(spans):
+        here = scope_at(span.start)
+        _, members = found.setdefault(here.person_scope, (here, {}))
+        members[place] = len(members)
+    yield from found.values()
 
 
 def _composed(document: Document) -> Document:

@@ -278,7 +278,7 @@ def test_known_patients_are_looked_for_and_unknown_ones_counted(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--known", "{known}"], "whom a document is about"),
+        (["--known", "{known}", "--known-column", "boots=none"], "whom a document is about"),
         (["--known-column", "a=PATIENT"], "without --known"),
         (["--known", "{known}", "--patient-field", "w"], "column 2, 'boots'"),
         (["--known", "{known}", "--patient-field", "w", "--known-column", "boots"], "NAME=MEANING"),

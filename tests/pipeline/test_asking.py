@@ -51,7 +51,6 @@ WHOLE: dict[str, Any] = {"method": "concept-match"}
         {"span_probability": 1.0},
         {"threshold": -0.5},
         {"known_column": ("mrn=MEDICALRECORD",)},
-        {"known": Path("known.csv")},
         {"known": Path("known.csv"), "patient_field": "who", "known_column": ("mrn",)},
         {"patient_pattern": "("},
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import hashlib
 import json
 import re
@@ -300,6 +301,84 @@ def test_intervals_of_a_patient_stay(surrogates: Pipeline) -> None:
         if path.name == "bundle.json":
             shifts = {datetime.fromisoformat(n) - datetime.fromisoformat(o) for o, n in zip(old, new, strict=True)}
             assert len(shifts) == 1
+
+
+def two_patients(first: str = "Patient/p-one", second: str = "Patient/p-two", **ids: str) -> dict[str, Any]:
+    """Return a Bundle of two patients, each with an observation and a note."""
+
+    def person(reference: str, id: str, family: str, born: str) -> list[dict[str, Any]]:
+        about = {"reference": reference}
+        return [
+            {"resourceType": "Patient", "id": id, "identifier": [{"value": f"44{len(id)}{born[:4]}"}],
+             "name": [{"family": family, "given": ["Ada"]}], "birthDate": born},
+            {"resourceType": "Observation", "subject": about, "effectiveDateTime": "2024-03-12"},
+            {"resourceType": "DiagnosticReport", "subject": about, "conclusion": f"Seen on 2024-03-15. {family}."},
+        ]  # fmt: skip
+
+    found = [
+        *person(first, ids.get("one", "p-one"), "Thornbury", "1947-06-19"),
+        *person(second, ids.get("two", "p-two"), "Okafor", "1980-01-02"),
+    ]
+    urls = {f["id"]: f"urn:uuid:0000000{n}-77b2-4c59-9d0e-2f6b8c1d4e01" for n, f in enumerate(found) if "id" in f}
+    return {
+        "resourceType": "Bundle",
+        "type": "collection",
+        "entry": [{**({"fullUrl": urls[f["id"]]} if "id" in f else {}), "resource": f} for f in found],
+    }
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Patient/p-one", "Patient/p-two"),
+        ("urn:uuid:00000000-77b2-4c59-9d0e-2f6b8c1d4e01", "urn:uuid:00000003-77b2-4c59-9d0e-2f6b8c1d4e01"),
+        ("Patient?identifier=a|4451947", "Patient?identifier=a|4451980"),
+        ("https://ehr.example/fhir/Patient/p-one", "Patient/p-two"),
+    ],
+)
+def test_each_patient_of_a_bundle_has_a_shift_and_names_of_their_own(
+    surrogates: Pipeline, first: str, second: str
+) -> None:
+    before = two_patients(first, second)
+    after = json.loads(scrubbed(surrogates, dump(before)))
+
+    def days(bundle: Any) -> list[list[str]]:
+        held = [e["resource"] for e in bundle["entry"]]
+        said = [r.get("birthDate") or r.get("effectiveDateTime") or r["conclusion"][8:18] for r in held]
+        return [said[:3], said[3:]]
+
+    shifts = [
+        {datetime.date.fromisoformat(new) - datetime.date.fromisoformat(old) for new, old in zip(*pair, strict=True)}
+        for pair in zip(days(after), days(before), strict=True)
+    ]
+    assert [len(shift) for shift in shifts] == [1, 1]
+    assert shifts[0] != shifts[1]
+    assert len({*shifts[0], *shifts[1]}) == 2
+    # the same as when each comes alone, as in another file of the run
+    for part in (slice(0, 3), slice(3, 6)):
+        alone = json.loads(scrubbed(surrogates, dump({**before, "entry": before["entry"][part]})))
+        assert alone["entry"] == after["entry"][part]
+
+
+def test_a_resource_of_no_patient_has_the_key_of_the_first_in_the_bundle(surrogates: Pipeline) -> None:
+    bundle = two_patients()
+    bundle["entry"].append(
+        {"resource": {"resourceType": "Location", "name": "Ward", "meta": {"lastUpdated": "2024-03-12"}}}
+    )
+    record = one(dump(bundle))
+    owners = {p.path: record.patient_at(at) for p, at in zip(record.places, record.offsets, strict=True)}
+    assert owners["Bundle.entry[6].resource.Location.meta.lastUpdated"] == "p-one"
+    assert owners["Bundle.entry[4].resource.Observation.effectiveDateTime"] == "p-two"
+
+
+def test_a_contained_patient_is_told_by_a_number() -> None:
+    def note(number: str) -> dict[str, Any]:
+        patient = {"resourceType": "Patient", "id": "p", "identifier": [{"value": number}]}
+        return {"resourceType": "Observation", "contained": [patient], "subject": {"reference": "#p"}}
+
+    assert one(dump(note("4711"))).patient == "4711"
+    both = one(dump({"resourceType": "Bundle", "entry": [{"resource": note(n)} for n in ("4711", "4712")]}))
+    assert {*both.owners} == {"4711", "4712"}
 
 
 def test_names_of_the_patients_file_are_known_in_the_notes_beside_it(surrogates: Pipeline) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import re
 from pathlib import Path
 
@@ -13,9 +14,11 @@ from hypothesis import strategies as st
 from samples import MESSAGES, PID, SAMPLES, TABLE, message, one, places
 
 from deid.base.errors import DeidError, EncodingError, FormatError
+from deid.base.keys import Key
 from deid.document import Edit
 from deid.io.records import document
-from deid.pipeline import Pipeline
+from deid.pipeline import Pipeline, build_pipeline
+from deid.pipeline.options import PipelineOptions
 from deid.records.hl7v2 import read_all, split
 from deid.records.record import Record
 
@@ -221,6 +224,48 @@ def test_messages_of_two_and_of_no_patients_have_a_key() -> None:
     assert typed.patient == "55"
     assert one(message("PID|1|7777|||Smith^Ann")).patient == "7777"
     assert one(message("MSA|AA|1")).patient is None
+
+
+def dates(data: bytes) -> list[datetime.date]:
+    """Return the days of birth and of tests of a message, in order."""
+    found = re.findall(rb"(?:PID|OBR)(?:\|[^|\r]*){6}\|([0-9]{8})", data)
+    return [datetime.datetime.strptime(day.decode(), "%Y%m%d").date() for day in found]
+
+
+def test_each_patient_of_a_message_has_a_shift_and_names_of_their_own(surrogates: Pipeline) -> None:
+    def person(number: str, name: str, born: str) -> list[str]:
+        note = f"OBX|1|TX|1^Note^LN||Seen on 03/12/2024. {name.split('^')[0]} is well.||||||F"
+        return [
+            f"PID|1||{number}^^^HOSP^MR||{name}||{born}|F",
+            "OBR|1|||11502-2^Report^LN|||20240312",
+            note,
+        ]
+
+    first, second = person("123456", "Thornbury^Eleanor", "19470619"), person("778899", "Okafor^Ada", "19800102")
+    together = scrub(surrogates, message(*first, *second)).encode()
+    before, after = dates(message(*first, *second)), dates(together)
+    shifts = [new - old for new, old in zip(after, before, strict=True)]
+    assert shifts[0] == shifts[1] != shifts[2] == shifts[3]
+    for segments in (first, second):  # each as in a message alone
+        alone = [line for line in scrub(surrogates, message(*segments)).split("\r") if not line.startswith("MSH")]
+        assert "\r".join(alone) in together.decode()
+    linked = scrub(
+        surrogates,
+        message(*first, "PID|2||778899^^^HOSP^MR||Okafor^Ada||19800102|F", "PV1|1|I").replace(b"ORU^R01", b"ADT^A24"),
+    )
+    assert (
+        re.findall(r"PID\|2.*", linked.replace("\r", "\n"))[0].split("|")[5:8]
+        == together.decode().split("PID|")[2].split("|")[4:7]
+    )
+
+
+def test_a_patient_of_several_messages_is_known_by_the_table(tmp_path: Path) -> None:
+    table = tmp_path / "known.csv"
+    table.write_text("id,given,family\n778899,Ada,Quimbleton\n")
+    data = message(PID, "PID|2||778899^^^HOSP^MR||^Ada", "OBX|1|TX|1^N^LN||ada quimbleton||||||F")
+    pipeline = build_pipeline(Key(b"r" * 32), PipelineOptions(known=table, policy="surrogate"))
+    assert "quimbleton" not in scrub(pipeline, data)
+    assert "quimbleton" not in scrub(pipeline, data.replace(PID.encode() + b"\r", b""))
 
 
 def test_separators_and_character_sets_are_the_messages_own(surrogates: Pipeline) -> None:
