@@ -12,8 +12,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {}
-"""Panel -> command -> function that runs it (``module:function`` of this room), and its line on the help page. Without a
-function it is a group; a group with one runs it where no command of its own is named."""
+"""Panel -> command -> function that runs it (``module:function`` of this room), and its line on the help page. Without
+a function it is a group; a group with one runs it where no command of its own is named."""
 
 for _row in Path(__file__).with_suffix(".tsv").read_text(encoding="utf-8").splitlines()[1:]:
     _panel, _name, *_command = _row.split("\t")
