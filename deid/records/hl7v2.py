@@ -268,11 +268,11 @@ class _Message:
     def _leaf(self, kind: str, raw: str, at: int, path: str, sep: str = "^") -> None:
         end = at + len(raw)
         if kind in (CODE, NUMBER):
+            if self.component in raw and self._is_misplaced(raw):
+                self._misplaced(raw, at, path)
+                return
             kind = kept_as(kind, raw)
             if kind == KEEP:
-                if self.component not in raw or not self._is_misplaced(raw):
-                    return
-                self._misplaced(raw, at, path)
                 return
         if kind in ("", BLOCKED):
             self.places.append(Place(path, at, end, BLOCKED, examined=kind == BLOCKED))
