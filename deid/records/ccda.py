@@ -472,10 +472,24 @@ class _Document:
 
     def _sweep(self) -> None:
         """Make places of known identifiers in what would be kept."""
-        starts = [place.start for place in self.kept]
-        for start, end, category in sweep(self.source, [(place.start, place.end) for place in self.kept], self.known):
-            place = self.kept[bisect_right(starts, start) - 1]
+        plain = [place for place in self.kept if "&" not in place.text]
+        starts = [place.start for place in plain]
+        for start, end, category in sweep(self.source, [(place.start, place.end) for place in plain], self.known):
+            place = plain[bisect_right(starts, start) - 1]
             self.places.append(Place(place.path, start, end, category, self.source[start:end], place.encode))
+        for place in self.kept:
+            if "&" in place.text:
+                self._sweep_entities(place)
+
+    def _sweep_entities(self, place: Place) -> None:
+        """Find known identifiers in a kept stretch some of whose characters are written as entities."""
+        text, where = (place.text, None) if place.encode == self.codec.data else _decoded(place.text, _SPECIAL_INSIDE)
+        for start, end, category in sweep(text, [(0, len(text))], self.known):
+            inside = [(n, n + 1) for n in range(start, end)] if where is None else where[start:end]
+            first, last = inside[0][0], inside[-1][1]
+            moved = [(a - first, b - first) for a, b in inside]
+            begin, stop = place.start + first, place.start + last
+            self.places.append(Place(place.path, begin, stop, category, text[start:end], place.encode, moved))
 
 
 _PLAIN = re.compile(r"\[[0-9]+\]")

@@ -42,6 +42,7 @@ from deid.records.record import (
     BLOCKED,
     LEAST_NUMBER,
     NAMES,
+    OID,
     TEXT,
     UUID,
     Change,
@@ -66,6 +67,9 @@ _TYPED = re.compile(r"(?:\A|/)([A-Z][A-Za-z]+)/([A-Za-z0-9.\-]{1,64})(?:/_histor
 _SEARCH = re.compile(r"(?:\A|/)([A-Z][A-Za-z]+)?\?|\A(?=[A-Za-z_:]+=)")
 _PARAMETER = re.compile(r"([^&=?]+)=([^&]*)")
 _NAMED = re.compile(r"[A-Z][A-Za-z]+\Z")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(//[^/?#|]*)?")
+_SEGMENT = re.compile(r"[^/?#|=&:;,]+")
+_OID = "urn:oid:"
 _NUMBERS = frozenset(("IDNUM", "MEDICALRECORD", "HEALTHPLAN", "ACCOUNT", "LICENSE", "DEVICE"))
 _PERSONS = frozenset(("Patient", "RelatedPerson", "Practitioner", "Person"))
 _REDACTED = (
@@ -377,6 +381,8 @@ class _Resource:
             self._add(path, node, TEXT, text, _write_markup, starts)
         elif rule == "id":
             self.links.append(Place(path, node.start, node.end, "IDNUM", node.value))
+        elif rule == "system":
+            self._system(node, path)
         elif rule == "reference":
             self._reference(node, path)
         elif rule == "DATE" and (found := _DATE.match(node.value)):
@@ -457,6 +463,28 @@ class _Resource:
             for item in node.value:
                 self._keep(item, path)
 
+    def _system(self, node: Node, path: str, start: int = 0, end: int | None = None) -> None:
+        """Find what names an institution in the address of a system, or in that part of a string."""
+        said: str = node.value[start:end]
+        if said in self.table.types or _of_standard(said, self.facts):
+            return
+        if matched := UUID.match(said):
+            self._link(node, start + matched.start(1), start + matched.end(1), path)
+        elif OID.match(said.removeprefix(_OID)):
+            self._link(node, start + len(_OID) * said.startswith(_OID), start + len(said), path)
+        elif found := _ADDRESS.match(said):
+            if found[1]:
+                self._link(node, start + found.start(1), start + found.end(1), path)
+            for part in _SEGMENT.finditer(said, found.end()):
+                if part[0] not in self.table.heads and not _is_usual(part[0].lower(), self.facts["path_words"]):
+                    self._link(node, start + part.start(), start + part.end(), path)
+        elif said.startswith("#"):
+            self._link(node, start + 1, start + len(said), path)
+        elif end is None:
+            self._string(node, CODE, path, node)
+        else:
+            self._leaf(node, "IDNUM", path, start, end)
+
     def _reference(self, node: Node, path: str) -> None:
         """Find the ids in an address of a resource, or in a search."""
         said: str = node.value
@@ -470,15 +498,18 @@ class _Resource:
             self._leaf(node, "IDNUM", path, len("urn:oid:"))
         else:
             typed = _TYPED.search(said)
+            search = _SEARCH.search(said)
+            named = _NAMED.match(said.rstrip("/").rpartition("/")[2])
+            if "://" in said and (typed or search or named):
+                self._system(node, path, 0, min(found.start() if found else len(said) for found in (typed, search)))
             if typed:
                 self._link(node, *typed.span(2), path)
                 if typed[3]:
                     self._link(node, *typed.span(3), path)
-            search = _SEARCH.search(said)
             if search:
                 for pair in _PARAMETER.finditer(said, search.end()):
                     self._parameter(node, pair, path)
-            elif not typed and not _NAMED.match(said.rstrip("/").rpartition("/")[2]):
+            elif not typed and not named:
                 self._leaf(node, "URL" if "://" in said else "IDNUM", path)
 
     def _parameter(self, node: Node, pair: re.Match[str], path: str) -> None:
@@ -489,6 +520,8 @@ class _Resource:
             return
         if name == "identifier":
             kind = self.table.of_type(system[1]) if system else None
+            if system and system[1]:
+                self._system(node, path, start, start + system.end(1))
             start += system.end() if system else 0
             if matched := UUID.match(value, system.end() if system else 0):
                 self._link(node, pair.start(2) + matched.start(1), pair.start(2) + matched.end(1), path)
@@ -558,6 +591,27 @@ class _Resource:
 
 def _may_name(text: str) -> bool:
     return "://" not in text and not text.startswith("urn:") and not re.fullmatch(r"[a-z\-]*|[0-9.]{1,6}", text)
+
+
+def _of_standard(said: str, facts: Mapping[str, Any]) -> bool:
+    """Tell whether an address is of a standard, and names nobody."""
+    found = _ADDRESS.match(said)
+    if found is None or not found[1]:
+        return said.startswith(tuple(one for one in facts["standards"] if one.startswith("urn:"))) or (
+            said.removeprefix(_OID).startswith(tuple(facts["oids"]))
+        )
+    host = found[1][2:].lower().rpartition("@")[2].partition(":")[0]
+    return any(host == one or host.endswith(f".{one}") for one in facts["standards"])
+
+
+def _is_usual(segment: str, words: str) -> bool:
+    """Tell whether a part of an address is made of words and short numbers that name no institution."""
+    return all(word in _words(words) or (word.isdecimal() and len(word) < 3) for word in re.findall(r"\w+", segment))
+
+
+@functools.lru_cache(maxsize=4)
+def _words(words: str) -> frozenset[str]:
+    return frozenset(words.split())
 
 
 def _values(node: Node) -> list[str]:

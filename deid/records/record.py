@@ -388,19 +388,21 @@ def renamer(key: Key) -> Callable[[str], str]:
     """Return what makes the new id for an id, the same in every run.
 
     A UUID for a UUID, the object identifier of one (2.25, ITU-T X.667) for an object identifier, else 26 letters and
-    digits.
+    digits; behind two slashes these are a host of nobody's (RFC 2606).
     """
     secret = key.derive("ids of records").mac("id")
 
     @functools.lru_cache(maxsize=1 << 14)
     def renamed(value: str) -> str:
         is_uuid = UUID.match(value)
-        mac = hmac.digest(secret, (value.lower() if is_uuid else value).encode(), "sha256")
+        is_host = value.startswith("//")
+        mac = hmac.digest(secret, (value.lower() if is_uuid or is_host else value).encode(), "sha256")
         if is_uuid:
             return str(uuid.UUID(bytes=mac[:16], version=4))
         if OID.match(value):
             return f"2.25.{uuid.UUID(bytes=mac[:16], version=4).int}"
-        return base64.b32encode(mac)[:26].decode().lower()
+        new = base64.b32encode(mac)[:26].decode().lower()
+        return f"//{new}.example" if is_host else new
 
     return renamed
 

@@ -315,6 +315,17 @@ def test_known_identifiers_do_not_stay_in_codes_but_markup_does(surrogates: Pipe
     assert "<text><list><item ID=" in out
 
 
+def test_known_identifiers_do_not_stay_in_codes_that_write_them_with_entities(surrogates: Pipeline) -> None:
+    name = "<patient><name><given>Ada</given><family>Müller-O'Brien</family></name></patient>"
+    said = ["of M&#252;ller-O&apos;Brien &amp; son", "M&#xFC;ller-O&#39;Brien", "Müller-O'Brien <![CDATA[&]]>"]
+    codes = [f'<code code="1" codeSystem="2.16.840.1.113883.6.1" displayName="{text}"/>' for text in said[:2]]
+    out = scrub(surrogates, document("<paragraph>well</paragraph>", name, "".join(codes)))
+    shown = re.findall('displayName="([^"]*)"', out)
+    assert len(shown) == 2
+    assert not re.search(r"ller|Brien|#252|#xFC", "".join(shown))
+    assert shown[0].endswith(" &amp; son")
+
+
 def test_numbers_of_authorities_stay_what_they_are(surrogates: Pipeline) -> None:
     roots = [
         "2.16.840.1.113883.4.6",

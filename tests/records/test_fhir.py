@@ -438,7 +438,7 @@ def test_kinds_of_places() -> None:
     assert found["Patient.name[1].text"] == ("PATIENT", "Ann Lee")
     assert found["Patient.managingOrganization.display"][0] == "HOSPITAL"
     assert found["Patient.generalPractitioner[0].display"] == ("DOCTOR", "Dr. Ng")
-    assert set(record.ids) == {"p1", "o", "d", "2"}
+    assert set(record.ids) == {"p1", "o", "d", "2", "//x.org"}
     assert found["Patient.photo"][0] == found["Patient.extension"][0] == found["Patient.nickname"][0] == "blocked"
     assert record.unexamined == 2  # the photo is named
     out = json.loads(record.replaced(record.text, [], keep_blocked=False).data)
@@ -468,7 +468,9 @@ def test_blocked_members_go_with_their_commas(member: str) -> None:
     [
         ("Patient/12", ["12"]),
         ("Patient/12/_history/3", ["12", "3"]),
-        ("https://x.org/r4/Patient/12#c", ["12"]),
+        ("https://x.org/r4/Patient/12#c", ["//x.org", "12"]),
+        ("https://x.org/r4/acute-care/Patient?_id=12", ["//x.org", "acute-care", "12"]),
+        ("https://x.org/r4/Patient", ["//x.org"]),
         ("#c1", ["c1"]),
         ("urn:uuid:5a0f3c1e-77b2-4c59-9d0e-2f6b8c1d4e01", ["5a0f3c1e-77b2-4c59-9d0e-2f6b8c1d4e01"]),
         ("Patient?_id=7&status=active", ["7"]),
@@ -486,6 +488,46 @@ def test_ids_in_references(reference: str, ids: list[str]) -> None:
         for one_id in ids:
             expected = re.sub(rf"(?<=[/#:=|]){one_id}(?!\w)", "N", expected)
         assert new["subject"]["reference"] == expected
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        "http://terminology.hl7.org/CodeSystem/v2-0203",
+        "http://loinc.org",
+        "https://www.nlm.nih.gov/research/umls/rxnorm",
+        "urn:ietf:rfc:3986",
+        "urn:oid:2.16.840.1.113883.6.238",
+        "urn:iso:std:iso:3166",
+    ],
+)
+def test_systems_of_standards_stay(surrogates: Pipeline, system: str) -> None:
+    data = dump({"resourceType": "Patient", "identifier": [{"system": system, "value": "4711"}]})
+    assert f'"{system}"'.encode() in scrubbed(surrogates, data)
+
+
+def test_other_systems_do_not_name_the_institution_and_still_match(surrogates: Pipeline) -> None:
+    said = [
+        "https://hospital-springfield.org/mrn",
+        "https://HOSPITAL-Springfield.org:8443/fhir/springfield/mrn",
+        "urn:oid:1.2.840.114350.1.13.99998.8734",
+        "urn:springfield:mrn",
+        "http://loinc.org.springfield.example/mrn",
+    ]
+    of_patient = {"resourceType": "Patient", "identifier": [{"system": s, "value": "471100"} for s in said]}
+    search = {"reference": f"Patient?identifier={said[0]}|471100"}
+    profiled = {"resourceType": "Observation", "meta": {"profile": [said[0]]}, "subject": search}
+    bundle = {"resourceType": "Bundle", "entry": [{"fullUrl": "https://hospital-springfield.org/fhir/Patient/77"}]}
+    first, second, third = (scrubbed(surrogates, dump(one)) for one in (of_patient, profiled, bundle))
+    new = [json.loads(first)["identifier"][n]["system"] for n in range(5)]
+    assert len({*new}) == len(said)
+    assert not re.search("springfield|114350|99998", (first + second + third).decode(), re.IGNORECASE)
+    assert new[0].endswith(".example/mrn")
+    assert new[3].endswith(":mrn")
+    # the same in all files, and where a reference searches for it
+    assert json.loads(second)["meta"]["profile"] == [new[0]]
+    assert json.loads(second)["subject"]["reference"].startswith(f"Patient?identifier={new[0]}|")
+    assert json.loads(third)["entry"][0]["fullUrl"].startswith(new[0].removesuffix("mrn") + "fhir/Patient/")
 
 
 def test_values_of_searches_are_places() -> None:
