@@ -87,6 +87,8 @@ _EVIDENCE = 0.2
 """Least certainty of a rule's candidate that may be raised by another recognizer."""
 _DECIDES = 0.85
 """Certainty from which a labelled value decides the category."""
+_SURE_NAME = 0.97
+"""Certainty of a known name's word that is no word of the language."""
 _COLUMN = re.compile(r"[ \u00a0]*(?:\t|[ \u00a0]{3}|\n\s*\n)\s*")
 """What parts the columns of a line, or passages."""
 _LONGEST_WORD = 64
@@ -305,7 +307,7 @@ class Ensemble:
             for rank, span, fate in left_out or ():
                 candidates.append(Candidate(rank, self.recognizers[rank].name, span, score_of(span), fate))
         counted = [span for (_, span), out in zip(weighed, passed, strict=True) if not out]
-        labelled = [*self._labelled(counted), *_no_dates(document.text, counted)]
+        labelled = [*self._labelled(counted), *_no_dates(document.text, counted), *_no_guesses(counted)]
         return scene, drop_redundant(weighed, scores, passed, traits), labelled
 
     def _labelled(self, spans: Iterable[Span]) -> list[Span]:
@@ -471,6 +473,17 @@ def _no_dates(text: str, spans: Sequence[Span]) -> Iterator[Span]:
     for name, others in taken:
         letters = [i for date in others for i in range(date.start, date.end) if text[i].isalnum()]
         if letters and (name in full or covered.issuperset(letters)):
+            yield name
+
+
+def _no_guesses(spans: Sequence[Span]) -> Iterator[Span]:
+    """Return the words of known names, no words of the language, that a model alone took for something other than a
+    name: all of them get one surrogate then. A rule's word (*Lincoln, NE*) stands.
+    """
+    names = [span for span in spans if span.source == "known:name" and score_of(span) >= _SURE_NAME]
+    for name, others in zip(names, overlapping(names, spans) if names else (), strict=True):
+        strange = [span for span in others if group(span.category) != "NAME"]
+        if strange and all(span.source.startswith(_MODELS) for span in strange):
             yield name
 
 

@@ -732,3 +732,19 @@ def test_a_feed_goes_on_behind_a_bad_line(tmp_path: Path) -> None:
     assert first["id"] == second["id"] != "a1"
     assert b"Thornbury" not in out.read_bytes()
     assert json.loads(letters.read_text())["path"] == "name[0].family"
+
+
+def test_a_known_name_is_no_place_because_a_model_guesses(surrogates: Pipeline) -> None:
+    """All words of one person get one surrogate, in sentences too that let a model think of a city."""
+    patient = {"resourceType": "Patient", "id": "p", "name": [{"family": "Quarrington", "given": ["Mabrook"]}]}
+    said = {
+        "resourceType": "Observation",
+        "id": "o",
+        "subject": {"reference": "Patient/p"},
+        "code": {"text": "Social history"},
+        "valueString": "Lives with Mabrook at 19 Hollowmere Row",
+    }
+    entries = [{"resource": one} for one in (patient, said)]
+    bundle = {"resourceType": "Bundle", "id": "b", "type": "collection", "entry": entries}
+    first, second = (e["resource"] for e in json.loads(scrubbed(surrogates, dump(bundle)))["entry"])
+    assert second["valueString"].startswith(f"Lives with {first['name'][0]['given'][0]} at ")
