@@ -32,6 +32,12 @@ CHANGES: dict[str, dict[str, str]] = {
     "sensitive": {DAY: 'date = "sensitive"', 'sex = "quasi-identifier"': 'sex = "sensitive"'},
     "shared": {AGE: 'age = "other"', DAY: 'date = "other"', "k = 2": "k = 2\nas_of = 2019-02-03"},
     "closer": {"k = 2": 'k = 2\nt = 0.6\ndistance = "equal"\nmethod = "mondrian"'},
+    "ordered": {
+        AGE: 'age = "sensitive"',
+        DAY: 'date = "dropped"',
+        'diagnosis = "sensitive"': 'diagnosis = "other"',
+        "k = 2": 'k = 2\nt = 0.9\ndistance = "ordered"',
+    },
     "expert": {"model =": 'policy = "expert"\nmodel ='},
     "of nobody": {'patients = "notes.csv"': 'patient_pattern = "n(.)"'},
     "no table": {PLAN[PLAN.index("[tables") :]: ""},

@@ -7,9 +7,11 @@ import json
 import os
 import random
 import re
+import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from deid.detection.known import Known
 from deid.detection.options import PeopleOptions
 from deid.document import Document, Failure, Span
 from deid.io import FORMATS, Options, scan
-from deid.pipeline import Pipeline, Report, Settings, scrub_files, tag_files, verify_files
+from deid.pipeline import Pipeline, Report, Settings, scrub_files, table_output, tag_files, verify_files
 from deid.pipeline.alignment import align_by_annotations, align_by_detection, align_by_text
 from deid.pipeline.auditing import Mark, bound_leaks, draw_notes
 from deid.pipeline.edit_log import move_span, move_spans, read_edit_log
@@ -31,6 +33,7 @@ from deid.pipeline.known_people import KnownPeople, People, column_meaning, read
 from deid.pipeline.naming import Naming, mapped_id
 from deid.pipeline.patients import Patients, read_patients
 from deid.pipeline.resuming import RunNote, select_files
+from deid.pipeline.table_output import TableOutput
 from deid.pipeline.verification import verify_document
 from deid.replacement.policy import load_policy
 from deid.replacement.t_plausibility import make_generalizer
@@ -121,7 +124,7 @@ def failed(failures: list[Failure]) -> list[list[object]]:
 
 def told(report: Report) -> list[object]:
     """Return all that a report says."""
-    own = {k: v for k, v in vars(report).items() if k != "failures"} if hasattr(report, "__dict__") else {}
+    own = {field.name: getattr(report, field.name) for field in fields(report) if field.name != "failures"}
     return [own, report.remarks(per_person=True), report.remarks(), report.counts(), failed(report.failures)]
 
 
@@ -204,6 +207,46 @@ def sealed() -> object:
             reports = [scrub_files(scan(Path(s)), Path(f"{n}{Path(s).suffix}"), pipeline, vault=vault)
                        for n, s in enumerate(("rows.jsonl", "notes"))]  # fmt: skip
             return [list(map(told, reports)), written("0.jsonl"), written("1")]
+
+
+CELLS = """CREATE TABLE note (id BIGINT PRIMARY KEY, short INTEGER, who TEXT, day DATE, at TIMESTAMP, text TEXT,
+    size NUMERIC(6,2), raw BLOB, yes BOOLEAN, any, cut CHAR(3));"""
+
+
+def rows(policy: str, keep: str, batch: int, resume: bool) -> object:
+    """Scrub the rows of a database in batches; some fail, some of these are mended, and the run goes on."""
+    with made(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table_output, "_ROWS", batch)
+        patch.setattr(table_output, "_CHARACTERS", 10**batch)
+        with sqlite3.connect("in.db") as source:
+            source.executescript(CELLS)
+            for n in range(12):
+                values = (10 * n + 5, n, f"p{n % 3}", f"2001-02-{n + 1:02}", f"2001-02-03 04:05:{n:02}")
+                text = (None, 7)[n // 4 % 2] if n in (3, 5) else f"FAIL {n}" if n == 8 else TEXTS[n % len(TEXTS)]
+                more = (n + 0.5, b"x", n % 2, (None, "s", n)[n % 3], f"c{n}")
+                source.execute("INSERT INTO note VALUES (?,?,?,?,?,?,?,?,?,?,?)", (*values, text, *more))
+        kept = frozenset(filter(None, keep.split(",")))
+        reading = Options(table="note", text_field="text", id_field="id", patient="who", date="day", kept=kept)
+        settings = Settings(keep_fields=kept, patients=Patients(field_name="who"), date_field="day")
+        pipeline = Pipeline(WordRecognizer(WORDS), load_policy(policy), KEY, settings)
+        answers: list[object] = []
+        for turn in range(3):
+            source = scan("sqlite:///in.db", options=reading)
+            again = resume and turn > 0
+            output = TableOutput(source, "sqlite:///out.db/new", KEY, "same", resume=again)
+            answers += [output.there, told(scrub_files(source, output, pipeline)), output.remarks()]
+            with sqlite3.connect("out.db") as made_of:
+                tables = made_of.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
+                left = made_of.execute("SELECT count(*) FROM deid_progress").fetchall() if len(tables) > 2 else []
+                answers += [tables, left, list(map(str, made_of.execute("SELECT * FROM new ORDER BY 1")))]
+            with sqlite3.connect("in.db") as source:
+                source.execute("UPDATE note SET text = 'Zebulon' WHERE short = ?", (3 if turn else 8,))
+        for options, key in (("other", KEY), ("same", Key(b"o" * 32))):
+            try:
+                TableOutput(scan("sqlite:///in.db", options=reading), "sqlite:///out.db/new", key, options)
+            except DeidError as error:
+                answers.append(said(error))
+        return answers
 
 
 def generalized(source: str, gold: bool, t: int, keep: frozenset[str], patients: bool) -> object:
@@ -348,6 +391,7 @@ TABLES: tuple[tuple[str, dict[str, str], str], ...] = (
     ('{"id": 7, "name": "Ann Vance", "city": null, "mrn": 1.5}\n\n{"id": 8.0, "name": "Lee", "mrn": 3.0}', {}, "jsonl"),
     ('{"id": 7, "name": "Ann Vance"}\n{"id": 8, "city": "Lee"}', {}, "ndjson"),
     ('{"id": 7, "name": "Ann Vance"}\n{"id": 8, "name": true}', {}, "jsonl"),
+    ('{"id": 7, "name": "Ann Vance", "tags": ["a"]}', {"tags": "none"}, "jsonl"),
     ('{"id": 7, "name": "Ann Vance"}\n[]', {}, "jsonl"),
     ('{"id": 7, "name": "Ann Vance"}\n{', {}, "jsonl"),
 )
@@ -374,6 +418,17 @@ QUESTIONS |= {
     )
 }
 QUESTIONS |= {f"{source} again": partial(again, source) for source in ("notes", "many", "gold")} | {"sealed": sealed}
+QUESTIONS |= {
+    f"rows {n}": partial(rows, *asked)
+    for n, asked in enumerate(
+        [
+            ("tag", "", 3, True),
+            ("surrogate", "size,raw,any,cut", 1, True),
+            ("safe-harbor", "at,yes,short", 4, False),
+            ("limited-data-set", "any", 256, True),
+        ]
+    )
+}
 QUESTIONS |= {
     f"{source} generalized {n}": partial(generalized, source, gold, t, frozenset(keep), patients)
     for source in ("notes", "rows.jsonl", "many")

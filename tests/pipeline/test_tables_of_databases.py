@@ -272,10 +272,12 @@ def test_a_row_that_cannot_be_scrubbed_stands_aside(places: Places) -> None:
     assert "117 documents, 3 failed" in result.output
     assert "FormatError: note, row 11: the column note_text is NULL" in result.output
     assert not [number for number in map(str, bad) if number in result.output]
-    again = scrub(places)  # nothing is left to do, and what failed is not forgotten
+    places.change(f"UPDATE note SET note_text = 'Seen by Dr. Smith.' WHERE note_id = {bad[1]}")
+    again = scrub(places)  # nothing is left to do, and what failed is not forgotten, nor done without being asked for
     assert again.exit_code == 3
     assert "117 documents were there" in again.output
-    places.change(f"UPDATE note SET note_text = 'Seen by Dr. Smith.' WHERE note_id = {bad[1]}")
+    assert "0 documents, 3 failed" in again.output
+    assert "the column note_text is NULL" in again.output
     assert "1 documents, 2 failed" in scrub(places, "scrubbed", "--resume").output
     places.change("UPDATE note SET note_text = 'Seen by Dr. Smith.' WHERE note_text IS NULL")
     result = scrub(places, "scrubbed", "--resume")
@@ -466,6 +468,9 @@ def test_a_row_that_the_new_table_does_not_take_stands_aside(postgresql: Callabl
     assert result.exit_code == 3, result.output
     assert "49 documents, 1 failed" in result.output
     assert "row 50: the output table does not take the row" in result.output
+    lite.change(f"UPDATE note SET note_text = 'Seen there' WHERE note_id = {last}")
+    result = run("scrub", lite.source, *COLUMNS, "--model", "none", "--output", places.target(), "--resume")
+    assert "1 documents, 0 failed" in result.output
 
 
 def test_rows_are_verified(places: Places) -> None:

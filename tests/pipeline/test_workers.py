@@ -9,6 +9,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -164,3 +165,5 @@ def test_a_document_that_takes_too_long_is_given_up_and_the_alarm_is_off_again()
         Timed(slow, 0.05)(Document("a", "5"))
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
     assert Timed(slow, 60)(Document("a", "0")) == Timed(slow, 0)(Document("a", "0.001"))[:1]
+    with ThreadPoolExecutor(1) as elsewhere:  # where no signal arrives
+        assert elsewhere.submit(Timed(slow, 60), Document("a", "0")).result() == "0"
