@@ -139,7 +139,7 @@ def _starts(tokens: Sequence[str]) -> list[int]:
 
 
 def _matches(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]]:
-    """Return runs of equal tokens: place in old, place in new, length; in order."""
+    """Return runs of equal tokens, some empty: place in old, place in new, length; in order."""
     found: list[tuple[int, int, int]] = []
     waiting = [(0, len(old), 0, len(new))]
     while waiting:
@@ -162,7 +162,7 @@ def _matches(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int
             a, c = i, j
         if anchors:
             waiting.append((a, b, c, d))
-    return sorted(run for run in found if run[2])
+    return sorted(found)
 
 
 def _anchors(

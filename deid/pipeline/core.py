@@ -77,28 +77,28 @@ class Scrubbed:
     """What changed, in order; holds no text."""
     spans: tuple[Span, ...] = field(repr=False)
     """The spans of the original text."""
-    residual: int = 0
+    residual: int
     """Replaced texts of five and more characters that still stand somewhere else in the document. They can be innocent
     ("Foley" the patient and the catheter) or missed."""
-    collisions: int = 0
+    collisions: int
     """Name words that got another surrogate than in the person's other documents (`deid.replacement.scope.Written`)."""
-    people: Mapping[str, str] = field(default_factory=dict, repr=False)
+    people: Mapping[str, str] = field(repr=False)
     """Full names and their surrogates (`deid.replacement.scope.Written`)."""
-    patient_known: bool = True
+    patient_known: bool
     """Whether the document's patient was known; otherwise surrogates are consistent within the document only."""
-    patient_listed: bool = True
+    patient_listed: bool
     """Whether the table of known patients, if there is one, has the document's patient."""
-    person_scope: str = field(default="", repr=False)
+    person_scope: str = field(repr=False)
     """Within what surrogates are consistent (`Scope.person_scope`)."""
-    originals: tuple[str, ...] = field(default=(), repr=False)
+    originals: tuple[str, ...] = field(repr=False)
     """The replaced text of each edit, when `Settings.originals` asks for it."""
-    effect: Effect = NO_EFFECT
+    effect: Effect
     """What the site's lists changed in the spans."""
-    unexamined: int = 0
+    unexamined: int
     """Positions of the document's record that nobody examined (`deid.records`)."""
-    places: tuple[tuple[str, int], ...] = ()
+    places: tuple[tuple[str, int], ...]
     """Of each edit of a record, the path of its place and the offset there."""
-    person_scopes: tuple[str, ...] = field(default=(), repr=False)
+    person_scopes: tuple[str, ...] = field(repr=False)
     """Of each edit of a record of several patients, its `person_scope`."""
 
     def replacements(self) -> Iterator[tuple[str, str, str, str]]:
