@@ -125,6 +125,10 @@ class Carrier(Protocol):
     def owners(self) -> tuple[str | None, ...]:
         """Keys of the patients of its places, where it is about several."""
 
+    @property
+    def sexes(self) -> Mapping[str, str]:
+        """Words of given names -> M or F, as the record says."""
+
     def patient_at(self, offset: int) -> str | None:
         """Return the key of the patient whom a character of the text is about."""
 

@@ -254,6 +254,7 @@ class Pipeline:
             document.metadata,
             known.names(patient),
             known.people | avoid if avoid else known.people,
+            {} if record is None else record.sexes,
         )
         scope_at = None
         if self.settings.method == "concept-match":

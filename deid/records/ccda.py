@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import overload
 
@@ -30,6 +30,7 @@ from deid.records.record import (
     iso,
     known_of,
     packed,
+    sexes_of,
     splice,
     sweep,
     unpacked,
@@ -142,6 +143,10 @@ class _Document:
         self.block: list[_Run] = []
         self.last = -1
         """The last place of free text."""
+        self.given: list[tuple[str, str]] = []
+        """Paths of names, and the given ones."""
+        self.said_sex: dict[str, str] = {}
+        """Path of a person -> what is said of the sex."""
         self.numbers: list[tuple[bool, str]] = []
         self.known: dict[tuple[str, str], None] = {}
 
@@ -278,6 +283,7 @@ class _Document:
         family = " ".join(place.text for order, place in parts if not order)
         given = " ".join(place.text for order, place in parts if order)
         self._know(ordered[0].kind, f"{family}^{given}")
+        self.given.append((ordered[0].path, given))
 
     def _know(self, kind: str, value: str) -> None:
         if kind in self.table.facts["known"] and (found := known_of(kind, " ".join(value.split()))):
@@ -366,6 +372,8 @@ class _Document:
         raw = value.raw
         shown = key if rule is not None else "@?"
         path = f"{frame.path}/{shown}".removeprefix("/")
+        if key == "@code" and path.endswith(self.table.facts["sex"]):
+            self.said_sex[path.removesuffix(self.table.facts["sex"])] = raw
         encode = self.codec.double if value.double else self.codec.single
         end = at + len(raw)
         kind = rule if isinstance(rule, str) and not frame.blocked else ""
@@ -456,7 +464,14 @@ class _Document:
             patient=numbers[0][1] if numbers else None,
             date=next((day for path in facts["date"] if path in dated and (day := day_of(dated[path]))), None),
             links=self.links,
+            sexes={word: sex for person, said in self.said_sex.items() for word, sex in self._sexes(person, said)},
         )
+
+    def _sexes(self, person: str, said: str) -> Iterator[tuple[str, str]]:
+        """Yield the given names of a person, each with the sex."""
+        for path, given in self.given:
+            if path.startswith(f"{person}name"):
+                yield from sexes_of(given, said).items()
 
     def _settle_headings(self) -> None:
         """Let stay as they are texts that headings alone are made of."""

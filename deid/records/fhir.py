@@ -54,6 +54,7 @@ from deid.records.record import (
     day_of,
     fit,
     known_of,
+    sexes_of,
     splice,
     sweep,
     unpacked,
@@ -203,6 +204,7 @@ class _Resource:
         self.whose: list[tuple[int, str | None]] = []
         self.keys: dict[int, str] = {}
         """Where a patient of a Bundle begins -> the key."""
+        self.sexes: dict[str, str] = {}
         self.owner: str | None = None
         self.dates: dict[str, str] = {}
         self.facts: Mapping[str, Any] = table.facts
@@ -250,6 +252,7 @@ class _Resource:
             links=self.links,
             marks=self.marks,
             whose=whose,
+            sexes=self.sexes,
         )
 
     def _resource(self, node: Node, path: str, around: Node | None) -> int:
@@ -286,6 +289,10 @@ class _Resource:
     def _person(self, node: Node, name: str, *, contained: bool) -> str:
         """Take note of a person's numbers; return the key of a patient."""
         own = string_of(node, "id")
+        for said in (node, *objects(node.value.get("contact"))):
+            for held in objects(said.value.get("name")):
+                given = " ".join(strings(held.value["given"][1])) if "given" in held.value else ""
+                self.sexes.update(sexes_of(given, string_of(said, "gender")))
         key = "" if name != "Patient" else _contained_key(node) if contained else self.keys.get(node.start, own)
         if key:
             self.patients.append(key)

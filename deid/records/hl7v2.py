@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
@@ -28,6 +28,7 @@ from deid.records.record import (
     iso,
     known_of,
     packed,
+    sexes_of,
     splice,
     sweep,
     unpacked,
@@ -53,10 +54,12 @@ _NOBODY = ("", 0, 0)
 _LONGEST_CODE = 6
 """What is kept and no longer holds no identifier: ``M``, ``2.5.1``, ``OBX``."""
 _WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|['. -])*\Z")
+_CHECK = "check"
 _NULL = '""'
 _BREAKS = frozenset((".br", ".sp", ".ce"))
 _LOCAL = re.compile(r"Z[0-9A-Za-z]{0,3}\Z")
 _CONTROL = re.compile(r"\.[a-z]{2} ?[+-]?[0-9]*\Z")
+_PLAIN = re.compile(r"\[[0-9]+\]")
 _HEX = re.compile(r"X(?:[0-9A-Fa-f]{2})+\Z")
 
 
@@ -227,6 +230,8 @@ class _Message:
                     self._parts(inner, piece, at, here, self.sub)
                 elif inner == DATA:
                     self._data(pieces, piece, at, here)
+                elif inner == _CHECK:
+                    self._check(pieces, number, at, path)
                 elif first < last:
                     # those before it, if any, are empty
                     begin, done = at - (number - first), last
@@ -302,11 +307,26 @@ class _Message:
             encode = self.codec.encode_hex if encoding == "Hex" else self.codec.encode_base64
             self.places.append(Place(path, at, at + len(raw), TEXT, text, encode))
 
+    def _check(self, pieces: Sequence[str], number: int, at: int, path: str) -> None:
+        """Let a check digit follow the number that it belongs to: the first component of those before it."""
+        place = next((p for p in reversed(self.places) if p.path.startswith(f"{path}.")), None)
+        scheme = _CHECKS.get(pieces[number] if len(pieces) > number else "")
+        digit, end = pieces[number - 1], at + len(pieces[number - 1])
+        if place is not None and place.end == at - 1 and scheme is not None and place.text.isdecimal():
+            inside = digit == place.text[-1] == scheme(place.text[:-1])
+            if inside or digit == scheme(place.text):
+                follow = _Following(self.codec, None if inside else scheme)
+                stretches = (place.start, place.end), (at, end)
+                self.places[self.places.index(place)] = replace(place, encode=follow, stretches=stretches)
+                return
+        self.places.append(Place(f"{path}.{number}", at, end, BLOCKED, examined=True))
+
     def record(self) -> Record:
         """Return the record of the places that were found."""
         facts = self.table.facts
         wanted, dates, days = facts.get("known", ()), facts.get("known_dates", ()), facts.get("date", ())
         keys, numbers = facts.get("patient", ()), dict[str, list[Place]]()
+        sexes, sex = facts.get("sexes", {}), dict[str, str]()
         known: dict[tuple[str, str], None] = {}
         dated: dict[str, str] = {}
         for place in self.places:
@@ -319,6 +339,8 @@ class _Message:
             elif place.kind in wanted:
                 if value := known_of(place.kind, place.text):
                     known[value] = None
+                if place.kind == "PATIENT" and (told := sexes.get(_PLAIN.sub("", _first(place.path)))):
+                    self._know_sex(place, int(told), sex)
                 if place.path.startswith("PID-") and (field := _first(place.path)) in keys:
                     numbers.setdefault(field, []).append(place)
         patient = next((self._patient(numbers[key]) for key in keys if key in numbers), None)
@@ -333,7 +355,15 @@ class _Message:
             patient=patient,
             date=next((day for key in days if key in dated and (day := day_of(dated[key]))), None),
             whose=whose,
+            sexes=sex,
         )
+
+    def _know_sex(self, place: Place, number: int, sexes: dict[str, str]) -> None:
+        """Take note of the sex that a field of the segment says of the given names in a place."""
+        line = max(self.source.rfind("\r", 0, place.start), self.source.rfind("\n", 0, place.start)) + 1
+        fields = self.source[line:].partition("\r")[0].partition("\n")[0].split(self.sep, number + 1)
+        if len(fields) > number:
+            sexes.update(sexes_of(place.text.partition("^")[2].replace("^", " "), fields[number]))
 
     def _whose(self, first: str | None) -> list[tuple[int, str | None]]:
         """Return where what belongs to each patient begins: with a PID, but what stands before the first is its own."""
@@ -410,6 +440,49 @@ _HINT = "repair the message at its source, or leave it out"
 
 def _wrong(what: str, path: str) -> FormatError:
     return FormatError(what, _HINT, "", path)
+
+
+def _mod10(number: str) -> str:
+    """Return the check digit of HL7's table 0061, M10: that of Luhn.
+
+    >>> _mod10("12345"), _mod10("401"), _mod10("9999"), _mod10("99999999")
+    ('5', '0', '4', '8')
+    """
+    doubled = [sum(divmod(2 * int(digit), 10)) for digit in number[::-2]]
+    return str(-sum([*doubled, *map(int, number[-2::-2])]) % 10)
+
+
+def _mod11(number: str) -> str:
+    """Return the check digit of HL7's table 0061, M11: weights 2 to 7 from the right, again and again.
+
+    >>> _mod11("1234567")
+    '4'
+    """
+    rest = sum(int(digit) * (2 + place % 6) for place, digit in enumerate(reversed(number))) % 11
+    return str((11 - (rest or 1)) % 10)
+
+
+_CHECKS: dict[str, Callable[[str], str]] = {
+    "M10": _mod10,
+    "BCV": _mod10,
+    "M11": _mod11,
+    "NPI": lambda number: _mod10(f"80840{number}"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Following:
+    """Writes a number and the check digit behind it."""
+
+    codec: Codec
+    check: Callable[[str], str] | None
+    """None where the number's last digit is the check digit."""
+
+    def __call__(self, raw: str, place: Place, changes: Sequence[Change]) -> list[str]:
+        new = self.codec.encode(raw, place, changes)
+        if not new.isdecimal():
+            return [new, ""]
+        return [new, new[-1] if self.check is None else self.check(new)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import re
 import unicodedata
 import uuid
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
@@ -121,6 +121,8 @@ class Record:
     links: tuple[Place, ...] = field(default=(), repr=False)
     """Ids, and references to them: they get the same new ids in all records of a key, whatever the policy writes."""
     marks: tuple[Mark, ...] = ()
+    sexes: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Words of given names -> M or F, as fields beside the names say."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -346,6 +348,12 @@ def known_of(kind: str, text: str) -> tuple[str, str] | None:
     return (kind, value) if len(value) >= LEAST.get(kind, LEAST_NUMBER) else None
 
 
+def sexes_of(given: str, said: str) -> dict[str, str]:
+    """Return word -> M or F of given names of a person whose field of sex says so; empty where it says neither."""
+    sex = said.strip()[:1].upper()
+    return dict.fromkeys(given.split(), sex) if sex in ("M", "F") else {}
+
+
 def sweep(source: str, kept: Sequence[tuple[int, int]], known: Iterable[tuple[str, str]]) -> list[tuple[int, int, str]]:
     """Find known identifiers in what would be kept: start, end and category of each.
 
@@ -419,6 +427,7 @@ def assemble(
     links: Sequence[Place] = (),
     marks: Sequence[Mark] = (),
     whose: Sequence[tuple[int, str | None]] = (),
+    sexes: Mapping[str, str] | None = None,
 ) -> Record:
     """Return the record of places in any order.
 
@@ -428,7 +437,7 @@ def assemble(
         The record's bytes, their text, and the codec that makes one of the other.
     places : sequence of Place
         They may not overlap; those that are one stand in the order of the text.
-    known, patient, date, links, marks
+    known, patient, date, links, marks, sexes
         See `Record`.
     whose : sequence of (int, str or None)
         Where in the record what belongs to a patient begins, in order, and the patient's key.
@@ -462,6 +471,7 @@ def assemble(
         sum(not p.examined for p in blocked),
         tuple(links),
         tuple(marks),
+        sexes or {},
     )
 
 

@@ -21,7 +21,7 @@ import functools
 import itertools
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from deid.reading.identity import PersonName, canonical_given, full_names, link, name_key, parse_name, unclear_forms
 from deid.replacement.identifiers import scramble
@@ -38,6 +38,7 @@ _KEPT_ROLES = frozenset({"particle", "suffix", "title", "credential"})
 _COMMON = 24
 """Ranks in its cell up to which two or three capital letters are read as a name."""
 _HASH_TRIES = 64
+_FEW = 4
 _VOWELS, _CONSONANTS = "aeiou", "bdfklmnprstvz"
 _REMEMBERED = 1 << 14
 _LONGEST_KEPT = 64
@@ -86,6 +87,8 @@ class NameMap:
         Those of them that are known for all documents of the scope.
     people : frozenset of str
         Full names (`full_name_key`) that no surrogate may be.
+    sexes : mapping, optional
+        Given names -> M or F, where a record says whose they are; of others, lists of names say it.
     """
 
     def __init__(
@@ -95,6 +98,7 @@ class NameMap:
         originals: Iterable[str],
         known: frozenset[str] = frozenset(),
         people: frozenset[str] = frozenset(),
+        sexes: Mapping[str, str] | None = None,
     ) -> None:
         self._keyed = keyed
         self._spanish = language.startswith("es")
@@ -102,6 +106,7 @@ class NameMap:
         self._originals = frozenset(originals)
         self._known = known
         self._people = people
+        self._sexes = {canonical_given(name_key(word)): sex for word, sex in (sexes or {}).items()}
         self._given: dict[tuple[str, str], str] = {}
         self._classes = _LETTERS["es" if self._spanish else "en"]
         self._letters: dict[str, str] = {}
@@ -221,7 +226,10 @@ class NameMap:
         known = self._words.get(key)
         if known is not None:
             return known
-        chosen = self._permuted(key)
+        sex = self._sexes.get(key) if self._sexes else None
+        place = self._pool.place(key) if sex else None
+        other = sex is not None and (place is None or place[0].kind not in (sex, f"{sex}S", "U"))
+        chosen = None if other else self._permuted(key)
         if chosen is not None and (chosen in self._originals or key in chosen):
             self.collisions += chosen in self._originals and chosen not in self._known
             chosen = None
@@ -250,7 +258,8 @@ class NameMap:
         """Choose by keyed hash, of a given name with its family name when that is given."""
         owner = f"{key} {family}" if family else key
         place = self._pool.place(key)
-        kind = _reserve_kind(place[0]) if place else "S"
+        sex = self._sexes.get(key)
+        kind = sex or (_reserve_kind(place[0]) if place else "S")
         letter = self._new_letter(key[0])
         if letter is None:
             letter = self._new_letter("abcdghlmprst"[self._keyed.number("first", key) % 12])
@@ -258,10 +267,12 @@ class NameMap:
         spanish = place[0].origin == "spanish" if place else self._spanish
         origin = "spanish" if spanish else "general"
         names = self._pool.reserve.get((kind, origin, letter), [])
+        if sex and len(names) <= _FEW and (cell := self._pool.by_kind.get((sex, "general", letter))):
+            names = self._pool.words[cell.start : cell.start + cell.size]
         rare = self._pool.reserve["S", "general", letter]
         for attempt in itertools.count():
             number = self._keyed.number("reserve", owner, str(attempt))
-            if attempt < 8 and len(names) > 4:
+            if attempt < 8 and (len(names) > _FEW or (sex and names)):
                 chosen = names[number % len(names)]
             elif attempt < 24:
                 chosen = rare[number % len(rare)]

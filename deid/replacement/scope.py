@@ -30,6 +30,9 @@ class Scope:
     people: frozenset[str] = field(default=frozenset(), repr=False)
     """Keys of given and family name of real people (`deid.replacement.names.full_name_key`): no surrogate is one."""
 
+    sexes: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Words of given names -> M or F, where the document's record says so."""
+
     @property
     def person_scope(self) -> str:
         """Within what surrogates are consistent: the patient, else (when unknown) the document."""

@@ -136,7 +136,7 @@ class SurrogateOperator:
         known = _original_words(scope.known_names) if scope.known_names else frozenset()
         written = chain((text[s.start : s.end] for s in document.spans), (text for _, text in found))
         originals = known | _original_words(written)
-        names = NameMap(keyed, scope.language, originals, known, scope.people)
+        names = NameMap(keyed, scope.language, originals, known, scope.people, scope.sexes)
         choices = Choices(keyed, names, originals, scope.language)
         address = [
             Place(spans[i].start, spans[i].end, category, text)

@@ -21,6 +21,7 @@ from deid.pipeline import Pipeline
 from deid.records.hl7v2 import read_all
 from deid.records.record import BLOCKED, TEXT, Record
 from deid.records.tables import load_table
+from deid.replacement.pools import name_pool
 
 RECORDS = Path(__file__).parents[2] / "corpora" / "records"
 SAMPLES = sorted((RECORDS / "ccda").glob("*.xml"))
@@ -324,6 +325,18 @@ def test_known_identifiers_do_not_stay_in_codes_that_write_them_with_entities(su
     assert len(shown) == 2
     assert not re.search(r"ller|Brien|#252|#xFC", "".join(shown))
     assert shown[0].endswith(" &amp; son")
+
+
+@pytest.mark.parametrize("sex", ["F", "M"])
+def test_the_sex_of_a_surrogate_is_that_of_the_field(surrogates: Pipeline, sex: str) -> None:
+    code = f'<administrativeGenderCode code="{sex}" codeSystem="2.16.840.1.113883.5.1"/>'
+    name = f"<patient><name><given>Zxqwv</given><given>Michael</given><family>Thornbury</family></name>{code}</patient>"
+    out = scrub(surrogates, document("<paragraph>well</paragraph>", name))
+    pool = name_pool(False)
+    for new in re.findall("<given>(.*?)</given>", out):
+        place = pool.place(new.lower())
+        kind = place[0].kind if place else "".join(k for (k, _, _), w in pool.reserve.items() if new.lower() in w)
+        assert kind[:1] in (sex, "U")
 
 
 def test_numbers_of_authorities_stay_what_they_are(surrogates: Pipeline) -> None:

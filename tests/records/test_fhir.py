@@ -25,6 +25,8 @@ from deid.records.fhir import begins, known_beside, read, read_all, split
 from deid.records.markup import visible
 from deid.records.record import Record
 from deid.records.tables import load_table
+from deid.replacement.pools import name_pool
+from deid.rules.checks import dea, npi
 from deid.streaming.beginning import begins_as
 
 TABLE = load_table("fhir-r4")
@@ -379,6 +381,30 @@ def test_a_contained_patient_is_told_by_a_number() -> None:
     assert one(dump(note("4711"))).patient == "4711"
     both = one(dump({"resourceType": "Bundle", "entry": [{"resource": note(n)} for n in ("4711", "4712")]}))
     assert {*both.owners} == {"4711", "4712"}
+
+
+@pytest.mark.parametrize(("gender", "sex"), [("female", "F"), ("male", "M")])
+def test_the_sex_of_a_surrogate_is_that_of_the_field(surrogates: Pipeline, gender: str, sex: str) -> None:
+    person = {
+        "resourceType": "Patient",
+        "gender": gender,
+        "name": [{"family": "Thornbury", "given": ["Zxqwv", "Michael"]}],
+    }
+    pool = name_pool(False)
+    for new in json.loads(scrubbed(surrogates, dump(person)))["name"][0]["given"]:
+        place = pool.place(new.lower())
+        kind = place[0].kind if place else "".join(k for (k, _, _), w in pool.reserve.items() if new.lower() in w)
+        assert kind[:1] in (sex, "U")
+
+
+def test_check_digits_of_numbers_stay_right(surrogates: Pipeline) -> None:
+    numbers = [("http://hl7.org/fhir/sid/us-npi", "1234567893"), ("https://h.example/dea", "AB1234563")]
+    person = {"resourceType": "Practitioner", "identifier": [{"system": s, "value": v} for s, v in numbers]}
+    new = [item["value"] for item in json.loads(scrubbed(surrogates, dump(person)))["identifier"]]
+    assert new[0] != numbers[0][1]
+    assert new[1] != numbers[1][1]
+    assert npi(new[0])
+    assert dea(new[1])
 
 
 def test_names_of_the_patients_file_are_known_in_the_notes_beside_it(surrogates: Pipeline) -> None:

@@ -6,6 +6,7 @@ import base64
 import datetime
 import re
 from pathlib import Path
+from typing import Any
 
 import hl7
 import pytest
@@ -21,6 +22,8 @@ from deid.pipeline import Pipeline, build_pipeline
 from deid.pipeline.options import PipelineOptions
 from deid.records.hl7v2 import read_all, split
 from deid.records.record import Record
+from deid.replacement.pools import name_pool
+from deid.rules.checks import luhn as is_luhn
 
 
 def scrub(pipeline: Pipeline, data: bytes) -> str:
@@ -257,6 +260,55 @@ def test_each_patient_of_a_message_has_a_shift_and_names_of_their_own(surrogates
         re.findall(r"PID\|2.*", linked.replace("\r", "\n"))[0].split("|")[5:8]
         == together.decode().split("PID|")[2].split("|")[4:7]
     )
+
+
+def kinds(name: str) -> str:
+    """Return what kind of name the lists of surrogates take a word for, of one in no cell those of the reserve."""
+    pool = name_pool(False)
+    place = pool.place(name.lower())
+    return place[0].kind if place else "".join(k for (k, _, _), found in pool.reserve.items() if name.lower() in found)
+
+
+@pytest.mark.parametrize("sex", ["F", "M"])
+@pytest.mark.parametrize("name", ["Adaeze", "Zxqwv", "Eleanor", "Michael", "Taylor", "Sasha"])
+def test_the_sex_of_a_surrogate_is_that_of_the_field(surrogates: Pipeline, name: str, sex: str) -> None:
+    out = scrub(
+        surrogates, message(f"PID|1||123456^^^HOSP^MR||Thornbury^{name}||19470619|{sex}", f"NK1|1|Alder^{name}|SPO")
+    )
+    new = out.split("PID|")[1].split("|")[4].split("^")[1]
+    assert new != name
+    assert kinds(new)[:1] in (sex, "U")
+
+
+@pytest.mark.parametrize(
+    ("number", "digit", "scheme", "check"),
+    [
+        ("12345", "5", "M10", lambda n: luhn(n)),
+        ("99999999", "8", "M10", lambda n: luhn(n)),
+        ("1234567", "4", "M11", None),
+        ("123456789", "3", "NPI", lambda n: luhn("80840" + n)),
+        ("1234567893", "3", "NPI", lambda n: n[-1] if luhn("80840" + n[:-1]) == n[-1] else ""),
+    ],
+)
+def test_check_digits_are_those_of_the_new_number(
+    surrogates: Pipeline, hiding: Pipeline, number: str, digit: str, scheme: str, check: Any
+) -> None:
+    data = message(f"PID|1||{number}^{digit}^{scheme}^HOSP^MR||Thornbury^Eleanor||19470619|F")
+    new, new_digit, kept = re.findall(r"PID\|1\|\|([0-9]*)\^([0-9]*)\^([A-Z0-9]*)", scrub(surrogates, data))[0]
+    assert (len(new), kept) == (len(number), scheme)
+    assert new != number
+    if check is None:  # weights by hand
+        total = sum(int(d) * w for d, w in zip(reversed(new), (2, 3, 4, 5, 6, 7, 2), strict=True)) % 11
+        assert int(new_digit) == (11 - (total or 1)) % 10
+    else:
+        assert new_digit == check(new)
+    assert "^^^" in scrub(hiding, data) or f"]^^{scheme}" in scrub(hiding, data)  # none beside a label
+    wrong = message(f"PID|1||{number}^{(int(digit) + 1) % 10}^{scheme}^HOSP^MR||Thornbury^Eleanor")
+    assert f"^^{scheme}^" in scrub(surrogates, wrong)  # a digit of the original that fits nothing does not stay
+
+
+def luhn(payload: str) -> str:
+    return next(d for d in "0123456789" if is_luhn(payload + d))
 
 
 def test_a_patient_of_several_messages_is_known_by_the_table(tmp_path: Path) -> None:
