@@ -91,8 +91,9 @@ def answer(document: Document, number: int) -> object:
     text = CHANGES[number % len(CHANGES)](document.text)
     marks = tuple(re.findall(r"[^\W_]+", " ".join(document.text[s.start : s.end] for s in document.spans).lower()))
     joined = Ensemble((known(document), Mistaken(marks), RULES), to_canonical=bool(number % 2))
+    lists = site(document) if number % 4 == 0 else load_site_lists()
     place = (len(text) // 3, len(text) // 2)
-    told = explain(Document("n", text), None, joined, site=site(document), places=[place])
+    told = explain(Document("n", text), None, joined, site=lists, places=[place])
     return [[[c.fate, c.certainty, c.span] for c in ruled.candidates], ruled.spans, told.as_dict()]
 
 
