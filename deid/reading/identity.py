@@ -36,8 +36,15 @@ _PARTICLES = _set(
 _SUFFIXES = _set("jr sr ii iii iv junior senior esq")
 _CREDENTIALS = _set(
     "md do rn np pa pac phd dds dmd dpm dpt pt ot lpn lvn crna cnm fnp aprn bsn msn mph mba msw lcsw psyd "
-    "pharmd rph facp facs facc frcp frcs mrcp mbbs mbchb bchir cna ms bs ba ma mrcgp"
+    "pharmd rph facp facs facc frcp frcs mrcp mbbs mbchb bchir cna ms bs ba ma mrcgp arnp dnp lmsw lmft ccrn "
+    "otr slp faap"
 )
+_ALSO_NAMES = _set("do ma ba pa ot")
+"""Credentials that are family names too: without a comma before them they are names where all letters are large."""
+_SPOKEN_NAMES = _set("do ma")
+_VOWELS = frozenset("aeiouy")
+_MIXED = _set("phd pharmd psyd mbchb rph")
+"""Credentials that are written with small letters."""
 _TITLES = _set(
     "mr mrs ms miss mx dr doctor doctora prof professor sir dame rev fr sister nurse sr sra srta don doña dra "
     "drs señor señora señorita lic"
@@ -294,7 +301,7 @@ def parse_name(
             roles[i] = "nickname"
         elif i > 0 and key in _SUFFIXES and len(key) > 1:
             roles[i] = "suffix"
-        elif i > 0 and key in _CREDENTIALS and word.isupper() and _gap(text, tokens, i).rstrip()[-1:] in _STOPS:
+        elif i > 0 and _is_credential(text, tokens, i, roles[i - 1], uppercase):
             roles[i] = "credential"
         elif key == "st" and i + 1 < len(tokens) and (uppercase or not word.isupper() or after == "."):
             roles[i] = "particle"  # Saint is nobody's given name: "St. John" is a surname
@@ -302,6 +309,8 @@ def parse_name(
             roles[i] = "initial"
         elif key in _TITLES and i == 0 and len(tokens) > 1 and (after == "." or key not in ("fr", "don", "miss")):
             roles[i] = "title"
+        elif i and roles[i - 1] == "title" and (key == "dr" or word == "med") and i + 1 < len(tokens):
+            roles[i] = "title"  # Prof. Dr. med.
         elif (
             key in _PARTICLES
             and i + 1 < len(tokens)
@@ -309,6 +318,8 @@ def parse_name(
             and (i > 0 or word.islower() or len(tokens) > 2)
         ):
             roles[i] = "particle"
+    for first, end in _dotted(text, tokens, roles):
+        roles[first:end] = ["credential"] * (end - first)
     caret = "^" in text
     comma = -1 if caret else _family_comma(text, tokens, roles)
     names = [i for i, role in enumerate(roles) if not role]
@@ -329,6 +340,34 @@ def parse_name(
         _given_first(text, tokens, roles, names, family_names)
     parts = tuple([Part(s, e, role, key) for (s, e, key), role in zip(tokens, roles, strict=True)])
     return PersonName(parts, caret or comma >= 0)
+
+
+def _is_credential(text: str, tokens: Sequence[tuple[int, int, str]], i: int, before: str, uppercase: bool) -> bool:
+    """Tell whether a word behind a name says what its person has learnt: behind a comma, another one, or the name."""
+    start, end, key = tokens[i]
+    word = text[start:end]
+    gap = text[tokens[i - 1][1] : start].rstrip()
+    if before == "credential" and gap == "-" and len(key) == 1:
+        return True  # FNP-C
+    if key not in _CREDENTIALS or not (word.isupper() or key in _MIXED):
+        return False
+    if gap[-1:] in _STOPS or before == "credential":
+        return gap != "" or key not in _ALSO_NAMES
+    spoken = not _VOWELS.isdisjoint(key)
+    return i > spoken and not gap and key not in (_ALSO_NAMES if uppercase else _SPOKEN_NAMES)
+
+
+def _dotted(text: str, tokens: Sequence[tuple[int, int, str]], roles: Sequence[str]) -> Iterable[tuple[int, int]]:
+    """Yield the letters of credentials with full stops behind a comma: *Lee, Ann, M.D.*, each as first and end."""
+    first = 2  # behind a family name alone they are a given name's: Smith, M.A.
+    while first < len(tokens) - 1:
+        end = first + 1
+        if roles[first] == "initial" and text[tokens[first - 1][1] : tokens[first][0]].rstrip()[-1:] == ",":
+            while end < len(tokens) and text[tokens[end - 1][1] : tokens[end][0]] == ".":
+                end += 1
+            if end - first > 1 and "".join(key for _, _, key in tokens[first:end]) in _CREDENTIALS:
+                yield first, end
+        first = end
 
 
 def _plain_name(text: str) -> PersonName | None:
