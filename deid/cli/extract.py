@@ -33,7 +33,11 @@ def extract(
     join: str | None = option(
         None, "Structured table to join: CSV, Parquet, SQLite file or postgresql:// URL.", metavar="TABLE"
     ),
-    on: str = option("mrn", "Column of the view and the joined table.", metavar="COLUMN"),
+    on: str | None = option(
+        None,
+        "Column that is the same in the view and the joined table; mrn where it has one.",
+        metavar="COLUMN",
+    ),
     join_sql_table: str | None = option(None, "Table of a database to join."),
     said: NoteOptions,
     jobs: int = option(1, "Processes; 0 for one a core."),
@@ -62,14 +66,15 @@ def extract(
     table = None
     if join is not None:
         table = read_table(join, table=join_sql_table, text=True)
-        check_columns(table, [on])
+        check_columns(table, [] if on is None else [on])
+        on = on or ("mrn" if "mrn" in table else None)
     result = extract_files(
-        run.found, said, by=by, rounds=rounds, link=link, table=table, on=on, jobs=job_count(jobs),
+        run.found, said, by=by, rounds=rounds, link=link, table=table, on=on or "", jobs=job_count(jobs),
         watch=run.watch("extracting"),
     )  # fmt: skip
-    view, unmatched = result.view, 0
+    view, linked, unmatched = result.view, 0, 0
     if table is not None:
-        view, unmatched = join_table(view, table, on)
+        view, linked, unmatched = join_table(view, table, on or "", result.joined)
     view.write(target)
     persons = int(view.frame["person"].nunique())
     told.documents, told.failures = result.documents, result.failures
@@ -90,7 +95,7 @@ def extract(
     if nameless := int(view.frame.reindex(columns=["name", "mrn"]).isna().all(axis=1).sum()):
         told.notes.append(f"{nameless} rows tell neither name nor record number: only --patients says whose they are")
     if join is not None:
-        told.notes.append(f"{unmatched} rows have no partner in the joined table")
+        told.notes.append(f"joined table: {linked} rows have their partner by linking, {unmatched} have none")
     told.extra = {
         "rows": len(view.frame),
         "persons": persons,
@@ -98,6 +103,7 @@ def extract(
         "contradicted": dict(result.contradicted),
         "conflicts": dict(sorted(view.conflicts.items())),
         "filled": {c: int(view.frame[c].notna().sum()) for c in view.frame.columns[2:]},
+        "linked": linked,
         "unmatched": unmatched,
         "look_alikes": None if alike is None else alike.as_dict(),
     }

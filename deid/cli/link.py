@@ -36,15 +36,10 @@ class AppliedOptions(LinkOptions):
 
         return None if self.model is None else read_model(Path(self.model))
 
-    def known(self, source: TableOptions) -> pd.DataFrame | None:
-        """Read the table of the earlier run, as TABLE is read."""
-        from deid.table.table_files import read_table
-
-        return (
-            None
-            if self.earlier is None
-            else read_table(self.earlier, separator=source.sep, table=source.sql, text=True)
-        )
+    def tables(self, source: TableOptions, other: str | None) -> tuple[list[pd.DataFrame], pd.DataFrame | None]:
+        """Read TABLE, the one beside it, and that of the earlier run."""
+        second, known = (None if path is None else source.read(path) for path in (other, self.earlier))
+        return [source.read(), *([] if second is None else [second])], known
 
 
 def _view(source: TableOptions, frame: pd.DataFrame) -> IdentifierView | None:
@@ -92,7 +87,7 @@ def link(
     from deid.linkage.report import nearest_pair, write_linkage_report
     from deid.linkage.studio import write_studio
     from deid.manifest.page import made_section
-    from deid.table.table_files import check_new_table, read_table, write_table
+    from deid.table.table_files import check_new_table, write_table
 
     check_new_table(place.output)
     for path in (review, save_model, report, studio):
@@ -103,10 +98,7 @@ def link(
             "exact rules learn no model", "leave out --save-model, --report and --studio, or say --method model"
         )
     told.begin(place.output)
-    applied, known = asked.applied(), asked.known(source)
-    tables = [source.read()]
-    if other is not None:
-        tables.append(read_table(other, separator=source.sep, table=source.sql, text=True))
+    applied, (tables, known) = asked.applied(), asked.tables(source, other)
     view = _view(source, tables[0])
     if view is not None:
         check_new_table(provenance_path(place.output))
@@ -160,6 +152,7 @@ def explain(
     source: TableOptions,
     a: int = argument("Row, from 1.", metavar="A"),
     b: int = argument("Another row.", metavar="B"),
+    second: str | None = option(None, "Another table, whose rows count on behind TABLE's.", metavar="TABLE2"),
     asked: AppliedOptions,
     show_phi: bool = option(False, "Show the values that were compared."),
 ) -> None:
@@ -173,11 +166,11 @@ def explain(
     from deid.extraction.view import confidences
     from deid.linkage.linking import explain_pair
 
-    applied, frame = asked.applied(), source.read()
-    view = _view(source, frame)
+    applied, (tables, known) = asked.applied(), asked.tables(source, second)
+    view = _view(source, tables[0])
     sure = None if view is None else confidences(view)
     with working("comparing"):
-        found = explain_pair(frame, a, b, asked, known=asked.known(source), model=applied, confidence=sure)
+        found = explain_pair(tables, a, b, asked, known=known, model=applied, confidence=sure)
     rows: list[tuple[str, ...]] = [("before anything is compared", "", f"{found.prior:+.2f}")]
     rows += [(step.field, step.level, f"{step.weight + step.rarity:+.2f}") for step in found.steps]
     rows.append(("together", f"probability {found.probability:.4f}", f"{found.weight:+.2f}"))

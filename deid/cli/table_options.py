@@ -31,11 +31,11 @@ class TableOptions:
     sep: str | None = option(None, "Separator of CSV; told by the first lines if not given.", metavar="C")
     sql: str | None = option(None, "Table of a database.")
 
-    def read(self) -> pd.DataFrame:
-        """Read it, all cells as texts."""
+    def read(self, other: str | None = None) -> pd.DataFrame:
+        """Read it, or another one in the same way, all cells as texts."""
         from deid.table.table_files import read_table
 
-        return read_table(self.table, separator=self.sep, table=self.sql, text=True)
+        return read_table(other or self.table, separator=self.sep, table=self.sql, text=True)
 
     def files(self, *others: str | Path | None) -> list[tuple[str, Path]]:
         """Return it, and further tables, by name where they are files, for a manifest."""

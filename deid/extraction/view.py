@@ -17,6 +17,7 @@ from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.extraction.notes import COLUMNS, MANY, PERSONAL, Fact
 from deid.extraction.persons import WhoIsWho, who_is_who
+from deid.linkage.linking import PERSON
 from deid.table.table_files import read_table, write_table
 
 _SEPARATOR = "; "
@@ -223,7 +224,9 @@ def confidences(view: IdentifierView) -> pd.DataFrame:
     return pd.DataFrame(cells, index=view.frame.index)
 
 
-def join_table(view: IdentifierView, table: pd.DataFrame, on: str) -> tuple[IdentifierView, int]:
+def join_table(
+    view: IdentifierView, table: pd.DataFrame, on: str = "", persons: Sequence[str] = ()
+) -> tuple[IdentifierView, int, int]:
     """Add the columns of a structured table to a view's rows; where both have a column, the table's values win.
 
     Parameters
@@ -231,12 +234,17 @@ def join_table(view: IdentifierView, table: pd.DataFrame, on: str) -> tuple[Iden
     view : IdentifierView
     table : pandas.DataFrame
     on : str
-        Column of both; numbers are compared by their letters and digits alone.
+        Column of both; numbers are compared by their letters and digits alone. A row with the same key is the partner.
+    persons : sequence of str
+        Of each row of the table; the rows of a view row's person are its partner where no key is, with the cells in
+        which they agree.
 
     Returns
     -------
     IdentifierView
         With the table's columns behind its own.
+    int
+        Rows whose partner their person tells.
     int
         Rows without a partner.
 
@@ -249,26 +257,32 @@ def join_table(view: IdentifierView, table: pd.DataFrame, on: str) -> tuple[Iden
     """
     from deid.extraction.values import read_number
 
-    for frame, name in ((view.frame, "the view"), (table, "the joined table")):
-        if on not in frame.columns:
-            if on in COLUMNS and name == "the view":
-                raise ConfigError(f"no note tells its {on!r}", "join on a column that the view has", name)
-            raise ConfigError(f"{name} has no column {on!r}", nearest(on, map(str, frame.columns)))
+    frame = view.frame.copy()
+    if on:
+        for names, side in (({*frame, *COLUMNS}, "the view"), (set(table), "the joined table")):
+            if on not in names:
+                raise ConfigError(f"{side} has no column {on!r}", nearest(on, sorted(map(str, names))))
 
-    def keys(frame: pd.DataFrame) -> pd.Series:
-        return frame[on].astype("string").map(lambda v: read_number(str(v)), na_action="ignore")
+    def keys(side: pd.DataFrame) -> pd.Series:
+        cells = side[on].astype("object") if on in side else pd.Series(None, side.index, dtype="object")
+        return cells.map(lambda v: read_number(str(v)), na_action="ignore")
 
-    right = table.assign(**{on: keys(table)}).dropna(subset=[on])
-    double = right[on].duplicated()
-    if double.any():
-        position = f"row {int(double.to_numpy().argmax()) + 1}"
+    own, theirs = keys(frame), keys(table)
+    if (double := (theirs.notna() & theirs.duplicated()).to_numpy()).any():
+        position = f"row {int(double.argmax()) + 1}"
         raise InputError(f"a second row of the same {on!r}", "keep one row a key", "the joined table", position)
-    left = view.frame.assign(**{on: keys(view.frame)})
-    shared = [c for c in table.columns if c in left.columns and c != on]
-    merged = left.merge(right, how="left", on=on, suffixes=("", " (table)"), indicator=True)
-    unmatched = int((merged["_merge"] == "left_only").sum())
-    for column in shared:
-        other = merged.pop(f"{column} (table)").astype("object")
-        merged[column] = other.where(other.notna(), merged[column].astype("object"))
-    merged[on] = view.frame[on].to_numpy()
-    return IdentifierView(merged.drop(columns="_merge"), view.provenance, view.conflicts), unmatched
+    table = table.astype("object").drop(columns=PERSON, errors="ignore")
+    matched = own.isin(theirs.dropna())
+    told = table[theirs.notna()].set_axis(theirs.dropna()).reindex(own).set_axis(frame.index)
+    linked = frame[PERSON].isin(persons) & ~matched
+    if on and on not in frame and not linked.any():
+        raise ConfigError(f"no note tells its {on!r}", "join on a column that the view has", "the view")
+    if linked.any():
+        rows = table.groupby(pd.Series(persons, table.index), sort=False)
+        agreed = rows.first().where(rows.nunique() <= 1).reindex(frame[PERSON]).set_axis(frame.index)
+        told = told.where(matched, agreed)
+    for column in map(str, table):
+        before = frame[column].astype("object") if column in frame else told[column]
+        first, second = (before, told[column]) if column == on else (told[column], before)
+        frame[column] = first.where(first.notna(), second)
+    return IdentifierView(frame, view.provenance, view.conflicts), int(linked.sum()), int((~matched & ~linked).sum())

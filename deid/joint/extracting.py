@@ -81,6 +81,8 @@ class Extraction:
     failures: list[Failure] = field(default_factory=list)
     recognizer: Recognizer | None = field(default=None, repr=False)
     """What found PHI in the last round."""
+    joined: Sequence[str] = field(default=(), repr=False)
+    """The person of each row of the table that was linked with the notes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,7 @@ def extract_files(
         recognizer = build_recognizer(said, known)
     contradicted = Counter(column for _, column, _ in weaker)
     view = build_view(notes, by=by, persons=who.notes)
-    return Extraction(view, len(notes), tuple(ran), dict(sorted(contradicted.items())), failures, recognizer)
+    return Extraction(view, len(notes), tuple(ran), dict(sorted(contradicted.items())), failures, recognizer, who.rows)
 
 
 def _weakened(note: NoteFacts, weaker: Mapping[tuple[str, str, str], float]) -> NoteFacts:

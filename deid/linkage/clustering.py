@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from rapidfuzz.distance import OSA, JaroWinkler
 
+from deid.base.late import pd
 from deid.reading.identity import full_names
 
 SIMILAR = {"given": 0.88, "family": 0.9}
@@ -106,11 +107,11 @@ class Edge:
     """Two rows that may be of one person."""
 
     weight: float
-    """Match weight, log2 of the odds; infinite for an exact rule."""
+    """Match weight, log2 of the odds; for an exact rule above all that a model gives."""
     a: int
     b: int
     why: str = ""
-    """The exact rule, where it is one."""
+    """The exact rule, or ``model``."""
 
 
 @dataclass(frozen=True)
@@ -123,17 +124,17 @@ class Clusters:
     """What was skipped, with the reason."""
 
 
-def cluster(facts: Sequence[Facts], edges: Iterable[Edge], given: Iterable[Sequence[Hashable]] = ()) -> Clusters:
+def cluster(facts: Sequence[Facts], edges: pd.DataFrame, given: Iterable[Sequence[Hashable]] = ()) -> Clusters:
     """Join rows along edges, the heaviest first, but where the two sides contradict.
 
     Parameters
     ----------
     facts : sequence of Facts
         What each row says.
-    edges : iterable of Edge
-        Those that are to be joined; equal weights in the order of their rows.
+    edges : pandas.DataFrame
+        Those that are to be joined, with the columns of `Edge`; equal weights in the order of their rows.
     given : iterable of sequence
-        Columns of persons that are known: rows with the same one are joined, whatever they say.
+        Columns of persons that are known: rows with the same one are joined, whatever they say; None is nobody.
     """
     parent = list(range(len(facts)))
     held = list(facts)
@@ -154,14 +155,15 @@ def cluster(facts: Sequence[Facts], edges: Iterable[Edge], given: Iterable[Seque
     for column in given:
         first: dict[Hashable, int] = {}
         for row, one in enumerate(column):
-            if one:
+            if one is not None:
                 join(first.setdefault(one, row), row)
-    for edge in sorted(edges, key=lambda e: (-e.weight, e.a, e.b)):
-        a, b = sorted((root(edge.a), root(edge.b)))
-        if a == b:
+    ordered = edges.sort_values(["weight", "a", "b"], ascending=[False, True, True], kind="stable")
+    for a, b, weight, why in ordered[["a", "b", "weight", "why"]].itertuples(index=False, name=None):
+        one, other = sorted((root(a), root(b)))
+        if one == other:
             continue
-        if why := held[a].conflict(held[b]):
-            refused.append((edge, why))
+        if reason := held[one].conflict(held[other]):
+            refused.append((Edge(weight, a, b, why), reason))
             continue
-        join(a, b)
+        join(one, other)
     return Clusters([root(i) for i in range(len(facts))], refused)

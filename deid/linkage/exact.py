@@ -5,11 +5,11 @@ Each rule is a list of columns of `deid.linkage.columns.read_records` that must 
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 
 from deid.base.late import pd
-from deid.linkage.clustering import Edge, Facts
+from deid.linkage.clustering import Facts
 
 RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("record number", ("number_*",)),
@@ -26,24 +26,31 @@ SURE = 2
 
 
 def facts_of(records: pd.DataFrame) -> list[Facts]:
-    """Return what each row says that can contradict another one."""
+    """Return what each row says that can contradict another one; rows that say the same share what they hold."""
     columns = {name: records[name].tolist() for name in records.columns}
     numbers = [name for name in columns if name.startswith("number_")]
+    nothing: Mapping[str, frozenset[str]] = {}
+    kept: dict[object, frozenset[str]] = {}
 
     def of(name: str, row: int) -> frozenset[str]:
         value = columns[name][row] if name in columns else None
-        return frozenset((value,)) if value else frozenset()
+        return kept.setdefault(value, frozenset((value,))) if value else frozenset()
+
+    def givens(row: int) -> frozenset[str]:
+        said = of("given", row) | frozenset(word for word in of("middle", row) if len(word) > 2)
+        return kept.setdefault(said, said)
 
     return [
         Facts(
             {
-                f"{name} {columns[name][row].rpartition(':')[0]}": frozenset((columns[name][row],))
+                sys.intern(f"{name} {columns[name][row].rpartition(':')[0]}"): of(name, row)
                 for name in numbers
                 if columns[name][row]
-            },
+            }
+            or nothing,
             of("birth", row),
             of("sex", row),
-            of("given", row) | frozenset(word for word in of("middle", row) if len(word) > 2),
+            givens(row),
             of("suffix", row),
             of("known", row),
         )
@@ -51,35 +58,33 @@ def facts_of(records: pd.DataFrame) -> list[Facts]:
     ]
 
 
-def exact_edges(records: pd.DataFrame, rules: int = len(RULES)) -> list[Edge]:
-    """Return the pairs of rows that the first ``rules`` exact rules join.
+def exact_edges(records: pd.DataFrame, rules: int = len(RULES)) -> pd.DataFrame:
+    """Return the pairs of rows that the first ``rules`` exact rules join: columns of `deid.linkage.clustering.Edge`.
 
     Their weights are above all that a model can give, and fall with the trust in the rule.
     """
-    edges = []
+    parts = [pd.DataFrame({"a": [], "b": [], "weight": [], "why": []}).astype({"a": int, "b": int, "why": object})]
     for rank, (rule, names) in enumerate(RULES[:rules]):
-        for columns in _columns(records, names):
-            groups: dict[tuple[str, ...], list[int]] = {}
-            for row, key in _keys(records, columns):
-                groups.setdefault(key, []).append(row)
-            for rows, step in itertools.product(groups.values(), range(1, _NEXT + 1)):
-                edges += [Edge(_ABOVE - rank, a, b, rule) for a, b in zip(rows, rows[step:], strict=False)]
-    return edges
+        for keys in _keys(records, names):
+            group = keys.groupby(list(keys), sort=False).ngroup().sort_values(kind="stable")
+            rows, of = group.index.to_numpy(), group.to_numpy()
+            for step in range(1, _NEXT + 1):
+                same = of[step:] == of[:-step]
+                own = pd.DataFrame({"a": rows[:-step][same], "b": rows[step:][same]})
+                parts.append(own.assign(weight=_ABOVE - rank, why=rule))
+    return pd.concat(parts, ignore_index=True)
 
 
-def _columns(records: pd.DataFrame, names: Sequence[str]) -> list[list[str]]:
-    """Return the columns of a rule; one list for each authority of a record number."""
+def _keys(records: pd.DataFrame, names: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """Return the columns of a rule, of rows that have them all; once for each authority of a record number."""
     if names[0].endswith("*"):
-        return [[name] for name in records.columns if name.startswith(names[0][:-1])]
-    own = ["given" if name == "initial" else name for name in names]
-    return [list(names)] if all(name in records.columns for name in own) else []
-
-
-def _keys(records: pd.DataFrame, columns: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    cells = [
-        [value and value[0] for value in records["given"]] if name == "initial" else records[name].tolist()
-        for name in columns
-    ]
-    for row, key in enumerate(zip(*cells, strict=True)):
-        if all(key) and (columns[0] != "full_given" or len(key[0]) > 1):
-            yield row, key
+        wanted = [[name] for name in map(str, records) if name.startswith(names[0][:-1])]
+    else:
+        wanted = [["given" if name == "initial" else name for name in names]]
+    for columns in wanted:
+        if not all(name in records for name in columns):
+            continue
+        keys = records[columns].dropna()
+        if columns[0] == "full_given":
+            keys = keys[keys["full_given"].str.len() > 1]
+        yield keys.assign(given=keys["given"].str[:1]) if "initial" in names else keys

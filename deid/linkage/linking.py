@@ -294,30 +294,32 @@ def link_table(
     records, order = ready.records, ready.order
     facts, edges, given = _exact(ready, len(RULES) if said.method == "exact" else SURE)
     clusters = cluster(facts, edges, given)
+    refused = clusters.refused
     blocks: tuple[list[Block], list[Block]] = ([], [])
-    pairs = None
+    pairs = best = None
     if said.method == "model" and len(records) > 1:
-        model, blocks, pairs = _scored(ready, said, clusters.person, model, threads)
-        high = pairs[pairs["probability"] >= said.threshold]
-        found = zip(high["a"].tolist(), high["b"].tolist(), high["weight"].tolist(), strict=True)
-        edges += [Edge(weight, a, b, "model") for a, b, weight in found]
-        clusters = cluster(facts, edges, given)
+        compared = _compared(ready, said, model)
+        model, blocks, pairs = _scored(ready, compared, said, clusters.person, model, threads)
+        best = _best(compared, model)
+        del compared
+        high = pairs.loc[pairs["probability"] >= said.threshold, ["a", "b", "weight"]].assign(why="model")
+        clusters = cluster(facts, high, [clusters.person])
+        refused = refused + clusters.refused
+        edges = pd.concat([edges, high], ignore_index=True)
     names = _ids(clusters.person, records)
     person = [""] * len(order)
     for place, row in enumerate(order):
         person[row] = names[clusters.person[place]]
-    refused = Counter(why for _, why in clusters.refused)
-    joined = Counter(e.why for e in edges if clusters.person[e.a] == clusters.person[e.b])
-    review = _review(clusters.refused, pairs, said.threshold, order, person)
+    whose = np.asarray(clusters.person)
+    joined = Counter(edges["why"][whose[edges["a"]] == whose[edges["b"]]])
     return Linked(
-        person[: ready.new], ready.kinds, dict(joined), dict(sorted(refused.items())), review,
-        _contradictions(ready, person), model, blocks,
-        None if pairs is None else _in_table(pairs, order),
-        None if pairs is None or model is None else _best(ready, said, model),
+        person[: ready.new], ready.kinds, dict(joined), dict(sorted(Counter(why for _, why in refused).items())),
+        _review(refused, pairs, said.threshold, order, person), _contradictions(ready, person), model, blocks,
+        None if pairs is None else _in_table(pairs, order), best,
     )  # fmt: skip
 
 
-def _exact(ready: Prepared, rules: int) -> tuple[list[Facts], list[Edge], list[list[str | None]]]:
+def _exact(ready: Prepared, rules: int) -> tuple[list[Facts], pd.DataFrame, list[list[str | None]]]:
     """Return what rows say for sure, what exact rules join, and the persons that are given."""
     sure = sure_of(ready.records)
     given = [ready.records[name].tolist() for name in ("before", "known") if name in ready.records]
@@ -346,11 +348,20 @@ def _contradictions(ready: Prepared, person: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(listed, columns=["person", "column", "row", "share"])
 
 
+_Compared = tuple[pd.DataFrame, list[Comparison], dict[str, float]]
+"""Records with their keys, how they are compared, and the factors on fields."""
+
+
 def _scored(
-    ready: Prepared, said: LinkOptions, persons: Sequence[int], model: LinkageModel | None, threads: int
+    ready: Prepared,
+    compared: _Compared,
+    said: LinkOptions,
+    persons: Sequence[int],
+    model: LinkageModel | None,
+    threads: int,
 ) -> tuple[LinkageModel, tuple[list[Block], list[Block]], pd.DataFrame]:
     """Learn the model where there is none, choose the pairs and weigh them."""
-    records, comparisons, factors = _compared(ready, said, model)
+    records, comparisons, factors = compared
     fresh = "known" in records
     budget = said.pairs or max(LEAST_PAIRS, PAIRS_A_ROW * ready.new)
     blocks = chosen_blocks(proposed_blocks(records, fresh=fresh), budget)
@@ -363,22 +374,19 @@ def _scored(
     return model, ([*blocks[0], *near], blocks[1]), pairs
 
 
-def _best(ready: Prepared, said: LinkOptions, model: LinkageModel) -> FloatArray:
-    records, comparisons, factors = _compared(ready, said, model)
+def _best(compared: _Compared, model: LinkageModel) -> FloatArray:
+    records, comparisons, factors = compared
     weights = np.full(len(records), math.log2(model.prior / (1 - model.prior)))
     for one in (c for c in comparisons if c.field in model.levels):
         told = [records[name].notna().to_numpy() for name in one.columns or ("zip", "city")]
         equal = next(label for label in one.labels if label.endswith("equal"))
         weights += model.weight(one.field, equal) * factors.get(one.field, 1.0) * np.logical_or.reduce(told)
     if "initial" in model.levels.get("given", ()):
-        initial = np.array([isinstance(own, str) and len(own) == 1 for own in records["given"]])
-        weights[initial] += model.weight("given", "initial") - model.weight("given", "equal")
+        weights[records["given"].str.len() == 1] += model.weight("given", "initial") - model.weight("given", "equal")
     return 1 / (1 + np.exp2(-weights))
 
 
-def _compared(
-    ready: Prepared, said: LinkOptions, model: LinkageModel | None
-) -> tuple[pd.DataFrame, list[Comparison], dict[str, float]]:
+def _compared(ready: Prepared, said: LinkOptions, model: LinkageModel | None) -> _Compared:
     factors = factors_of(ready.kinds, said)
     distances = {one: own for name, own in said.distances.items() for one in _compared_as(ready.kinds, name)}
     doubted = None if model is None else {one for one, own in model.levels.items() if DOUBTED in own}
@@ -473,7 +481,7 @@ def explain_pair(
     return Explained(
         math.log2(model.prior / (1 - model.prior)),
         [replace(step, field=named.get(step.field, step.field)) for step in steps],
-        [edge.why for edge in exact_edges(sure_of(two), SURE)],
+        exact_edges(sure_of(two), SURE)["why"].tolist(),
         facts[pair[0]].conflict(facts[pair[1]]),
         {named.get(one.field, one.field): (shown(one, 0), shown(one, 1)) for one in comparisons},
     )
@@ -525,8 +533,7 @@ def _ids(person: Sequence[int], records: pd.DataFrame) -> dict[int, str]:
 
 def _in_table(pairs: pd.DataFrame, order: Sequence[int]) -> pd.DataFrame:
     """Return pairs by their rows of the table, the first below the second."""
-    rows = np.array([[order[a], order[b]] for a, b in zip(pairs["a"], pairs["b"], strict=True)]).reshape(-1, 2)
-    rows.sort(axis=1)
+    rows = np.sort(np.asarray(order)[pairs[["a", "b"]].to_numpy()], axis=1)
     return pairs.assign(a=rows[:, 0], b=rows[:, 1]).sort_values(["a", "b"], ignore_index=True)
 
 

@@ -13,6 +13,7 @@ import hashlib
 import json
 import logging
 import math
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,10 @@ ENOUGH = 200
 _SAMPLE = 1_000_000
 _TRAINING = 300_000
 """Pairs from which u, and m in each session, are learnt."""
+_COUNTED = 100_000
+"""Rows by which pairs of a session are counted: those of all grow with the square of rows."""
+_CHUNK = 2_000_000
+"""Pairs that are held at a time when they are weighed."""
 _RECALL = 0.6
 """Share of all pairs of a person that the sure exact rules are taken to find."""
 _SESSIONS: tuple[tuple[str, ...], ...] = (("family", "full_given"), ("birth",), ("number_0",), ("phone",))
@@ -147,20 +152,21 @@ def _tables(records: pd.DataFrame, threads: int) -> Iterator[tuple[Any, Any]]:
     from splink.backends.duckdb import DuckDBAPI
 
     logging.getLogger("splink").setLevel(logging.ERROR)
-    lists = {"forms", "families"}
-    columns = {}
-    for name in records.columns:
-        cells = [None if cell is None or cell is pd.NA or cell != cell else cell for cell in records[name].tolist()]
-        whole = pyarrow.int64() if name.startswith(("place_", "bucket_")) else pyarrow.string()
-        columns[str(name)] = pyarrow.array(cells, pyarrow.list_(pyarrow.string()) if name in lists else whole)
-    table = pyarrow.table({"unique_id": pyarrow.array(range(len(records))), **columns})
-    connection = duckdb.connect(config={"threads": threads})
-    try:
-        connection.register("given_rows", table)
-        connection.execute("create table mentions as select * from given_rows").fetchall()
-        yield connection, DuckDBAPI(connection=connection)
-    finally:
-        connection.close()
+    columns = {"unique_id": pyarrow.array(range(len(records)))}
+    for name in map(str, records):
+        kind = pyarrow.int64() if name.startswith(("place_", "bucket_")) else pyarrow.string()
+        whole = pyarrow.list_(kind) if name in ("forms", "families") else kind
+        columns[name] = pyarrow.array(records[name], whole, from_pandas=True)
+    with tempfile.TemporaryDirectory() as spilled:  # not in the folder of the call, where DuckDB would put it
+        connection = duckdb.connect(config={"threads": threads, "temp_directory": spilled})
+        try:
+            connection.register("given_rows", pyarrow.table(columns))
+            del columns
+            connection.execute("create table mentions as select * from given_rows").fetchall()
+            connection.unregister("given_rows")
+            yield connection, DuckDBAPI(connection=connection)
+        finally:
+            connection.close()
 
 
 def _settings(
@@ -308,7 +314,7 @@ def learn(
                     " and ".join(f"l.{name} = r.{name}" for name in columns),
                     estimate_without_term_frequencies=True,
                     max_pairs=_TRAINING,
-                    record_sample_proportion=1.0,
+                    record_sample_proportion=min(1.0, _COUNTED / rows),
                 )
             model = _taken(model, linker, u=False, share=1.0)
     return model
@@ -396,7 +402,10 @@ def predict(
     with _tables(records, threads) as (connection, api):
         settings = _settings(comparisons, model, blocks, factors)
         linker = Linker(api.register("mentions"), settings, log_level=logging.ERROR)
-        found = linker.inference.predict(threshold_match_probability=least, warning_mode="never")
+        chunks = 1 + sum(block.pairs for block in blocks) // _CHUNK
+        found = linker.inference.predict(
+            threshold_match_probability=least, num_chunks_left=chunks, num_chunks_right=1, warning_mode="never"
+        )
         pairs = connection.sql(f"from {found.physical_name}")
         chosen = pairs.project(
             "least(unique_id_l, unique_id_r) as a, greatest(unique_id_l, unique_id_r) as b, "

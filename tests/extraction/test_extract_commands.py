@@ -183,3 +183,31 @@ def test_joined_cells_stay_as_they_are_whatever_other_rows_hold(tmp_path: Path, 
         assert run("extract", notes, view, "--model", "none", *asked)[0] == 0
         seen.append(pd.read_csv(view, dtype=str)[["dx", "dose"]].to_numpy().tolist())
     assert seen == [[["250.00", "1.50"], ["401.10", "01"]]] * 3
+
+
+def test_a_joined_table_is_of_the_persons_that_linking_finds(tmp_path: Path) -> None:
+    """A key decides; where a note has none, or the table, name and birth date do; rows of one person may agree."""
+    notes = write_notes(tmp_path / "notes")
+    (notes / "d.txt").write_text("Patient: Ostrander, Robert\nDOB: 1/2/1980\nHe is well.\n")
+    (notes / "e.txt").write_text("Patient: Vera Tindle\nDOB: 9/8/1960\nShe is well.\n")
+    table = tmp_path / "patients.csv"
+    table.write_text(
+        "mrn,person,name,birth_date,race,dx\n5512345,x,Zelda Quarrymane,1950-03-04,A,gout\n"
+        '9987654,y,Robert Ostrander,1980-01-02,B,flu\n,z,"Tindle, Vera",1960-09-08,C,flu\n'
+        ",z,Vera Tindle,1960-09-08,C,gout\n1,w,Zoe Nobody,1990-01-01,D,gout\n"
+    )
+    asked = ("--model", "none", "--join", table, "--json", tmp_path / "s.json")
+    for by, linked in (("note", 2), ("person", 1)):
+        assert run("extract", notes, tmp_path / f"{by}.csv", "--by", by, *asked)[0] == 0
+        told = json.loads((tmp_path / "s.json").read_text())
+        assert (told["linked"], told["unmatched"]) == (linked, 0)
+    seen = pd.read_csv(tmp_path / "note.csv", dtype=str).set_index("document")
+    assert seen["race"].to_dict() == {"a": "A", "b": "A", "c": "B", "d": "B", "e": "C"}
+    assert seen["mrn"].to_dict()["d"] == "9987654"
+    assert seen["dx"].isna().to_dict() == {"a": False, "b": False, "c": False, "d": False, "e": True}
+    assert not {"w", "x", "y", "z"} & set(seen["person"])
+    nameless = tmp_path / "keyless.csv"
+    table.rename(nameless)
+    nameless.write_text("\n".join(line.partition(",")[2] for line in nameless.read_text().splitlines()))
+    assert run("extract", notes, tmp_path / "v.csv", "--model", "none", "--join", nameless)[0] == 0
+    assert pd.read_csv(tmp_path / "v.csv", dtype=str)["race"].tolist() == ["A", "B", "C"]

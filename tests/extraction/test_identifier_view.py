@@ -123,10 +123,10 @@ def test_files_round_trip_and_are_private(tmp_path: Path) -> None:
 def test_a_joined_table_wins_and_rows_without_a_partner_are_counted() -> None:
     view = build_view([facts_of(ONE), NoteFacts("two", ())])
     table = pd.DataFrame({"mrn": ["55-1", "99"], "age": ["70", "20"], "race": ["A", "B"]})
-    joined, unmatched = join_table(view, table, "mrn")
+    joined, linked, unmatched = join_table(view, table, "mrn")
     assert joined.frame["age"].tolist()[0] == "70"
     assert joined.frame["race"].tolist()[0] == "A"
-    assert unmatched == 1
+    assert (linked, unmatched) == (0, 1)
     with pytest.raises(ConfigError, match="'nrm'"):
         join_table(view, table, "nrm")
     with pytest.raises(InputError, match="second row"):

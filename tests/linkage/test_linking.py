@@ -130,7 +130,7 @@ def test_one_slip() -> None:
 
 def test_the_heaviest_pairs_are_joined_first_and_no_chain_joins_what_contradicts() -> None:
     facts = [Facts(births=frozenset({"19400101"})), Facts(), Facts(births=frozenset({"19700912"}))]
-    found = cluster(facts, [Edge(3.0, 0, 1), Edge(5.0, 1, 2)])
+    found = cluster(facts, pd.DataFrame([Edge(3.0, 0, 1), Edge(5.0, 1, 2)]))
     assert found.person == [0, 1, 1]
     assert [why for _, why in found.refused] == ["birth dates far apart"]
 

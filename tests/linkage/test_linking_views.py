@@ -74,6 +74,10 @@ def test_the_command_stacks_two_tables_and_tells_whose_row_is_whose(rows: Path, 
     assert out["table"].tolist() == ["a.csv"] * 3 + ["b.csv"] * 3
     assert out["mrn"].tolist()[4] == "4711203"
     assert out["person"].nunique() == 4
+    told = call("link", "explain", rows, "5", "1", "--second", tmp_path / "b.csv", "--show-phi")
+    assert "kept apart" not in told
+    assert "19500304" in told
+    assert "19990713" in told
 
 
 @pytest.mark.parametrize("said", [EXACT, LinkOptions()], ids=["exact", "model"])
