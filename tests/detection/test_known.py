@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from deid.base.errors import ConfigError
 from deid.detection.known import Known, KnownRecognizer, known_from_rows, one_apart, soundex
 from deid.document import Document, Span
+from deid.records.record import Record
 
 PERSON = (
     Known("PATIENT", "Robert Q. Wexler-Long"),
@@ -106,6 +107,9 @@ def test_metadata_of_the_record_is_known_too() -> None:
     document = Document("n", "Quill (77120)", metadata={"name": "Quill, Ann", "mrn": 77120, "other": None})
     assert [(s.category, s.start) for s in recognizer.find(document)] == [("PATIENT", 0), ("MEDICALRECORD", 7)]
     assert recognizer.categories == {"PATIENT", "MEDICALRECORD"}
+    record = Record(b"", known=(("PATIENT", "Vexpo, Al"), ("PHONE", "617-555-0143")))
+    document = Document("n", "Vexpo, 6175550143. Quill", metadata={"name": "Quill"}, record=record)
+    assert sorted(s.start for s in recognizer.find(document)) == [0, 7, 19]
 
 
 def test_rows_add_up_and_empty_cells_are_skipped() -> None:

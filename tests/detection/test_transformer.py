@@ -115,6 +115,36 @@ def test_windows_cover_everything_and_no_more(n: int, size: int, share: float) -
     assert all(b[0] - a[0] <= stride for a, b in itertools.pairwise(cut))
 
 
+@pytest.mark.parametrize(("count", "size", "stride"), [(40, 12, 3), (41, 12, 5), (9, 12, 5), (30, 7, 7), (25, 8, 1)])
+def test_the_window_that_sees_most_on_both_sides_decides(
+    count: int, size: int, stride: int, tiny: TransformerRecognizer
+) -> None:
+    asked = itertools.count()
+
+    class Numbering:
+        """Says of each token in which window it is asked."""
+
+        def get_inputs(self) -> object:
+            return tiny.session.get_inputs()
+
+        def run(self, names: None, inputs: dict[str, np.ndarray]) -> object:
+            logits = np.zeros((1, inputs["input_ids"].shape[1], len(tiny.labels)))
+            logits[..., 0] = next(asked)
+            return [logits]
+
+    special = len(tiny.tokenizer.encode("").ids)
+    telling = dataclasses.replace(tiny, session=Numbering(), longest=size + special, stride=stride)
+    chances = telling._chances(np.full(count, 5))
+    cut = windows(count, size, stride)
+    for at, row in enumerate(chances):
+        sees = {}
+        for number, (first, stop) in enumerate(cut):
+            if first <= at < stop:
+                left, right = at - first if first else count, stop - 1 - at if stop < count else count
+                sees[number] = min(left, right)
+        assert round(float(np.log(row[0] / row[1]))) in [n for n in sees if sees[n] == max(sees.values())]
+
+
 def test_a_category_that_nobody_knows_is_refused_until_it_is_mapped(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no known label set"):
         TransformerRecognizer.load(make(tmp_path / "a", names={}))

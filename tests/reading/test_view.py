@@ -18,6 +18,8 @@ NAMES = (
     "l'l",
     "we've'x",
     "d'Ar\u0301co",
+    "Cote d'Or",
+    "d'or's",
     "JOHN",
     "McNeil",
     "x-",
