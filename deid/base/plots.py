@@ -45,8 +45,9 @@ def image(figure: Figure, kind: str = "svg") -> bytes:
     return stream.getvalue()
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of a width and height in inches."""
+def new_figure(width: float, height: float, plots: int = 1, **how: Any) -> tuple[Figure, Any]:
+    """Return an empty figure of a width and height in inches, and its axes: of several plots, from left to right."""
     from matplotlib import figure
 
-    return figure.Figure(figsize=(width, height), layout="constrained", dpi=110)
+    made = figure.Figure(figsize=(width, height), layout="constrained", dpi=110)
+    return made, made.subplots(1, plots, **how)

@@ -16,8 +16,8 @@ from deid.cli.training_options import (
     FeatureOptions,
     FoldOptions,
     OutcomeOptions,
-    Trainings,
     settings_of,
+    setup_of,
 )
 from deid.detection.options import RecognizerOptions
 from deid.labeling.training import TrainingOptions, label_number
@@ -93,10 +93,7 @@ def crossval(
     from deid.experiments.page import crossval_sections
 
     places.check(mistakes, told.said.json)
-    documents = corpus.read(told)
-    result = cross_validate(
-        documents, features.chosen(), options, bias=bias, resamples=resamples, **folds.of(documents, options.seed)
-    )
+    result = cross_validate(setup_of(told, corpus, features, options, folds=folds), bias=bias, resamples=resamples)
     frame = result.to_frame().reset_index()
     places.show(Outcome("Cross-validation", crossval_sections(result), frame, result.as_dict()), told)
     if mistakes is not None:
@@ -125,9 +122,9 @@ def features(
     from deid.experiments.subsets import compare_subsets
 
     places.check(told.said.json)
-    documents, chosen = corpus.read(told), features.chosen()
-    frame = compare_subsets(documents, chosen, options, measure=measure, **folds.of(documents, options.seed))
-    settings = settings_of(chosen, options, folds=folds.folds, seed=options.seed, measure=measure)
+    setup = setup_of(told, corpus, features, options, folds=folds)
+    frame = compare_subsets(setup, measure=measure)
+    settings = settings_of(setup, folds=folds.folds, seed=options.seed, measure=measure)
     section = subsets_section(frame, measure)
     places.show(Outcome.of_frame("Feature groups", frame, section, settings, plot_subsets), told)
 
@@ -170,11 +167,10 @@ def sampling(
 
     places.check(told.said.json)
     points = Points(tuple(windows), tuple(shares), tuple(biases), acceptance, naive_bayes)
-    documents, chosen = corpus.read(told), features.chosen()
-    scored = None if test is None else corpus.read(told, test)
-    frame = sampling_curves(documents, chosen, options, test=scored, points=points, **folds.of(documents, options.seed))
+    setup = setup_of(told, corpus, features, options, folds=folds, test=test)
+    frame = sampling_curves(setup, points=points)
     used = folds.folds if test is None else None
-    settings = settings_of(chosen, options, points=asdict(points), folds=used, seed=options.seed)
+    settings = settings_of(setup, points=asdict(points), folds=used, seed=options.seed)
     outcome = Outcome.of_frame("Sampling and the recall dial", frame, sampling_section(frame), settings, plot_sampling)
     places.show(outcome, told)
 
@@ -207,12 +203,9 @@ def learning_curve(
     from deid.experiments.plots import plot_learning
 
     places.check(told.said.json)
-    documents, chosen = corpus.read(told), features.chosen()
-    frame = learning_curve(
-        documents, chosen, options, test=None if test is None else corpus.read(told, test), sizes=sizes,
-        start=start_from, repeats=repeats, seed=options.seed, jobs=jobs, report=Trainings(),
-    )  # fmt: skip
-    settings = settings_of(chosen, options, seed=options.seed)
+    setup = setup_of(told, corpus, features, options, test=test, jobs=jobs)
+    frame = learning_curve(setup, sizes=sizes, start=start_from, repeats=repeats)
+    settings = settings_of(setup, seed=options.seed)
     places.show(Outcome.of_frame("Learning curve", frame, learning_section(frame), settings, plot_learning), told)
 
 
@@ -241,12 +234,9 @@ def learners(
     from deid.experiments.page import learners_section
 
     places.check(told.said.json)
-    documents, chosen = corpus.read(told), features.chosen()
-    frame = compare_learners(
-        documents, corpus.read(told, test), chosen, options, algorithms=algorithms.split(","), jobs=jobs,
-        report=Trainings(),
-    )  # fmt: skip
-    places.show(Outcome.of_frame("Learners", frame, learners_section(frame), settings_of(chosen, options)), told)
+    setup = setup_of(told, corpus, features, options, test=test, jobs=jobs)
+    frame = compare_learners(setup, algorithms=algorithms.split(","))
+    places.show(Outcome.of_frame("Learners", frame, learners_section(frame), settings_of(setup)), told)
 
 
 @command(brief=RecognizerOptions)
@@ -280,17 +270,15 @@ def hips(
     from deid.replacement.policy import DEFAULT_POLICY
 
     places.check(told.said.json)
-    documents, chosen = corpus.read(told), features.chosen()
+    setup = setup_of(told, corpus, features, options, folds=folds, test=test)
     finds = said != RecognizerOptions()
     result = hips(
-        documents, chosen, options,
-        test=None if test is None else corpus.read(told, test),
+        setup,
         recognizer=build_recognizer(said, read_people(said).recognizer(said.language)) if finds else None,
         policy=policy or DEFAULT_POLICY,
         key=None if key_file is None else load_key(key_file, create=False)[0],
-        **folds.of(documents, options.seed),
     )  # fmt: skip
-    settings = settings_of(chosen, options, folds=folds.folds, seed=options.seed)
+    settings = settings_of(setup, folds=folds.folds, seed=options.seed)
     values = {"settings": settings, **result.as_dict()}
     sections = hips_sections(result)
     places.show(

@@ -36,7 +36,11 @@ def generalize(
         "minimal", "minimal: lose no more than T asks for; uniform: spread it over the words.", panel=_SEARCH
     ),
     alpha: float = option(
-        0.5, "For uniform: weight (0 to 1) of the whole text against the words.", metavar="A", panel=_SEARCH
+        0.5,
+        "For uniform: weight (0 to 1) of the whole text against the words.",
+        "--text-weight",
+        metavar="A",
+        panel=_SEARCH,
     ),
     search: str = option(
         "auto", "auto, best-first, branch-and-bound, greedy, or exhaustive (for checks).", panel=_SEARCH

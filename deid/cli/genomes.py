@@ -68,7 +68,7 @@ def membership(
     mixture: Path = argument("Genotypes whose frequencies were published.", metavar="MIXTURE"),
     reference: Path = argument("Genotypes of a reference population.", metavar="REFERENCE"),
     non_members: Path | None = option(None, "Genotypes of persons known not to be in the mixture.", metavar="FILE"),
-    alpha: float = option(0.05, "Share of non-members taken for members.", metavar="P"),
+    significance: float = option(0.05, "Share of non-members taken for members.", metavar="P"),
 ) -> int:
     """Tell who is in a mixture from its allele frequencies alone (Homer and others 2008).
 
@@ -82,7 +82,7 @@ def membership(
 
     people, cases, controls = map(read_genotypes, (targets, mixture, reference))
     outside = read_genotypes(non_members) if non_members else None
-    results = find_members(people, cases, controls, outside, alpha=alpha)
+    results = find_members(people, cases, controls, outside, alpha=significance)
     found = sum(r.decision == "in the mixture" for r in results)
     return _tell(
         told,

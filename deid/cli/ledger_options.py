@@ -139,8 +139,8 @@ def release_paid(
     forecast, release, write : callable
         Of the library: of a plan its tables; of table and plan the release; of a release its file.
     """
-    from deid.dp.left_out import say_left_out
     from deid.dp.payment import check_target, request_id, write_paid
+    from deid.dp.plan import say_left_out
     from deid.dp.unit import PrivacyUnit
 
     ledger = paying.open()

@@ -27,7 +27,7 @@ class AppliedOptions(LinkOptions):
         None, "Table of an earlier run: its persons keep their ids, and TABLE's rows join them.", metavar="OLD"
     )
     model: str | None = option(
-        None, "Apply a model that --save-model wrote; learn none.", metavar="F", panel="Further files"
+        None, "Apply a model that --save-model wrote; learn none.", "--saved-model", metavar="F", panel="Further files"
     )
 
     def applied(self) -> LinkageModel | None:

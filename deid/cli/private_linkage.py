@@ -63,7 +63,7 @@ def match(
     a: Path = argument("Filters of one site.", metavar="A"),
     b: Path = argument("Filters of another site.", metavar="B"),
     place: OutputOptions,
-    threshold: float = option(0.85, "Least Dice coefficient of a pair."),
+    threshold: float = option(0.85, "Least Dice coefficient of a pair.", "--dice"),
     one_to_one: bool = option(False, "Each row is in one pair at most; best pairs first."),
     tables: int = option(0, "Compare in blocks: rows that agree in some bits, drawn N times.", minimum=0),
 ) -> None:
@@ -72,7 +72,7 @@ def match(
     The threshold depends on the encoding: deid experiment private-linkage prints what it finds. --tables 40 is for
     tables that are too large to compare all pairs.
 
-    Example: deid link match a.csv b.csv -o pairs.csv --threshold 0.85 --one-to-one
+    Example: deid link match a.csv b.csv -o pairs.csv --dice 0.85 --one-to-one
     """
     from deid.base.late import pd
     from deid.linkage import encodings

@@ -36,7 +36,7 @@ def query(
     Example: deid query visits.csv "SELECT MEAN(los) WHERE sex = 'F' GROUP BY year" --domains domains.toml --epsilon 0.1
     --ledger study.ledger
     """
-    from deid.dp.left_out import say_left_out
+    from deid.dp.plan import say_left_out
     from deid.dp.query_language import parse_query
     from deid.dp.session import Session
     from deid.table.table_files import check_new_table, write_table

@@ -38,7 +38,7 @@ class AttackerOptions:
         "--known-persons",
         metavar="O",
     )
-    threshold: float = option(0.2, "Probability from which a person is at risk.", metavar="P")
+    threshold: float = option(0.2, "Probability from which a person is at risk.", "--at-risk", metavar="P")
     codes: str | None = option(
         None, "Attack this column of diagnosis codes, as deid codes risk does.", metavar="COLUMN"
     )

@@ -37,7 +37,7 @@ class SequenceOptions(DomainOptions):
     length: tuple[str, ...] = option(
         (), "A length that will be asked (repeatable); all the same by default.", "--asked-length", metavar="N[:WEIGHT]"
     )
-    threshold: float = option(2.0, "Prefixes go on from so many standard deviations of noise.")
+    threshold: float = option(2.0, "Prefixes go on from so many standard deviations of noise.", "--grow-from")
     ends: bool = option(False, "Sequences may end early, at a missing value; else only complete ones count.")
 
     def plan(self, read: Any, epsilon: float, unit: Any, **whom: Any) -> SequencePlan:

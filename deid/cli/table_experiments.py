@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from deid.base.options import argument, option
 from deid.cli.common import Summary
@@ -15,21 +14,11 @@ from deid.cli.table_options import SchemaOptions, TableOptions
 from deid.cli.tables import working
 from deid.cli.training_options import OutcomeOptions
 from deid.dp.domain import DomainOptions, parse_slices
+from deid.experiments.conclusions import StudyOptions
+from deid.experiments.outcome import RUNS, RunOptions
 
 if TYPE_CHECKING:
     from deid.experiments.outcome import Outcome
-
-_RUNS = "Runs"
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """How often methods run with test noise."""
-
-    PANEL: ClassVar[str] = _RUNS
-    epsilons: Sequence[float] = option((0.1, 0.5, 1.0), "Epsilons.", metavar="E,E,...")
-    runs: int = option(5, "Releases for each method and epsilon.")
-    seed: int = option(0, "First seed of the test noise.")
 
 
 def _compare(told: Summary, places: OutcomeOptions, compare: Callable[[], Outcome]) -> None:
@@ -56,10 +45,10 @@ def dp(
         "marginals,privtree,forest,cells,cells-clamped,dpcube,dpcube-paper",
         "Methods of deid cube; even is always compared.",
         metavar="A,B,...",
-        panel=_RUNS,
+        panel=RUNS,
     ),
     thresholds: bool = option(
-        False, "Sweep DPCube's gains and thresholds instead of methods.", "--sweep-thresholds", panel=_RUNS
+        False, "Sweep DPCube's gains and thresholds instead of methods.", "--sweep-thresholds", panel=RUNS
     ),
     how: RunOptions,
     places: OutcomeOptions,
@@ -77,10 +66,8 @@ def dp(
         dimensions = domains.dimensions(column_names(dims), read)
         asked = rows_of(read(), dimensions), dimensions, parse_slices(slices)[0]
         if thresholds:
-            epsilon = how.epsilons[len(how.epsilons) // 2]
-            return thresholds_outcome(*asked, epsilon=epsilon, runs=how.runs, seed=how.seed)
-        names = column_names(methods)
-        return methods_outcome(*asked, methods=names, epsilons=how.epsilons, runs=how.runs, seed=how.seed)
+            return thresholds_outcome(*asked, how)
+        return methods_outcome(*asked, how, methods=column_names(methods))
 
     _compare(told, places, compare)
 
@@ -93,14 +80,14 @@ def sequences(
     periods: str = option(..., "Columns of the periods, in their order; declare --domain level=...", metavar="A,B,..."),
     domains: DomainOptions,
     methods: str = option(
-        "tree,markov,tree-paper", "Methods; even and zero are always compared.", metavar="A,B,...", panel=_RUNS
+        "tree,markov,tree-paper", "Methods; even and zero are always compared.", metavar="A,B,...", panel=RUNS
     ),
-    slopes: int | None = option(None, "Also count falling, steady and rising sequences over N periods.", panel=_RUNS),
+    slopes: int | None = option(None, "Also count falling, steady and rising sequences over N periods.", panel=RUNS),
     person: str | None = option(
-        None, "Also show what protecting these persons costs, by row bounds.", metavar="COLUMN", panel=_RUNS
+        None, "Also show what protecting these persons costs, by row bounds.", metavar="COLUMN", panel=RUNS
     ),
     bounds: Sequence[int] = option(
-        (1, 2, 5, 10, 20), "Row bounds to try with --person.", metavar="K,K,...", panel=_RUNS
+        (1, 2, 5, 10, 20), "Row bounds to try with --person.", metavar="K,K,...", panel=RUNS
     ),
     how: RunOptions,
     places: OutcomeOptions,
@@ -115,25 +102,11 @@ def sequences(
     def compare() -> Outcome:
         read = functools.cache(source.read)
         return sequences_outcome(
-            read(), domains.dimensions([LEVEL], read)[0], column_names(periods), methods=column_names(methods),
-            epsilons=how.epsilons, slopes=slopes, person=person, bounds=bounds, runs=how.runs, seed=how.seed,
+            read(), domains.dimensions([LEVEL], read)[0], column_names(periods), how, methods=column_names(methods),
+            slopes=slopes, person=person, bounds=bounds,
         )  # fmt: skip
 
     _compare(told, places, compare)
-
-
-@dataclass(frozen=True)
-class StudyOptions:
-    """What studies ask of a table."""
-
-    PANEL: ClassVar[str] = "Studies"
-    outcome: str = option(..., "Who has the outcome, as 'disease=asthma'.", metavar="QUERY", panel="")
-    group: tuple[str, ...] = option((), "A group whose odds are asked (repeatable).", metavar="QUERY")
-    cohort: tuple[str, ...] = option((), "A cohort to count, as 'age>=65 and sex=F' (repeatable).", metavar="QUERY")
-    queries: int = option(1000, "Random cohorts of two conditions.", minimum=1)
-    need: Sequence[int] = option((10, 30, 100, 300), "How many patients would be enough.", metavar="10,100")
-    alpha: float = option(0.05, "A p-value below it is a finding.", metavar="P")
-    seed: int = option(0, "Seed of the random cohorts.")
 
 
 @command
@@ -160,4 +133,4 @@ def conclusions(
     places.check(told.said.json)
     truth = roles.open(source.table, source)
     pair = TablePair(truth, roles.open(release, source, published=True))
-    places.show(conclusions_outcome(pair, **asdict(asked)), told)
+    places.show(conclusions_outcome(pair, asked), told)

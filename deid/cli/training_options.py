@@ -18,6 +18,7 @@ from deid.labeling.training import TrainingOptions
 if TYPE_CHECKING:
     from deid.document import Document
     from deid.experiments.outcome import Outcome
+    from deid.experiments.trials import TrialSetup
     from deid.features import FeatureSet
 
 _FEATURES, _FOLDS = "Features", "Folds"
@@ -82,12 +83,12 @@ class FoldOptions:
         panel=_FOLDS,
     )
 
-    def of(self, documents: list[Document], seed: int) -> dict[str, Any]:
-        """Return what experiments take: folds, seed, the patient of each document, processes, and who looks on."""
+    def of(self, documents: list[Document]) -> dict[str, Any]:
+        """Return what experiments take: folds, the patient of each document, and processes."""
         from deid.experiments.folds import group_documents
 
         groups = group_documents(documents, field=self.group_field, pattern=self.group_pattern)
-        return {"folds": self.folds, "seed": seed, "groups": groups, "jobs": self.jobs, "report": Trainings()}
+        return {"folds": self.folds, "groups": groups, "jobs": self.jobs}
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,25 @@ class Trainings:
             self._stream.flush()
 
 
-def settings_of(features: FeatureSet, options: TrainingOptions, **others: Any) -> dict[str, Any]:
+def setup_of(
+    told: Summary,
+    corpus: CorpusOptions,
+    features: FeatureOptions,
+    options: TrainingOptions,
+    *,
+    folds: FoldOptions | None = None,
+    test: Path | None = None,
+    jobs: int = 1,
+) -> TrialSetup:
+    """Read the documents of an experiment, and return what its trainings share."""
+    from deid.experiments.trials import TrialSetup
+
+    documents, chosen = corpus.read(told), features.chosen()
+    scored = None if test is None else corpus.read(told, test)
+    divided = {"jobs": jobs} if folds is None else folds.of(documents)
+    return TrialSetup(documents, chosen, options, scored, seed=options.seed, report=Trainings(), **divided)
+
+
+def settings_of(setup: TrialSetup, **others: Any) -> dict[str, Any]:
     """Return how taggers were trained, as JSON values."""
-    return {"features": features.spec(), "options": asdict(options), **others}
+    return {"features": setup.features.spec(), "options": asdict(setup.options), **others}

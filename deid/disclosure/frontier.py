@@ -136,31 +136,25 @@ def choose(
     """
     useful = [p for p in points if least_utility is None or p.utility >= least_utility]
     safe = [p for p in points if greatest_risk is None or p.risk <= greatest_risk]
-    both = [p for p in useful if p in safe]
     choices = []
     if least_utility is not None:
-        choices.append(
-            ChosenRelease(f"least risk with utility at least {least_utility:g}", _first(useful, by_risk=True))
-        )
+        best = min(useful, key=lambda p: (p.risk, -p.utility), default=None)
+        choices.append(ChosenRelease(f"least risk with utility at least {least_utility:g}", best))
     if greatest_risk is not None:
-        choices.append(
-            ChosenRelease(f"greatest utility with risk at most {greatest_risk:g}", _first(safe, by_risk=False))
-        )
+        choices.append(ChosenRelease(f"greatest utility with risk at most {greatest_risk:g}", _most_useful(safe)))
     if least_utility is not None and greatest_risk is not None:
-        choices.append(ChosenRelease("both bounds, greatest utility", _first(both, by_risk=False)))
+        both = [p for p in useful if p in safe]
+        choices.append(ChosenRelease("both bounds, greatest utility", _most_useful(both)))
     return choices
 
 
-def _first(points: Sequence[Point], *, by_risk: bool) -> Point | None:
-    if not points:
-        return None
-    return min(points, key=lambda p: (p.risk, -p.utility) if by_risk else (-p.utility, p.risk))
+def _most_useful(points: Sequence[Point]) -> Point | None:
+    return min(points, key=lambda p: (-p.utility, p.risk), default=None)
 
 
 def plot_map(points: Sequence[Point], choices: Sequence[ChosenRelease] = ()) -> Figure:
     """Return a plot of the map: risk on a logarithmic axis, utility, the Pareto front, and what was chosen."""
-    figure = new_figure(8, 5)
-    axes = figure.add_subplot()
+    figure, axes = new_figure(8, 5)
     for number, method in enumerate(dict.fromkeys(point.method for point in points)):
         own = [point for point in points if point.method == method]
         colour = COLOURS[number % len(COLOURS)]

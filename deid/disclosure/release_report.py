@@ -143,19 +143,16 @@ def _risk(release: Release) -> Section:
 
 
 def _losses(release: Release) -> Figure:
-    figure = new_figure(6, 0.6 + 0.3 * min(len(release.loss.columns), 40))
-    axes = figure.add_subplot()
+    figure, axes = new_figure(6, 0.6 + 0.3 * min(len(release.loss.columns), 40))
     shown = list(release.loss.columns.items())[:40]
     axes.barh([name for name, _ in shown], [value for _, value in shown], color=COLOURS[1])
-    axes.set_xlim(0, 1)
+    axes.set(xlim=(0, 1), xlabel="certainty penalty of the column")
     axes.invert_yaxis()
-    axes.set_xlabel("certainty penalty of the column")
     return figure
 
 
 def _sizes(release: Release) -> Figure:
-    figure = new_figure(6, 3)
-    axes = figure.add_subplot()
+    figure, axes = new_figure(6, 3)
     for name, table, colour in (("before", release.original, COLOURS[2]), ("after", release.recoded, COLOURS[1])):
         sizes = np.sort(equivalence_classes(table).persons)
         share = np.cumsum(sizes) / sizes.sum()

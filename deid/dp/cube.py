@@ -22,7 +22,7 @@ from deid.dp.domain import Dimension
 from deid.dp.methods import METHODS, CubePlan, Rows, measure, wavelet_of
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale
 from deid.dp.payment import check_payer, partition_name, row_key, table_mark
-from deid.dp.plan import plan_terms
+from deid.dp.plan import Terms
 from deid.dp.release import RESERVED, CubeRelease
 from deid.dp.unit import PrivacyUnit, bounded_rows
 from deid.table.microdata import check_columns
@@ -72,7 +72,7 @@ def plan_cube(
     part : sequence of (Dimension, str)
         Only the rows in these cells.
     terms
-        Level, person, report and bound: see `deid.dp.plan.plan_terms`.
+        Level, person, report and bound: see `deid.dp.plan.Terms.checked`.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def plan_cube(
     if not names:
         raise ConfigError("a cube needs a dimension", "name columns: --dims age,sex")
     require(len(set(names)) >= len(names), "a dimension is named twice", "name each once")
-    settled = plan_terms(unit, **terms)
+    settled = vars(Terms.checked(unit, **terms))
     named = []
     for one in slices:
         missing = [name for name in one if name not in names]
@@ -258,7 +258,7 @@ def release_cube(
     mark = table_mark(frame, plan.person, ledger) if plan.part else ""
     columns = ", ".join(dimension.name for dimension in plan.dimensions)
     path = [(partition_name(own, mark), cell) for own, cell in plan.part]
-    receipt = plan.pay(ledger, noise, request, purpose or f"cube over {columns} by {plan.method}", path)
+    receipt = plan.charge(ledger, noise, request, purpose or f"cube over {columns} by {plan.method}", path)
     model, notes = measure(rows, plan, noise)
     own = {
         "slices": [[plan.dimensions[axis].name for axis in axes] for axes in plan.slices],

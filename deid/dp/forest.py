@@ -21,7 +21,7 @@ import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
 from deid.dp.epsilon import split_epsilon
-from deid.dp.marginals import Axes, Marginal, least_squares, nonnegative
+from deid.dp.marginals import Axes, Marginal, fit
 from deid.dp.noise import Noise, laplace_variance
 
 SHARES = (0.25, 0.15, 0.6)
@@ -192,8 +192,5 @@ def fit_forest(measured: Sequence[tuple[Axes, FloatArray, float]], shape: tuple[
     Forest
         The tables, all with the same total.
     """
-    tables = [(axes, laplace_variance(distance, epsilon)) for axes, _, epsilon in measured]
-    marginals = [
-        Marginal(axes, values, variance) for (axes, values, _), (_, variance) in zip(measured, tables, strict=True)
-    ]
-    return Forest(shape, nonnegative(least_squares(marginals, shape), tables))
+    marginals = [Marginal(axes, values, laplace_variance(distance, epsilon)) for axes, values, epsilon in measured]
+    return Forest(shape, fit(marginals, shape))

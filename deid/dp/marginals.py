@@ -246,3 +246,8 @@ def nonnegative(components: Components, tables: Sequence[tuple[Axes, float]]) ->
     return {
         axes: np.maximum((1 - share) * current[axes] + share * total / current[axes].size, 0.0) for axes in distinct
     }
+
+
+def fit(marginals: Sequence[Marginal], shape: Sequence[int]) -> dict[Axes, FloatArray]:
+    """Return the tables that fit measured ones best and are not negative, by their axes."""
+    return nonnegative(least_squares(marginals, shape), [(own.axes, own.variance) for own in marginals])

@@ -15,7 +15,7 @@ import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
 from deid.dp.epsilon import split_epsilon
-from deid.dp.marginals import Axes, Marginal, least_squares, nonnegative
+from deid.dp.marginals import Axes, Marginal, fit
 from deid.dp.noise import Noise, laplace_variance
 
 _REPLICATES = 100
@@ -58,13 +58,9 @@ class MarkovChain:
         return self._fit(self.noisy)
 
     def _fit(self, noisy: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-        variances = [laplace_variance(self.distance, epsilon) for epsilon in self.epsilons]
-        marginals = [
-            Marginal(axes, table, variance) for axes, table, variance in zip(self._axes, noisy, variances, strict=True)
-        ]
-        fitted = nonnegative(
-            least_squares(marginals, (self.symbols,) * self.height), list(zip(self._axes, variances, strict=True))
-        )
+        measured = zip(self._axes, noisy, self.epsilons, strict=True)
+        marginals = [Marginal(axes, table, laplace_variance(self.distance, own)) for axes, table, own in measured]
+        fitted = fit(marginals, (self.symbols,) * self.height)
         return tuple(fitted[axes] for axes in self._axes)
 
     @functools.cached_property

@@ -103,7 +103,7 @@ class CubePlan(ReleasePlan):
             "slices": self.slices,
             "weights": self.weights,
             "nonnegative": self.nonnegative,
-            **self.questioned(),
+            **self.questioned("level", "person", "report_share"),
             "part": [[own.name, own.declaration, cell] for own, cell in self.part],
         }
 

@@ -6,18 +6,17 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from deid.base.errors import ConfigError, DeidError, OutputError
 from deid.base.files import check_folder
 from deid.base.late import pd
-from deid.dp.budget import Ledger, Part
+from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension
 from deid.dp.noise import Noise
 from deid.dp.release_files import check_suffix, release_paths
-from deid.dp.unit import PrivacyUnit
 from deid.table.cell_text import table_hash
 
 Made = TypeVar("Made")
@@ -42,49 +41,6 @@ def check_payer(ledger: Ledger | None, noise: Noise) -> None:
     """
     if ledger is None and noise.private:
         raise ConfigError("a release needs a ledger that pays for it", "run deid budget init, then use --ledger")
-
-
-def pay(
-    ledger: Ledger | None,
-    noise: Noise,
-    epsilon: float,
-    request: str,
-    *,
-    unit: PrivacyUnit,
-    purpose: str,
-    question: dict[str, Any],
-    path: Sequence[Part] = (),
-    person: str | None = None,
-) -> dict[str, Any] | None:
-    """Charge a ledger for a question; arguments as those of `Ledger.charge`.
-
-    Whatever can be known to fail must have been tried before. Draw with `deid.dp.epsilon.payable`, or with parts of it.
-
-    Returns
-    -------
-    dict or None
-        What a release says of the charge (`Ledger.receipt`); None for test noise without a ledger.
-
-    Raises
-    ------
-    ConfigError
-        When there is no ledger, or it is for another unit.
-    BudgetExceeded
-        When the budget does not suffice; nothing was charged.
-    AlreadyReleased
-        When this request was answered before.
-    """
-    check_payer(ledger, noise)
-    if ledger is None:
-        return None
-    asked = question | {"noise": noise.private}
-    charge = ledger.charge(epsilon, request, unit=unit, purpose=purpose, question=asked, path=path, person=person)
-    receipt = ledger.receipt(charge)
-    if charge.answer is not None:
-        before = AlreadyReleased("this request was answered before; nothing was charged", "use that answer")
-        before.answer, before.receipt = charge.answer, receipt
-        raise before
-    return receipt
 
 
 def row_key(ledger: Ledger | None) -> bytes:

@@ -10,58 +10,26 @@ from typing import Any
 import numpy as np
 
 from deid.base.arrays import IntArray
+from deid.base.errors import require
 from deid.dp.budget import Ledger, Part
-from deid.dp.intervals import check_level
-from deid.dp.left_out import check_share, split_report, tell_left_out
+from deid.dp.epsilon import payable, split_epsilon
+from deid.dp.intervals import check_level, discrete_half_width
 from deid.dp.noise import Noise, SeededNoise
-from deid.dp.payment import pay
+from deid.dp.payment import AlreadyReleased, check_payer
 from deid.dp.unit import PrivacyUnit, check_bound
 
-
-def plan_terms(
-    unit: PrivacyUnit,
-    *,
-    level: float = 0.95,
-    person: str | None = None,
-    report_share: float | None = None,
-    assert_bound: bool = False,
-) -> dict[str, Any]:
-    """Check the terms that all plans have, and return them as fields of `ReleasePlan`.
-
-    Parameters
-    ----------
-    unit : PrivacyUnit
-        Whom the release protects.
-    level : float
-        Level of the intervals, 0 to 1.
-    person : str, optional
-        Column of the person, whose rows are bounded by ``unit.max_rows``.
-    report_share : float, optional
-        Share of epsilon for telling what was left out; 0 tells nothing.
-    assert_bound : bool
-        Vouch for the bound on a unit's rows instead of naming the person.
-
-    Raises
-    ------
-    ConfigError
-        When a number is out of its range, or nothing ensures the bound.
-    """
-    level, bound = check_level(level), check_bound(unit, person, assert_bound)
-    return {"unit": unit, "level": level, "person": person, "report_share": check_share(report_share), "bound": bound}
+REPORT_SHARE = 0.02
+"""Share of epsilon that tells what was left out, unless the user says otherwise. A mistyped domain leaves out a lot."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleasePlan(ABC):
-    """What is to be released; holds nothing of the data.
+class Terms:
+    """Whom a release or an answer protects, and what it tells beside its numbers.
 
     Parameters
     ----------
-    epsilon : float
-        Cost of the whole release.
     unit : PrivacyUnit
         Whom it protects.
-    method : str
-        How it is measured.
     level : float
         Level of the intervals.
     person : str, optional
@@ -72,54 +40,173 @@ class ReleasePlan(ABC):
         How the unit's bound is ensured: ``enforced`` or ``asserted`` (`deid.dp.unit.check_bound`).
     """
 
-    epsilon: float
     unit: PrivacyUnit
-    method: str
     level: float = 0.95
     person: str | None = None
     report_share: float = 0.0
     bound: str = "enforced"
 
+    @classmethod
+    def checked(
+        cls,
+        unit: PrivacyUnit,
+        *,
+        level: float = 0.95,
+        person: str | None = None,
+        report_share: float | None = None,
+        assert_bound: bool = False,
+    ) -> Terms:
+        """Return the terms that a user asks for.
+
+        Parameters
+        ----------
+        unit : PrivacyUnit
+            Whom the release protects.
+        level : float
+            Level of the intervals, 0 to 1.
+        person : str, optional
+            Column of the person, whose rows are bounded by ``unit.max_rows``.
+        report_share : float, optional
+            Share of epsilon for telling what was left out, `REPORT_SHARE` by default; 0 tells nothing.
+        assert_bound : bool
+            Vouch for the bound on a unit's rows instead of naming the person.
+
+        Raises
+        ------
+        ConfigError
+            When a number is out of its range, or nothing ensures the bound.
+        """
+        share = REPORT_SHARE if report_share is None else report_share
+        require(0 <= share < 1, "the share of the report lies between 0 and 1", "for example: --report-share 0.05")
+        bound = check_bound(unit, person, assert_bound)
+        return Terms(unit=unit, level=check_level(level), person=person, report_share=share, bound=bound)
+
+    def questioned(self, *names: str) -> dict[str, Any]:
+        """Return what a question says of the terms of these names, and of a bound that nothing enforces."""
+        return {name: getattr(self, name) for name in names} | (
+            {"bound": "asserted"} if self.bound == "asserted" else {}
+        )
+
+    def split(self, epsilon: float) -> tuple[float, float | None]:
+        """Return the epsilon of the measurements, and that of the report on what was left out: None for no report."""
+        if not self.report_share:
+            return payable(epsilon), None
+        measuring, reporting = split_epsilon(epsilon, (1 - self.report_share, self.report_share))
+        return measuring, reporting
+
+    def left_out(
+        self, left_out: IntArray, epsilon: float | None, noise: Noise, *, of_part: bool = False
+    ) -> dict[str, Any]:
+        """Return what to write into a release about what it left out.
+
+        Parameters
+        ----------
+        left_out : int64 array, shape (2,)
+            Persons with too many rows, and rows outside the declared domains.
+        epsilon : float or None
+            What it may cost; None tells nothing.
+        noise : Noise
+            Source of noise.
+        of_part : bool
+            Whether the release is about a part of the table, or persons are nothing that it tells of.
+        """
+        if epsilon is None:
+            return {"told": False, "why": "rows outside the declared domains were left out; their number is private"}
+        names: tuple[str, ...]
+        if of_part or self.person is None:
+            # in a part, a person would be counted in each that has his rows: parts could not be charged by their
+            # maximum
+            names, values, sensitivity = ("rows_outside_domains",), left_out[1:], self.unit.distance
+        else:
+            # one unit is at most one person with too many rows, and stands behind at most max_rows of the rows
+            names, values = ("persons_with_too_many_rows", "rows_outside_domains"), left_out
+            sensitivity = self.unit.distance + self.unit.unit_distance
+        drawn = noise.discrete_laplace(values, sensitivity, epsilon)
+        told: dict[str, Any] = {"told": True, "epsilon": epsilon, **dict(zip(names, drawn.tolist(), strict=True))}
+        return told | {"plus_minus": discrete_half_width(sensitivity, epsilon, 1, self.level)}
+
+    def pay(
+        self,
+        ledger: Ledger | None,
+        noise: Noise,
+        epsilon: float,
+        request: str,
+        *,
+        purpose: str,
+        question: dict[str, Any],
+        path: Sequence[Part] = (),
+    ) -> dict[str, Any] | None:
+        """Charge a ledger for a question; arguments as those of `Ledger.charge`.
+
+        Whatever can be known to fail must have been tried before. Draw with `deid.dp.epsilon.payable`, or with parts of
+        it.
+
+        Returns
+        -------
+        dict or None
+            What a release says of the charge (`Ledger.receipt`); None for test noise without a ledger.
+
+        Raises
+        ------
+        ConfigError
+            When there is no ledger, or it is for another unit.
+        BudgetExceeded
+            When the budget does not suffice; nothing was charged.
+        AlreadyReleased
+            When this request was answered before.
+        """
+        check_payer(ledger, noise)
+        if ledger is None:
+            return None
+        charge = ledger.charge(
+            epsilon, request, unit=self.unit, purpose=purpose, question=question | {"noise": noise.private}, path=path,
+            person=self.person,
+        )  # fmt: skip
+        receipt = ledger.receipt(charge)
+        if charge.answer is not None:
+            before = AlreadyReleased("this request was answered before; nothing was charged", "use that answer")
+            before.answer, before.receipt = charge.answer, receipt
+            raise before
+        return receipt
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleasePlan(Terms, ABC):
+    """What is to be released, and on which terms; holds nothing of the data.
+
+    Parameters
+    ----------
+    epsilon : float
+        Cost of the whole release.
+    method : str
+        How it is measured.
+    """
+
+    epsilon: float
+    method: str
+
     @property
     def measuring(self) -> float:
         """Epsilon of the measurements, without the report on what was left out."""
-        return split_report(self.epsilon, self.report_share)[0]
-
-    @property
-    def reporting(self) -> float | None:
-        """Epsilon of the report on what was left out; None for no report."""
-        return split_report(self.epsilon, self.report_share)[1]
+        return self.split(self.epsilon)[0]
 
     @abstractmethod
     def question(self) -> dict[str, Any]:
         """Return all that defines the release, as JSON values."""
 
-    def questioned(self) -> dict[str, Any]:
-        """Return what a question says of the fields that all plans have."""
-        return {
-            "level": self.level,
-            "person": self.person,
-            "report_share": self.report_share,
-            **({"bound": "asserted"} if self.bound == "asserted" else {}),
-        }
-
     def tell_left_out(self, left_out: IntArray, noise: Noise, *, of_part: bool = False) -> dict[str, Any]:
-        """Return what a release says of what it left out; see `deid.dp.left_out.tell_left_out`."""
-        unit, level, persons = self.unit, self.level, self.person is not None
-        return tell_left_out(left_out, self.reporting, noise, unit=unit, level=level, persons=persons, of_part=of_part)
+        """Return what the release says of what it left out; see `Terms.left_out`."""
+        return self.left_out(left_out, self.split(self.epsilon)[1], noise, of_part=of_part)
 
     def rehearse_report(self) -> None:
         """Draw the report with test noise: an epsilon too small for it is refused here."""
         self.tell_left_out(np.zeros(2, np.int64), SeededNoise(0))
 
-    def pay(
+    def charge(
         self, ledger: Ledger | None, noise: Noise, request: str, purpose: str, path: Sequence[Part] = ()
     ) -> dict[str, Any] | None:
-        """Charge a ledger for the release; see `deid.dp.payment.pay`."""
-        unit, person, asked = self.unit, self.person, self.question()
-        return pay(
-            ledger, noise, self.epsilon, request, unit=unit, purpose=purpose, question=asked, path=path, person=person
-        )
+        """Charge a ledger for the release; see `Terms.pay`."""
+        return self.pay(ledger, noise, self.epsilon, request, purpose=purpose, question=self.question(), path=path)
 
     def metadata(
         self, noise: Noise, receipt: Mapping[str, Any] | None, request: str, own: Mapping[str, Any]
@@ -152,3 +239,15 @@ class ReleasePlan(ABC):
             "request": request,
             **own,
         }
+
+
+def say_left_out(told: Mapping[str, Any]) -> list[str]:
+    """Return what a release says of what it left out (`Terms.left_out`) in words, for people."""
+    if not told["told"]:
+        return []
+    about = f"(plus or minus {told['plus_minus']:g})"
+    lines = []
+    if "persons_with_too_many_rows" in told:
+        lines.append(f"persons who lost rows to the bound, with noise: {told['persons_with_too_many_rows']} {about}")
+    lines.append(f"rows with a cell outside the declared domains, with noise: {told['rows_outside_domains']} {about}")
+    return lines

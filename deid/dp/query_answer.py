@@ -32,7 +32,7 @@ class QueryAnswer:
     bound : str
         How the unit's bound is ensured: ``enforced`` or ``asserted``.
     left_out : mapping
-        How many rows have a cell outside the declared domains, with noise (`deid.dp.left_out.tell_left_out`).
+        How many rows have a cell outside the declared domains, with noise (`deid.dp.plan.Terms.left_out`).
     ledger : mapping or None
         Id, budget and line of the charge.
     """

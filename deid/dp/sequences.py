@@ -26,7 +26,7 @@ from deid.dp.epsilon import split_epsilon
 from deid.dp.markov_chain import measure_chain
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_variance
 from deid.dp.payment import check_payer, row_key
-from deid.dp.plan import ReleasePlan, plan_terms
+from deid.dp.plan import ReleasePlan, Terms
 from deid.dp.prefix_tree import MAX_NODES, grow, growing_from
 from deid.dp.sequence_models import ChainModel, SequenceModel, TreeModel
 from deid.dp.sequence_release import END, RESERVED, SequenceRelease
@@ -98,7 +98,7 @@ class SequencePlan(ReleasePlan):
             "weights": self.weights,
             "threshold": self.threshold,
             "ends": self.ends,
-            **self.questioned(),
+            **self.questioned("level", "person", "report_share"),
         }
 
 
@@ -135,7 +135,7 @@ def plan_sequences(
     ends : bool
         Sequences may end early; otherwise only complete ones count.
     terms
-        Level, person, report and bound: see `deid.dp.plan.plan_terms`.
+        Level, person, report and bound: see `deid.dp.plan.Terms.checked`.
 
     Returns
     -------
@@ -153,8 +153,8 @@ def plan_sequences(
         raise ConfigError(f"a level may not be called {END}", "name it differently")
     require(method in METHODS, "unknown method", f"use one of {', '.join(METHODS)}")
     if not 0 <= threshold < 1000:
-        raise ConfigError("a threshold is a number of standard deviations, 0 or more", "for example: --threshold 2")
-    settled = plan_terms(unit, **terms)
+        raise ConfigError("a threshold is a number of standard deviations, 0 or more", "for example: --grow-from 2")
+    settled = vars(Terms.checked(unit, **terms))
     asked = dict(weights or {}) or dict.fromkeys(range(1, len(columns) + 1), 1.0)
     if any(not 1 <= length <= len(columns) or not 0 < weight < 1e9 for length, weight in asked.items()):
         raise ConfigError(
@@ -339,7 +339,7 @@ def release_sequences(
     check_payer(ledger, noise)
     codes, left_out = _codes(frame, plan, row_key(ledger))
     told = purpose or f"sequences of {plan.height} periods by {plan.method}"
-    receipt = plan.pay(ledger, noise, request, told)
+    receipt = plan.charge(ledger, noise, request, told)
     model = measure_sequences(codes, plan, noise)
     own = {
         "weights": list(plan.weights),

@@ -27,11 +27,10 @@ from deid.base.errors import ConfigError, require
 from deid.base.late import pd
 from deid.dp.budget import Ledger, Part
 from deid.dp.domain import Dimension
-from deid.dp.intervals import check_level
-from deid.dp.left_out import check_share, split_report, tell_left_out
 from deid.dp.measuring import PERSON, Asking, Measure
 from deid.dp.noise import Noise, OpenDPNoise, SeededNoise, laplace_scale
-from deid.dp.payment import AlreadyReleased, check_payer, partition_name, pay, row_key, table_mark
+from deid.dp.payment import AlreadyReleased, check_payer, partition_name, row_key, table_mark
+from deid.dp.plan import Terms
 from deid.dp.query_answer import QueryAnswer
 from deid.dp.query_columns import (
     QueryColumn,
@@ -51,7 +50,7 @@ from deid.dp.query_language import (
     parse_value,
 )
 from deid.dp.release_files import NOT_PRIVATE
-from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound
+from deid.dp.unit import PrivacyUnit, bounded_rows
 from deid.table.cell_text import row_hashes, text_column
 from deid.table.microdata import check_columns
 
@@ -75,15 +74,13 @@ class Session:
     person : str, optional
         Column of the person; needed unless the unit is a row, and for `TableView.by_person`. Rows beyond the bound, and
         rows without a person, are left out.
-    assert_bound : bool
-        Vouch for the bound instead; answers say so.
     noise : Noise, optional
         OpenDP's by default.
-    level : float
-        Level of the intervals.
-    report_share : float, optional
-        Share of the epsilon of each answer that tells how many rows have a cell outside the declared domains of the
-        columns that are asked; 0 tells nothing.
+    unit : PrivacyUnit, optional
+        Whom answers without a ledger protect; a row by default.
+    **terms
+        Level, bound, and share of the epsilon of each answer that tells how many rows have a cell outside the declared
+        domains of the columns that are asked: see `deid.dp.plan.Terms.checked`.
 
     Raises
     ------
@@ -99,19 +96,14 @@ class Session:
         *,
         person: str | None = None,
         noise: Noise | None = None,
-        level: float = 0.95,
         unit: PrivacyUnit | None = None,
-        assert_bound: bool = False,
-        report_share: float | None = None,
+        **terms: Any,
     ) -> None:
         self.noise = noise or OpenDPNoise()
         check_payer(ledger, self.noise)
         self.ledger = ledger
-        self.unit = ledger.account().unit if ledger is not None else (unit or PrivacyUnit())
-        self.level = check_level(level)
-        self.report_share = check_share(report_share)
-        self.bound = check_bound(self.unit, person, assert_bound)
-        self.person = person
+        whom = ledger.account().unit if ledger is not None else (unit or PrivacyUnit())
+        self.terms = Terms.checked(whom, person=person, **terms)
         names = [dimension.name for dimension in dimensions]
         clash = _RESERVED & set(names)
         if clash:
@@ -119,16 +111,16 @@ class Session:
         check_columns(frame, names)
         kept = frame[names]
         if person is not None:
-            keep = bounded_rows(frame, person, self.unit.max_rows, row_key(ledger)).keep
+            keep = bounded_rows(frame, person, whom.max_rows, row_key(ledger)).keep
             kept = kept.assign(**{PERSON: text_column(frame[person], key=True)})[keep]
         self._source = frame
         columns = {own.name: QueryColumn.of(own) for own in dimensions}
-        self._all = TableView(self, kept, columns, self.unit.distance, (), (), person, kept, frozenset())
+        self._all = TableView(self, kept, columns, whom.distance, (), (), person, kept, frozenset())
 
     @functools.cached_property
     def mark(self) -> str:
         """What tells whether parts are of the same table (`deid.dp.payment.table_mark`)."""
-        return table_mark(self._source, self.person, self.ledger)
+        return table_mark(self._source, self.terms.person, self.ledger)
 
     @functools.cached_property
     def order_mark(self) -> str:
@@ -310,7 +302,7 @@ class TableView:
             name: replace(own, bounds=None, dimension=None) if how == "sum" and own.numeric else own
             for name, own in self._columns.items()
         }
-        distance = self._distance if self._path else min(self._distance, self._session.unit.unit_distance)
+        distance = self._distance if self._path else min(self._distance, self._session.terms.unit.unit_distance)
         made = (*self._made, f"by_person {how}")
         return replace(self, _frame=table, _columns=columns, _distance=distance, _made=made)
 
@@ -422,8 +414,8 @@ class TableView:
         if self._person is not None:
             # a person with rows in several parts is counted in each of them
             parted = self._path or query.group_by
-            apart = self._distance if parted else min(self._distance, session.unit.unit_distance)
-        asking = Asking(self._columns, self._distance, apart, session.level, epsilon, noise)
+            apart = self._distance if parted else min(self._distance, session.terms.unit.unit_distance)
+        asking = Asking(self._columns, self._distance, apart, session.terms.level, epsilon, noise)
         return asking.measure(query, self._frame.iloc[:0])
 
     def _check_size(self, parts: int, measure: Measure) -> None:
@@ -447,8 +439,10 @@ class TableView:
         session = self._session
         declared = {name: own.dimension for name, own in self._columns.items() if own.dimension is not None}
         named = (self._named | columns_of(query)) & set(declared)
-        told = session.report_share if named and self._rows is not None else 0.0
-        measuring, reporting = split_report(epsilon, told)
+        terms = session.terms
+        if not named or self._rows is None:
+            terms = replace(terms, report_share=0.0)
+        measuring, reporting = terms.split(epsilon)
         measure = self._measure(query, measuring, session.noise)
         groups = [declared_cells(reference, self._columns) for reference in query.group_by]
         names = [own.name for own in groups]
@@ -459,40 +453,23 @@ class TableView:
         rehearsed = self._measure(query, measuring, SeededNoise(0))
         rehearsed.answer(rehearsed.read(self._frame.iloc[:0]))
         if reporting is not None:
-            laplace_scale(session.unit.distance, reporting)
+            laplace_scale(terms.unit.distance, reporting)
         own = request or secrets.token_hex(8)
         question = {
             "made": self._made,
             "query": repr(replace(query, where=None)),
             "declared": {name: dict(dimension.declaration) for name, dimension in declared.items()},
             "person": self._person,
-            "level": session.level,
-            **({"bound": "asserted"} if session.bound == "asserted" else {}),
-            **({"report_share": told} if told else {}),
+            **terms.questioned("level", *(["report_share"] if terms.report_share else [])),
         }
         try:
-            receipt = pay(
-                session.ledger,
-                session.noise,
-                epsilon,
-                own,
-                unit=session.unit,
-                purpose=query.aggregate.lower(),
-                question=question,
+            receipt = terms.pay(
+                session.ledger, session.noise, epsilon, own, purpose=query.aggregate.lower(), question=question,
                 path=self._path,
-                person=session.person,
-            )
-            answer: dict[str, Any] = {
-                "rows": self._grouped(groups, measure),
-                "left_out": tell_left_out(
-                    self._outside(named) if reporting is not None else np.zeros(2, np.int64),
-                    reporting,
-                    session.noise,
-                    unit=session.unit,
-                    level=session.level,
-                    persons=False,
-                ),
-            }
+            )  # fmt: skip
+            answer: dict[str, Any] = {"rows": self._grouped(groups, measure)}
+            outside = self._outside(named) if reporting is not None else np.zeros(2, np.int64)
+            answer["left_out"] = terms.left_out(outside, reporting, session.noise, of_part=True)
         except AlreadyReleased as before:
             answer, receipt = json.loads(before.answer), before.receipt
             if isinstance(answer, list):  # recorded by an older version
@@ -500,16 +477,9 @@ class TableView:
         else:
             if session.ledger is not None:
                 answer = json.loads(session.ledger.answer(own, json.dumps(answer)))
+        rows, noise = tuple(answer["rows"]), session.noise
         return QueryAnswer(
-            tuple(answer["rows"]),
-            epsilon,
-            own,
-            session.level,
-            session.noise.label,
-            session.noise.private,
-            session.bound,
-            answer["left_out"],
-            receipt,
+            rows, epsilon, own, terms.level, noise.label, noise.private, terms.bound, answer["left_out"], receipt
         )
 
     def _grouped(self, groups: Sequence[Dimension], measure: Measure) -> list[dict[str, Any]]:

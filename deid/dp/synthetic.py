@@ -26,15 +26,16 @@ from deid.dp.boxes import Boxes
 from deid.dp.budget import Ledger
 from deid.dp.domain import Dimension, count_cells
 from deid.dp.epsilon import split_epsilon
-from deid.dp.intervals import check_level, discrete_half_width
+from deid.dp.intervals import discrete_half_width
 from deid.dp.marginals import Axes
 from deid.dp.models import BoxModel
 from deid.dp.noise import Noise, OpenDPNoise, laplace_scale
-from deid.dp.payment import AlreadyReleased, check_payer, pay, row_key
+from deid.dp.payment import AlreadyReleased, check_payer, row_key
+from deid.dp.plan import Terms
 from deid.dp.release import CubeRelease, read_release
 from deid.dp.sequence_models import ChainModel, TreeModel
 from deid.dp.sequence_release import END, SequenceRelease, read_sequences
-from deid.dp.unit import PrivacyUnit, bounded_rows, check_bound
+from deid.dp.unit import PrivacyUnit, bounded_rows
 from deid.table.cell_text import text_column
 from deid.table.microdata import check_columns
 
@@ -203,11 +204,9 @@ def check_fidelity(
     *,
     ledger: Ledger | None,
     unit: PrivacyUnit,
-    person: str | None = None,
     request: str = "",
     noise: Noise | None = None,
-    level: float = 0.95,
-    assert_bound: bool = False,
+    **terms: Any,
 ) -> list[Fidelity]:
     """Compare made-up rows with the true ones, slice by slice. Spends ``epsilon``, an equal share for each slice.
 
@@ -227,16 +226,12 @@ def check_fidelity(
         What pays; None for test noise alone.
     unit : PrivacyUnit
         Whom the comparison protects.
-    person : str, optional
-        Column of the person, whose rows are bounded by ``unit.max_rows``.
     request : str
         Id in the ledger.
     noise : Noise, optional
         OpenDP's by default.
-    level : float
-        Level of the intervals, 0 to 1.
-    assert_bound : bool
-        Vouch for the bound on a unit's rows instead of naming the person.
+    **terms
+        Level, person and bound: see `deid.dp.plan.Terms.checked`.
 
     Returns
     -------
@@ -253,13 +248,12 @@ def check_fidelity(
     by_name = {dimension.name: dimension for dimension in dimensions}
     if not slices or any(not one or not set(one) <= set(by_name) for one in slices):
         raise ConfigError("slices to compare are missing, or name no column of the release", "--slice year,death")
-    bound = check_bound(unit, person, assert_bound)
-    check_level(level)
+    agreed = Terms.checked(unit, **terms)
     asked = sorted({name for one in slices for name in one})
     check_columns(frame, asked)
     check_columns(synthetic, asked)
-    if person is not None:
-        frame = frame[bounded_rows(frame, person, unit.max_rows, row_key(ledger)).keep]
+    if agreed.person is not None:
+        frame = frame[bounded_rows(frame, agreed.person, unit.max_rows, row_key(ledger)).keep]
     shares = split_epsilon(epsilon, [1.0] * len(slices))
     laplace_scale(unit.distance, min(shares))  # an epsilon that is too small is refused here
     true = {name: by_name[name].codes(frame[name]) for name in asked}
@@ -268,18 +262,15 @@ def check_fidelity(
         "fidelity": [list(one) for one in slices],
         "domains": [{"name": name, **by_name[name].declaration} for name in asked],
         "counts": [_slice_counts(made, one, by_name).ravel().tolist() for one in slices],
-        "person": person,
-        "level": level,
-        **({"bound": "asserted"} if bound == "asserted" else {}),
+        **agreed.questioned("person", "level"),
     }
-    purpose = "fidelity of synthetic data"
-    pay(ledger, noise, epsilon, request, unit=unit, purpose=purpose, question=question, person=person)
+    agreed.pay(ledger, noise, epsilon, request, purpose="fidelity of synthetic data", question=question)
     result = []
     for one, share in zip(slices, shares, strict=True):
         published = _slice_counts(made, one, by_name)
         apart = int(np.abs(_slice_counts(true, one, by_name) - published).sum())
         drawn = float(noise.discrete_laplace(np.array([apart]), unit.distance, share)[0])
-        half = discrete_half_width(unit.distance, share, 1, level)
+        half = discrete_half_width(unit.distance, share, 1, agreed.level)
         rows = max(int(published.sum()), 1)
         ends = max(drawn - half, 0.0), max(drawn + half, 0.0)
         result.append(Fidelity(" x ".join(one), published.size, drawn, *ends, max(drawn, 0.0) / (2 * rows), share))

@@ -11,12 +11,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from deid.base.arrays import FloatArray
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
+from deid.base.options import option
 from deid.base.reports import Section, frame_records, frame_section
 from deid.disclosure.queries import Query, random_queries
 from deid.experiments.cohorts import TablePair, count_cohorts, feasibility, parse_cohort
@@ -290,32 +292,30 @@ def _regressions(
     ]
 
 
-def conclusions_outcome(
-    pair: TablePair,
-    outcome: str,
-    *,
-    group: Sequence[str] = (),
-    cohort: Sequence[str] = (),
-    queries: int = 1000,
-    need: Sequence[int] = (10, 30, 100, 300),
-    alpha: float = 0.05,
-    seed: int = 0,
-) -> Outcome:
+@dataclass(frozen=True)
+class StudyOptions:
+    """What studies ask of a table."""
+
+    PANEL: ClassVar[str] = "Studies"
+    outcome: str = option(..., "Who has the outcome, as 'disease=asthma'.", metavar="QUERY", panel="")
+    group: tuple[str, ...] = option((), "A group whose odds are asked (repeatable).", metavar="QUERY")
+    cohort: tuple[str, ...] = option((), "A cohort to count, as 'age>=65 and sex=F' (repeatable).", metavar="QUERY")
+    queries: int = option(1000, "Random cohorts of two conditions.", minimum=1)
+    need: Sequence[int] = option((10, 30, 100, 300), "How many patients would be enough.", metavar="10,100")
+    significance: float = option(0.05, "A p-value below it is a finding.", metavar="P")
+    seed: int = option(0, "Seed of the random cohorts.")
+
+    def __post_init__(self) -> None:
+        require(0 < self.significance < 1, "--significance is no probability", "for example: --significance 0.05")
+
+
+def conclusions_outcome(pair: TablePair, said: StudyOptions) -> Outcome:
     """Compare what studies conclude from an original and its release, and count cohorts in both.
 
     Parameters
     ----------
     pair : TablePair
-    outcome : str
-        Query for who has the outcome, as ``disease=asthma``.
-    group, cohort : sequence of str
-        Queries for groups whose odds are asked, and for cohorts that are counted.
-    queries, seed : int
-        Random cohorts of two conditions, and what draws them.
-    need : sequence of int
-        How many patients would be enough.
-    alpha : float
-        A p-value below it is a finding.
+    said : StudyOptions
 
     Returns
     -------
@@ -325,18 +325,17 @@ def conclusions_outcome(
     Raises
     ------
     ConfigError
-        When no column is a quasi-identifier, a query cannot be read, or ``alpha`` is no probability.
+        When no column is a quasi-identifier, or a query cannot be read.
     """
-    require(0 < alpha < 1, "--alpha is no probability", "for example: --alpha 0.05")
     truth = pair.original
     if not truth.quasi_identifiers:
         raise ConfigError("no column is a quasi-identifier", "name the anonymized columns with --qi")
-    groups = [(text, parse_cohort(truth, text)) for text in group]
-    findings = compare_conclusions(pair, parse_cohort(truth, outcome), groups, level=alpha)
-    drawn = random_queries(truth, queries, seed=seed)
+    groups = [(text, parse_cohort(truth, text)) for text in said.group]
+    findings = compare_conclusions(pair, parse_cohort(truth, said.outcome), groups, level=said.significance)
+    drawn = random_queries(truth, said.queries, seed=said.seed)
     counts = count_cohorts(pair, drawn, [f"random {n}" for n in range(1, len(drawn) + 1)])
-    asked = count_cohorts(pair, [parse_cohort(truth, text) for text in cohort], cohort)
-    feasible = feasibility(counts, need)
+    asked = count_cohorts(pair, [parse_cohort(truth, text) for text in said.cohort], said.cohort)
+    feasible = feasibility(counts, said.need)
     held = float(((counts["least"] <= counts["original"]) & (counts["original"] <= counts["greatest"])).mean())
     same, overlap = float(findings["same"].mean()), float(findings["overlap"].mean())
     error = float(counts["error"].median())
@@ -353,9 +352,9 @@ def conclusions_outcome(
             "Settled: the bounds decide. Right: the estimate says what the original says.",
         ),
         section(
-            f"Conclusions about {outcome}",
+            f"Conclusions about {said.outcome}",
             findings,
-            f"{same:.1%} of {len(findings)} decisions at p < {alpha:g} are the same; intervals overlap by "
+            f"{same:.1%} of {len(findings)} decisions at p < {said.significance:g} are the same; intervals overlap by "
             f"{overlap:.2f} on average.",
         ),
     ]

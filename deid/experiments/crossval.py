@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from deid.base.late import pd
-from deid.document import Document
 from deid.evaluation import Evaluation
-from deid.experiments.folds import assign_folds, splits
-from deid.experiments.trials import Report, Trial, figures, run_trials, score
-from deid.features import FeatureSet
-from deid.labeling.training import TrainingOptions
+from deid.experiments.trials import Trial, TrialSetup, figures, score
 
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
     """What a cross-validation found."""
 
-    features: FeatureSet
-    options: TrainingOptions
-    seed: int
+    setup: TrialSetup
     bias: float
     folds: tuple[Evaluation, ...] = field(repr=False)
     """Scores of the held-out documents of each fold."""
@@ -59,9 +52,9 @@ class CrossValidation:
         """Return all numbers as JSON values; documents are named by their safe names."""
         summary = self.summary()
         return {
-            "features": self.features.spec(),
-            "options": dataclasses.asdict(self.options),
-            "seed": self.seed,
+            "features": self.setup.features.spec(),
+            "options": dataclasses.asdict(self.setup.options),
+            "seed": self.setup.seed,
             "bias": self.bias,
             "folds": self.to_frame().reset_index().to_dict("records"),
             "mean": summary["mean"].to_dict(),
@@ -70,40 +63,16 @@ class CrossValidation:
         }
 
 
-def cross_validate(
-    documents: Sequence[Document],
-    features: FeatureSet,
-    options: TrainingOptions | None = None,
-    *,
-    folds: int = 10,
-    seed: int = 0,
-    groups: Sequence[str] | None = None,
-    bias: float = 0.0,
-    resamples: int = 1000,
-    jobs: int = 1,
-    report: Report | None = None,
-) -> CrossValidation:
+def cross_validate(setup: TrialSetup, *, bias: float = 0.0, resamples: int = 1000) -> CrossValidation:
     """Train on all folds but one and score on that one, for each fold.
 
     Parameters
     ----------
-    documents : sequence of Document
-        Annotated documents.
-    features : FeatureSet
-    options : TrainingOptions, optional
-    folds : int
-    seed : int
-        Decides which document is in which fold; sampling has its own seed in ``options``.
-    groups : sequence of str, optional
-        Group of each document (`group_documents`): one group is never on both sides.
+    setup : TrialSetup
     bias : float
         The recall dial.
     resamples : int
         Of the pooled figures' bootstrap intervals, 0 for none.
-    jobs : int
-        Processes.
-    report : callable, optional
-        Gets the number of trainings done and their total.
 
     Returns
     -------
@@ -117,15 +86,12 @@ def cross_validate(
     DuplicateError
         When two documents have the same id.
     """
-    options = options or TrainingOptions()
-    parts = splits(assign_folds(documents, folds, seed, groups=groups))
-    trials = [Trial(train, test, features, options, (bias,)) for train, test in parts]
-    outcomes = list(run_trials(documents, trials, jobs=jobs, report=report))
+    documents, features, parts = setup.documents, setup.features, setup.parts()
+    trials = [Trial(train, test, features, setup.options, (bias,)) for train, test in parts]
+    outcomes = list(setup.run(trials))
     answers = [outcome.answers[bias] for outcome in outcomes]
     return CrossValidation(
-        features,
-        options,
-        seed,
+        setup,
         bias,
         tuple(
             score([documents[i] for i in test], found, features)

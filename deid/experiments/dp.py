@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deid.base.errors import ConfigError, require
+from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import frame_records, frame_section
@@ -22,10 +22,9 @@ from deid.dp.domain import Dimension
 from deid.dp.dpcube import dpcube
 from deid.dp.marginals import Axes
 from deid.dp.methods import METHODS, Rows, measure
-from deid.dp.noise import SeededNoise
 from deid.dp.trend import average_slope, regression_slope
 from deid.dp.unit import PrivacyUnit
-from deid.experiments.outcome import Outcome
+from deid.experiments.outcome import Outcome, RunOptions
 
 THRESHOLDS: dict[str, tuple[float, ...]] = {
     "printed": (0.1, 0.5, 1.0, 2.0),
@@ -60,12 +59,10 @@ def compare_methods(
     rows: Rows,
     dimensions: Sequence[Dimension],
     slices: Sequence[Sequence[str]],
+    how: RunOptions,
     *,
     methods: Sequence[str] = tuple(METHODS),
-    epsilons: Sequence[float] = (0.1, 0.5, 1.0),
     unit: PrivacyUnit | None = None,
-    runs: int = 10,
-    seed: int = 0,
 ) -> pd.DataFrame:
     """Measure the error of methods on slices.
 
@@ -77,16 +74,12 @@ def compare_methods(
         Its columns.
     slices : sequence of sequences of str
         What is compared; also the named slices of ``marginals``.
+    how : RunOptions
+        Costs of the whole release, and how many are made.
     methods : sequence of str
         Keys of `deid.dp.methods.METHODS`; ``even`` is always among them.
-    epsilons : sequence of float
-        Costs of the whole release.
     unit : PrivacyUnit, optional
         A row, added or removed, by default.
-    runs : int
-        Releases for each method and epsilon; seeds are seed, seed + 1, ...
-    seed : int
-        First seed.
 
     Returns
     -------
@@ -97,27 +90,19 @@ def compare_methods(
     Raises
     ------
     ConfigError
-        When there is no run, or a slice or method is none.
+        When a slice or method is none.
     """
     asked = _axes(dimensions, slices)
     truths = [rows.counts(axes) for axes in asked]
-    require(runs >= 1, "an experiment needs a run", "for example: --runs 10")
     records = []
     for method in dict.fromkeys([*methods, "even"]):
-        for epsilon in epsilons:
+        for epsilon in how.epsilons:
             named = slices if method == "marginals" else ()
-            plan = plan_cube(
-                dimensions,
-                epsilon,
-                unit or PrivacyUnit(),
-                method=method,
-                slices=named,
-                report_share=0,
-                assert_bound=True,
-            )
+            terms: dict[str, Any] = {"report_share": 0, "assert_bound": True}
+            plan = plan_cube(dimensions, epsilon, unit or PrivacyUnit(), method=method, slices=named, **terms)
             errors: dict[Axes, list[dict[str, float]]] = {axes: [] for axes in asked}
-            for run in range(runs):
-                model, _ = measure(rows, plan, SeededNoise(seed + run))
+            for noise in how.noises():
+                model, _ = measure(rows, plan, noise)
                 for axes, true in zip(asked, truths, strict=True):
                     found = model.counts(axes)
                     ordered = next((i for i, axis in enumerate(axes) if dimensions[axis].ordered), None)
@@ -144,21 +129,14 @@ def sweep_thresholds(
     rows: Rows,
     dimensions: Sequence[Dimension],
     slices: Sequence[Sequence[str]],
-    *,
-    epsilon: float = 0.5,
-    runs: int = 3,
-    seed: int = 0,
+    how: RunOptions,
 ) -> pd.DataFrame:
     """Measure DPCube with every gain over its thresholds (`THRESHOLDS`).
 
     Parameters
     ----------
-    rows, dimensions, slices
-        As those of `compare_methods`.
-    epsilon : float
-        Cost of a release.
-    runs, seed : int
-        Releases for each threshold, with seeds seed, seed + 1, ...
+    rows, dimensions, slices, how
+        As those of `compare_methods`; of the costs the one in the middle.
 
     Returns
     -------
@@ -173,8 +151,8 @@ def sweep_thresholds(
         mode = "paper" if gain == "printed" else "improved"
         for threshold in thresholds:
             found = [
-                dpcube(cube, epsilon, SeededNoise(seed + run), mode=mode, gain=gain, threshold=threshold)
-                for run in range(runs)
+                dpcube(cube, how.epsilons[len(how.epsilons) // 2], noise, mode=mode, gain=gain, threshold=threshold)
+                for noise in how.noises()
             ]
             for axes in asked:
                 true = rows.counts(axes)
@@ -195,18 +173,14 @@ def sweep_thresholds(
 
 def _draw(frame: pd.DataFrame, lines: str, x: str, label: str) -> Figure:
     slices = list(dict.fromkeys(frame["slice"]))
-    figure = new_figure(5.5 * len(slices), 4.2)
-    for axes, name in zip(figure.subplots(1, len(slices), squeeze=False)[0], slices, strict=True):
+    figure, every = new_figure(5.5 * len(slices), 4.2, len(slices), squeeze=False)
+    for axes, name in zip(every[0], slices, strict=True):
         own = frame[frame["slice"] == name]
         for number, (key, points) in enumerate(own.groupby(lines, sort=False)):
             style = "--" if key == "even" else "-"
             colour = COLOURS[number % len(COLOURS)]
             axes.plot(points[x].to_numpy(), points["l1"].to_numpy(), style, marker="o", color=colour, label=str(key))
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_title(name)
-        axes.set_xlabel(label)
-        axes.set_ylabel("L1 error")
+        axes.set(xscale="log", yscale="log", title=name, xlabel=label, ylabel="L1 error")
         axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
     return figure
@@ -225,20 +199,17 @@ def plot_thresholds(frame: pd.DataFrame) -> Figure:
 _NOTE = "Means over runs with seeded test noise. These figures compare with true counts: they are NOT private."
 
 
-def methods_outcome(
-    rows: Rows, dimensions: Sequence[Dimension], slices: Sequence[Sequence[str]], **how: Any
-) -> Outcome:
+def methods_outcome(*asked: Any, methods: Sequence[str]) -> Outcome:
     """Compare methods, and return tables and plot; arguments as those of `compare_methods`."""
-    frame = compare_methods(rows, dimensions, slices, **how)
+    frame = compare_methods(*asked, methods=methods)
     section = frame_section("Error by method and epsilon", frame, _NOTE)
     return Outcome(section.title, [section], frame, {"methods": frame_records(frame)}, lambda: plot_methods(frame))
 
 
-def thresholds_outcome(
-    rows: Rows, dimensions: Sequence[Dimension], slices: Sequence[Sequence[str]], *, epsilon: float, **how: Any
-) -> Outcome:
+def thresholds_outcome(*asked: Any) -> Outcome:
     """Sweep DPCube's thresholds, and return tables and plot; arguments as those of `sweep_thresholds`."""
-    frame = sweep_thresholds(rows, dimensions, slices, epsilon=epsilon, **how)
-    section = frame_section(f"DPCube by gain and threshold, epsilon {epsilon:g}", frame, _NOTE)
+    frame, epsilons = sweep_thresholds(*asked), asked[-1].epsilons
+    title = f"DPCube by gain and threshold, epsilon {epsilons[len(epsilons) // 2]:g}"
+    section = frame_section(title, frame, _NOTE)
     values = {"thresholds": frame_records(frame)}
     return Outcome(section.title, [section], frame, values, lambda: plot_thresholds(frame))

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -31,10 +31,7 @@ from deid.base.keys import Key
 from deid.base.late import pd
 from deid.detection import Recognizer
 from deid.document import Document, Span
-from deid.experiments.folds import assign_folds, splits
-from deid.experiments.trials import Report, Trial, figures, run_trials, score
-from deid.features import FeatureSet
-from deid.labeling.training import TrainingOptions
+from deid.experiments.trials import Trial, TrialSetup, figures, score
 from deid.pipeline import Pipeline, Settings
 from deid.pipeline.patients import Patients
 from deid.replacement.policy import DEFAULT_POLICY, load_policy
@@ -114,45 +111,25 @@ def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def hips(
-    documents: Sequence[Document],
-    features: FeatureSet,
-    options: TrainingOptions | None = None,
+    setup: TrialSetup,
     *,
-    test: Sequence[Document] | None = None,
     recognizer: Recognizer | None = None,
     policy: str = DEFAULT_POLICY,
     key: Key | None = None,
-    folds: int = 5,
-    seed: int = 0,
-    groups: Sequence[str] | None = None,
-    jobs: int = 1,
-    report: Report | None = None,
 ) -> Hips:
     """Measure what surrogates cost in training, and how well missed identifiers hide among them.
 
     Parameters
     ----------
-    documents : sequence of Document
-        Annotated documents to train on; without a test set every ``folds``-th is held out for scoring and release.
-    features : FeatureSet
-    options : TrainingOptions, optional
-    test : sequence of Document, optional
-        What is scored and released.
+    setup : TrialSetup
+        Documents to train on, and what is scored and released: without a test set a fold is held out. As many parrots
+        are trained as there are folds, each on all of the release but one part, which it tags. Groups are patients.
     recognizer : Recognizer, optional
         What finds identifiers for the release; by default the tagger that was trained on original text.
     policy : str
         What replaces identifiers: a shipped policy or a file.
     key : Key, optional
         Of the surrogates; by default one that anybody knows, so that figures can be repeated.
-    folds : int
-        How many parrots are trained, each on all of the release but one part, which it tags.
-    seed : int
-        Of folds and of the held-out part.
-    groups : sequence of str, optional
-        Patient of each of ``documents``: one patient is never on both sides.
-    jobs : int
-        Processes.
-    report : callable, optional
 
     Returns
     -------
@@ -164,29 +141,29 @@ def hips(
     ConfigError
         When folds cannot be made, or there is nothing to learn from.
     """
-    options = options or TrainingOptions()
-    if test is None:
-        assigned = assign_folds(documents, folds, seed, groups=groups)
-        test = [d for d, fold in zip(documents, assigned, strict=True) if not fold]
-        documents = [d for d, fold in zip(documents, assigned, strict=True) if fold]
-    patients = {} if groups is None else dict(zip((d.id for d in documents), groups, strict=False))
+    named = setup.groups if setup.groups is not None else ()
+    patients = {d.id: patient for d, patient in zip(setup.documents, named, strict=False)}
+    if setup.test is None:
+        train, held = setup.parts()[0]
+        setup = replace(setup, documents=[setup.documents[i] for i in train], test=[setup.documents[i] for i in held])
+    test = setup.test or ()
     pipeline = Pipeline(
         None,
         load_policy(policy),
         key or Key(b"hiding in plain sight"),
         Settings(gold=True, keep_id=True, patients=Patients(patients)),
     )
-    retagging, answers = _retag(documents, test, features, options, pipeline, jobs, report)
+    retagging, answers = _retag(setup, pipeline)
     if recognizer is None:
         released = [release(pipeline, d, found.spans) for d, found in zip(test, answers, strict=True)]
     else:
         released = [release(pipeline, d, recognizer.find(d)) for d in test]
     notes = [document for document, _ in released]
     candidates = [c for _, own in released for c in own]
-    parts = splits(assign_folds(notes, folds, seed))
-    trials = [Trial(train, scored, features, options) for train, scored in parts]
+    again = replace(setup, documents=notes, groups=None)
+    trials = [Trial(train, scored, setup.features, setup.options) for train, scored in again.parts()]
     found: dict[str, Sequence[Span]] = {}
-    for outcome in run_trials(notes, trials, jobs=jobs, report=report):
+    for outcome in again.run(trials):
         found.update((d.id, d.spans) for d in outcome.answers[0.0])
     missed = np.array(
         [not any(s.overlaps(c.span) for s in found[d.id]) for d, own in released for c in own], dtype=np.float64
@@ -196,25 +173,18 @@ def hips(
     return Hips(retagging, attacks, curve, len(notes), len(candidates), sum(c.leak for c in candidates))
 
 
-def _retag(
-    documents: Sequence[Document],
-    test: Sequence[Document],
-    features: FeatureSet,
-    options: TrainingOptions,
-    pipeline: Pipeline,
-    jobs: int,
-    report: Report | None,
-) -> tuple[pd.DataFrame, tuple[Document, ...]]:
+def _retag(setup: TrialSetup, pipeline: Pipeline) -> tuple[pd.DataFrame, tuple[Document, ...]]:
     """Return the table, and what the tagger that was trained on original text found in the original test set."""
+    documents, test, features = setup.documents, setup.test or (), setup.features
     both = [[*documents], [pipeline(d).document for d in documents]]
     tests = [[*test], [pipeline(d).document for d in test]]
     pool = [*both[0], *both[1], *tests[0], *tests[1]]
     size, first = len(documents), 2 * len(documents)
     scored = tuple(range(first, len(pool)))
-    trials = [Trial(tuple(range(i * size, (i + 1) * size)), scored, features, options) for i in range(2)]
+    trials = [Trial(tuple(range(i * size, (i + 1) * size)), scored, features, setup.options) for i in range(2)]
     rows = []
     answers = []
-    for name, outcome in zip(_TEXTS, run_trials(pool, trials, jobs=jobs, report=report), strict=True):
+    for name, outcome in zip(_TEXTS, setup.run(trials, pool), strict=True):
         tagged = outcome.answers[0.0]
         answers.append(tagged[: len(test)])
         for i, on in enumerate(_TEXTS):

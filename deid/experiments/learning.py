@@ -9,28 +9,19 @@ import numpy as np
 
 from deid.base.errors import ConfigError
 from deid.base.late import pd
-from deid.document import Document
-from deid.experiments.trials import Report, Trial, figures, run_trials, score
-from deid.features import FeatureSet
+from deid.experiments.trials import Trial, TrialSetup, figures, score
 from deid.labeling.tagger import load_model
-from deid.labeling.training import TrainingOptions
 
 STARTS: dict[str, str] = {"scratch": "from scratch", "model": "from a model"}
 """Values of the column ``start``, and what they are called."""
 
 
 def learning_curve(
-    documents: Sequence[Document],
-    features: FeatureSet,
-    options: TrainingOptions | None = None,
+    setup: TrialSetup,
     *,
-    test: Sequence[Document] | None = None,
     sizes: Sequence[int] = (10, 20, 50, 100, 200, 500),
     start: str | None = None,
     repeats: int = 1,
-    seed: int = 0,
-    jobs: int = 1,
-    report: Report | None = None,
 ) -> pd.DataFrame:
     """Train on more and more documents and score each tagger on the same test documents.
 
@@ -38,24 +29,16 @@ def learning_curve(
 
     Parameters
     ----------
-    documents : sequence of Document
-        To draw from.
-    features : FeatureSet
-        For trainings from scratch; with ``start``, both kinds use the features of that model.
-    options : TrainingOptions, optional
-    test : sequence of Document, optional
-        To score; when not given, the documents that the largest size leaves.
+    setup : TrialSetup
+        Documents to draw from; without a test set, those that the largest size leaves are scored. Its features are for
+        trainings from scratch; with ``start``, both kinds use the features of that model.
     sizes : sequence of int
         Numbers of documents.
     start : str, optional
         A shipped model's name or a model folder: each size is trained from scratch and from this model, and the model
         itself is scored as size 0.
     repeats : int
-        Random orders; order ``r`` has the seed ``seed + r``.
-    seed : int
-    jobs : int
-        Processes.
-    report : callable, optional
+        Random orders; order ``r`` has the setup's seed ``+ r``.
 
     Returns
     -------
@@ -68,7 +51,7 @@ def learning_curve(
     ConfigError
         When a size cannot be drawn, or nothing is left to score.
     """
-    options = options or TrainingOptions()
+    documents, test, features, options = setup.documents, setup.test, setup.features, setup.options
     wanted = sorted(set(sizes))
     if not wanted or wanted[0] < 1 or wanted[-1] > len(documents) or repeats < 1:
         raise ConfigError("the sizes cannot be drawn", f"give numbers from 1 to {len(documents)}")
@@ -81,7 +64,7 @@ def learning_curve(
     pool = [*documents, *(test or ())]
     plan: list[tuple[dict[str, str | float], Trial | None]] = []
     for repeat in range(repeats):
-        order = np.random.default_rng(seed + repeat).permutation(len(documents)).tolist()
+        order = np.random.default_rng(setup.seed + repeat).permutation(len(documents)).tolist()
         scored = sorted(order[wanted[-1] :]) if test is None else list(range(len(documents), len(pool)))
         if model is not None:
             local = model.renamed({span.category for document in documents for span in document.spans})
@@ -95,7 +78,7 @@ def learning_curve(
             for name in ("scratch", "model") if start else ("scratch",):
                 trial = Trial(chosen, tuple(scored), features, options, start=start if name == "model" else None)
                 plan.append(({"start": name, "documents": size, "repeat": repeat}, trial))
-    outcomes = run_trials(pool, [trial for _, trial in plan if trial is not None], jobs=jobs, report=report)
+    outcomes = setup.run([trial for _, trial in plan if trial is not None], pool)
     rows = []
     for row, planned in plan:
         if planned is not None:

@@ -4,11 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from deid.base.errors import require
 from deid.base.late import pd
+from deid.base.options import option
 from deid.base.plots import Figure
 from deid.base.reports import Section, frame_records
+from deid.dp.noise import SeededNoise
+
+RUNS = "Runs"
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How often methods run with test noise; seeds are seed, seed + 1, ..."""
+
+    PANEL: ClassVar[str] = RUNS
+    epsilons: Sequence[float] = option((0.1, 0.5, 1.0), "Epsilons.", metavar="E,E,...")
+    runs: int = option(5, "Releases for each method and epsilon.")
+    seed: int = option(0, "First seed of the test noise.")
+
+    def __post_init__(self) -> None:
+        require(self.runs >= 1, "an experiment needs a run", "for example: --runs 10")
+
+    def noises(self) -> list[SeededNoise]:
+        """Return the noise of each run."""
+        return [SeededNoise(self.seed + run) for run in range(self.runs)]
 
 
 @dataclass(frozen=True, eq=False)

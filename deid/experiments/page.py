@@ -63,8 +63,8 @@ def crossval_sections(result: CrossValidation) -> tuple[Section, ...]:
                 "F1": "{f1:.4f}",
                 "gold": "{gold:.0f}",
             },
-            f"Tokens of the scheme {result.features.tokenizer}, white space included; accuracy over all tokens but "
-            f"white space {accuracy:.4f}.",
+            f"Tokens of the scheme {result.setup.features.tokenizer}, white space included; accuracy over all tokens "
+            f"but white space {accuracy:.4f}.",
         ),
     )
 

@@ -34,8 +34,7 @@ def plot_subsets(frame: pd.DataFrame) -> Figure:
 
     A dot is a fold, a bar the mean, a star marks p < .05.
     """
-    figure = new_figure(7, 0.6 + 0.33 * len(frame))
-    axes = figure.subplots()
+    figure, axes = new_figure(7, 0.6 + 0.33 * len(frame))
     folds = [name for name in frame.columns if name.startswith("fold_")]
     for y, row in enumerate(frame.to_dict("records")):
         axes.plot([row[fold] for fold in folds], [y] * len(folds), ".", color="#0072b2", alpha=0.5)
@@ -54,17 +53,14 @@ def plot_sampling(frame: pd.DataFrame) -> Figure:
 
     Left: precision over recall of PHI words; right: strict F1 over CPU seconds of training.
     """
-    figure = new_figure(11, 4.6)
-    left, right = figure.subplots(1, 2)
+    figure, (left, right) = new_figure(11, 4.6, 2)
     for curve, title in CURVES.items():
         points = frame[frame["curve"] == curve]
         if not points.empty:
             _draw(left, points, curve, title, "phi_recall", "phi_precision")
             _draw(right, points, curve, title, "train_cpu_seconds", "strict_f1")
-    left.set_xlabel("recall of PHI words")
-    left.set_ylabel("precision of PHI words")
-    right.set_xlabel("CPU seconds of training")
-    right.set_ylabel("strict F1")
+    left.set(xlabel="recall of PHI words", ylabel="precision of PHI words")
+    right.set(xlabel="CPU seconds of training", ylabel="strict F1")
     for axes in (left, right):
         axes.grid(alpha=0.3)
     left.legend(loc="lower left", fontsize="small")
@@ -73,13 +69,11 @@ def plot_sampling(frame: pd.DataFrame) -> Figure:
 
 def plot_hips(curve: pd.DataFrame) -> Figure:
     """Return a plot of the curve of `deid.experiments.hips.hips`: leaks met over identifiers examined, as shares."""
-    figure = new_figure(6, 4.6)
-    axes = figure.subplots()
+    figure, axes = new_figure(6, 4.6)
     for (name, colour), style in zip(_ATTACK_COLOURS.items(), (":", "-", "-", "--", "-."), strict=True):
         axes.plot(curve["examined"].to_numpy(), curve[name].to_numpy(), style, color=colour, label=ATTACKS[name])
     axes.plot([0, 0, 1], [0, 1, 1], color="#999999", linewidth=0.8, label="redaction")
-    axes.set_xlabel("share of identifiers examined, most suspicious first")
-    axes.set_ylabel("share of missed identifiers met")
+    axes.set(xlabel="share of identifiers examined, most suspicious first", ylabel="share of missed identifiers met")
     axes.grid(alpha=0.3)
     axes.legend(loc="lower right", fontsize="small")
     return figure
@@ -87,9 +81,9 @@ def plot_hips(curve: pd.DataFrame) -> Figure:
 
 def plot_learning(frame: pd.DataFrame) -> Figure:
     """Return a plot of a learning curve (`learning_curve`): strict F1 and recall of PHI words over documents."""
-    figure = new_figure(11, 4.6)
+    figure, both = new_figure(11, 4.6, 2)
     for axes, measure, title in zip(
-        figure.subplots(1, 2), ("strict_f1", "phi_recall"), ("strict F1", "recall of PHI words"), strict=True
+        both, ("strict_f1", "phi_recall"), ("strict F1", "recall of PHI words"), strict=True
     ):
         for (start, name), colour in zip(STARTS.items(), COLOURS, strict=False):
             points = frame[frame["start"] == start]
@@ -102,9 +96,7 @@ def plot_learning(frame: pd.DataFrame) -> Figure:
             alone = points[points["documents"] == 0][measure]
             if not alone.empty:
                 axes.axhline(alone.mean(), linestyle=":", color=colour, label="the model alone")
-        axes.set_xscale("log")
-        axes.set_xlabel("documents trained on")
-        axes.set_ylabel(title)
+        axes.set(xscale="log", xlabel="documents trained on", ylabel=title)
         axes.grid(alpha=0.3)
         axes.legend(loc="lower right", fontsize="small")
     return figure
@@ -129,8 +121,7 @@ def plot_conclusions(findings: pd.DataFrame, counts: pd.DataFrame) -> Figure:
     import numpy as np
 
     shown = findings[findings["analysis"] != "chi-square"].dropna(subset=["estimate_original", "estimate_released"])
-    figure = new_figure(12, 1.2 + 0.3 * min(len(shown), 40))
-    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    figure, (left, right) = new_figure(12, 1.2 + 0.3 * min(len(shown), 40), 2, width_ratios=(3, 2))
     for y, row in enumerate(shown.head(40).to_dict("records")):
         scale = (lambda v: v) if row["analysis"] == "odds ratio" else np.exp
         for table, shift, colour in (("original", -0.15, COLOURS[0]), ("released", 0.15, COLOURS[1])):
@@ -140,10 +131,9 @@ def plot_conclusions(findings: pd.DataFrame, counts: pd.DataFrame) -> Figure:
         if not row["same"]:
             left.plot([scale(row["estimate_released"])], [y], "o", mfc="none", color=COLOURS[2], markersize=10)
     left.axvline(1, color=COLOURS[7], linewidth=0.8)
-    left.set_xscale("log")
     left.set_yticks(range(len(shown.head(40))), [f"{r.analysis}: {r.of}" for r in shown.head(40).itertuples()])
     left.invert_yaxis()
-    left.set_xlabel("odds ratio with its 95 % interval")
+    left.set(xscale="log", xlabel="odds ratio with its 95 % interval")
     if len(shown):
         left.legend()
     some = counts.iloc[:: max(len(counts) // 300, 1)]
@@ -153,6 +143,5 @@ def plot_conclusions(findings: pd.DataFrame, counts: pd.DataFrame) -> Figure:
     right.plot([1, most], [1, most], color=COLOURS[7], linewidth=0.8)
     right.set_xscale("symlog", linthresh=1)
     right.set_yscale("symlog", linthresh=1)
-    right.set_xlabel("patients of a cohort in the original")
-    right.set_ylabel("in the release: estimate, and bounds")
+    right.set(xlabel="patients of a cohort in the original", ylabel="in the release: estimate, and bounds")
     return figure

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.document import Document
-from deid.experiments.folds import Split, assign_folds, splits
-from deid.experiments.trials import Report, Trial, TrialResult, figures, run_trials, score
+from deid.experiments.folds import Split
+from deid.experiments.trials import Trial, TrialResult, TrialSetup, figures, score
 from deid.features import FeatureSet
 from deid.labeling.training import TrainingOptions
 
@@ -44,40 +44,14 @@ class Points:
     naive_bayes: bool = True
 
 
-def sampling_curves(
-    documents: Sequence[Document],
-    features: FeatureSet,
-    options: TrainingOptions | None = None,
-    *,
-    test: Sequence[Document] | None = None,
-    folds: int = 5,
-    points: Points = Points(),
-    seed: int = 0,
-    groups: Sequence[str] | None = None,
-    jobs: int = 1,
-    report: Report | None = None,
-) -> pd.DataFrame:
+def sampling_curves(setup: TrialSetup, *, points: Points = Points()) -> pd.DataFrame:
     """Train with each kind and degree of sampling, and turn the dial of the tagger that was trained on all tokens.
 
     Parameters
     ----------
-    documents : sequence of Document
-        To train on, or, without a test set, to cross-validate.
-    features : FeatureSet
-    options : TrainingOptions, optional
-        Without sampling, which the points decide.
-    test : sequence of Document, optional
-        To score; when not given, figures are pooled over folds.
-    folds : int
-        Used without ``test``.
+    setup : TrialSetup
+        Without a test set figures are pooled over folds. Its options do not sample, which the points decide.
     points : Points
-    seed : int
-        Of the folds.
-    groups : sequence of str, optional
-        Group of each document, as in `cross_validate`.
-    jobs : int
-        Processes. Times of training are CPU times, but processes that share a memory bus slow each other down.
-    report : callable, optional
 
     Returns
     -------
@@ -90,11 +64,11 @@ def sampling_curves(
     ConfigError
         When ``options`` sample already, or the folds cannot be made.
     """
-    options = options or TrainingOptions()
+    documents, test, features, options = setup.documents, setup.test, setup.features, setup.options
     if options.window is not None or options.o_sampling is not None or options.acceptance:
         raise ConfigError("the training options sample already", "leave sampling to the points of the curves")
     if test is None:
-        parts = splits(assign_folds(documents, folds, seed, groups=groups))
+        parts = setup.parts()
         pool = list(documents)
     else:
         pool = [*documents, *test]
@@ -103,7 +77,7 @@ def sampling_curves(
     trials = [
         Trial(train, scored, features, changed, biases) for _, _, changed, biases in plan for train, scored in parts
     ]
-    outcomes = run_trials(pool, trials, jobs=jobs, report=report)
+    outcomes = setup.run(trials, pool)
     rows = []
     for curve, value, _, biases in plan:
         found = [next(outcomes) for _ in parts]

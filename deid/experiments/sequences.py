@@ -12,18 +12,18 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from deid.base.arrays import FloatArray, IntArray
-from deid.base.errors import ConfigError, require
+from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.base.plots import COLOURS, Figure, new_figure
 from deid.base.reports import frame_records, frame_section
 from deid.dp.domain import Dimension
-from deid.dp.noise import Noise, SeededNoise
+from deid.dp.noise import Noise
 from deid.dp.prefix_tree import grow
 from deid.dp.sequence_models import TreeModel
 from deid.dp.sequence_release import CLASSES, SLOPES, slope_classes
 from deid.dp.sequences import METHODS, measure_sequences, plan_sequences
 from deid.dp.unit import PrivacyUnit, bounded_rows
-from deid.experiments.outcome import Outcome
+from deid.experiments.outcome import Outcome, RunOptions
 from deid.table.microdata import check_columns
 
 Answers = Callable[[int], FloatArray]
@@ -66,22 +66,19 @@ def _run(
     )
 
 
-def _checked(methods: Sequence[str], runs: int) -> list[str]:
+def _checked(methods: Sequence[str]) -> list[str]:
     unknown = [method for method in methods if method not in COMPARED]
     if unknown:
         raise ConfigError("unknown method", f"use some of {', '.join(COMPARED)}")
-    require(runs >= 1, "an experiment needs a run", "for example: --runs 10")
     return list(dict.fromkeys([*methods, *_ALWAYS]))
 
 
 def compare_sequences(
     codes: IntArray,
     dimension: Dimension,
+    how: RunOptions,
     *,
     methods: Sequence[str] = COMPARED,
-    epsilons: Sequence[float] = (0.1, 0.5, 1.0),
-    runs: int = 10,
-    seed: int = 0,
 ) -> pd.DataFrame:
     """Measure the error of prefix queries.
 
@@ -91,12 +88,10 @@ def compare_sequences(
         The level of each period.
     dimension : Dimension
         The levels.
+    how : RunOptions
+        Costs of the whole release, and how many are made.
     methods : sequence of str
         Of `COMPARED`; ``even`` and ``zero`` are always among them.
-    epsilons : sequence of float
-        Costs of the whole release.
-    runs, seed : int
-        Releases for each method and epsilon, with seeds seed, seed + 1, ...
 
     Returns
     -------
@@ -106,14 +101,14 @@ def compare_sequences(
     height, levels = codes.shape[1], len(dimension)
     truths = [_true(codes, levels, length) for length in range(1, height + 1)]
     records = []
-    for method in _checked(methods, runs):
-        for epsilon in epsilons:
+    for method in _checked(methods):
+        for epsilon in how.epsilons:
             errors = np.zeros(height)
-            for run in range(runs):
-                answers, _ = _run(method, codes, dimension, epsilon, PrivacyUnit(), SeededNoise(seed + run))
+            for noise in how.noises():
+                answers, _ = _run(method, codes, dimension, epsilon, PrivacyUnit(), noise)
                 errors += [float(np.abs(answers(n + 1) - truths[n]).mean()) for n in range(height)]
             records += [
-                {"method": method, "epsilon": float(epsilon), "length": n + 1, "error": errors[n] / runs}
+                {"method": method, "epsilon": float(epsilon), "length": n + 1, "error": errors[n] / how.runs}
                 for n in range(height)
             ]
     return pd.DataFrame(records)
@@ -122,12 +117,10 @@ def compare_sequences(
 def compare_trends(
     codes: IntArray,
     dimension: Dimension,
+    how: RunOptions,
     *,
     methods: Sequence[str] = COMPARED,
-    epsilons: Sequence[float] = (0.1, 0.5, 1.0),
     lengths: Sequence[int] = (3,),
-    runs: int = 10,
-    seed: int = 0,
 ) -> pd.DataFrame:
     """Measure the error of the counts of falling, steady and rising sequences; arguments as `compare_sequences`.
 
@@ -143,14 +136,14 @@ def compare_trends(
         for slope in SLOPES
     }
     records = []
-    for method in _checked(methods, runs):
-        for epsilon in epsilons:
+    for method in _checked(methods):
+        for epsilon in how.epsilons:
             found: dict[tuple[int, str], FloatArray] = {key: np.zeros(3) for key in asked}
-            for run in range(runs):
-                _, distribution = _run(method, codes, dimension, epsilon, PrivacyUnit(), SeededNoise(seed + run))
+            for noise in how.noises():
+                _, distribution = _run(method, codes, dimension, epsilon, PrivacyUnit(), noise)
                 for (length, slope), classes in asked.items():
                     wrong = classes @ (distribution(length) - _true(codes, levels, length))
-                    found[length, slope] += np.abs(wrong) / runs
+                    found[length, slope] += np.abs(wrong) / how.runs
             for (length, slope), classes in asked.items():
                 true = classes @ _true(codes, levels, length)
                 records += [
@@ -172,13 +165,11 @@ def unit_cost(
     codes: IntArray,
     persons: pd.Series,
     dimension: Dimension,
+    how: RunOptions,
     *,
     bounds: Sequence[int] = (1, 2, 5, 10, 20),
-    epsilon: float = 1.0,
-    runs: int = 5,
-    seed: int = 0,
 ) -> pd.DataFrame:
-    """Measure what it costs to protect a person, not a row, by how many rows of a person count.
+    """Measure what it costs to protect a person, not a row, by how many rows of a person count, at the last epsilon.
 
     Few rows leave many sequences out, many need much noise. Errors are those of shares (counts divided by the number of
     sequences that count), in percent points, against the shares of the whole table.
@@ -196,11 +187,11 @@ def unit_cost(
 
     def errors(own: IntArray, unit: PrivacyUnit) -> FloatArray:
         found = np.zeros(height)
-        for run in range(runs):
-            answers, _ = _run("tree", own, dimension, epsilon, unit, SeededNoise(seed + run))
+        for noise in how.noises():
+            answers, _ = _run("tree", own, dimension, how.epsilons[-1], unit, noise)
             for n in range(height):
                 shares = answers(n + 1)
-                found[n] += 100 * float(np.abs(shares / max(shares.sum(), 1.0) - truths[n]).mean()) / runs
+                found[n] += 100 * float(np.abs(shares / max(shares.sum(), 1.0) - truths[n]).mean()) / how.runs
         return found
 
     rows = errors(codes, PrivacyUnit())
@@ -224,17 +215,15 @@ def unit_cost(
 def plot_sequences(frame: pd.DataFrame) -> Figure:
     """Return the plot of `compare_sequences`: error over length, a panel an epsilon."""
     epsilons = list(dict.fromkeys(frame["epsilon"]))
-    figure = new_figure(4.5 * len(epsilons), 4.2)
-    for axes, epsilon in zip(figure.subplots(1, len(epsilons), squeeze=False)[0], epsilons, strict=True):
+    figure, every = new_figure(4.5 * len(epsilons), 4.2, len(epsilons), squeeze=False)
+    for axes, epsilon in zip(every[0], epsilons, strict=True):
         for number, (method, points) in enumerate(frame[frame["epsilon"] == epsilon].groupby("method", sort=False)):
             style = "--" if method in _ALWAYS else "-"
             colour = COLOURS[number % len(COLOURS)]
             shown = points["length"].to_numpy(), points["error"].to_numpy()
             axes.plot(*shown, style, marker="o", color=colour, label=str(method))
-        axes.set_yscale("log")
-        axes.set_title(f"epsilon {epsilon:g}")
-        axes.set_xlabel("length of the prefix")
-        axes.set_ylabel("mean error of a query")
+        title = f"epsilon {epsilon:g}"
+        axes.set(yscale="log", title=title, xlabel="length of the prefix", ylabel="mean error of a query")
         axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
     return figure
@@ -247,14 +236,12 @@ def sequences_outcome(
     frame: pd.DataFrame,
     level: Dimension,
     periods: Sequence[str],
+    how: RunOptions,
     *,
     methods: Sequence[str],
-    epsilons: Sequence[float],
     slopes: int | None = None,
     person: str | None = None,
     bounds: Sequence[int] = (1,),
-    runs: int = 5,
-    seed: int = 0,
 ) -> Outcome:
     """Compare methods on the complete sequences of a table: lengths, and trends and the cost of persons where asked.
 
@@ -266,7 +253,7 @@ def sequences_outcome(
         The declared levels of a period.
     periods : sequence of str
         Columns in their order.
-    methods, epsilons, runs, seed
+    how, methods
         See `compare_sequences`.
     slopes : int, optional
         Over how many periods trends are counted (`compare_trends`).
@@ -289,21 +276,19 @@ def sequences_outcome(
     codes = np.stack([level.codes(frame[name]) for name in periods], axis=1)
     complete = np.asarray((codes >= 0).all(axis=1))
     codes = codes[complete]
-    compared = compare_sequences(codes, level, methods=methods, epsilons=epsilons, runs=runs, seed=seed)
+    compared = compare_sequences(codes, level, how, methods=methods)
     title = "Mean error of a prefix query, by length"
     sections = [frame_section(title, _wide(compared, ["method", "epsilon"], "length"), _NOTE)]
     values = {"lengths": frame_records(compared)}
     if slopes is not None:
-        trends = compare_trends(
-            codes, level, methods=methods, epsilons=epsilons, lengths=[slopes], runs=runs, seed=seed
-        )
+        trends = compare_trends(codes, level, how, methods=methods, lengths=[slopes])
         title = f"Error of the counts of falling, steady and rising sequences over {slopes} periods"
         sections.append(frame_section(title, _wide(trends, ["method", "epsilon", "slope"], "class"), _NOTE))
         values["slopes"] = frame_records(trends)
     if person is not None:
         owners = frame.loc[complete, person]
-        cost = unit_cost(codes, owners, level, bounds=bounds, epsilon=epsilons[-1], runs=runs, seed=seed)
-        title = f"Error of shares in percent points by rows of a person that count, epsilon {epsilons[-1]:g}"
+        cost = unit_cost(codes, owners, level, how, bounds=bounds)
+        title = f"Error of shares in percent points by rows of a person that count, epsilon {how.epsilons[-1]:g}"
         row = cost[cost["max_rows"] == bounds[0]].assign(max_rows="row alone", rows=len(codes))
         both = [_wide(own, ["max_rows", "rows"], "length") for own in (cost, row.assign(error=row["row_error"]))]
         sections.append(frame_section(title, pd.concat(both), _NOTE))

@@ -5,19 +5,15 @@ The experiment of Gardner 2012, chapter 4.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 
 from deid.base.errors import ConfigError, require
 from deid.base.late import pd
-from deid.document import Document
 from deid.evaluation import subset_ttest
-from deid.experiments.folds import assign_folds, splits
-from deid.experiments.trials import Report, Trial, run_trials, score
+from deid.experiments.trials import Trial, TrialSetup, score
 from deid.features import FeatureSet
-from deid.labeling.training import TrainingOptions
 
 MEASURES: dict[str, str] = {
     "strict": "spans, strict",
@@ -33,35 +29,15 @@ def subsets(groups: str) -> list[str]:
     return ["".join(chosen) for size in range(1, len(groups) + 1) for chosen in combinations(groups, size)]
 
 
-def compare_subsets(
-    documents: Sequence[Document],
-    features: FeatureSet,
-    options: TrainingOptions | None = None,
-    *,
-    folds: int = 10,
-    measure: str = "strict",
-    seed: int = 0,
-    groups: Sequence[str] | None = None,
-    jobs: int = 1,
-    report: Report | None = None,
-) -> pd.DataFrame:
+def compare_subsets(setup: TrialSetup, *, measure: str = "strict") -> pd.DataFrame:
     """Cross-validate every non-empty subset of the feature set's groups on the same folds.
 
     Parameters
     ----------
-    documents : sequence of Document
-    features : FeatureSet
-        With all groups that are compared; group d needs word lists.
-    options : TrainingOptions, optional
-    folds : int
+    setup : TrialSetup
+        Its features have all groups that are compared; group d needs word lists.
     measure : str
         One of `MEASURES`.
-    seed : int
-        Of the folds.
-    groups : sequence of str, optional
-        Group of each document, as in `cross_validate`.
-    jobs : int
-    report : callable, optional
 
     Returns
     -------
@@ -76,20 +52,20 @@ def compare_subsets(
         When there are fewer than two groups, group d has no word lists, the measure is unknown, or the folds cannot
         be made.
     """
+    features, documents = setup.features, setup.documents
     require(measure in MEASURES, f"unknown measure {measure!r}", "known: " + ", ".join(MEASURES))
     if "d" in features.groups and not features.dictionaries:
         raise ConfigError("group d has no word lists", "name word lists, or compare the groups without d")
     require(len(features.groups) >= 2, "one feature group leaves nothing to compare", "give at least two of r, a, c, d")
-    options = options or TrainingOptions()
     chosen = [
         FeatureSet(features.preset, name, features.dictionaries, skip_punct=features.skip_punct)
         for name in subsets(features.groups)
     ]
-    parts = splits(assign_folds(documents, folds, seed, groups=groups))
-    trials = [Trial(train, test, subset, options) for subset in chosen for train, test in parts]
+    parts = setup.parts()
+    trials = [Trial(train, test, subset, setup.options) for subset in chosen for train, test in parts]
     f1 = [
         score([documents[i] for i in trial.test], outcome.answers[0.0], features).tables[measure].micro().f1
-        for trial, outcome in zip(trials, run_trials(documents, trials, jobs=jobs, report=report), strict=True)
+        for trial, outcome in zip(trials, setup.run(trials), strict=True)
     ]
     scores = np.array(f1).reshape(len(chosen), len(parts))
     t, p = subset_ttest(scores)

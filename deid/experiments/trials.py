@@ -12,6 +12,7 @@ from deid.base.errors import require
 from deid.base.pool import Pool
 from deid.document import Document
 from deid.evaluation import Evaluation, ScoringSettings, evaluate
+from deid.experiments.folds import Split, assign_folds, splits
 from deid.features import FeatureSet
 from deid.labeling.tagger import load_model, train
 from deid.labeling.training import TrainingOptions, prepare
@@ -47,6 +48,49 @@ class TrialResult:
     """Tokens of the training documents that can be labelled."""
     kept: int
     """Tokens that were trained on, after sampling (a token drawn twice counts twice)."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrialSetup:
+    """What experiments on taggers share: the documents, how taggers are trained on them, and how they are divided.
+
+    Parameters
+    ----------
+    documents : sequence of Document
+        Annotated documents.
+    features : FeatureSet
+    options : TrainingOptions
+    test : sequence of Document, optional
+        To score, in experiments that need no folds then.
+    folds : int
+    seed : int
+        Decides which document is in which fold; sampling has its own seed in ``options``.
+    groups : sequence of str, optional
+        Group of each document (`deid.experiments.folds.group_documents`): one group is never on both sides.
+    jobs : int
+        Processes. Times of training are CPU times, but processes that share a memory bus slow each other down.
+    report : callable, optional
+        Gets the number of trainings done and their total.
+    """
+
+    documents: Sequence[Document] = field(repr=False)
+    features: FeatureSet
+    options: TrainingOptions = field(default_factory=TrainingOptions)
+    test: Sequence[Document] | None = field(default=None, repr=False)
+    folds: int = 10
+    seed: int = 0
+    groups: Sequence[str] | None = field(default=None, repr=False)
+    jobs: int = 1
+    report: Report | None = field(default=None, repr=False)
+
+    def parts(self) -> list[Split]:
+        """Return what each fold is trained and scored on."""
+        return splits(assign_folds(self.documents, self.folds, self.seed, groups=self.groups))
+
+    def run(self, trials: Sequence[Trial], documents: Sequence[Document] | None = None) -> Iterator[TrialResult]:
+        """Run trials on these documents, or on others; see `run_trials`."""
+        pool = self.documents if documents is None else documents
+        return run_trials(pool, trials, jobs=self.jobs, report=self.report)
 
 
 def run_trials(

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -26,6 +26,19 @@ from deid.labeling.training import TrainingOptions
 Spans = Iterable[Span | tuple[int, int, str]]
 
 
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("preset", "groups", "scheme", "algorithm"), (str,)),
+    **dict.fromkeys(("skip_punct", "all_pairs", "split_at_gaps"), (bool,)),
+    **dict.fromkeys(("c1", "c2", "rate", "drop", "prune", "pull"), (Real,)),
+    **dict.fromkeys(("min_documents", "random_state"), (Integral,)),
+    **dict.fromkeys(("iterations", "window", "accepted"), (Integral, type(None))),
+    "o_sampling": (Real, type(None)),
+}
+_PLAIN: Mapping[type, type] = {Real: float, Integral: int}
+"""Numbers of other libraries become Python's."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class SpanTagger(BaseEstimator):
     """Learns to find spans in texts.
 
@@ -61,56 +74,29 @@ class SpanTagger(BaseEstimator):
         How many documents it was fitted on.
     """
 
-    def __init__(
-        self,
-        *,
-        preset: str = "default",
-        groups: str = "racd",
-        dictionaries: Sequence[str] = (),
-        skip_punct: bool = False,
-        scheme: str = "BIO",
-        algorithm: str = "sgd",
-        c1: float = 0.0,
-        c2: float = 0.3,
-        all_pairs: bool = True,
-        rate: float = 0.1,
-        drop: float = 0.5,
-        prune: float = 0.05,
-        pull: float = 1.0,
-        iterations: int | None = None,
-        window: int | None = None,
-        o_sampling: float | None = None,
-        split_at_gaps: bool = False,
-        acceptance: Mapping[str, float] | Sequence[tuple[str, float]] = (),
-        margins: Mapping[str, float] | Sequence[tuple[str, float]] = (),
-        accepted: int | None = None,
-        min_documents: int = 3,
-        bias: float = 0.0,
-        random_state: int = 0,
-    ) -> None:
-        self.preset = preset
-        self.groups = groups
-        self.dictionaries = dictionaries
-        self.skip_punct = skip_punct
-        self.scheme = scheme
-        self.algorithm = algorithm
-        self.c1 = c1
-        self.c2 = c2
-        self.all_pairs = all_pairs
-        self.rate = rate
-        self.drop = drop
-        self.prune = prune
-        self.pull = pull
-        self.iterations = iterations
-        self.window = window
-        self.o_sampling = o_sampling
-        self.split_at_gaps = split_at_gaps
-        self.acceptance = acceptance
-        self.margins = margins
-        self.accepted = accepted
-        self.min_documents = min_documents
-        self.bias = bias
-        self.random_state = random_state
+    preset: str = "default"
+    groups: str = "racd"
+    dictionaries: Sequence[str] = ()
+    skip_punct: bool = False
+    scheme: str = "BIO"
+    algorithm: str = "sgd"
+    c1: float = 0.0
+    c2: float = 0.3
+    all_pairs: bool = True
+    rate: float = 0.1
+    drop: float = 0.5
+    prune: float = 0.05
+    pull: float = 1.0
+    iterations: int | None = None
+    window: int | None = None
+    o_sampling: float | None = None
+    split_at_gaps: bool = False
+    acceptance: Mapping[str, float] | Sequence[tuple[str, float]] = ()
+    margins: Mapping[str, float] | Sequence[tuple[str, float]] = ()
+    accepted: int | None = None
+    min_documents: int = 3
+    bias: float = 0.0
+    random_state: int = 0
 
     def __sklearn_tags__(self) -> Any:
         """Say that samples are texts (or documents), not rows of a table."""
@@ -175,41 +161,19 @@ class SpanTagger(BaseEstimator):
         """Check the parameters' types here, their values where they are used."""
         if isinstance(self.dictionaries, str) or not all(isinstance(name, str) for name in self.dictionaries):
             raise ConfigError("dictionaries is no list of names", "for example: ('names/last_popular',)")
-        expected: dict[str, tuple[type, ...]] = {
-            **dict.fromkeys(("preset", "groups", "scheme", "algorithm"), (str,)),
-            **dict.fromkeys(("skip_punct", "all_pairs", "split_at_gaps"), (bool,)),
-            **dict.fromkeys(("c1", "c2", "rate", "drop", "prune", "pull"), (Real,)),
-            **dict.fromkeys(("min_documents", "random_state"), (Integral,)),
-            **dict.fromkeys(("iterations", "window", "accepted"), (Integral, type(None))),
-            "o_sampling": (Real, type(None)),
-        }
-        for name, kinds in expected.items():
+        found: dict[str, Any] = {}
+        for name, kinds in _KINDS.items():
             value = getattr(self, name)
             if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
                 allowed = " or ".join("None" if kind is type(None) else kind.__name__.lower() for kind in kinds)
                 raise ConfigError(f"parameter {name} is a {type(value).__name__}", f"allowed: {allowed}")
+            found[name] = value if value is None or kinds[0] not in _PLAIN else _PLAIN[kinds[0]](value)
         self._checked_bias()
         features = FeatureSet(self.preset, self.groups, tuple(self.dictionaries), skip_punct=self.skip_punct)
-        return features, TrainingOptions(
-            scheme=self.scheme,
-            algorithm=self.algorithm,
-            c1=float(self.c1),
-            c2=float(self.c2),
-            all_pairs=self.all_pairs,
-            rate=float(self.rate),
-            drop=float(self.drop),
-            prune=float(self.prune),
-            pull=float(self.pull),
-            iterations=None if self.iterations is None else int(self.iterations),
-            window=None if self.window is None else int(self.window),
-            o_sampling=None if self.o_sampling is None else float(self.o_sampling),
-            split_at_gaps=self.split_at_gaps,
-            acceptance=_pairs("acceptance", self.acceptance),
-            margins=_pairs("margins", self.margins),
-            accepted=None if self.accepted is None else int(self.accepted),
-            min_documents=int(self.min_documents),
-            seed=int(self.random_state),
-        )
+        for name in ("preset", "groups", "skip_punct"):
+            del found[name]
+        found |= {name: _pairs(name, getattr(self, name)) for name in ("acceptance", "margins")}
+        return features, TrainingOptions(seed=found.pop("random_state"), **found)
 
     def _checked_bias(self) -> float:
         if not isinstance(self.bias, Real) or isinstance(self.bias, bool):

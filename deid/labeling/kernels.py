@@ -46,26 +46,8 @@ def marginals(emissions: np.ndarray, transition: np.ndarray) -> np.ndarray:
     return out
 
 
-def epoch(
-    begin: np.ndarray,
-    attribute: np.ndarray,
-    value: np.ndarray,
-    label: np.ndarray,
-    stretches: np.ndarray,
-    order: np.ndarray,
-    state: np.ndarray,
-    state_square: np.ndarray,
-    move: np.ndarray,
-    move_square: np.ndarray,
-    old_state: np.ndarray,
-    old_move: np.ndarray,
-    margin: np.ndarray,
-    rate: float,
-    pull: float,
-    drop: float,
-    random: int,
-) -> float:
-    """Take one pass of AdaGrad over the training stretches; see `deid.labeling.reference.epoch`.
+def epoch(*given: Any) -> float:
+    """Take one pass of AdaGrad over the training stretches; arguments as those of `deid.labeling.reference.epoch`.
 
     Weights, sums of squares and transitions are changed in place.
 
@@ -74,11 +56,10 @@ def epoch(
     float
         The loss of the pass.
     """
-    corpus = (begin, attribute, value, label, stretches, order)
-    weights = (state, state_square, move, move_square, old_state, old_move, margin)
     if _native is None:
-        return reference.epoch(*corpus, *weights, rate, pull, drop, random)
-    return float(_native.epoch(*corpus, *weights, state.shape[1], rate, pull, drop, random))
+        return reference.epoch(*given)
+    *arrays, rate, pull, drop, random = given
+    return float(_native.epoch(*arrays, len(arrays[-1]), rate, pull, drop, random))
 
 
 def _doubles(array: np.ndarray) -> np.ndarray:

@@ -98,8 +98,7 @@ def _prior(prior: float) -> float:
 
 
 def _weights(rows: Sequence[tuple[str, ...]]) -> Figure:
-    figure = new_figure(8, 1 + 0.2 * len(rows))
-    axes = figure.subplots()
+    figure, axes = new_figure(8, 1 + 0.2 * len(rows))
     places = np.arange(len(rows))[::-1]
     weights = [float(row[4]) for row in rows]
     axes.barh(places, weights, color=[COLOURS[3] if weight > 0 else COLOURS[2] for weight in weights])
@@ -110,8 +109,7 @@ def _weights(rows: Sequence[tuple[str, ...]]) -> Figure:
 
 
 def _thresholds(probability: np.ndarray, threshold: float) -> Figure:
-    figure = new_figure(8, 3)
-    axes = figure.subplots()
+    figure, axes = new_figure(8, 3)
     shown = np.linspace(0.5, 1, 101)
     axes.step(shown, [int((probability >= one).sum()) for one in shown], where="post", color=COLOURS[1])
     axes.axvline(threshold, color=COLOURS[2], linestyle="--")
@@ -121,8 +119,7 @@ def _thresholds(probability: np.ndarray, threshold: float) -> Figure:
 
 def _unlinkable(best: np.ndarray, threshold: float) -> Figure:
     """Draw the share of rows that no other row could be joined with, not even one that says the same."""
-    figure = new_figure(8, 3)
-    axes = figure.subplots()
+    figure, axes = new_figure(8, 3)
     shown = np.linspace(0.5, 0.999, 100)
     axes.plot(shown, [100 * float((best < one).mean()) for one in shown], color=COLOURS[1])
     axes.axvline(threshold, color=COLOURS[2], linestyle="--")
@@ -132,8 +129,7 @@ def _unlinkable(best: np.ndarray, threshold: float) -> Figure:
 
 
 def _waterfall(pair: Explained) -> Figure:
-    figure = new_figure(8, 3.5)
-    axes = figure.subplots()
+    figure, axes = new_figure(8, 3.5)
     parts = [("before", pair.prior), *((s.field, s.weight + s.rarity) for s in pair.steps)]
     ends = np.cumsum([weight for _, weight in parts])
     for place, (_, weight) in enumerate(parts):

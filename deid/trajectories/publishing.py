@@ -84,8 +84,7 @@ class Published:
 
     def write_report(self, path: Path, made: Section) -> None:
         """Write figures and sizes of clusters as a page; ``made`` says how they were made."""
-        figure = new_figure(6, 3)
-        axes = figure.subplots()
+        figure, axes = new_figure(6, 3)
         axes.hist(self.sizes, bins=range(min(self.sizes), max(self.sizes) + 2), color=COLOURS[1])
         axes.set(xlabel="persons of a cluster", ylabel="clusters")
         rows = [(n.replace("_", " "), f"{v:.4f}" if isinstance(v, float) else str(v)) for n, v in self.figures.items()]

@@ -135,8 +135,7 @@ def _studies(release: CodesRelease) -> Section:
 
 
 def _fitting(release: CodesRelease) -> Figure:
-    figure = new_figure(6, 3)
-    axes = figure.add_subplot()
+    figure, axes = new_figure(6, 3)
     data = release.original.transactions
     full = [frozenset(row) for row in data.texts() if row]
     shown = [("before", data, COLOURS[2])]
@@ -152,8 +151,7 @@ def _fitting(release: CodesRelease) -> Figure:
 
 
 def _supports(original: Transactions, published: Transactions) -> Figure:
-    figure = new_figure(6, 3)
-    axes = figure.add_subplot()
+    figure, axes = new_figure(6, 3)
     for name, table, colour in (("codes before", original, COLOURS[2]), ("items after", published, COLOURS[1])):
         supports = np.sort(table.supports[table.supports > 0])[::-1]
         axes.plot(np.arange(1, len(supports) + 1), supports, label=name, color=colour)

@@ -21,6 +21,7 @@ from deid.dp.domain import declare
 from deid.dp.noise import OpenDPNoise
 from deid.dp.sequences import measure_sequences, plan_sequences
 from deid.dp.unit import PrivacyUnit
+from deid.experiments.outcome import RunOptions
 from deid.experiments.sequences import compare_sequences
 from deid.table.table_files import read_table
 
@@ -32,7 +33,7 @@ def main(folder: Path, runs: int, epsilon: float) -> None:
     """Print all figures."""
     for name in ("sequences_resampled", "sequences_independent"):
         codes = read_table(folder / f"{name}.csv")[PERIODS].to_numpy(np.int64)
-        frame = compare_sequences(codes, LEVELS, epsilons=(epsilon,), runs=runs)
+        frame = compare_sequences(codes, LEVELS, RunOptions((epsilon,), runs=runs))
         errors = frame.pivot(index="method", columns="length", values="error")
         print(f"\n{name}, epsilon {epsilon:g}, mean of {runs} runs; error of a prefix query by length, ratios")
         print(f"{'method':<20}" + "".join(f"{length:>9}" for length in errors.columns) + "   ratio  no root")

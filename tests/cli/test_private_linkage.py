@@ -47,7 +47,7 @@ def test_pairs_come_back_to_the_persons_that_they_are_of(
 ) -> None:
     for name in "ab":
         encode(name, *HOW, *hard, "--id", "person")
-    call("match", "ea.csv", "eb.csv", "-o", "pairs.csv", "--threshold", threshold, "--one-to-one")
+    call("match", "ea.csv", "eb.csv", "-o", "pairs.csv", "--dice", threshold, "--one-to-one")
     pairs = pd.read_csv("pairs.csv")
     persons = [pairs[n].map(pd.read_csv(f"i{n}.csv").set_index("id")["person"]) for n in "ab"]
     assert (persons[0] == persons[1]).mean() > 0.98

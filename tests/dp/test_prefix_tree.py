@@ -367,6 +367,7 @@ def test_empirical_odds_of_neighbours_stay_within_epsilon() -> None:
 
 def test_the_tree_beats_the_printed_one(shared_data: Path) -> None:
     """At epsilon 1 on the resampled file: at most .72 of the corrected printed tree, and so for chains on the other."""
+    from deid.experiments.outcome import RunOptions
     from deid.experiments.sequences import compare_sequences
 
     level = declare("level", {"range": [0, 3]})
@@ -375,7 +376,7 @@ def test_the_tree_beats_the_printed_one(shared_data: Path) -> None:
         if not path.is_file():
             pytest.skip("the sequences are not beside this checkout")
         codes = pd.read_csv(path)[[f"q{number}" for number in range(1, 8)]].to_numpy(np.int64)
-        found = compare_sequences(codes, level, methods=(method, "tree-paper"), epsilons=(1.0,), runs=5)
+        found = compare_sequences(codes, level, RunOptions((1.0,)), methods=(method, "tree-paper"))
         errors = found.pivot(index="method", columns="length", values="error")
         assert np.exp(np.log(errors.loc[method] / errors.loc["tree-paper"]).mean()) <= bar
         assert (errors.loc[method] < errors.loc["even"]).all()

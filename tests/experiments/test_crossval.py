@@ -12,7 +12,7 @@ from deid.base.errors import ConfigError
 from deid.document import Document, Span
 from deid.experiments.crossval import cross_validate
 from deid.experiments.folds import group_documents
-from deid.experiments.trials import Trial, run_trials
+from deid.experiments.trials import Trial, TrialSetup, run_trials
 from deid.features import FeatureSet
 from deid.labeling.sampling import keep_window
 from deid.labeling.schemes import spans_to_labels
@@ -35,7 +35,9 @@ def test_each_document_is_tagged_once_by_a_tagger_that_has_not_seen_it_or_its_pa
     corpus: list[Document], told: Callable
 ) -> None:
     fake = told(all_spans)
-    cross_validate(corpus, HIDE, QUICK, folds=4, groups=group_documents(corpus, field="person"), resamples=0)
+    cross_validate(
+        TrialSetup(corpus, HIDE, QUICK, folds=4, groups=group_documents(corpus, field="person")), resamples=0
+    )
     assert sorted(name for _, name in fake.tagged) == sorted(d.id for d in corpus)
     for training, (documents, _, _) in enumerate(fake.calls):
         tagged = {name[:2] for number, name in fake.tagged if number == training}
@@ -47,7 +49,7 @@ def test_each_document_is_tagged_once_by_a_tagger_that_has_not_seen_it_or_its_pa
 def test_figures_of_a_tagger_that_knows_no_dates(corpus: list[Document], told: Callable) -> None:
     """Two of three spans are found: recall 2/3, precision 1, and the words of the dates are left."""
     told(no_dates)
-    result = cross_validate(corpus, HIDE, QUICK, folds=3, resamples=10)
+    result = cross_validate(TrialSetup(corpus, HIDE, QUICK, folds=3), resamples=10)
     frame = result.to_frame()
     assert frame["documents"].tolist() == [8, 8, 8]
     assert frame["spans"].tolist() == [24, 24, 24]
@@ -69,7 +71,7 @@ def test_the_token_table_tells_begin_from_intermediate(corpus: list[Document], t
         return [Span(s.start, s.end - cut[s.category], s.category) for s in document.spans]
 
     told(cut)
-    table = cross_validate(corpus, HIDE, QUICK, folds=3, resamples=0).token_table()
+    table = cross_validate(TrialSetup(corpus, HIDE, QUICK, folds=3), resamples=0).token_table()
     assert list(table.index) == ["B-DATE", "I-DATE", "B-DOCTOR", "B-PATIENT", "I-PATIENT"]
     assert table.loc["B-DATE", ["precision", "recall", "f1"]].tolist() == [1, 1, 1]
     assert table.loc["I-DATE", ["gold", "system"]].tolist() == [4 * 24, 2 * 24]
@@ -77,7 +79,7 @@ def test_the_token_table_tells_begin_from_intermediate(corpus: list[Document], t
 
 
 def test_pooled_counts_are_the_sum_of_the_folds(corpus: list[Document]) -> None:
-    result = cross_validate(corpus, HIDE, QUICK, folds=3, resamples=0)
+    result = cross_validate(TrialSetup(corpus, HIDE, QUICK, folds=3), resamples=0)
     for name, table in result.pooled.tables.items():
         folds = sum(fold.tables[name].documents().sum(axis=0) for fold in result.folds)
         assert table.documents().sum(axis=0).tolist() == folds.tolist(), name
@@ -87,7 +89,7 @@ def test_pooled_counts_are_the_sum_of_the_folds(corpus: list[Document]) -> None:
 
 
 def test_a_fold_is_what_training_by_hand_gives(corpus: list[Document]) -> None:
-    result = cross_validate(corpus, HIDE, QUICK, folds=3, seed=5, resamples=0)
+    result = cross_validate(TrialSetup(corpus, HIDE, QUICK, folds=3, seed=5), resamples=0)
     scored = {case.document.id for case in result.folds[0].cases.cases}
     tagger = train([d for d in corpus if d.id not in scored], HIDE, QUICK)
     found = {case.document.id: list(case.system) for case in result.folds[0].cases.cases}
@@ -98,7 +100,7 @@ def test_equal_seeds_give_equal_numbers_and_json_names_no_document(corpus: list[
     named = [Document(f"Smith {d.id}", d.text, d.spans) for d in corpus]
 
     def numbers() -> dict:
-        found = cross_validate(named, HIDE, QUICK, folds=2, seed=3, resamples=20).as_dict()
+        found = cross_validate(TrialSetup(named, HIDE, QUICK, folds=2, seed=3), resamples=20).as_dict()
         for fold in found["folds"]:
             assert fold.pop("train_cpu_seconds") > 0
         return found
@@ -112,7 +114,9 @@ def test_equal_seeds_give_equal_numbers_and_json_names_no_document(corpus: list[
 
 def test_the_dial_turns_in_a_cross_validation(corpus: list[Document]) -> None:
     low, high = (
-        cross_validate(corpus, HIDE, QUICK, folds=2, bias=bias, resamples=0).summary().loc["phi_recall", "pooled"]
+        cross_validate(TrialSetup(corpus, HIDE, QUICK, folds=2), bias=bias, resamples=0)
+        .summary()
+        .loc["phi_recall", "pooled"]
         for bias in (-6, 6)
     )
     assert low < high

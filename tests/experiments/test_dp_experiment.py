@@ -15,6 +15,7 @@ from deid.cli.main import app
 from deid.dp.domain import declare
 from deid.dp.methods import Rows
 from deid.experiments.dp import THRESHOLDS, compare_methods, plot_methods, plot_thresholds, sweep_thresholds
+from deid.experiments.outcome import RunOptions
 
 DIMENSIONS = (declare("age", {"range": [0, 15]}), declare("sex", {"values": ["F", "M"]}))
 
@@ -28,7 +29,7 @@ def rows() -> Rows:
 
 def test_methods_by_epsilon_with_the_even_baseline(rows: Rows) -> None:
     frame = compare_methods(
-        rows, DIMENSIONS, [["age", "sex"], ["age"]], methods=["marginals", "cells"], epsilons=(0.2, 2.0), runs=4
+        rows, DIMENSIONS, [["age", "sex"], ["age"]], RunOptions((0.2, 2.0), runs=4), methods=["marginals", "cells"]
     )
     assert set(frame["method"]) == {"marginals", "cells", "even"}
     by = frame.set_index(["method", "epsilon", "slice"])["l1"]
@@ -40,7 +41,7 @@ def test_methods_by_epsilon_with_the_even_baseline(rows: Rows) -> None:
 
 
 def test_thresholds_of_all_gains(rows: Rows) -> None:
-    frame = sweep_thresholds(rows, DIMENSIONS, [["age"]], epsilon=2.0, runs=2)
+    frame = sweep_thresholds(rows, DIMENSIONS, [["age"]], RunOptions((2.0,), runs=2))
     assert set(frame["gain"]) == set(THRESHOLDS)
     boxes = frame[frame["gain"] == "sse"]["boxes"].to_numpy()
     assert (np.diff(boxes) <= 0).all()
@@ -51,7 +52,7 @@ def test_thresholds_of_all_gains(rows: Rows) -> None:
 def test_wrong_slices_are_refused(rows: Rows) -> None:
     for wrong in ([], [["x"]], [[]]):
         with pytest.raises(ConfigError):
-            compare_methods(rows, DIMENSIONS, wrong)
+            compare_methods(rows, DIMENSIONS, wrong, RunOptions())
 
 
 def test_the_command_says_that_it_is_not_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

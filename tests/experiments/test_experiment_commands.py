@@ -93,6 +93,7 @@ def test_sampling_experiment_draws_its_curves_the_same_way_twice(
     from deid.base.plots import image
     from deid.experiments.plots import plot_sampling
     from deid.experiments.sampling import Points, sampling_curves
+    from deid.experiments.trials import TrialSetup
     from deid.features import FeatureSet
     from deid.labeling.training import TrainingOptions
 
@@ -114,9 +115,8 @@ def test_sampling_experiment_draws_its_curves_the_same_way_twice(
     assert "Naive Bayes, rejection sampling" in result.stdout
     assert plot.read_bytes().startswith(b"\x89PNG")
     points = Points((0, 2), (0.5,), (1.0,), (("O", 0.3),))
-    frame = sampling_curves(
-        corpus, FeatureSet("hide"), TrainingOptions(iterations=6, min_documents=1), folds=2, points=points
-    )
+    options = TrainingOptions(iterations=6, min_documents=1)
+    frame = sampling_curves(TrialSetup(corpus, FeatureSet("hide"), options, folds=2), points=points)
     frame["train_cpu_seconds"] = 1.0
     assert frame["phi_recall"].tolist() == pytest.approx([row["phi_recall"] for row in rows])
     assert image(plot_sampling(frame)) == image(plot_sampling(frame))

@@ -10,6 +10,7 @@ from scipy.stats import ttest_rel
 from deid.base.errors import ConfigError
 from deid.document import Document, Span
 from deid.experiments.subsets import compare_subsets, subsets
+from deid.experiments.trials import TrialSetup
 from deid.features import FeatureSet
 from deid.labeling.training import TrainingOptions
 
@@ -35,7 +36,7 @@ def test_the_subsets_are_fifteen_and_the_whole_is_last() -> None:
 
 def test_the_table_is_sorted_and_tested_as_scipy_does(corpus: list[Document], told: Callable) -> None:
     fake = told(by_groups)
-    frame = compare_subsets(corpus, FeatureSet("hide", "racd", LISTS), QUICK, folds=4, seed=2)
+    frame = compare_subsets(TrialSetup(corpus, FeatureSet("hide", "racd", LISTS), QUICK, folds=4, seed=2))
     assert frame["features"].tolist()[:2] == ["c", "racd"]
     assert frame["mean"].is_monotonic_decreasing
     assert len(frame) == 15
@@ -54,9 +55,9 @@ def test_the_table_is_sorted_and_tested_as_scipy_does(corpus: list[Document], to
 
 def test_context_is_learnt_and_measured(corpus: list[Document]) -> None:
     """Real training: with 24 notes the words around tell more than dictionaries of months."""
-    frame = compare_subsets(corpus, FeatureSet("hide", "cd", LISTS), QUICK, folds=2, measure="token", seed=1).set_index(
-        "features"
-    )
+    frame = compare_subsets(
+        TrialSetup(corpus, FeatureSet("hide", "cd", LISTS), QUICK, folds=2, seed=1), measure="token"
+    ).set_index("features")
     assert frame.loc["c", "mean"] > frame.loc["d", "mean"]
 
 
@@ -72,4 +73,4 @@ def test_what_cannot_be_compared_is_refused(
     corpus: list[Document], features: FeatureSet, options: dict, message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
-        compare_subsets(corpus, features, **options)
+        compare_subsets(TrialSetup(corpus, features), **options)

@@ -18,7 +18,7 @@ from deid.base.keys import Key
 from deid.cli.main import app
 from deid.document import Document, Span
 from deid.experiments.hips import ATTACKS, betrayed, expected_found, hips, rarity, release
-from deid.experiments.trials import figures, score
+from deid.experiments.trials import TrialSetup, figures, score
 from deid.features import FeatureSet
 from deid.labeling.tagger import train
 from deid.labeling.training import TrainingOptions
@@ -104,7 +104,7 @@ def test_expected_found_is_the_mean_over_orders_of_ties(pairs: list[tuple[int, b
 
 def test_the_table_is_what_training_by_hand_gives(corpus: list[Document]) -> None:
     unseen = clinic_notes(8, first=30)
-    result = hips(corpus, HIDE, QUICK, test=unseen, folds=2)
+    result = hips(TrialSetup(corpus, HIDE, QUICK, test=unseen, folds=2))
     texts = {
         "original": (corpus, unseen),
         "surrogate": tuple([PIPELINE(d).document for d in part] for part in (corpus, unseen)),
@@ -129,7 +129,7 @@ def test_a_parrot_of_the_recognizer_finds_what_it_missed(corpus: list[Document],
         return [s for s in document.spans if s.category != "DOCTOR"]
 
     told(all_but_doctors)
-    result = hips(corpus, HIDE, QUICK, test=corpus, folds=3)
+    result = hips(TrialSetup(corpus, HIDE, QUICK, test=corpus, folds=3))
     assert result.leaks == 24
     attacks = result.attacks.set_index("attack")
     assert attacks.loc["redaction", ["share", "precision"]].tolist() == [1, 1]
@@ -148,13 +148,13 @@ def test_another_recognizer_can_make_the_release(corpus: list[Document], told: T
             return []
 
     told(lambda features, document, bias: document.spans)
-    result = hips(corpus, HIDE, QUICK, test=corpus, recognizer=Nothing())
+    result = hips(TrialSetup(corpus, HIDE, QUICK, test=corpus), recognizer=Nothing())
     assert result.leaks == result.identifiers == sum(len(d.spans) for d in corpus)
 
 
 def test_nothing_missed_nothing_to_find(corpus: list[Document], told: TOLD) -> None:
     told(lambda features, document, bias: document.spans)
-    result = hips(corpus, HIDE, QUICK, test=corpus)
+    result = hips(TrialSetup(corpus, HIDE, QUICK, test=corpus))
     assert result.leaks == 0
     assert result.attacks["share"].isna().all()
     assert all(row["share"] is None for row in result.as_dict()["attacks"])

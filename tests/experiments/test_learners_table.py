@@ -14,7 +14,7 @@ from deid.base.errors import ConfigError
 from deid.cli.main import app
 from deid.document import Document
 from deid.experiments.learners import compare_learners
-from deid.experiments.trials import figures, score
+from deid.experiments.trials import TrialSetup, figures, score
 from deid.features import FeatureSet
 from deid.labeling.tagger import train
 from deid.labeling.training import TrainingOptions
@@ -24,7 +24,9 @@ OPTIONS = TrainingOptions(min_documents=1)
 
 
 def test_rows_are_what_training_by_hand_gives(corpus: list[Document]) -> None:
-    frame = compare_learners(corpus[:16], corpus[16:], FEATURES, OPTIONS, algorithms=("maxent", "tree", "sgd"))
+    frame = compare_learners(
+        TrialSetup(corpus[:16], FEATURES, OPTIONS, test=corpus[16:]), algorithms=("maxent", "tree", "sgd")
+    )
     assert sorted(frame["algorithm"]) == ["maxent", "sgd", "tree"]
     assert frame["strict_f1"].is_monotonic_decreasing
     for row in frame.to_dict("records"):
@@ -36,7 +38,7 @@ def test_rows_are_what_training_by_hand_gives(corpus: list[Document]) -> None:
 @pytest.mark.parametrize("names", [(), ("sgd", "sgd"), ("perceptron",)])
 def test_unknown_learners_are_refused(names: tuple[str, ...], corpus: list[Document]) -> None:
     with pytest.raises(ConfigError, match="unknown or named twice"):
-        compare_learners(corpus[:8], corpus[8:], FEATURES, OPTIONS, algorithms=names)
+        compare_learners(TrialSetup(corpus[:8], FEATURES, OPTIONS, test=corpus[8:]), algorithms=names)
 
 
 def test_the_command_prints_the_table(corpus: list[Document], tmp_path: Path) -> None:

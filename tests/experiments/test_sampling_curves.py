@@ -8,7 +8,7 @@ from notes import clinic_notes
 from deid.base.errors import ConfigError
 from deid.document import Document
 from deid.experiments.sampling import Points, sampling_curves
-from deid.experiments.trials import figures, score
+from deid.experiments.trials import TrialSetup, figures, score
 from deid.features import FeatureSet
 from deid.labeling.tagger import train
 from deid.labeling.training import TrainingOptions
@@ -25,7 +25,7 @@ def unseen() -> list[Document]:
 
 def test_the_rows_are_what_training_by_hand_gives(corpus: list[Document], unseen: list[Document]) -> None:
     points = Points(windows=(0,), shares=(0.2,), biases=(0.0, 2.0))
-    frame = sampling_curves(corpus, HIDE, QUICK, test=unseen, points=points)
+    frame = sampling_curves(TrialSetup(corpus, HIDE, QUICK, test=unseen), points=points)
     assert frame["curve"].tolist() == ["full", "dial", "window", "o-sampling", "naive-bayes", "rejection"]
     assert frame["value"].fillna(-1).tolist() == [-1, 2, 0, 0.2, -1, -1]
     assert frame.loc[1, "train_cpu_seconds"] == frame.loc[0, "train_cpu_seconds"] > 0
@@ -48,7 +48,7 @@ def test_the_rows_are_what_training_by_hand_gives(corpus: list[Document], unseen
 
 
 def test_sampling_that_drops_nothing_is_no_sampling(corpus: list[Document], unseen: list[Document]) -> None:
-    frame = sampling_curves(corpus, HIDE, QUICK, test=unseen, points=NO_BAYES).set_index("curve")
+    frame = sampling_curves(TrialSetup(corpus, HIDE, QUICK, test=unseen), points=NO_BAYES).set_index("curve")
     same = frame.drop(columns=["value", "train_cpu_seconds"])
     assert same.loc["window"].tolist() == same.loc["full"].tolist() == same.loc["o-sampling"].tolist()
 
@@ -56,7 +56,7 @@ def test_sampling_that_drops_nothing_is_no_sampling(corpus: list[Document], unse
 def test_the_dial_trades_precision_for_recall(corpus: list[Document], unseen: list[Document]) -> None:
     points = Points((), (), (-1.0, 2.0), naive_bayes=False)
     options = TrainingOptions(algorithm="lbfgs", iterations=4, min_documents=1)
-    frame = sampling_curves(corpus, HIDE, options, test=unseen, points=points)
+    frame = sampling_curves(TrialSetup(corpus, HIDE, options, test=unseen), points=points)
     full, low, high = (frame.loc[i] for i in range(3))
     assert low["phi_recall"] < full["phi_recall"] < high["phi_recall"]
     assert low["phi_precision"] >= full["phi_precision"] > high["phi_precision"]
@@ -65,16 +65,16 @@ def test_the_dial_trades_precision_for_recall(corpus: list[Document], unseen: li
 def test_without_a_test_set_every_document_is_scored_by_folds(corpus: list[Document]) -> None:
     counts: list[tuple[int, int]] = []
     points = Points((), (), (1.0,), naive_bayes=False)
-    options = {"folds": 3, "points": points, "seed": 4}
-    frame = sampling_curves(corpus, HIDE, QUICK, report=lambda *c: counts.append(c), **options)
+    setup = TrialSetup(corpus, HIDE, QUICK, folds=3, seed=4, report=lambda *c: counts.append(c))
+    frame = sampling_curves(setup, points=points)
     assert counts == [(1, 3), (2, 3), (3, 3)]
     from deid.experiments.crossval import cross_validate
 
-    pooled = cross_validate(corpus, HIDE, QUICK, folds=3, seed=4, resamples=0).summary()["pooled"]
+    pooled = cross_validate(TrialSetup(corpus, HIDE, QUICK, folds=3, seed=4), resamples=0).summary()["pooled"]
     assert frame.loc[0, list(pooled.index)].to_dict() == pytest.approx(pooled.to_dict())
 
 
 @pytest.mark.parametrize("change", [{"window": 3}, {"o_sampling": 0.5}, {"acceptance": (("O", 0.5),)}])
 def test_options_that_sample_already_are_refused(corpus: list[Document], change: dict) -> None:
     with pytest.raises(ConfigError, match="sample already"):
-        sampling_curves(corpus, HIDE, TrainingOptions(**change))
+        sampling_curves(TrialSetup(corpus, HIDE, TrainingOptions(**change)))

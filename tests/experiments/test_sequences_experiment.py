@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from deid.base.errors import ConfigError
 from deid.cli.main import app
 from deid.dp.domain import declare
+from deid.experiments.outcome import RunOptions
 from deid.experiments.sequences import compare_sequences, compare_trends, unit_cost
 
 LEVEL = declare("level", {"range": [0, 2]})
@@ -24,7 +25,7 @@ def codes() -> np.ndarray:
 
 
 def test_errors_fall_with_epsilon_and_even_is_always_compared(codes: np.ndarray) -> None:
-    found = compare_sequences(codes, LEVEL, methods=("tree",), epsilons=(0.1, 10.0), runs=3)
+    found = compare_sequences(codes, LEVEL, RunOptions((0.1, 10.0), runs=3), methods=("tree",))
     errors = found.pivot_table(index=["method", "epsilon"], columns="length", values="error")
     assert {"tree", "even", "zero"} == set(found["method"])
     assert (errors.loc["tree", 10.0] < errors.loc["tree", 0.1]).all()
@@ -33,7 +34,7 @@ def test_errors_fall_with_epsilon_and_even_is_always_compared(codes: np.ndarray)
 
 
 def test_trends_by_both_slopes(codes: np.ndarray) -> None:
-    found = compare_trends(codes, LEVEL, methods=("tree", "markov"), epsilons=(5.0,), lengths=(3,), runs=2)
+    found = compare_trends(codes, LEVEL, RunOptions((5.0,), runs=2), methods=("tree", "markov"), lengths=(3,))
     assert set(found["slope"]) == {"average", "regression"}
     assert found.groupby(["method", "slope"])["true"].sum().eq(2000).all()
     assert found[found["method"] == "tree"]["error"].max() < 20 < found[found["method"] == "even"]["error"].max()
@@ -41,16 +42,16 @@ def test_trends_by_both_slopes(codes: np.ndarray) -> None:
 
 def test_protecting_a_person_costs_more_than_a_row(codes: np.ndarray) -> None:
     persons = pd.Series(np.arange(2000) % 100)
-    found = unit_cost(codes, persons, LEVEL, bounds=(1, 20), runs=2)
+    found = unit_cost(codes, persons, LEVEL, RunOptions(runs=2), bounds=(1, 20))
     assert found.groupby("max_rows")["rows"].first().to_dict() == {1: 100, 20: 2000}
     assert (found["error"] > found["row_error"]).all()
 
 
 def test_unknown_methods_are_refused(codes: np.ndarray) -> None:
     with pytest.raises(ConfigError, match="unknown method"):
-        compare_sequences(codes, LEVEL, methods=("guess",))
+        compare_sequences(codes, LEVEL, RunOptions(), methods=("guess",))
     with pytest.raises(ConfigError, match="needs a run"):
-        compare_sequences(codes, LEVEL, runs=0)
+        RunOptions(runs=0)
 
 
 def test_the_command(codes: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

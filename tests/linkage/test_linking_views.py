@@ -128,8 +128,8 @@ def test_what_cannot_be_linked_is_told_and_nothing_is_written(
     there = set(tmp_path.iterdir())
     out = ("-o", tmp_path / "o.csv", "--review", tmp_path / "r.csv", "--save-model", tmp_path / "s.json")
     for told, error in (
-        ((rows, "--model", tmp_path / "m.json"), "no model of linkage, or of another version"),
-        ((rows, "--model", tmp_path / "other.json"), "the model says nothing of 'birth'"),
+        ((rows, "--saved-model", tmp_path / "m.json"), "no model of linkage, or of another version"),
+        ((rows, "--saved-model", tmp_path / "other.json"), "the model says nothing of 'birth'"),
         ((tmp_path / "empty.csv",), "no column tells who a row is of"),
         ((tmp_path / "none.csv",), "no rows"),
         ((tmp_path / "one.csv", "--pairs", 5), r"no rule keeps below 5 pairs: the best, equal \S+.*, has \d+"),
