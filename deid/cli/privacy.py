@@ -80,7 +80,6 @@ def privacy(
             asked,
             population=roles.open_beside(population, release, source),
             originals=originals,
-            suppressed=roles.suppressed,
         )
         if asked.codes is not None:
             texts = source.read()  # codes are texts, whatever their column looks like

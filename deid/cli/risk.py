@@ -94,7 +94,6 @@ def risk(
             earlier=None if against.earlier is None else roles.open(against.earlier, source, published=True),
             known=roles.open_beside(against.known, release, source),
             threshold=against.threshold,
-            suppressed=roles.suppressed,
         )
     print_rows(("measure", "value", "rows"), found.rows())
     told.extra = found.as_dict()

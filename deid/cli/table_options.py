@@ -121,10 +121,9 @@ class VerifierOptions(PersonsOptions):
         False, "Leave out rows with nothing but *; they are a class otherwise.", panel=_PERSONS
     )
 
-    @property
-    def suppressed(self) -> str:
-        """How rows with nothing but ``*`` count."""
-        return "ignore" if self.ignore_suppressed else "class"
+    def open(self, place: str, table: TableOptions, *, published: bool = False) -> Microdata:
+        """Read a table with its roles."""
+        return replace(super().open(place, table, published=published), ignore_suppressed=self.ignore_suppressed)
 
 
 @dataclass(frozen=True)

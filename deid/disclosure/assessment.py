@@ -174,7 +174,6 @@ def assess(
     *,
     population: Microdata | None = None,
     originals: Microdata | None = None,
-    suppressed: str = "class",
 ) -> list[Finding]:
     """Run the verifiers on a published table.
 
@@ -186,8 +185,6 @@ def assess(
         Levels to be reached. k-anonymity, diversity and closeness are told even if nothing is asked.
     population, originals : Microdata, optional
         Tables for k-map and delta-presence, and for (k,k)-anonymity.
-    suppressed : str
-        ``class`` or ``ignore``: what rows without any quasi-identifier are; see `equivalence_classes`.
 
     Returns
     -------
@@ -200,19 +197,19 @@ def assess(
         When a model is asked for without what it needs.
     """
     k = 1 if asked.k is None else asked.k  # what is not asked for is told all the same
-    findings = [Finding("k-anonymity", "", asked.k, k_anonymity(release, k, suppressed=suppressed))]
+    findings = [Finding("k-anonymity", "", asked.k, k_anonymity(release, k))]
     if asked.about_values and not release.sensitive:
         raise ConfigError("no column is sensitive", "name the ones to protect with --sensitive")
     for column in release.sensitive:
-        findings += _of_column(release, column, asked, suppressed)
+        findings += _of_column(release, column, asked)
     if asked.k_map is not None or asked.presence is not None:
         if population is None:
             raise ConfigError("k-map and delta-presence need a population table", "name it with --population")
         if asked.k_map is not None:
-            verdict = k_map(release, population, asked.k_map, suppressed=suppressed)
+            verdict = k_map(release, population, asked.k_map)
             findings.append(Finding("k-map", "", asked.k_map, verdict))
         if asked.presence is not None:
-            verdict = delta_presence(release, population, *asked.presence, suppressed=suppressed)
+            verdict = delta_presence(release, population, *asked.presence)
             findings.append(Finding("delta-presence", "", asked.presence, verdict))
     if asked.kk is not None:
         if originals is None:
@@ -221,12 +218,12 @@ def assess(
     return findings
 
 
-def _of_column(release: Microdata, column: str, asked: Requirements, suppressed: str) -> list[Finding]:
+def _of_column(release: Microdata, column: str, asked: Requirements) -> list[Finding]:
     k = 1 if asked.k is None else asked.k
     alpha = 1.0 if asked.alpha is None else asked.alpha
 
     def told(model: str, level: Any, verifier: Callable[..., Verdict], *how: Any) -> Finding:
-        return Finding(model, column, level, verifier(release, column, *how, suppressed=suppressed))
+        return Finding(model, column, level, verifier(release, column, *how))
 
     def least(level: float | None, nothing: float) -> float:
         return nothing if level is None else level

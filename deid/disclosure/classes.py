@@ -2,7 +2,7 @@
 
 A class is a maximal set of rows that agree on all quasi-identifiers (Samarati 2001). Rows whose quasi-identifiers are
 all suppressed are a class like any other: whoever publishes them must hide each among k as well. They can be left out
-where it is known that they say nothing (``suppressed="ignore"``).
+where it is known that they say nothing (`Microdata.ignore_suppressed`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deid.base.errors import ConfigError, InputError, require
+from deid.base.errors import ConfigError, InputError
 from deid.base.late import pd
 from deid.table.microdata import NA_CODE, SUPPRESSED, Microdata, check_columns
 
@@ -116,9 +116,7 @@ def suppressed_rows(release: Microdata, names: Sequence[str] | None = None) -> n
 _known: weakref.WeakKeyDictionary[Microdata, dict[object, EquivalenceClasses]] = weakref.WeakKeyDictionary()
 
 
-def equivalence_classes(
-    release: Microdata, columns: Sequence[str] | None = None, *, suppressed: str = "class"
-) -> EquivalenceClasses:
+def equivalence_classes(release: Microdata, columns: Sequence[str] | None = None) -> EquivalenceClasses:
     """Group the rows of a table by their quasi-identifiers; computed once a table.
 
     Parameters
@@ -127,36 +125,33 @@ def equivalence_classes(
         The published table.
     columns : sequence of str, optional
         Columns to group by instead of the quasi-identifiers.
-    suppressed : str
-        ``class``: rows with nothing but ``*`` are a class; ``ignore``: they are left out.
 
     Returns
     -------
     EquivalenceClasses
-        The classes; the same object for the same table, columns and ``suppressed``.
+        The classes; the same object for the same table and columns.
 
     Raises
     ------
     ConfigError
-        When there is no quasi-identifier, the table lacks a column, or ``suppressed`` is neither word.
+        When there is no quasi-identifier, or the table lacks a column.
     InputError
         When suppressed rows are to be ignored, and all are.
     """
-    require(suppressed in ("class", "ignore"), "suppressed rows can be a class, or be ignored", "write class or ignore")
     names = tuple(release.quasi_identifiers if columns is None else columns)
     check_columns(release.frame, names)
     if not names:
         raise ConfigError("the table has no quasi-identifier", "name the columns by which persons can be recognized")
     known = _known.setdefault(release, {})
-    if (names, suppressed) not in known:
-        known[names, suppressed] = _classes(release, names, suppressed)
-    return known[names, suppressed]
+    if names not in known:
+        known[names] = _classes(release, names)
+    return known[names]
 
 
-def _classes(release: Microdata, names: tuple[str, ...], suppressed: str) -> EquivalenceClasses:
+def _classes(release: Microdata, names: tuple[str, ...]) -> EquivalenceClasses:
     coded = [release.codes(name) for name in names]
     ids, count = group_rows([(column.codes, len(column.values)) for column in coded])
-    if suppressed == "ignore":
+    if release.ignore_suppressed:
         out = suppressed_rows(release, names)
         if out.any():
             gone = ids[np.argmax(out)]
@@ -248,12 +243,12 @@ def recorded_rows(release: Microdata, sensitive: str, classes: EquivalenceClasse
     return np.flatnonzero(recorded)
 
 
-def value_counts(release: Microdata, sensitive: str, *, suppressed: str = "class") -> ValueCounts:
+def value_counts(release: Microdata, sensitive: str) -> ValueCounts:
     """Count the values of a sensitive column in every class.
 
     Parameters
     ----------
-    release, suppressed
+    release
         See `equivalence_classes`.
     sensitive : str
         The column to count.
@@ -269,7 +264,7 @@ def value_counts(release: Microdata, sensitive: str, *, suppressed: str = "class
         As `equivalence_classes`; also when the table lacks the sensitive column.
     """
     check_columns(release.frame, [sensitive])
-    classes = equivalence_classes(release, suppressed=suppressed)
+    classes = equivalence_classes(release)
     column = release.codes(sensitive)
     values = tuple(value for value in column.values if value != SUPPRESSED)
     size = max(len(values), 1)

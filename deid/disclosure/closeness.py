@@ -121,14 +121,12 @@ def class_distances(counts: ValueCounts, distance: str = "equal", hierarchy: Hie
     return np.where(counts.people > 0, DISTANCES[distance](counts, hierarchy), 0.0)
 
 
-def t_closeness(
-    release: Microdata, sensitive: str, t: float, distance: str = "equal", *, suppressed: str = "class"
-) -> Verdict:
+def t_closeness(release: Microdata, sensitive: str, t: float, distance: str = "equal") -> Verdict:
     """Verify t-closeness (Li, Li, Venkatasubramanian, ICDE 2007): every class's distribution is near that of the table.
 
     Parameters
     ----------
-    release, suppressed
+    release
         See `deid.disclosure.privacy.distinct_l_diversity`.
     sensitive : str
         Column whose distribution is compared. For ``ordered`` its values must be numbers or dates, or sort by their
@@ -151,5 +149,5 @@ def t_closeness(
         When a value is no leaf of the hierarchy.
     """
     require(0 <= t <= 1, f"t is {t:g}", "give a number from 0 to 1")
-    counts = value_counts(release, sensitive, suppressed=suppressed)
+    counts = value_counts(release, sensitive)
     return greatest(class_distances(counts, distance, release.hierarchies.get(sensitive)), t, counts.classes)

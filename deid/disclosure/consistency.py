@@ -83,7 +83,7 @@ def compare_columns(
     return compared
 
 
-def consistent_records(release: Microdata, records: Microdata, *, suppressed: str = "class") -> Consistency:
+def consistent_records(release: Microdata, records: Microdata) -> Consistency:
     """Count the records consistent with every published class, and the published rows consistent with every record.
 
     Parameters
@@ -92,8 +92,6 @@ def consistent_records(release: Microdata, records: Microdata, *, suppressed: st
         The published table; its quasi-identifiers and hierarchies are used.
     records : Microdata
         Ungeneralized records, such as a population register: one row a person, with the same columns.
-    suppressed : str
-        ``class`` or ``ignore``, see `equivalence_classes`.
 
     Returns
     -------
@@ -107,7 +105,7 @@ def consistent_records(release: Microdata, records: Microdata, *, suppressed: st
     """
     names = release.quasi_identifiers
     check_columns(records.frame, names)
-    classes = equivalence_classes(release, suppressed=suppressed)
+    classes = equivalence_classes(release)
     if not len(classes):
         raise ConfigError("the release has no class", "name a table with rows")
     theirs = [records.codes(name) for name in names]
@@ -195,7 +193,7 @@ def matches(
                 stack.append((depth + 1, mine[group], through))
 
 
-def match_population(release: Microdata, population: Microdata, *, suppressed: str = "class") -> Consistency:
+def match_population(release: Microdata, population: Microdata) -> Consistency:
     """Like `consistent_records`, for a population that the published persons belong to.
 
     Parameters
@@ -204,8 +202,6 @@ def match_population(release: Microdata, population: Microdata, *, suppressed: s
         The published table.
     population : Microdata
         One row a person, ungeneralized, the published persons included.
-    suppressed : str
-        ``class`` or ``ignore``, see `equivalence_classes`.
 
     Returns
     -------
@@ -217,7 +213,7 @@ def match_population(release: Microdata, population: Microdata, *, suppressed: s
     InputError
         When a class has fewer records in the population than in the release: it cannot be its population.
     """
-    found = consistent_records(release, population, suppressed=suppressed)
+    found = consistent_records(release, population)
     missing = np.flatnonzero(found.records < found.classes.persons)
     if len(missing):
         row = found.classes.rows(int(missing[0]))[0] + 1
@@ -230,7 +226,7 @@ def match_population(release: Microdata, population: Microdata, *, suppressed: s
     return found
 
 
-def k_map(release: Microdata, population: Microdata, k: int, *, suppressed: str = "class") -> Verdict:
+def k_map(release: Microdata, population: Microdata, k: int) -> Verdict:
     """Verify k-map (Sweeney 2001): every published row matches at least k records of the population.
 
     Parameters and errors as those of `match_population`.
@@ -240,7 +236,7 @@ def k_map(release: Microdata, population: Microdata, k: int, *, suppressed: str 
     Verdict
         Level: the least number of records that match a class; witness: rows of that class.
     """
-    found = match_population(release, population, suppressed=suppressed)
+    found = match_population(release, population)
     return least(found.records, k, found.classes)
 
 
@@ -254,7 +250,7 @@ def one_k_anonymity(release: Microdata, originals: Microdata, k: int) -> Verdict
     Verdict
         Level: the least number of published rows consistent with an original; witness: that original's row.
     """
-    found = consistent_records(release, originals)
+    found = consistent_records(release.with_suppressed, originals)
     worst = int(np.argmin(found.rows))
     return Verdict(bool(found.rows[worst] >= k), float(found.rows[worst]), (worst,))
 
@@ -269,7 +265,7 @@ def k1_anonymity(release: Microdata, originals: Microdata, k: int) -> Verdict:
     Verdict
         Level: the least number of originals consistent with a published row; witness: rows of its class.
     """
-    found = consistent_records(release, originals)
+    found = consistent_records(release.with_suppressed, originals)
     return least(found.records, k, found.classes)
 
 
@@ -285,9 +281,7 @@ def kk_anonymity(release: Microdata, originals: Microdata, k: int) -> Verdict:
     return min(both, key=lambda verdict: verdict.level)
 
 
-def delta_presence(
-    release: Microdata, population: Microdata, low: float, high: float, *, suppressed: str = "class"
-) -> Verdict:
+def delta_presence(release: Microdata, population: Microdata, low: float, high: float) -> Verdict:
     """Verify delta-presence (Nergiz, Atzori, Clifton, SIGMOD 2007).
 
     For every record of the population the chance that it is in the release, published persons over matching records of
@@ -299,8 +293,6 @@ def delta_presence(
         The published table, and one row a person of the population, ungeneralized, the published persons included.
     low, high : float
         Least and greatest chance allowed, 0 <= low <= high <= 1.
-    suppressed : str
-        ``class`` or ``ignore``, see `equivalence_classes`.
 
     Returns
     -------
@@ -315,7 +307,7 @@ def delta_presence(
         When a class has fewer records in the population than in the release.
     """
     require(0 <= low <= high <= 1, "the bounds of presence are not from 0 to 1, in order", "for example 0 and 0.5")
-    chance = match_population(release, population, suppressed=suppressed).presence
+    chance = match_population(release, population).presence
     least_row, most_row = int(np.argmin(chance)), int(np.argmax(chance))
     level = (float(chance[least_row]), float(chance[most_row]))
     slack = 1e-12

@@ -32,7 +32,6 @@ def expert_report(
     digests: Mapping[str, str],
     stated: Iterable[str] = (),
     policy: Mapping[str, Any] | None = None,
-    suppressed: str = "class",
     version: str = "",
 ) -> dict[str, Any]:
     """Put the risk of a release together.
@@ -53,8 +52,6 @@ def expert_report(
         Further assumptions, in the user's words.
     policy : mapping, optional
         Name of the notes' policy, and category -> operator.
-    suppressed : str
-        How suppressed rows were counted, ``class`` or ``ignore``.
     version : str
         Of this program.
 
@@ -90,12 +87,12 @@ def expert_report(
             "unique_in_population": population.population_unique if population else sample.population_unique,
         },
         "models": [finding.as_dict() for finding in findings],
-        "assumptions": [*assumptions(release, population is not None, suppressed), *stated],
+        "assumptions": [*assumptions(release, population is not None), *stated],
         "policy": dict(policy) if policy is not None else None,
     }
 
 
-def assumptions(release: Microdata, population: bool, suppressed: str = "class") -> list[str]:
+def assumptions(release: Microdata, population: bool) -> list[str]:
     """Return what the measures take for granted, a sentence each.
 
     Parameters
@@ -103,8 +100,6 @@ def assumptions(release: Microdata, population: bool, suppressed: str = "class")
     release : Microdata
     population : bool
         Whether a population table was given.
-    suppressed : str
-        How suppressed rows were counted.
     """
     plain = [name for name in release.having("other") if name != release.person]
     said = [
@@ -130,7 +125,7 @@ def assumptions(release: Microdata, population: bool, suppressed: str = "class")
             "Without a population table an attacker is taken to know who is in the table: q is 1/k, Q is classes over "
             "persons, r and R are 1."
         )
-    if suppressed == "ignore":
+    if release.ignore_suppressed:
         said.append("Rows of suppressed cells alone are not counted.")
     said.append("No other release about these persons is known to an attacker.")
     return said

@@ -35,8 +35,6 @@ class MeasuredRisk:
         Sensitive column -> with another release.
     threshold : float
         Probability from which a person is at risk.
-    suppressed : str
-        How suppressed rows count, ``class`` or ``ignore``.
     known : bool
         Whether the attacker of the composition knows persons.
     """
@@ -46,7 +44,6 @@ class MeasuredRisk:
     whole: PopulationRisk | None
     composed: Mapping[str, Composition]
     threshold: float
-    suppressed: str
     known: bool = field(default=False)
 
     def as_dict(self) -> dict[str, Any]:
@@ -118,14 +115,13 @@ class MeasuredRisk:
         """Return the signed report for an expert determination, as JSON; see `expert_report`."""
         content = expert_report(
             self.release,
-            assess(self.release, Requirements(), suppressed=self.suppressed),
+            assess(self.release, Requirements()),
             self.sample,
             self.whole,
             threshold=self.threshold,
             digests=digests,
             stated=stated,
             policy=policy,
-            suppressed=self.suppressed,
             version=version,
         )
         return (json.dumps(sign_report(content, key), indent=1, ensure_ascii=False) + "\n").encode()
@@ -143,7 +139,6 @@ def measure_risk(
     earlier: Microdata | None = None,
     known: Microdata | None = None,
     threshold: float = 0.2,
-    suppressed: str = "class",
 ) -> MeasuredRisk:
     """Measure what attackers can do with a release.
 
@@ -157,7 +152,7 @@ def measure_risk(
     earlier, known : Microdata, optional
         Another release of these persons, for the composition attack on each sensitive column; and whom that attacker
         knows.
-    threshold, suppressed
+    threshold
         See `MeasuredRisk`.
 
     Returns
@@ -172,14 +167,15 @@ def measure_risk(
     """
     if earlier is not None and not release.sensitive:
         raise ConfigError("no column is sensitive", "name the ones under attack with --sensitive")
-    sample = sample_risk(release, threshold=threshold, population_size=population_size, suppressed=suppressed)
+    sample = sample_risk(release, threshold=threshold, population_size=population_size)
     whole = None
     if population is not None:
-        whole = population_risk(release, population, threshold=threshold, suppressed=suppressed)
+        whole = population_risk(release, population, threshold=threshold)
     composed = {}
     if earlier is not None:
-        composed = {column: composition_attack(release, earlier, column, known) for column in release.sensitive}
-    return MeasuredRisk(release, sample, whole, composed, threshold, suppressed, known is not None)
+        sides = release.with_suppressed, earlier.with_suppressed
+        composed = {column: composition_attack(*sides, column, known) for column in release.sensitive}
+    return MeasuredRisk(release, sample, whole, composed, threshold, known is not None)
 
 
 def digests_of(place: str, population: str | None) -> dict[str, str]:

@@ -65,12 +65,12 @@ def _check(name: str, value: float, low: float, high: float = np.inf) -> None:
         raise ConfigError(f"{name} is {value:g}", f"give a number {allowed}")
 
 
-def k_anonymity(release: Microdata, k: int, *, suppressed: str = "class") -> Verdict:
+def k_anonymity(release: Microdata, k: int) -> Verdict:
     """Verify that every class holds k persons (Samarati 2001; Sweeney 2002).
 
     Parameters
     ----------
-    release, suppressed
+    release
         See `equivalence_classes`.
     k : int
         At least 1.
@@ -86,7 +86,7 @@ def k_anonymity(release: Microdata, k: int, *, suppressed: str = "class") -> Ver
         When k is below 1, or the table has no quasi-identifier.
     """
     _check("k", k, 1)
-    classes = equivalence_classes(release, suppressed=suppressed)
+    classes = equivalence_classes(release)
     return least(classes.persons, k, classes)
 
 
@@ -95,7 +95,7 @@ def _filled(counts: ValueCounts, levels: np.ndarray, empty: float) -> np.ndarray
     return np.where(counts.people > 0, levels, empty)
 
 
-def distinct_l_diversity(release: Microdata, sensitive: str, l: int, *, suppressed: str = "class") -> Verdict:  # noqa: E741
+def distinct_l_diversity(release: Microdata, sensitive: str, l: int) -> Verdict:  # noqa: E741
     """Verify that every class has l distinct sensitive values (Machanavajjhala et al., ICDE 2006, section 4).
 
     With several rows a person, a class reaches the greatest number of persons that can each be given a value of
@@ -109,8 +109,6 @@ def distinct_l_diversity(release: Microdata, sensitive: str, l: int, *, suppress
         One of its columns.
     l : int
         At least 1.
-    suppressed : str
-        ``class`` or ``ignore``, see `equivalence_classes`.
 
     Returns
     -------
@@ -123,7 +121,7 @@ def distinct_l_diversity(release: Microdata, sensitive: str, l: int, *, suppress
         When l is below 1, or the table lacks the column or a quasi-identifier.
     """
     _check("l", l, 1)
-    counts = value_counts(release, sensitive, suppressed=suppressed)
+    counts = value_counts(release, sensitive)
     distinct = np.bincount(counts.owners, minlength=len(counts.classes)).astype(float)
     if release.person is not None:
         distinct = _matched(release, sensitive, counts.classes).astype(float)
@@ -149,7 +147,7 @@ def _matched(release: Microdata, sensitive: str, classes: EquivalenceClasses) ->
     return np.bincount(owner_of_value[partner >= 0], minlength=len(classes))
 
 
-def entropy_l_diversity(release: Microdata, sensitive: str, l: float, *, suppressed: str = "class") -> Verdict:  # noqa: E741
+def entropy_l_diversity(release: Microdata, sensitive: str, l: float) -> Verdict:  # noqa: E741
     """Verify that the entropy of the sensitive values in every class is at least ln l (the same paper, section 4.1).
 
     Parameters and errors as those of `distinct_l_diversity`; ``l`` need not be a whole number.
@@ -160,7 +158,7 @@ def entropy_l_diversity(release: Microdata, sensitive: str, l: float, *, suppres
         Level: exp of the least entropy, so that a class of l equally frequent values reaches l.
     """
     _check("l", l, 1)
-    counts = value_counts(release, sensitive, suppressed=suppressed)
+    counts = value_counts(release, sensitive)
     shares = counts.shares
     entropy = np.bincount(counts.owners, weights=-shares * np.log(shares), minlength=len(counts.classes))
     return least(_filled(counts, np.exp(entropy), np.inf), l, counts.classes)
@@ -171,8 +169,6 @@ def recursive_l_diversity(
     sensitive: str,
     c: float,
     l: int,  # noqa: E741
-    *,
-    suppressed: str = "class",
 ) -> Verdict:
     """Verify recursive (c, l)-diversity (the same paper, section 4.1): r_1 < c (r_l + ... + r_m) in every class.
 
@@ -180,7 +176,7 @@ def recursive_l_diversity(
 
     Parameters
     ----------
-    release, sensitive, suppressed
+    release, sensitive
         See `distinct_l_diversity`.
     c : float
         At least 0.
@@ -199,7 +195,7 @@ def recursive_l_diversity(
     """
     _check("l", l, 1)
     _check("c", c, 0)
-    counts = value_counts(release, sensitive, suppressed=suppressed)
+    counts = value_counts(release, sensitive)
     order = np.lexsort((-counts.counts, counts.owners))
     ranked = counts.counts[order]
     rank = np.arange(len(order)) - counts.starts[counts.owners]
@@ -218,14 +214,12 @@ def alpha_k_anonymity(
     alpha: float,
     k: int,
     protected: Sequence[str] | None = None,
-    *,
-    suppressed: str = "class",
 ) -> Verdict:
     """Verify (alpha, k)-anonymity (Wong et al., KDD 2006): k persons a class, no value with more than alpha of them.
 
     Parameters
     ----------
-    release, sensitive, suppressed
+    release, sensitive
         See `distinct_l_diversity`.
     alpha : float
         Greatest share of a value in a class, 0 to 1; 1 is reached by homogeneous classes.
@@ -245,8 +239,8 @@ def alpha_k_anonymity(
         When alpha or k is out of range, or the table lacks the column or a quasi-identifier.
     """
     _check("alpha", alpha, 0, 1)
-    sizes = k_anonymity(release, k, suppressed=suppressed)
-    counts = value_counts(release, sensitive, suppressed=suppressed)
+    sizes = k_anonymity(release, k)
+    counts = value_counts(release, sensitive)
     entries = np.arange(len(counts.counts))
     if protected is not None:
         wanted = [place for place, value in enumerate(counts.values) if value in set(protected)]
@@ -260,14 +254,12 @@ def alpha_k_anonymity(
     return Verdict(found.ok and sizes.ok, level, sizes.witness if only_k else found.witness)
 
 
-def beta_likeness(
-    release: Microdata, sensitive: str, beta: float, *, enhanced: bool = False, suppressed: str = "class"
-) -> Verdict:
+def beta_likeness(release: Microdata, sensitive: str, beta: float, *, enhanced: bool = False) -> Verdict:
     """Verify beta-likeness (Cao and Karras, PVLDB 5(11), 2012): no value gains more than beta times its share.
 
     Parameters
     ----------
-    release, sensitive, suppressed
+    release, sensitive
         See `distinct_l_diversity`.
     beta : float
         Greatest relative gain allowed, at least 0.
@@ -286,7 +278,7 @@ def beta_likeness(
         When beta is below 0, or the table lacks the column or a quasi-identifier.
     """
     _check("beta", beta, 0)
-    counts = value_counts(release, sensitive, suppressed=suppressed)
+    counts = value_counts(release, sensitive)
     prior = counts.overall[counts.codes]
     gain = (counts.shares - prior) / prior
     if enhanced:
@@ -327,7 +319,7 @@ def _in_windows(counts: ValueCounts, numbers: np.ndarray, low: np.ndarray, high:
 
 
 def epsilon_m_anonymity(
-    release: Microdata, sensitive: str, epsilon: float, m: float, *, relative: bool = False, suppressed: str = "class"
+    release: Microdata, sensitive: str, epsilon: float, m: float, *, relative: bool = False
 ) -> Verdict:
     """Verify (epsilon, m)-anonymity of a numeric column (Li, Tao, Xiao, SIGMOD 2008).
 
@@ -336,7 +328,7 @@ def epsilon_m_anonymity(
 
     Parameters
     ----------
-    release, suppressed
+    release
         See `distinct_l_diversity`.
     sensitive : str
         Column of numbers.
@@ -361,7 +353,7 @@ def epsilon_m_anonymity(
     """
     _check("epsilon", epsilon, 0)
     _check("m", m, 1)
-    counts = value_counts(release, sensitive, suppressed=suppressed)
+    counts = value_counts(release, sensitive)
     numbers = _numbers(release, sensitive, counts)
     own = numbers[counts.codes]
     reach = np.abs(own) * epsilon if relative else np.full(len(own), epsilon)
@@ -372,14 +364,12 @@ def epsilon_m_anonymity(
     return least(levels, m, counts.classes)
 
 
-def range_diversity(
-    release: Microdata, sensitive: str, width: float, alpha: float, *, suppressed: str = "class"
-) -> Verdict:
+def range_diversity(release: Microdata, sensitive: str, width: float, alpha: float) -> Verdict:
     """Verify that no interval of sensitive values holds more than a share alpha of a class (Loukides and Shao 2011).
 
     Parameters
     ----------
-    release, suppressed
+    release
         See `distinct_l_diversity`.
     sensitive : str
         Column of numbers.
@@ -406,7 +396,7 @@ def range_diversity(
     """
     _check("width", width, 0, 1)
     _check("alpha", alpha, 0, 1)
-    counts = value_counts(release, sensitive, suppressed=suppressed)
+    counts = value_counts(release, sensitive)
     numbers = _numbers(release, sensitive, counts)
     own = numbers[counts.codes]
     reach = width * float(np.ptp(own)) if len(own) else 0.0
@@ -422,8 +412,6 @@ def personalised_privacy(
     sensitive: str,
     guards: Sequence[str | None],
     breach: float,
-    *,
-    suppressed: str = "class",
 ) -> Verdict:
     """Verify personalised privacy (Xiao and Tao, SIGMOD 2006): nothing guarded is inferred with more than ``breach``.
 
@@ -432,7 +420,7 @@ def personalised_privacy(
 
     Parameters
     ----------
-    release, suppressed
+    release
         See `distinct_l_diversity`.
     sensitive : str
         Column with a hierarchy.
@@ -460,7 +448,7 @@ def personalised_privacy(
         raise ConfigError(f"column {sensitive!r} has no hierarchy", "guards are nodes of it: name one")
     if len(guards) != len(release):
         raise ConfigError(f"{len(guards)} guards for {len(release)} rows", "give one a row, None for no protection")
-    counts = value_counts(release, sensitive, suppressed=suppressed)
+    counts = value_counts(release, sensitive)
     nodes = sorted({guard for guard in guards if guard is not None})
     for row, guard in enumerate(guards):
         if guard is not None and guard not in hierarchy:

@@ -98,7 +98,6 @@ def sample_risk(
     *,
     threshold: float = 0.2,
     population_size: int | None = None,
-    suppressed: str = "class",
     columns: Sequence[str] | None = None,
 ) -> SampleRisk:
     """Measure the risk that a published table shows by itself.
@@ -112,8 +111,6 @@ def sample_risk(
     population_size : int, optional
         Persons of the population that the table is a random sample of, to estimate how many are unique in it
         (`deid.disclosure.uniqueness`).
-    suppressed : str
-        ``class`` or ``ignore``, see `equivalence_classes`.
     columns : sequence of str, optional
         What attackers know, where that is not the quasi-identifiers.
 
@@ -128,7 +125,7 @@ def sample_risk(
         When the threshold is not above 0 and at most 1, or the population is smaller than the sample.
     """
     _check_threshold(threshold)
-    classes = equivalence_classes(release, columns, suppressed=suppressed)
+    classes = equivalence_classes(release, columns)
     persons = int(classes.persons.sum())
     return SampleRisk(
         rows=int(classes.sizes.sum()),
@@ -203,9 +200,7 @@ class PopulationRisk:
         }
 
 
-def population_risk(
-    release: Microdata, population: Microdata, *, threshold: float = 0.2, suppressed: str = "class"
-) -> PopulationRisk:
+def population_risk(release: Microdata, population: Microdata, *, threshold: float = 0.2) -> PopulationRisk:
     """Measure the risk of a release against a population table (Liu et al. 2015, section 3).
 
     With n_i published persons in class i and N_i persons of the population that match it, q_i = 1/N_i, r_i = n_i/N_i,
@@ -219,8 +214,6 @@ def population_risk(
         One row a person, with the quasi-identifiers ungeneralized; it contains the published persons.
     threshold : float
         Probability above which a person counts as at risk, above 0.
-    suppressed : str
-        ``class`` or ``ignore``, see `equivalence_classes`.
 
     Returns
     -------
@@ -235,7 +228,7 @@ def population_risk(
         When a class has fewer members in the population than in the release.
     """
     _check_threshold(threshold)
-    found = match_population(release, population, suppressed=suppressed)
+    found = match_population(release, population)
     classes = found.classes
     q, r = 1.0 / found.records, classes.persons / found.records
     return PopulationRisk(

@@ -37,11 +37,12 @@ has a time limit; one that exceeds it raises `DetectionError`, so that no note p
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import regex
 
@@ -61,6 +62,7 @@ from deid.rules.patterns import ANCHORS, Context, Haystack, Pattern, spans_of
 from deid.rules.sieve import AFTER, BEFORE, needs_tables, sieve_tables
 
 native = native_for("catalogue")
+_Item = TypeVar("_Item")
 
 _CATEGORIES = frozenset(name for known in ("i2b2-2014", "meddocan") for name in LABEL_SETS[known].names())
 _PLACEHOLDER = regex.compile(r"\{\{([\w:/ -]+)\}\}")
@@ -166,20 +168,14 @@ def _load(language: str, folders: tuple[Path, ...]) -> Catalogue:
                 items.append(item)
                 if reader.own:
                     own.append(item)
-    patterns = tuple(i for i in items if isinstance(i, Pattern))
+
+    def of(kind: type[_Item]) -> tuple[_Item, ...]:
+        return tuple(item for item in items if isinstance(item, kind))
+
     separator = _expand(define.get("separator", r"[ \t]*:?[ \t]*"), define, folders, Path("define"))
-    catalogue = Catalogue(
-        language,
-        patterns,
-        tuple(i for i in items if isinstance(i, Field)),
-        tuple(i for i in items if isinstance(i, ListRule)),
-        tuple(i for i in items if isinstance(i, PersonField)),
-        tuple(i for i in items if isinstance(i, Cue)),
-        tuple(i for i in items if isinstance(i, Segment)),
-        separator,
-        folders,
-        _sieve(patterns, keep=not folders),
-    )
+    read_lists = of(Field), of(ListRule), of(PersonField), of(Cue), of(Segment)
+    compiled = _sieve(of(Pattern), keep=not folders)
+    catalogue = Catalogue(language, of(Pattern), *read_lists, separator, folders, compiled)
     for item in own:
         check_golden(item, catalogue)
     return catalogue
@@ -218,7 +214,7 @@ class _Reader:
         self.path, self.place, self.define, self.folders = path, place, define, folders
         if not isinstance(entry, dict):
             raise self.wrong("is not a table")
-        self.entry = dict(entry)
+        self.left = dict(entry)
         if isinstance(entry.get("name"), str):
             self.place = f"{place} ({entry['name']})"
 
@@ -231,11 +227,11 @@ class _Reader:
         return _error(self.path, f"{self.place} {what}")
 
     def take(self, key: str, kind: type, default: Any = None) -> Any:
-        if key not in self.entry:
+        if key not in self.left:
             if default is None:
                 raise self.wrong(f"has no {key}")
             return default
-        value = self.entry.pop(key)
+        value = self.left.pop(key)
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
         if not isinstance(value, kind):
@@ -294,74 +290,41 @@ class _Reader:
         reader.finish()
         return found
 
+    def entry(self, kind: type, expression: str = "") -> Any:
+        """Return an entry whose keys are the fields of ``kind``; its expression stands under a key of its own."""
+        own = (one for one in dataclasses.fields(kind) if one.init)
+        return kind(**{one.name: self._value(one.name, one.default, expression) for one in own})
+
+    def _value(self, name: str, default: Any, expression: str) -> Any:
+        match name:
+            case "name":
+                return self.take(name, str)
+            case "category" | "check" | "anchor":
+                return getattr(self, name)()
+            case "context" | "unless":
+                return self.context(name)
+            case "expression":
+                return self.expression(expression)
+            case "certainty":
+                return self.certainty(None if default is dataclasses.MISSING else default)
+            case "guarded":
+                return self.own
+        if isinstance(default, bool):
+            return self.take(name, bool, default)
+        return self.strings(name, required=name in ("labels", "lists", "match"))
+
     def finish(self) -> None:
-        if self.entry:
-            raise self.wrong(f"has unknown keys: {', '.join(sorted(self.entry))}")
+        if self.left:
+            raise self.wrong(f"has unknown keys: {', '.join(sorted(self.left))}")
 
 
 def _pattern(reader: _Reader) -> Pattern:
-    pattern = Pattern(
-        name=reader.take("name", str),
-        category=reader.category(),
-        expression=reader.expression("regex"),
-        certainty=reader.certainty(),
-        case=reader.take("case", bool, False),
-        anchor=reader.anchor(),
-        needs=reader.strings("needs"),
-        check=reader.check(),
-        unlisted=reader.take("unlisted", bool, False),
-        decides=reader.take("decides", bool, False),
-        context=reader.context("context"),
-        unless=reader.context("unless"),
-        guarded=reader.own,
-        match=reader.strings("match", required=True),
-        no_match=reader.strings("no_match"),
-    )
+    pattern: Pattern = reader.entry(Pattern, "regex")
     if pattern.certainty == 0 and (pattern.context is None or pattern.context.certainty == 0):
         raise reader.wrong("cannot fire: its certainty is 0 and no context raises it")
     if any(n != n.lower() for n in pattern.needs):
         raise reader.wrong("cannot fire: needs is compared with the text in lower case")
     return pattern
-
-
-def _field(reader: _Reader) -> Field:
-    return Field(
-        name=reader.take("name", str),
-        category=reader.category(),
-        labels=reader.strings("labels", required=True),
-        expression=reader.expression("value"),
-        certainty=reader.certainty(),
-        strict=reader.take("strict", bool, False),
-        exact=reader.take("exact", bool, False),
-        check=reader.check(),
-        guarded=reader.own,
-        match=reader.strings("match", required=True),
-        no_match=reader.strings("no_match"),
-    )
-
-
-def _person_field(reader: _Reader) -> PersonField:
-    return PersonField(
-        name=reader.take("name", str),
-        category=reader.category(),
-        labels=reader.strings("labels", required=True),
-        strict=reader.take("strict", bool, True),
-        certainty=reader.certainty(0.95),
-    )
-
-
-def _list(reader: _Reader) -> ListRule:
-    return ListRule(
-        name=reader.take("name", str),
-        category=reader.category(),
-        lists=reader.strings("lists", required=True),
-        certainty=reader.certainty(),
-        capital=reader.take("capital", bool, False),
-        context=reader.context("context"),
-        unless=reader.context("unless"),
-        match=reader.strings("match", required=True),
-        no_match=reader.strings("no_match"),
-    )
 
 
 def _cue(reader: _Reader) -> Cue:
@@ -384,9 +347,9 @@ def _segment(reader: _Reader) -> Segment:
 Item = Pattern | Field | ListRule | PersonField | Cue | Segment
 _READERS: dict[str, Callable[[_Reader], Item]] = {
     "pattern": _pattern,
-    "field": _field,
-    "list": _list,
-    "person_field": _person_field,
+    "field": lambda reader: reader.entry(Field, "value"),
+    "list": lambda reader: reader.entry(ListRule),
+    "person_field": lambda reader: reader.entry(PersonField),
     "cue": _cue,
     "segment": _segment,
 }

@@ -156,6 +156,8 @@ class Microdata:
         States that persons who look alike are different ones all the same.
     linked : bool
         States that the persons were told apart by comparing all that is known of them (``deid link``).
+    ignore_suppressed : bool
+        States that rows of which all quasi-identifiers are suppressed say nothing: classes leave them out.
 
     Raises
     ------
@@ -175,6 +177,7 @@ class Microdata:
     each_row_a_person: bool = False
     persons_as_given: bool = False
     linked: bool = False
+    ignore_suppressed: bool = False
     _codes: dict[str, Codes] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -210,6 +213,11 @@ class Microdata:
         other = replace(self, frame=self.frame.iloc[order].reset_index(drop=True))
         other._codes.update({name: Codes(own.codes[order], own.values) for name, own in self._codes.items()})
         return other
+
+    @property
+    def with_suppressed(self) -> Microdata:
+        """The table whose suppressed rows count, as a class like any other."""
+        return replace(self, ignore_suppressed=False) if self.ignore_suppressed else self
 
     def having(self, role: str) -> tuple[str, ...]:
         """Return the columns of a role, in the table's order."""

@@ -132,7 +132,9 @@ def test_the_report_says_what_its_measures_take_for_granted() -> None:
         assert "ward" in said
         assert "Every row is another person." in said
         assert "not counted" not in said
-    assert "Rows of suppressed cells alone are not counted." in assumptions(table, True, "ignore")
+    assert "Rows of suppressed cells alone are not counted." in assumptions(
+        dataclasses.replace(table, ignore_suppressed=True), True
+    )
     persons = " ".join(assumptions(microdata([(30, "p1")], "age who.", person="who"), False))
     assert "Rows of one person have one value of who" in persons
     assert "tell nothing about who a person is" not in persons

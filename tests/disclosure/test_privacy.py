@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -236,10 +237,10 @@ def test_suppressed_rows_are_a_class_unless_they_are_ignored() -> None:
     table = microdata([("*", "*"), (30, "M"), (30, "M"), ("*", "M"), ("*", "M")], "age sex")
     assert not k_anonymity(table, 2).ok
     assert k_anonymity(table, 2).witness == (0,)
-    assert k_anonymity(table, 2, suppressed="ignore").ok
-    assert equivalence_classes(table, suppressed="ignore").ids.tolist() == [-1, 0, 0, 1, 1]
+    assert k_anonymity(replace(table, ignore_suppressed=True), 2).ok
+    assert equivalence_classes(replace(table, ignore_suppressed=True)).ids.tolist() == [-1, 0, 0, 1, 1]
     with pytest.raises(InputError, match="every row is suppressed"):
-        k_anonymity(microdata([("*",), ("*",)], "age"), 2, suppressed="ignore")
+        k_anonymity(replace(microdata([("*",), ("*",)], "age"), ignore_suppressed=True), 2)
 
 
 def test_unusable_parameters() -> None:
