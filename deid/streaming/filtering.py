@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from deid.base.errors import ConfigError, InputError
+from deid.base.files import os_reason
 from deid.base.keys import Key
 from deid.base.pool import IN_HAND, Died, Done
 from deid.streaming.beginning import NAMES, begins_as
@@ -353,8 +354,7 @@ def _opened(source: Path | None) -> tuple[int, FilePlace | None, os.stat_result]
     try:
         descriptor = os.open(source, os.O_RDONLY)
     except OSError as error:
-        reason = os.strerror(error.errno).lower() if error.errno else "the operating system refused"
-        raise InputError(f"the input cannot be opened ({reason})", "name a file that you may read") from None
+        raise InputError(f"the input cannot be opened ({os_reason(error)})", "name a file that you may read") from None
     status = os.fstat(descriptor)
     if stat.S_ISDIR(status.st_mode):
         os.close(descriptor)

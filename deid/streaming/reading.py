@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from deid.base.errors import InputError
+from deid.base.files import os_reason
 from deid.base.keys import Key
 from deid.streaming.framing import PREFIX_BYTES, Skip
 from deid.streaming.letters import DeadLetter, RecordTooLong, RecordTruncated, record_mac
@@ -139,7 +140,7 @@ class Reader:
         except BlockingIOError:
             return
         except OSError as error:
-            raise InputError(f"the input cannot be read ({os.strerror(error.errno or 0).lower()})") from None
+            raise InputError(f"the input cannot be read ({os_reason(error)})") from None
         if not block:
             self.ended = True
             return

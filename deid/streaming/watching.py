@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deid.base.errors import ConfigError, DeidError, InputError, OutputError
+from deid.base.files import os_reason
 from deid.base.keys import Key
 from deid.base.safe_names import safe_name
 from deid.io.folder import shown_suffix
@@ -26,7 +27,7 @@ from deid.streaming.proof import Proof
 from deid.streaming.stopping import Stop
 from deid.streaming.totals import Totals
 from deid.streaming.work import Shape
-from deid.streaming.writing import reason_of, sync_folder
+from deid.streaming.writing import sync_folder
 
 DONE, FAILED = "done", "failed"
 _UNFINISHED = (".part", ".partial", ".tmp", ".temp", ".filepart", ".crdownload", ".swp", "~")
@@ -65,7 +66,7 @@ class Folders:
             for folder in (self.outbox, self.inbox / DONE, self.inbox / FAILED):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise OutputError(f"a folder cannot be made ({reason_of(error)})", "make it, or choose another") from None
+            raise OutputError(f"a folder cannot be made ({os_reason(error)})", "make it, or choose another") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +207,7 @@ def _one(
         return Seen(name, failed)
     except OSError as error:
         raise OutputError(
-            f"a file cannot be moved ({reason_of(error)})",
+            f"a file cannot be moved ({os_reason(error)})",
             "inbox, done and failed must lie on one disk, and the outbox must be writable",
             name,
         ) from None
@@ -277,7 +278,7 @@ def _lock(folder: Path) -> Iterator[None]:
     try:
         descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise OutputError(f"the inbox cannot be written to ({reason_of(error)})", "files are moved out of it") from None
+        raise OutputError(f"the inbox cannot be written to ({os_reason(error)})", "files are moved out of it") from None
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from deid.base.errors import OutputError
+from deid.base.files import os_reason
 
 _PART = ".deid-part-"
 
@@ -67,7 +68,7 @@ class FeedSink:
             raise self._error(error) from None
 
     def _error(self, error: OSError) -> OutputError:
-        return OutputError(f"{self.what} cannot be written ({reason_of(error)})", self.hint)
+        return OutputError(f"{self.what} cannot be written ({os_reason(error)})", self.hint)
 
 
 def sync_folder(path: Path) -> None:
@@ -201,10 +202,5 @@ def resumable_output(target: Path | None, size: int) -> Iterator[FeedSink]:
         os.close(descriptor)
 
 
-def reason_of(error: OSError) -> str:
-    """Return what the operating system says, without the file's name."""
-    return os.strerror(error.errno).lower() if error.errno else "the operating system refused"
-
-
 def _cannot_open(what: str, error: OSError) -> OutputError:
-    return OutputError(f"{what} cannot be opened ({reason_of(error)})", "name a place where you may write")
+    return OutputError(f"{what} cannot be opened ({os_reason(error)})", "name a place where you may write")

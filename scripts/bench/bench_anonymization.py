@@ -239,8 +239,7 @@ def bench_growth(folder: Path, most: int, plot: Path | None) -> None:
             f"{rows:>11,} rows {seconds:>8.2f} CPU s {1e6 * seconds / rows:>7.2f} us a row {peak:>8,.0f} MB", flush=True
         )
     if plot is not None:
-        figure = new_figure(6, 4)
-        axes = figure.add_subplot()
+        figure, axes = new_figure(6, 4)
         axes.loglog(sizes, costs, "o-", color=COLOURS[1], label="Mondrian, k = 5, 9 columns")
         axes.loglog(sizes, [costs[0] * rows / sizes[0] for rows in sizes], "--", color=COLOURS[7], label="linear")
         axes.set_xlabel("rows")

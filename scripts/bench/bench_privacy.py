@@ -87,8 +87,7 @@ def main() -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak memory {peak:.0f} MB (tables and baseline included)", file=sys.stderr)
     if options.plot:
-        figure = new_figure(6, 4)
-        axes = figure.add_subplot()
+        figure, axes = new_figure(6, 4)
         for colour, (name, seconds) in zip(COLOURS, curves.items(), strict=False):
             axes.loglog(sizes, seconds, "o-", color=colour, label=name)
         axes.set(xlabel="rows", ylabel="CPU seconds", title="Verifying a table of nine columns")
