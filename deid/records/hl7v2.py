@@ -16,6 +16,7 @@ from deid.base.errors import DeidError, EncodingError, FormatError
 from deid.records.record import (
     BLOCKED,
     INSTANT,
+    NAMES,
     TEXT,
     Change,
     Place,
@@ -226,6 +227,8 @@ class _Message:
                     at += len(piece) + 1
                     continue
                 here = f"{path}.{first or number}"
+                if len(pieces) == 1 and inner == "IDNUM" and _WORDS.match(piece.replace(",", " ")):
+                    inner = next((r for r, _, _ in [rule.parts.get(2, _NOBODY)] if r in NAMES), inner)  # a name alone
                 if isinstance(inner, Parts):
                     self._parts(inner, piece, at, here, self.sub)
                 elif inner == DATA:

@@ -411,3 +411,12 @@ def test_identifiers_a_field_off_are_found(surrogates: Pipeline, segment: str, l
 )
 def test_codes_stay_with_what_they_say(surrogates: Pipeline, segment: str) -> None:
     assert segment in scrub(surrogates, message(segment))
+
+
+@pytest.mark.parametrize("said", ["Wilkerson", "WILKERSON, MARY", "Dr. Mary Wilkerson"])
+def test_a_name_where_a_number_belongs_is_a_name(surrogates: Pipeline, said: str) -> None:
+    """A field of persons that says a name alone, without its number and parts: the same name as in the text."""
+    out = scrub(surrogates, message(f"PV1|1|I|||||{said}", "OBX|1|TX|1||Seen by Dr. Wilkerson.")).split("\r")
+    name = out[2].removeprefix("OBX|1|TX|1||Seen by Dr. ").removesuffix(".")
+    assert name.lower() in out[1].lower()
+    assert "wilkerson" not in "".join(out).lower()
