@@ -175,12 +175,17 @@ def known_beside(path: Path, table: Table) -> Mapping[str, tuple[tuple[str, str]
         Patient's id -> categories and values.
     """
     found: dict[str, tuple[tuple[str, str], ...]] = {}
-    for file in sorted(path.parent.glob("*.ndjson")) if path.suffix == ".ndjson" else ():
-        if file.name.partition(".")[0].partition("-")[0] in ("Patient", "RelatedPerson"):
-            for record in read_all(file.read_bytes(), table, {}):
-                if isinstance(record, Record) and record.patient is not None:
-                    found[record.patient] = (*found.get(record.patient, ()), *record.known)
+    for file in files_beside(path):
+        for record in read_all(file.read_bytes(), table, {}):
+            if isinstance(record, Record) and record.patient is not None:
+                found[record.patient] = (*found.get(record.patient, ()), *record.known)
     return found
+
+
+def files_beside(path: Path) -> list[Path]:
+    """Return the files of patients' resources in the folder of a file of a bulk export."""
+    files = sorted(path.parent.glob("*.ndjson")) if path.suffix == ".ndjson" else []
+    return [file for file in files if file.name.partition(".")[0].partition("-")[0] in ("Patient", "RelatedPerson")]
 
 
 class _Resource:

@@ -116,6 +116,12 @@ def filter_feed(feed: Feed, crew: Crew, shape: Shape, key: Key, totals: Totals, 
             what = NAMES[settled.content]
             totals.note(f"{feed.name} is taken for {what}, as it begins so; for text, name its format with --from")
         reader.shape = settled
+        if settled.content in ("fhir", "fhir-resource"):
+            from deid.streaming.people import People  # what else this process needs is loaded in a moment
+
+            reader.people = People()
+            if feed.source is not None and place is not None:
+                reader.people.add_beside(feed.source, settled.max_record)
         run = _Run(crew, settled, key, totals, stop, feed.proof)
         if feed.journal is None:
             run.letters = stack.enter_context(append_private(feed.letters)) if feed.letters else None
@@ -393,6 +399,8 @@ def _head(key: Key, head: bytes | bytearray, read: int) -> str:
 def _move_to(reader: Reader, last: Commit, key: Key, stop: Stop) -> None:
     """Bring a reader to where the journal says: a file is set there, of a stream what came again is dropped."""
     if reader.place is not None:
+        if reader.people is not None:
+            reader.pass_on(last.input)
         os.lseek(reader.descriptor, last.input, os.SEEK_SET)
         reader.offset = last.input
         return

@@ -9,6 +9,7 @@ import hmac
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from deid.base.errors import InputError
 from deid.base.files import os_reason
@@ -16,6 +17,9 @@ from deid.base.keys import Key
 from deid.streaming.framing import PREFIX_BYTES, Skip
 from deid.streaming.letters import DeadLetter, RecordTooLong, RecordTruncated, record_mac
 from deid.streaming.work import FilePlace, Reply, Request, Shape
+
+if TYPE_CHECKING:
+    from deid.streaming.people import Before, People
 
 HEAD_BYTES = 1 << 16
 """Bytes at the beginning of a stream that tell it from others."""
@@ -38,6 +42,8 @@ class Stretch:
     spans: Mapping[str, int] = field(default_factory=dict)
     unmet: frozenset[str] = field(default=frozenset(), repr=False)
     """See `deid.streaming.work.Reply.unmet`."""
+    before: Before | None = None
+    """See `deid.streaming.work.Request.before`."""
     single: bool = False
     """Whether it is one record, cut out because a worker did not survive its neighbourhood."""
 
@@ -53,7 +59,7 @@ class Stretch:
         place : FilePlace or None
             The file that the worker reads by itself; None where the bytes are sent.
         """
-        return Request(number, self.offset, self.length, self.data, content, place)
+        return Request(number, self.offset, self.length, self.data, content, place, self.before)
 
     def fill(self, reply: Reply) -> None:
         """Take over a worker's answer."""
@@ -79,9 +85,17 @@ def singles(stretch: Stretch, data: bytes, shape: Shape) -> list[Stretch]:
     """
     pieces = []
     begun = 0
-    for _, _, after in shape.framing.split(data):
+    people = None
+    if stretch.before is not None:
+        from deid.streaming.people import People
+
+        people = People(stretch.before)
+    for start, end, after in shape.framing.split(data):
         own = data[begun:after] if stretch.data is not None else None
-        pieces.append(Stretch(stretch.offset + begun, after - begun, own, single=True))
+        before = None if people is None else people.before(data[start:end])
+        pieces.append(Stretch(stretch.offset + begun, after - begun, own, before=before, single=True))
+        if people is not None and end - start <= shape.max_record:
+            people.add((data[start:end],))
         begun = after
     return pieces
 
@@ -114,6 +128,8 @@ class Reader:
         self.stopped = False
         self.head = bytearray()
         """The first bytes of the input, up to `HEAD_BYTES`, when it was read from its beginning."""
+        self.people: People | None = None
+        """The persons of a feed of FHIR."""
         self.tap: Callable[[bytes], None] | None = None
         """Gets every block that is read."""
         self._mac = record_mac(key)
@@ -159,6 +175,19 @@ class Reader:
         self.stopped = self.stopped or not self.ended
         self.ended = True
 
+    def pass_on(self, end: int) -> None:
+        """Take note again of the persons of a file up to a border."""
+        assert self.people is not None
+        with open(self.descriptor, "rb", closefd=False) as stream:
+            stream.seek(0)
+            held = b""
+            while end and (block := stream.read(min(_BLOCK, end))):
+                end -= len(block)
+                held += block
+                border = self.shape.framing.border(held, 0) if end else len(held)
+                self.people.add_all(held[:border], self.shape.framing, self.shape.max_record)
+                held = held[border:]
+
     def pass_over(self, count: int) -> int:
         """Drop up to ``count`` bytes of what was read, and return how many were."""
         dropped = min(count, len(self._buffer))
@@ -192,8 +221,11 @@ class Reader:
             self._searched = len(self._buffer)
 
     def _cut(self, size: int) -> Stretch:
-        data = None if self.place is not None else bytes(self._buffer[:size])
-        stretch = Stretch(self.offset, size, data)
+        data = None if self.place is not None and self.people is None else bytes(self._buffer[:size])
+        stretch = Stretch(self.offset, size, data if self.place is None else None)
+        if self.people is not None and data is not None:
+            stretch.before = self.people.before(data)
+            self.people.add_all(data, self.shape.framing, self.shape.max_record)
         self._drop(size)
         return stretch
 

@@ -23,6 +23,7 @@ from deid.records.record import Record
 from deid.records.tables import load_table
 from deid.streaming.beginning import is_object
 from deid.streaming.letters import record_mac
+from deid.streaming.people import Before, Known
 
 _MARK = b"\xef\xbb\xbf"
 
@@ -48,9 +49,16 @@ class Fields:
     unmet: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
     """Those of ``named`` that no record has had so far: misspelt ones stay here."""
 
+    people: list[Known] = field(default_factory=list, init=False, repr=False, compare=False)
+    """The persons of a feed of FHIR, one item at most."""
+
     def __post_init__(self) -> None:
         """Begin with all names."""
         self.unmet.update(self.named)
+
+    def know(self, before: Before) -> None:
+        """Begin a stretch of FHIR with the persons that came before it."""
+        self.people[:] = [Known(before, load_table(fhir.STANDARD, self.places))]
 
 
 Scrub = Callable[[bytes, int, Pipeline, Fields], tuple[bytes, Scrubbed]]
@@ -105,7 +113,13 @@ def _scrub_ccda(content: bytes, offset: int, pipeline: Pipeline, fields: Fields)
 
 
 def _scrub_fhir(content: bytes, offset: int, pipeline: Pipeline, fields: Fields) -> tuple[bytes, Scrubbed]:
-    return _scrub_record(fhir.read(content, load_table(fhir.STANDARD, fields.places)), content, pipeline)
+    known = fields.people[0] if fields.people else None
+    try:
+        record = fhir.read(content, load_table(fhir.STANDARD, fields.places), known)
+    finally:
+        if known is not None:
+            known.add(content)
+    return _scrub_record(record, content, pipeline)
 
 
 def _scrub_record(record: Record, content: bytes, pipeline: Pipeline) -> tuple[bytes, Scrubbed]:

@@ -24,6 +24,7 @@ from deid.streaming.letters import DeadLetter, RecordTooLong, record_mac
 
 if TYPE_CHECKING:
     from deid.pipeline import Pipeline
+    from deid.streaming.people import Before
     from deid.streaming.records import Fields
 
 
@@ -52,6 +53,8 @@ class Request:
     content: str
     """`Shape.content` of its input."""
     place: FilePlace | None = None
+    before: Before | None = None
+    """Persons of whom a stretch of FHIR speaks, and who came before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +254,8 @@ class Work:
         letters: list[DeadLetter] = []
         spans: Counter[str] = Counter()
         records = 0
+        if request.before is not None:
+            fields.know(request.before)
         for start, end, after in shape.framing.split(data):
             content = data[start:end]
             if not content or content.isspace():
