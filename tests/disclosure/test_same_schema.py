@@ -20,9 +20,11 @@ from deid.base.keys import Key
 from deid.disclosure.anonymizers import Anonymizer
 from deid.disclosure.assessment import Requirements
 from deid.disclosure.closeness import t_closeness
+from deid.disclosure.consistency import delta_presence
 from deid.disclosure.guards import check_published, told_of
 from deid.disclosure.measured_risk import measure_risk
 from deid.disclosure.methods import METHODS, MethodOptions
+from deid.disclosure.perturbation import add_noise, microaggregate, round_values, swap_values
 from deid.disclosure.privacy import (
     alpha_k_anonymity,
     beta_likeness,
@@ -35,7 +37,9 @@ from deid.disclosure.privacy import (
     recursive_l_diversity,
 )
 from deid.disclosure.proposal import propose_schema, repeated_person
+from deid.disclosure.randomization import rho1_to_rho2, uniform_operator
 from deid.disclosure.release import anonymize
+from deid.disclosure.risk import sample_risk
 from deid.disclosure.schema import Column, Schema, apply_schema, format_schema, read_schema
 from deid.table.microdata import Microdata
 
@@ -230,8 +234,52 @@ def guarded(names: bool, given: bool, manifest: Mapping[str, Any] | None) -> obj
     return answers
 
 
+NUMBERS = (-1, -1e-9, 0, 1e-9, 0.5, 1, 1 + 1e-9, 2, 3, 70, float("nan"), float("inf"))
+TABLE, POINTS = crowd(2), np.arange(20.0).reshape(10, 2)
+ASKED: dict[str, Callable[[Any], object]] = {
+    **{f"asked {name}": lambda v, name=name: anonymize(random_table(20, 1), Requirements(**{"k": 2, name: v})).asked
+       for name in ("k", "l", "entropy_l", "alpha", "t", "beta")},
+    "asked c": lambda v: anonymize(random_table(20, 1), Requirements(k=2, l=2, c=v)).asked,
+    "suppression": lambda v: MethodOptions(suppression=v),
+    "rounds": lambda v: MethodOptions(rounds=v),
+    "k": lambda v: k_anonymity(TABLE, v).ok,
+    "l": lambda v: distinct_l_diversity(TABLE, "disease", v).ok,
+    "entropy": lambda v: entropy_l_diversity(TABLE, "disease", v).ok,
+    "c": lambda v: recursive_l_diversity(TABLE, "disease", v, 2).ok,
+    "alpha": lambda v: alpha_k_anonymity(TABLE, "disease", v, 2).ok,
+    "beta": lambda v: beta_likeness(TABLE, "disease", v).ok,
+    "t": lambda v: t_closeness(TABLE, "disease", v).ok,
+    "epsilon": lambda v: epsilon_m_anonymity(TABLE, "cost", v, 2).ok,
+    "m": lambda v: epsilon_m_anonymity(TABLE, "cost", 1, v).ok,
+    "window": lambda v: range_diversity(TABLE, "cost", v, 0.5).ok,
+    "share": lambda v: range_diversity(TABLE, "cost", 1, v).ok,
+    "breach": lambda v: personalised_privacy(TABLE, "home", ["Asia"] * 60, v).ok,
+    "round": lambda v: round_values(POINTS[:, 0], v).tolist(),
+    "noise": lambda v: add_noise(POINTS[:, 0], v, seed=1).tolist(),
+    "swapped": lambda v: swap_values(POINTS[:, 0], v, seed=1).tolist(),
+    "ranks": lambda v: swap_values(POINTS[:, 0], 0.5, window=v, seed=1).tolist(),
+    "groups": lambda v: microaggregate(POINTS, v),
+    "presence": lambda v: delta_presence(random_table(60, 1), random_table(60, 1), v, 1.0).ok,
+    "gamma": lambda v: uniform_operator(4, v).tolist(),
+    "rho": lambda v: rho1_to_rho2(uniform_operator(4, 3.0), v, 0.7),
+    "threshold": lambda v: sample_risk(TABLE, threshold=v).as_dict(),
+}  # fmt: skip
+
+
+def bounded(name: str) -> object:
+    """Return what comes of numbers on both sides of the bounds of what can be asked."""
+    answers: list[object] = []
+    for value in NUMBERS:
+        try:
+            answers.append(ASKED[name](int(value) if value in (-1, 0, 1, 2, 3, 70) else value))
+        except (DeidError, TypeError, ValueError) as error:
+            answers.append(type(error).__name__)
+    return answers
+
+
 one = functools.partial
 QUESTIONS: dict[str, Callable[[], object]] = {f"proposed {kind}": one(proposed, kind) for kind in VALUES}
+QUESTIONS |= {f"bounds of {name}": one(bounded, name) for name in ASKED}
 QUESTIONS |= {f"said {n}": one(said, text) for n, text in enumerate(SCHEMAS)}
 QUESTIONS |= {f"judged {n} {how}": one(judged, n, how) for n in range(8) for how in ("class", "ignore")}
 QUESTIONS |= {f"fitted {m} {n}": one(fitted, m, n) for m in ("auto", *METHODS) for n in range(3)}
