@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from deid.base.errors import DeidError
 from deid.io import Options, scan
 from deid.joint.extracting import extract_files
 from deid.joint.forgetting import documents_of, forget_in_view
@@ -72,6 +73,30 @@ def released(changes: dict[str, str]) -> object:
         return [report.lines(), report.sentences(), report.columns, report.as_dict(plan), written("out")]
 
 
+def planned(number: int) -> object:
+    """Read a plan of which one line is gone, or says something else."""
+    lines = PLAN.replace("k = 2", "k = 2\nepsilon_m = [5, 2]\nseed = 1\nmethod = 'local'").splitlines()
+    name, _, value = lines[number].partition(" = ")
+    answers: list[object] = []
+    for own in (
+        "",
+        f"{name} = 3",
+        f"{name} = true",
+        f"{name} = 'x'",
+        f"{name} = [1, 'x']",
+        f"{name}x = {value}",
+        f"{name} = -0.5",
+    ):
+        with elsewhere():
+            Path("notes.csv").write_text("document,patient\nn1,7\n")
+            Path("plan.toml").write_text("\n".join([*lines[:number], own, *lines[number + 1 :]]))
+            try:
+                answers.append(read_plan(Path("plan.toml")))
+            except DeidError as error:
+                answers.append(f"{type(error).__name__} {error.where} {error.position}")
+    return answers
+
+
 DAYS = {"a": "2019-06-07", "b": "2019-07-08", "c": "2019-06-09"}
 NOTES = {
     "a": "Patient: Zelda Quarrymane\nDOB: 3/4/1950   MRN: 5512345\nThe patient is a 69-year-old woman.\n",
@@ -118,6 +143,7 @@ def extracted(by: str, rounds: int, link: str, table: bool, gold: bool, said: di
 
 DATED: dict[str, object] = {"date_field": "day", "as_of": datetime.date(2001, 1, 1)}
 QUESTIONS: dict[str, Callable[[], object]] = {f"release {n}": partial(released, c) for n, c in CHANGES.items()}
+QUESTIONS |= {f"planned {number}": partial(planned, number) for number in range(25)}
 QUESTIONS |= {
     f"extract {n}": partial(extracted, *asked)
     for n, asked in enumerate(

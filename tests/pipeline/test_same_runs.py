@@ -31,6 +31,7 @@ from deid.pipeline.edit_log import move_span, move_spans, read_edit_log
 from deid.pipeline.generalizing import generalize_files
 from deid.pipeline.known_people import KnownPeople, People, column_meaning, read_known_people, read_people
 from deid.pipeline.naming import Naming, mapped_id
+from deid.pipeline.options import PipelineOptions
 from deid.pipeline.patients import Patients, read_patients
 from deid.pipeline.resuming import RunNote, select_files
 from deid.pipeline.table_output import TableOutput
@@ -365,6 +366,32 @@ def named() -> object:
     ]
 
 
+SAID: dict[str, Any] = {
+    "gold": True, "model": "none", "deny": (Path("d"),), "allow": (Path("a"),), "dial": "1", "doubt": 0.5,
+    "rules": False, "span_probability": 0.4, "threshold": 0.5, "transformer": Path("t"), "language": "es", "patients": Path("p"),
+    "patient_field": "who", "patient_pattern": "n(.)", "known": Path("k"), "known_column": ("x=PATIENT",),
+    "policy": "tag", "known_field": ("who",), "date_field": "day", "keep": frozenset({"id"}),
+    "accept": ("AGE",), "method": "concept-match",
+}  # fmt: skip
+
+
+def asked(name: str) -> object:
+    """Return what a user may say beside one option, and what of it says how to detect."""
+    answers: list[object] = []
+    for other in SAID:
+        try:
+            options = PipelineOptions(**{name: SAID[name], other: SAID[other]})
+            answers.append([options.wished(), options])
+        except DeidError as error:
+            answers.append([other, said(error)])
+    for value in (-0.1, 0, 1e-9, 1, 1.1):
+        try:
+            answers.append(PipelineOptions(**{name: value}))
+        except (DeidError, TypeError) as error:
+            answers.append(type(error).__name__)
+    return answers
+
+
 TABLES: tuple[tuple[str, dict[str, str], str], ...] = (
     (
         "id,given,middle,family,dob,mrn\n7,Ann,B,Vance,1960-03-04,00123\n8,,,Lee,,\n7,Anna,,Vance,03/04/1960,00123",
@@ -437,6 +464,7 @@ QUESTIONS |= {
     )
 }
 QUESTIONS |= {f"table {n}": partial(tabled, *table) for n, table in enumerate(TABLES)}
+QUESTIONS |= {f"asked {name}": partial(asked, name) for name in SAID}
 QUESTIONS |= {f"patients {n}": partial(listed, text) for n, text in enumerate(LISTS)} | {"names": named}
 QUESTIONS |= {
     f"drawn by {by} {sample} {seed}": partial(drawn, by, sample, seed)

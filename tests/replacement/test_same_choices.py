@@ -17,8 +17,10 @@ from deid.base.errors import DeidError
 from deid.base.keys import Key
 from deid.document import Document, Span
 from deid.phi import CATEGORIES, GROUPS
+from deid.replacement.articles import agree, article_for
 from deid.replacement.concept_match import Concept, ConceptMatcher
 from deid.replacement.containment import held, holds, is_whole
+from deid.replacement.deid_tags import parse_tags
 from deid.replacement.k_safety import METHODS, Knowledge, erase, k_safe, violations
 from deid.replacement.ontology import find_terms, plural, starts_sentence
 from deid.replacement.ontology_files import load_ontology
@@ -263,6 +265,40 @@ def worded() -> object:
     return [[plural(w) for w in words.split(",")], [starts_sentence(t, t.index("b")) for t in texts]]
 
 
+def agreed() -> object:
+    """Return articles before words of all kinds, in front of what is replaced, and the tags in a text."""
+    news = [
+        "nurse",
+        "engineer",
+        "hour",
+        "urologist",
+        "MRI",
+        "88-year-old",
+        "8",
+        "18",
+        "1",
+        "[AGE]",
+        "[NAME]",
+        "***",
+        "",
+        "one-armed man",
+        "X-ray",
+        "élan",
+        "an",
+        "FBI",
+        "UK",
+    ]
+    answers: list[object] = [article_for(new) for new in news]
+    for article, gap in itertools.product(
+        ("a", "an", "A", "AN", "An", "ana", "the a", ""), (" ", "\n", "  ", " " * 21, "-")
+    ):
+        text = f"saw {article}{gap}xxx {article}{gap}yyy"
+        spans = [Span(m, m + 3, "AGE") for m in (text.index("xxx"), text.index("yyy"))]
+        answers.append([agree(Document("d", text), [(span, new) for span in spans]) for new in news])
+    tags = "**NAME[AAA, BBB M] **DATE **AGE[over 89]] **a **ID-NUM[] **ID-[x] ** **ZIP-CODE[1[2]]"
+    return [answers, [[start, end, str(found)] for start, end, found in parse_tags(tags)]]
+
+
 QUESTIONS: dict[str, Callable[[], object]] = {f"policy {p}": partial(policy_of, p) for p in shipped_policies()}
 QUESTIONS |= {
     f"parsed {n} {len(a)}": partial(tried, partial(parsed, data, a))
@@ -295,7 +331,10 @@ QUESTIONS |= {
     for t in (2, 9, 900)
 }
 QUESTIONS |= {f"blocked {seed}": partial(blocked, seed) for seed in range(40)}
-QUESTIONS |= {f"contained {seed}": partial(contained, seed) for seed in range(40)} | {"worded": worded}
+QUESTIONS |= {f"contained {seed}": partial(contained, seed) for seed in range(40)} | {
+    "worded": worded,
+    "agreed": agreed,
+}
 PINNED = Pinned(Path(__file__).with_name("same_choices.tsv"), QUESTIONS)
 PARTS = 60
 
