@@ -31,6 +31,9 @@ def verify(
         None, "Policy of the run: what it keeps or generalizes may stay (surrogate).", metavar="NAME|F"
     ),
     detect: bool = option(True, "Look for PHI that is still there, where no edits are known."),
+    date_field: str | None = option(
+        None, "Column of a table's days, to be checked too.", "--date-field", "--date", repr=False
+    ),
     said: RecognizerOptions,
     key: KeyOptions,
     listed: ListOptions,
@@ -53,6 +56,8 @@ def verify(
 
     reading = replace(reading, any_label=True)
     run = NotesRun(told, source, reading, listed)
+    if date_field is not None and not isinstance(run.found, TableSource):
+        raise ConfigError("--date is a column of a database's table", "leave it out: dates in notes are found there")
     theirs = scan(
         refuse_password(str(scrubbed)),
         reading.format,

@@ -512,16 +512,23 @@ def instant(raw: str, place: Place, changes: Sequence[Change]) -> str | None:
     return digits + raw[len(digits) :] if len(new) == len(place.text) else digits
 
 
+LARGEST = 64 << 20
+"""Bytes of text that a document inside of a record may have."""
+
+
 def unpacked(raw: str, charset: str, path: str, hint: str, *, hexadecimal: bool = False) -> str:
     """Return the text of a document that stands in a record in base64, or in hexadecimal digits.
 
     Raises
     ------
     FormatError
-        When it is not written so, or is no text.
+        When it is not written so, is no text, or is larger than `LARGEST`.
     EncodingError
         When it is not in the character set that it says.
     """
+    if len(raw) > 4 * LARGEST // 3 * (1 + hexadecimal):
+        size = f"the document inside is larger than {LARGEST >> 20} MB"
+        raise FormatError(size, "split it, or take it out of the record", "", path)
     digits = "".join(raw.split())
     try:
         content = bytes.fromhex(digits) if hexadecimal else base64.b64decode(digits, validate=True)

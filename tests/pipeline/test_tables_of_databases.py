@@ -491,6 +491,24 @@ def test_rows_are_verified(places: Places) -> None:
     assert "39 documents, 1 failed" in result.output
 
 
+def test_days_of_rows_are_verified(lite: Places) -> None:
+    lite.fill(rows(6))
+    assert scrub(lite).exit_code == 0
+    command = ["verify", lite.source, lite.target(), *COLUMNS, "--model", "none"]
+    assert "6 documents, 0 failed" in run(*command).output
+    originals = [row["note_date"] for row in rows(6)]
+    engine = lite.engine(f"sqlite:///{lite.folder / 'scrubbed.db'}")
+    with engine.begin() as connection:  # all rows of all patients, so that each row has one that is not its own too
+        connection.execute(sql.text(f"UPDATE note SET note_date = '{originals[0]}'"))
+    engine.dispose()
+    result = run(*command)
+    assert result.exit_code == 1
+    assert "DATE" in result.output
+    (lite.folder / "note.txt").write_text("well")
+    refused = run("verify", str(lite.folder / "note.txt"), str(lite.folder / "note.txt"), "--date", "x")
+    assert "column of a database" in str(refused.exception)
+
+
 def test_other_commands_read_rows(lite: Places) -> None:
     lite.fill(rows(12))
     result = run("tag", lite.source, str(lite.folder / "t.jsonl"), "--to", "jsonl", *COLUMNS[:-2], "--model", "none")

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Sequence
 
 import pytest
+from samples import message
+from samples import one as hl7
 
-from deid.base.errors import OutputError
+from deid.base.errors import FormatError, OutputError
 from deid.document import Edit, Span
+from deid.io.records import document
+from deid.pipeline import Pipeline
+from deid.records import ccda, fhir
 from deid.records.record import TEXT, Change, Place, Record, assemble
+from deid.records.tables import load_table
 
 
 def written(raw: str, place: Place, changes: Sequence[Change]) -> str:
@@ -72,3 +80,44 @@ def test_pieces_of_a_paragraph_are_replaced_together() -> None:
     assert scrubbed(3, 13, "x y") == SOURCE.replace("Wong", "x").replace("today", "y")
     with pytest.raises(OutputError):
         scrubbed(9, 15, "x")
+
+
+@pytest.mark.parametrize("standard", ["hl7v2", "fhir", "ccda"])
+def test_documents_that_nobody_reads_are_counted_and_gone(standard: str, surrogates: Pipeline) -> None:
+    """PDF, RTF and clinical documents in base64 are positions that nobody examined."""
+    for mime, content in (
+        ("application/pdf", "%PDF-1.7 Thornbury"),
+        ("application/rtf", "{\\rtf1 Thornbury}"),
+        ("application/xml", "<ClinicalDocument>Thornbury</ClinicalDocument>"),
+    ):
+        record, held = attachment(standard, mime, content.encode())
+        assert record.unexamined == 1
+        written = surrogates(document(record, "d")).document.record
+        assert written is not None
+        assert held not in written.data
+
+
+@pytest.mark.parametrize("standard", ["hl7v2", "fhir", "ccda"])
+def test_a_document_that_is_too_large_is_told_with_its_path(standard: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deid.records.record.LARGEST", 3000)
+    attachment(standard, "text/plain", b"x" * 3000)
+    with pytest.raises(FormatError, match="larger than") as caught:
+        attachment(standard, "text/plain", b"x" * 3003)
+    path = {"hl7v2": "OBX-5.5", "fhir": "content[0].attachment.data", "ccda": "component/nonXMLBody/text"}[standard]
+    assert caught.value.position.endswith(path)
+
+
+def attachment(standard: str, mime: str, content: bytes) -> tuple[Record, bytes]:
+    """Return a record with a document in base64, and that."""
+    held = base64.b64encode(content)
+    if standard == "hl7v2":
+        kind = "TEXT" if mime == "text/plain" else mime.upper()
+        return hl7(message(f"OBX|1|ED|1^Note^LN||A^{kind}^^Base64^{held.decode()}")), held
+    if standard == "fhir":
+        said = {"attachment": {"contentType": mime, "data": held.decode()}}
+        data = json.dumps({"resourceType": "DocumentReference", "content": [said]}).encode()
+        return fhir.read(data, load_table("fhir-r4")), held
+    text = f'<text mediaType="{mime}" representation="B64">{held.decode()}</text>'
+    body = f"<component><nonXMLBody>{text}</nonXMLBody></component>"
+    source = f'<ClinicalDocument xmlns="urn:hl7-org:v3">{body}</ClinicalDocument>'
+    return ccda.read(source.encode(), source, "utf-8", load_table("ccda")), held
