@@ -18,6 +18,7 @@ from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.base.resources import shipped_table
 from deid.reading.identity import canonical_given, name_key, parse_name
+from deid.reading.vocabulary import languages, load_vocabulary
 from deid.table.cell_text import text_list
 from deid.table.microdata import check_columns
 
@@ -28,8 +29,13 @@ KINDS = (*HEADERS, "same", "similar", "none")
 """What a user can say of a column: ``same`` and ``similar`` are compared as texts, ``none`` is not."""
 
 _DATE = re.compile(
-    r"(\d{4})[-/.](\d\d?)[-/.](\d\d?)(?:[T ].*)?|(\d\d?)[/. -](\d\d?)[/. -](\d{4})|(\d{4})(\d\d)(\d\d)", re.ASCII
+    r"(?:(\d{4})[-/.](\d\d?)[-/.](\d\d?)|(\d\d?)[/. -](\d\d?)[/. -](\d{4}|\d\d))(?:[T ].*)?|(\d{4})(\d\d)(\d\d)",
+    re.ASCII,
 )
+_NAMED = re.compile(r"(\d\d?)?[\W_]*([^\W\d_]{3,})\W*(?(1)|(\d\d?)(?:[^\W\d_]{2})?\W+)(\d{4}|\d\d)(?:[T ].*)?")
+"""A date with the name of its month: ``14-MAR-62``, ``March 14th, 1962``."""
+_CENTURY = 30
+"""Years of two digits below it are of this century: what counts is that all tables are read alike."""
 _YEAR = re.compile(r"(\d{4})(?:-(\d\d))?", re.ASCII)
 _BLANK = re.compile(r"[\W_]+")
 _COUNTED = re.compile("[1-8]{1,2}", re.ASCII)
@@ -43,7 +49,7 @@ _PHONE = 7
 
 def header_key(name: str) -> str:
     """Return a column's name as `HEADERS` has it."""
-    return re.sub("[^a-z0-9]", "", name.lower()).removeprefix("patient") or "patient"
+    return re.sub("[^a-z0-9]", "", name.lower()).removeprefix("patient").removeprefix("pt") or "patient"
 
 
 def kind_of(name: str) -> str:
@@ -131,14 +137,29 @@ def birth_digits(text: str, *, day_first: bool = False) -> str:
     """Return a date as eight digits, year first; empty when it is none, or not whole."""
     match = _DATE.fullmatch(text.strip())
     if match is None:
-        return ""
+        named = _NAMED.fullmatch(text.strip())
+        month = _month(named[2].lower()) if named else 0
+        if not named or not month:
+            return ""
+        return f"{_year(named[4])}{month:02}{int(named[1] or named[3]):02}"
     if match[4]:
         year, month, day = match[6], int(match[4]), int(match[5])
         if day_first or month > 12:
             month, day = day, month
     else:
         year, month, day = match[1] or match[7], int(match[2] or match[8]), int(match[3] or match[9])
-    return f"{year}{month:02}{day:02}"
+    return f"{_year(year)}{month:02}{day:02}"
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _month(word: str) -> int:
+    """Return the number of a month by its name in any language of the house; 0 for none."""
+    told = (load_vocabulary(language).months for language in languages())
+    return next((n for own in told for n, names in enumerate(own, 1) if re.fullmatch(names, word)), 0)
+
+
+def _year(digits: str) -> str:
+    return digits if len(digits) > 2 else f"{20 if int(digits) < _CENTURY else 19}{digits}"
 
 
 def _day_first(texts: Iterable[str]) -> bool:

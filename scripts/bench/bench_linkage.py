@@ -6,7 +6,8 @@
 20,000,000 for ``--rows 1000000``. The greatest memory so far stands behind each line.
 
 With ``--ecm`` also recordlinkage's ECM classifier (de Bruin 2019), by a Python that has it (it pins pandas), on pairs
-of an equal record number, phone, name, or birth date, joined to connected components; on 20,000 rows at most.
+of an equal record number, phone, name, or birth date (380,000 of 100,000 rows), joined to connected components: it
+clusters nothing itself.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import tempfile
 import time
 from pathlib import Path
 
+import pandas as pd
+
 from deid.experiments.mentions import make_mentions
-from deid.linkage.clustering import Edge, cluster
+from deid.linkage.clustering import cluster
 from deid.linkage.columns import read_records
 from deid.linkage.exact import SURE, exact_edges, facts_of
 from deid.linkage.linking import LinkOptions, link_table
@@ -83,17 +86,19 @@ def main() -> None:
             for threshold in (0.5, 0.7, 0.8, 0.9, 0.95, 0.99):
                 start = time.process_time()
                 high = linked.pairs[linked.pairs["probability"] >= threshold]
-                edges = [Edge(w, a, b, "model") for a, b, w in high[["a", "b", "weight"]].itertuples(index=False)]
-                found = [str(person) for person in cluster(facts, [*exact, *edges]).person]
+                edges = pd.concat([exact, high[["a", "b", "weight"]].assign(why="model")], ignore_index=True)
+                found = [str(person) for person in cluster(facts, edges).person]
                 told(rows, f"curve {threshold}", found, truth, time.process_time() - start)
         print(f"{'':>11}pairs by rule: {sum(block.pairs for block in linked.blocks[0]):,}; left out: "
               f"{', '.join(f'{block} ({block.pairs:,})' for block in linked.blocks[1]) or 'none'}")  # fmt: skip
-        if options.ecm is not None and rows <= 20_000:
+        if options.ecm is not None:
             with tempfile.TemporaryDirectory() as folder:
                 made.to_csv(Path(folder) / "m.csv", index=False)
                 command = [str(options.ecm), "-c", _ECM, str(Path(folder) / "m.csv")]
+                before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
                 said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-            told(rows, "ECM", said.split(), truth, float("nan"))
+            seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+            told(rows, "ECM", said.split(), truth, seconds)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from deid.cli.main import app
 from deid.experiments.mentions import make_mentions
 from deid.linkage.blocking import Block, neighbour_blocks
 from deid.linkage.clustering import Edge, Facts, cluster, near
-from deid.linkage.columns import kinds_of, read_records
+from deid.linkage.columns import birth_digits, kind_of, kinds_of, read_records
 from deid.linkage.comparisons import comparisons_of, with_keys
 from deid.linkage.linking import LinkOptions, explain_pair, link_table, prepare
 from deid.linkage.model import default_model, predict, read_model
@@ -94,6 +94,23 @@ def test_columns_that_say_nothing_are_left_out() -> None:
         link_table(pd.DataFrame({"age": ["3"], "dx": ["flu"]}), EXACT)
     with pytest.raises(ConfigError, match="there is no kind 'nmae'"):
         kinds_of(rows, {"name": "nmae"})
+
+
+@pytest.mark.parametrize(
+    "text", ["14-MAR-1962", "14mar62", "Mar 14, 1962", "March 14th, 1962", "14 marzo 1962", "3/14/62", "3/14/1962 0:00",
+             "14.03.1962", "1962-03-14 00:00:00", "19620314"],
+)  # fmt: skip
+def test_a_birth_date_is_read_however_it_is_written(text: str) -> None:
+    assert birth_digits(text) == "19620314"
+    assert not any(map(birth_digits, ("1962", "March 1962", "14-XYZ-1962", "unknown")))
+
+
+def test_names_of_columns_of_other_systems_are_known() -> None:
+    names = {"PatNm": "name", "PT_NAME": "name", "LAST_NM": "family", "First_Nm": "given", "Birth_Dt": "birth",
+             "Hosp No": "number", "Tel No": "phone", "Addr_Line_1": "address", "PostCode": "zip",
+             "SEX_CD": "sex"}  # fmt: skip
+    assert {name: kind_of(name) for name in names} == names
+    assert {kind_of(name) for name in ("ward", "title", "visit_no", "hospital", "doctor", "ptsd")} == {"none"}
 
 
 def test_numbers_that_stand_for_none_join_nobody() -> None:
