@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from pathlib import Path
@@ -50,6 +50,7 @@ from deid.detection.alone import (
 )
 from deid.detection.find_again import (
     Gathered,
+    Told,
     find_again,
     gather,
     name_words,
@@ -75,13 +76,17 @@ from deid.phi import canonical, group
 from deid.reading.lexicon import load_lexicon
 from deid.reading.normalize import Normalized, normalize
 from deid.reading.passages import Passage, second_readings, windows
-from deid.reading.view import view_of
+from deid.reading.view import NUMBER, view_of
 from deid.rules.layouts import beside, segment_names
 from deid.rules.rules import RuleRecognizer
 from deid.rules.scene import Scene
+from deid.rules.word_classes import CALENDAR
 
 _MODELS = "model:"
-_NAMED = (_MODELS, "rule:name.full")
+_NAMED = (
+    _MODELS,
+    *(f"rule:name.{name}" for name in ("full", "greeting", "contact", "verb", "relation", "credential")),
+)
 """Sources of names that may have taken a title along."""
 _EVIDENCE = 0.2
 """Least certainty of a rule's candidate that may be raised by another recognizer."""
@@ -97,6 +102,12 @@ _FULL = 6
 """Letters, and a full stop, from which a word is no abbreviation."""
 _OPENERS = frozenset("(#+'\u2018\u2019@*[")
 """Signs that a span may begin with."""
+_YEAR = regex.compile(
+    r"(?<![0-9])(?:19|20)[0-9]{2}(?:([/.-])[0-9]{1,2}\1[0-9]{1,2})?(?![0-9])|[0-9]{1,2}([/.-])[0-9]{1,2}\2[0-9]{2}(?![0-9])"
+)
+"""What makes a date whole: another one behind it is one of its own."""
+_CLOSERS = frozenset(".)]'\u2019\"\u201d*")
+"""Signs that a name may end with."""
 _JOINS = {
     "NAME": regex.compile(r"[ \u00a0]{1,2}|-"),
     "DATE": regex.compile(r",?[ \u00a0]{1,2}"),
@@ -267,7 +278,7 @@ class Ensemble:
                 if candidates is not None:
                     candidates += (replace(p, span=back) for p in here or () if (back := part.back(p.span)) is not None)
         words_of = functools.partial(_words_around, text)
-        known: dict[str, Span] = {}
+        known: Told = {}
         for held in (accepted, again):
             tell(held, words_of, known)
         accepted.extend(again)
@@ -337,7 +348,7 @@ class Ensemble:
         accepted: list[Span],
         labelled: Sequence[Span],
         words_of: Callable[[Span], Collection[str]],
-        known: Mapping[str, Span] | None = None,
+        known: Told | None = None,
     ) -> list[Span]:
         """Decide between the accepted spans of a text, or of a part of it that no span crosses."""
         settled = settle_categories(accepted, words_of, known)
@@ -417,6 +428,11 @@ class Ensemble:
             return (span,)
         if names_nobody(scene, span):
             return ()
+        if proposed and span.category == "DATE":
+            dates = list(_dates(scene, span))
+            parts = [numbers.read(within(scene, date)) for date in dates]
+            if len(dates) > 1 and any(parts):
+                return tuple(chain.from_iterable(part or (date,) for part, date in zip(parts, dates, strict=True)))
         if not named or group(span.category) not in GRAMMATICAL:
             # digits with wide gaps are one number
             return numbers.read(within(scene, span) if proposed else span)
@@ -454,6 +470,27 @@ def _columns(text: str, span: Span) -> Iterator[Span]:
     for gap in _COLUMN.finditer(text, span.start, span.end):
         yield span.moved(start, gap.start())
         start = gap.end()
+    yield span.moved(start, span.end)
+
+
+def _dates(scene: Scene, span: Span) -> Iterator[Span]:
+    """Yield the dates that a model took for one: *2012 vs 2024*."""
+    text, start = scene.text, span.start
+    for year in list(_YEAR.finditer(text, span.start, span.end))[:-1]:
+        behind = year.end()
+        if not (text[behind].isspace() or text[behind] in ",;"):
+            continue  # "2012-2024"
+        index = scene.view.at(behind)
+        while (
+            index < len(scene)
+            and scene.starts[index] < span.end
+            and scene.kinds[index] != NUMBER
+            and not scene.has(index, CALENDAR)
+        ):
+            index += 1
+        if index < len(scene) and behind <= scene.starts[index] < span.end:
+            yield span.moved(start, behind)
+            start = scene.starts[index]
     yield span.moved(start, span.end)
 
 
@@ -512,13 +549,17 @@ def _join(text: str, spans: Sequence[Span]) -> list[Span]:
             and text[end - _FULL : end - 1].isalpha()
         ):
             end -= 1  # the full stop of a sentence; that of *Jr.* stays
+        if span.category in _PEOPLE:
+            while end > start and not (text[end - 1].isalnum() or text[end - 1] in _CLOSERS):
+                end -= 1
         if start >= end or not (text[start].isalnum() or any(c.isalnum() for c in text[start:end])):
             continue
         span = span.moved(start, end)
         before = joined[-1] if joined else None
         if before is not None and before.category == span.category:
             gap = _JOINS.get(group(span.category)) or _JOINS.get(span.category)
-            if gap is not None and gap.fullmatch(text, before.end, span.start):
+            whole = span.category == "DATE" and all(_YEAR.search(text, s.start, s.end) for s in (before, span))
+            if gap is not None and not whole and gap.fullmatch(text, before.end, span.start):
                 best = max(before, span, key=score_of)
                 joined[-1] = best.moved(before.start, span.end)
                 continue

@@ -13,7 +13,7 @@ import itertools
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -57,6 +57,8 @@ _NOT_AGAIN: Final = frozenset(("AGE", "DATE", "STATE", "COUNTRY", "ROOM", "PROFE
 _REMEMBERED: Final = 1000
 
 
+Told = dict[str, dict[str, Span]]
+"""Word of a name -> category -> the surest span that tells whose it is."""
 _Seed = tuple[int, tuple[str, ...], Span]
 """A number in order of adding, a sequence of words to look for, and where it comes from."""
 
@@ -421,12 +423,13 @@ def _with_initial(whole: tuple[str, ...]) -> tuple[str, str] | None:
 
 
 def settle_categories(
-    spans: list[Span], words_of: Callable[[Span], Collection[str]], known: Mapping[str, Span] | None = None
+    spans: list[Span], words_of: Callable[[Span], Collection[str]], known: Told | None = None
 ) -> list[Span]:
     """Return spans in which names of unknown people have the category of the same name found with a title or label.
 
     *Seen by Priscilla Vann* may be anybody; *PCP: Priscilla Vann, DO* further up says that she is a clinician. Of names
-    found at one place only the surest is looked at: the others decide nothing.
+    found at one place only the surest is looked at: the others decide nothing. What a model says of a person yields
+    only to labels, credentials, roles, signatures and a doctor's title, and to *Mr. Vann* where the name is in full.
 
     Parameters
     ----------
@@ -434,7 +437,7 @@ def settle_categories(
     words_of : callable
         Returns the words of a name (`name_words`).
     known : mapping, optional
-        Word -> the span that tells whose it is (`tell`), where the spans are those of a part of a text.
+        What words of names tell (`tell`), where the spans are those of a part of a text.
     """
     people = [span for span in spans if span.category in _PEOPLE]
     tops: dict[tuple[int, int], Span] = {}
@@ -442,27 +445,37 @@ def settle_categories(
         held = tops.setdefault((span.start, span.end), span)
         if held is not span and score_of(span) > score_of(held):
             tops[span.start, span.end] = span
-    words = {id(span): words_of(span) for span in tops.values() if not _tells(span.source)}
+    words = {id(s): words_of(s) for s in tops.values() if _of_model(s.source) or not _tells(s.source)}
     wanted = frozenset().union(*words.values())
     if not wanted:
         return spans
     if known is None:
-        told: dict[str, Span] = {}
+        told: Told = {}
         tell(people, words_of, told, wanted)
         known = told
     settled: dict[int, Span] = {}
     for span in tops.values():
         if id(span) in words:
-            found = {known[w].category for w in words[id(span)] if w in known}
-            if len(found) == 1:
-                settled[id(span)] = span.named(found.pop())
+            category = _whose(words[id(span)], known, _of_model(span.source))
+            if category and category != span.category:
+                settled[id(span)] = span.named(category)
     return [settled.get(id(span), span) for span in spans] if settled else spans
+
+
+def _whose(words: Collection[str], known: Told, modelled: bool) -> str:
+    """Return the category that all evidence on the words of a name says; empty where none does, or not all the same."""
+    held = [known[word] for word in words if word in known]
+    sure = {c for told in held for c, span in told.items() if _decides(span, len(words))}
+    if modelled:
+        return sure.pop() if len(sure) == 1 else ""
+    found = sure or {max(told.values(), key=_weight).category for told in held}
+    return found.pop() if len(found) == 1 else ""
 
 
 def tell(
     spans: Iterable[Span],
     words_of: Callable[[Span], Collection[str]],
-    known: dict[str, Span],
+    known: Told,
     wanted: frozenset[str] | None = None,
 ) -> None:
     """Note the words of names by the surest span that tells whose they are; ``wanted`` words alone where given."""
@@ -470,8 +483,24 @@ def tell(
         if span.category in _PEOPLE and _tells(span.source):
             words = words_of(span)
             for word in words if wanted is None else wanted.intersection(words):
-                if word not in known or (span.score or 0.0) > (known[word].score or 0.0):
-                    known[word] = span
+                told = known.setdefault(word, {})
+                if span.category not in told or _weight(span) > _weight(told[span.category]):
+                    told[span.category] = span
+
+
+def _weight(span: Span) -> tuple[bool, float]:
+    """Return what counts between sources that tell whose a name is; a model without scores counts least."""
+    return span.source.startswith(_DECIDING), span.score or 0.0
+
+
+def _decides(span: Span, words: int) -> bool:
+    """Tell whether a source says whose name it is against a model, in a name of some words."""
+    titled = span.category == "PATIENT" and span.source == "rule:name.title"
+    return span.source.startswith(_DECIDING) and (words > 1 or not titled)
+
+
+def _of_model(source: str) -> bool:
+    return source.startswith("model:")
 
 
 _PEOPLE: Final = frozenset(("PATIENT", "DOCTOR"))
@@ -485,10 +514,15 @@ _TELLING: Final = (
 )
 
 
+_DECIDING: Final = tuple(
+    f"rule:name.{name}" for name in ("title", "credential", "provider_field", "patient_field", "signed_by", "role")
+)
+
+
 @functools.lru_cache(maxsize=_REMEMBERED)
-def traits(source: str) -> tuple[bool, bool]:
-    """Return what matters of a source: whether it tells whose name it found, and whether it is a header's label."""
-    return _tells(source), source.endswith(_HEADER_FIELDS)
+def traits(source: str) -> tuple[bool, bool, bool]:
+    """Return what matters of a source: whether it tells whose name it found, is a header's label, beats a model."""
+    return _tells(source), source.endswith(_HEADER_FIELDS), source.startswith(_DECIDING)
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)

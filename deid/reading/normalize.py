@@ -8,13 +8,14 @@ letters and their accents become one character (*e* with a combining accent is *
 
 from __future__ import annotations
 
+import html
 import unicodedata
 from bisect import bisect_left
 
 import regex
 
 from deid.base.compiled import native_for
-from deid.reading.accents import joined
+from deid.reading.accents import GONE, joined
 from deid.reading.line_ends import Normalized, unified
 
 native = native_for("normalize")
@@ -35,6 +36,8 @@ _FOREIGN = regex.compile(r"[\p{Cyrillic}\p{Greek}]")
 _MIXED_WORD = regex.compile(r"[\p{L}\p{M}'\u2019-]+")
 _OTHER_WIDTH = regex.compile("[\uff01-\uff5e\U0001d400-\U0001d7ff]")
 _LATIN = regex.compile(r"\p{Latin}")
+_SPELT = regex.compile(r"&(?:#(?:[0-9]{2,5}|[xX][0-9a-fA-F]{2,4})|[A-Za-z]{4,8});|=C[3-9](?:=[89AB][0-9A-F])")
+"""Letters as HTML and mail write them: *&#233;*, *&eacute;*, *=C3=A9*."""
 _LATER = "\u2013\u2014\u2020\u2021\u2022\u2026\u20ac\u2122\u2190\u2191\u2192\u2193\u2260\u2264\u2265"
 _ORDINARY = frozenset(c for c in (*map(chr, range(0x250)), *_LATER) if ord(c) not in _PLAIN and not _INVISIBLE.match(c))
 """Characters that stay as they are; most texts have no others."""
@@ -45,10 +48,10 @@ _TABLE = bytes(chr(code) in _ORDINARY for code in range(max(map(ord, _ORDINARY))
 def normalize(text: str) -> Normalized:
     """Return the text with plain line ends, and without invisible characters and look-alikes."""
     lines = unified(text)
-    odd = "" if lines.text.isascii() else _odd(lines.text)
+    plain = _SPELT.sub(_letter, lines.text) if "&" in text or "=C" in text else lines.text
+    odd = "" if plain.isascii() else _odd(plain)
     if not odd:
         return lines
-    plain = lines.text
     if _OTHER_WIDTH.search(odd):
         plain = _fold_width(plain)
         odd = _odd(plain)
@@ -73,6 +76,13 @@ def normalize(text: str) -> Normalized:
     removed = [place - before for before, place in enumerate(places)]
     removed += [place - bisect_left(places, place) for place in lines.removed]
     return Normalized(_INVISIBLE.sub("", plain), tuple(sorted(removed)), frozenset(map(lines.origin, tied)))
+
+
+def _letter(spelt: regex.Match[str]) -> str:
+    """Return a letter that was spelt as a code, as long as the code; other codes stay."""
+    code = spelt[0]
+    letter = html.unescape(code) if code[0] == "&" else bytes.fromhex(code.replace("=", "")).decode("utf-8", "replace")
+    return letter + GONE * (len(code) - 1) if _LATIN.fullmatch(letter) else code
 
 
 def _odd(text: str) -> str:

@@ -153,12 +153,15 @@ def _name_before(scene: Scene, head: int) -> int:
         elif scene.word(at) in (".", "'", "\u2019", "-", "&") and _proper(scene, at - 1):
             if scene.word(at) == "." and len(scene.word(at - 1)) > 3:
                 break
+            if scene.word(at) == "-" and scene.gap(at) and scene.gap(at + 1):
+                break  # "Visit - Mercy Clinic"
         elif not (at and scene.possessive(at - 1)) and not (
             scene.says(at, "institution_link") and words and _proper(scene, at - 1)
         ):
             break
         start = at
     # words of the sentence, of a heading or of a label in front are no part: "Referring Clinic", "The Mercy Clinic"
+    start = next((i for i in range(head - 1, start, -1) if scene.cued(i, _WORK_AT)), start)  # "Attends Elm School"
     while start < head and (not scene.is_word(start) or scene.classes[start] & (GENERIC | FUNCTION)):
         start += 1
     return start
@@ -192,11 +195,14 @@ def _name_behind(scene: Scene, end: int) -> int:
     if not scene.says(end, "institution_behind") or not scene.same_line(end):
         return end
     at = end + 1
+    service = scene.cued(at, _SEEN_AT)
     at += scene.says(at, "definite")
     last = end
     while at < scene.count and at - end < 6 and scene.same_line(at):
         if scene.classes[at] & CLINICAL and not scene.classes[at] & (PERSON | CITY | HOSPITAL_HEAD):
             break
+        if service and scene.classes[at] & HOSPITAL_HEAD:
+            return end  # "Physical Therapy at Elm Hospital" is a service of one that has a name
         if last == end and scene.classes[at] & WORD and not scene.classes[at] & _PROPER_TOO:
             break
         if _proper(scene, at) and not scene.case_uninformative(at) and not scene.classes[at] & GENERIC:

@@ -27,7 +27,7 @@ _W = certainties("layouts")
 PARTS: dict[str, tuple[str, ...]] = {
     "address": ("STREET", "STREET", "CITY", "STATE", "ZIP", "COUNTRY", "", "", "LOCATION-OTHER"),
     "location": ("DEPARTMENT", "ROOM", "", "HOSPITAL"),
-    "staff": ("IDNUM", "name"),
+    "staff": ("LICENSE", "name"),
 }
 """Composite fields: category of each component between carets; ``name`` takes the rest as one name of a clinician."""
 

@@ -110,6 +110,7 @@ def _labelled(scene: Scene, labels: Sequence[PersonLabel]) -> Iterator[Span]:
         if at < 0 or (speakers and _text_of(scene, label) in speakers):
             continue
         category = label.field.category
+        full = False
         for _ in range(8):
             if at < 0:
                 break
@@ -122,6 +123,9 @@ def _labelled(scene: Scene, labels: Sequence[PersonLabel]) -> Iterator[Span]:
                     yield from _labelled_initials(scene, at, category, label)
                 break
             score = _labelled_score(scene, label, run)
+            if full and not (scene.has(run.names[0], GIVEN) or scene.has(at - 1, TITLES) or scene.word(at - 1) == "."):
+                score = min(score, _W["label_words_go_on"])  # "Dale Orme, Holloway": where, rather than who
+            full = len(run.names) > 1
             yield scene.span(run.first, run.end, category, label.field.name, score)
             at = _next_in_list(scene, run.end)
 

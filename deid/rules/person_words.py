@@ -251,4 +251,7 @@ def read_last_first(scene: Scene, index: int, relaxed: bool = False) -> Run | No
         return None
     if scene.has(start, CREDENTIAL) and scene.kinds[start] == UPPER and not scene.case_uninformative(start):
         return None
+    known = bool(scene.classes[last.names[0]] & GIVEN)
+    if known and len(last.names) > 1 and first.names and (len(first.names) > 1 or not scene.has(start, GIVEN)):
+        return None  # "Dale Orme, Rowan Birch", "Dale Orme, St. Agnes": a name in full, and what else is listed
     return Run(last.first, first.end, last.names + first.names, last.initials + first.initials)

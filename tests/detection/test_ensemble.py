@@ -169,6 +169,54 @@ def test_a_name_keeps_the_role_that_a_label_gave_it() -> None:
     assert categories["Jasper Quorl"] == "PATIENT"
 
 
+@pytest.mark.parametrize(
+    ("text", "taken", "said", "kept"),
+    [
+        ("Attending: Priscilla Vann\nSeen by Vann.", ("Vann.", "Vann"), "PATIENT", "DOCTOR"),
+        ("Dr. Quorl came. Later Quorl left.", ("Quorl left", "Quorl"), "PATIENT", "DOCTOR"),
+        ("Patient: Jasper Quorl\nJasper left.", ("Jasper left", "Jasper"), "DOCTOR", "PATIENT"),
+        ("Nurse Quorl rang.", ("Quorl", "Quorl"), "PATIENT", "DOCTOR"),
+        ("Mr. Quorl operated. Quorl left.", ("Quorl left", "Quorl"), "DOCTOR", "DOCTOR"),  # surgeons are Mr., too
+        ("Mr. Quorl came. Jasper Quorl left.", ("Jasper Quorl", "Jasper Quorl"), "DOCTOR", "PATIENT"),
+        ("Dr. Vann is the son of Mr. Vann. Priscilla Vann left.", ("Priscilla Vann",) * 2, "PATIENT", "PATIENT"),
+    ],
+)
+def test_labels_and_titles_say_whose_name_a_model_found(
+    text: str, taken: tuple[str, str], said: str, kept: str
+) -> None:
+    """Where they contradict each other, the model's word stands."""
+    at = text.rindex(taken[0])
+
+    class Model(Fixed):
+        def find(self, document: Document) -> list[Span]:
+            return [Span(at, at + len(taken[1]), said, source="model:x")]
+
+    spans = Ensemble((Model(((taken[1], said, None),), "model:x"), RULES)).find(Document("n", text))
+    assert [s.category for s in spans if s.start == at] == [kept]
+
+
+@pytest.mark.parametrize(
+    ("text", "dates"),
+    [
+        ("EF in 2012 vs 2024", ["2012", "2024"]),
+        ("on 3/4/2019, 5/6/2019", ["3/4/2019", "5/6/2019"]),
+        ("on May 7, 2020 and June 2021", ["May 7, 2020", "June 2021"]),
+        ("from 2012-2024", ["2012-2024"]),
+        ("on 2019-03-04", ["2019-03-04"]),
+    ],
+)
+def test_two_dates_are_two(text: str, dates: list[str]) -> None:
+    """A range stays as it is; what is written between two dates stays readable."""
+    whole = text.split(" ", 2 if text.startswith("EF") else 1)[-1]
+    model = Fixed(((whole, "DATE", None),), "model:x")
+    assert [part for part, _ in found(Ensemble((model,)), text)] == dates
+
+
+def test_letters_written_as_codes_are_read() -> None:
+    text = "Seen by Dr. Oro&#122;co &amp; Mar&iacute;a Qu=C3=B3rl, MD; a &lt; b"
+    assert [part for part, _ in found(Ensemble((RULES,)), text)] == ["Oro&#122;co", "Mar&iacute;a Qu=C3=B3rl"]
+
+
 def test_invisible_and_look_alike_characters_hide_nothing() -> None:
     """Offsets are those of the text as it is."""
     text = (
