@@ -245,6 +245,17 @@ def test_rows_next_to_each_other_are_compared_though_no_block_has_both() -> None
     assert set(zip(found["a"], found["b"], strict=True)) == expected
 
 
+def test_pairs_that_are_weighed_some_at_a_time_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = make_mentions(200, seed=6).drop(columns=["person", "mention"])
+    whole = link_table(frame)
+    assert whole.pairs is not None
+    monkeypatch.setattr("deid.linkage.model._CHUNK", sum(block.pairs for block in whole.blocks[0]) // 3)
+    parts = link_table(frame, model=whole.model, threads=2)
+    assert parts.pairs is not None
+    pd.testing.assert_frame_equal(parts.pairs, whole.pairs)
+    assert parts.person == whole.person
+
+
 def test_no_rule_below_the_budget_is_an_error_with_the_count() -> None:
     rows = table([(f"Ann Berg{i % 2}", None, "F", None, None) for i in range(40)], COLUMNS)
     with pytest.raises(ConfigError, match=r"no rule keeps below 5 pairs: the best, equal \S+.*, has \d+"):
