@@ -43,6 +43,7 @@ from deid.records.record import (
     LEAST_NUMBER,
     NAMES,
     OID,
+    SEXES,
     TEXT,
     UUID,
     Change,
@@ -172,13 +173,13 @@ def known_beside(path: Path, table: Table) -> Mapping[str, tuple[tuple[str, str]
     Returns
     -------
     mapping
-        Patient's id -> categories and values.
+        Patient's id -> what is told of the patient, see `Record.told`.
     """
     found: dict[str, tuple[tuple[str, str], ...]] = {}
     for file in files_beside(path):
         for record in read_all(file.read_bytes(), table, {}):
             if isinstance(record, Record) and record.patient is not None:
-                found[record.patient] = (*found.get(record.patient, ()), *record.known)
+                found[record.patient] = (*found.get(record.patient, ()), *record.told)
     return found
 
 
@@ -243,7 +244,11 @@ class _Resource:
                 self.known["DATE", place.text] = None
             parts.clear()
         for one in dict.fromkeys((patient, *(owner for _, owner in whose))) if known else ():
-            self.known.update(dict.fromkeys(known.get(one or "", ())))
+            for pair in known.get(one or "", ()):
+                if pair[0] in SEXES:
+                    self.sexes.setdefault(pair[1], pair[0])
+                else:
+                    self.known[pair] = None
         self._sweep()
         days = (self.dates[name] for name in facts.get("date", ()) if name in self.dates)
         return assemble(

@@ -32,6 +32,7 @@ TEXT, BLOCKED = "text", "blocked"
 Change = tuple[int, int, str]
 """Start and end in the decoded text of a place, and what to write there."""
 NAMES = ("PATIENT", "DOCTOR")
+SEXES = ("M", "F")
 LEAST = {"PATIENT": 3, "DOCTOR": 3, "CITY": 4, "ZIP": 5}
 """Letters and digits that an identifier must have to be looked for in the rest of its record."""
 LEAST_NUMBER = 5
@@ -123,6 +124,11 @@ class Record:
     marks: tuple[Mark, ...] = ()
     sexes: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Words of given names -> M or F, as fields beside the names say."""
+
+    @property
+    def told(self) -> tuple[tuple[str, str], ...]:
+        """What other records about the patient are told: identifiers, and given names with M or F for a category."""
+        return *self.known, *((sex, word) for word, sex in self.sexes.items())
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -351,7 +357,7 @@ def known_of(kind: str, text: str) -> tuple[str, str] | None:
 def sexes_of(given: str, said: str) -> dict[str, str]:
     """Return word -> M or F of given names of a person whose field of sex says so; empty where it says neither."""
     sex = said.strip()[:1].upper()
-    return dict.fromkeys(given.split(), sex) if sex in ("M", "F") else {}
+    return dict.fromkeys(given.split(), sex) if sex in SEXES else {}
 
 
 def sweep(source: str, kept: Sequence[tuple[int, int]], known: Iterable[tuple[str, str]]) -> list[tuple[int, int, str]]:

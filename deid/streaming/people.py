@@ -93,7 +93,7 @@ class People:
 
 
 class Known(Mapping[str, tuple[tuple[str, str], ...]]):
-    """What is known of a patient in the midst of a stretch: patient's id -> categories and values.
+    """What is known of a patient in the midst of a stretch: patient's id -> what is told (`Record.told`).
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Known(Mapping[str, tuple[tuple[str, str], ...]]):
 @functools.lru_cache(maxsize=4096)
 def _known_of(content: bytes, table: Table) -> tuple[tuple[str, str], ...]:
     try:
-        return fhir.read(content, table).known
+        return fhir.read(content, table).told
     except DeidError:
         return ()
 

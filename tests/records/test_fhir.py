@@ -774,3 +774,23 @@ def test_a_known_name_is_no_place_because_a_model_guesses(surrogates: Pipeline) 
     bundle = {"resourceType": "Bundle", "id": "b", "type": "collection", "entry": entries}
     first, second = (e["resource"] for e in json.loads(scrubbed(surrogates, dump(bundle)))["entry"])
     assert second["valueString"].startswith(f"Lives with {first['name'][0]['given'][0]} at ")
+
+
+def test_the_sex_in_the_patients_file_holds_for_the_notes_beside_it(tmp_path: Path, surrogates: Pipeline) -> None:
+    """A woman called James has one new name, though lists of names would give the notes another one."""
+    name = {"family": "Thornbury", "given": ["James"]}
+    (tmp_path / "Patient.ndjson").write_bytes(
+        dump({"resourceType": "Patient", "id": "p1", "gender": "female", "name": [name]})
+    )
+    note = {
+        "resourceType": "Observation",
+        "id": "o",
+        "subject": {"reference": "Patient/p1"},
+        "valueString": "James rests",
+    }
+    (tmp_path / "Observation.ndjson").write_bytes(dump(note))
+    files = [tmp_path / "Patient.ndjson", tmp_path / "Observation.ndjson"]
+    person, said = (json.loads(scrubbed(surrogates, f.read_bytes(), known_beside(f, TABLE))) for f in files)
+    assert said["valueString"] == f"{person['name'][0]['given'][0]} rests"
+    alone = json.loads(scrubbed(surrogates, dump(note)))["valueString"]
+    assert alone != said["valueString"]
