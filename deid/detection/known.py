@@ -192,7 +192,7 @@ class KnownRecognizer:
             return _matches(view.text, expression, item.category, _W["number"])
         if not all(_may_hold(view.text, word) for word in item.value.split()):
             return []
-        parts = regex.escape(item.value, special_only=True).replace(r"\ ", " ").split()
+        parts = [regex.escape(word, special_only=True) for word in item.value.split()]
         return _matches(view.text, r"(?<!\w)" + r"\W{1,3}".join(parts) + r"(?!\w)", item.category, _W["words"])
 
 

@@ -150,6 +150,13 @@ def test_escapes_are_read(raw: str, text: str) -> None:
     assert places(one(message(f"OBX|1|FT|1||{raw}")))["OBX-5"] == ("text", text)
 
 
+def test_a_known_identifier_of_two_lines_is_found_on_one(surrogates: Pipeline) -> None:
+    address = "PID|1||123456^^^HOSP^MR||Thornbury^Eleanor||19470619|F|||Orchard Row\\.br\\Hillview\\.br\\"
+    out = scrub(surrogates, message(address, "OBX|1|TX|1^Note^LN||lives at orchard row hillview since||||||F"))
+    assert re.search("lives at (?!orchard).* since", out)
+    assert "hillview" not in out
+
+
 def test_a_word_with_an_escape_is_replaced_whole(hiding: Pipeline) -> None:
     out = scrub(hiding, message(r"OBX|1|FT|1||\H\M\XC3BC\ller\N\ \T\ Co.||||||F"))
     assert r"OBX|1|FT|1||\H\[NAME]\N\ \T\ [NAME].||||||F" in out
