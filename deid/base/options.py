@@ -296,7 +296,6 @@ def size_of(text: str) -> int:
 
 def said_over(base: T, said: T) -> T:
     """Return a value of options with another one's over it, where these are not what they are by default."""
-    found = {one.name: getattr(said, one.name) for one in options_of(type(said))}
-    defaults = {one.name: one.default for one in options_of(type(said))}
-    changed = {name: value for name, value in found.items() if value != defaults[name]}
+    values = {one.name: (getattr(said, one.name), one.default) for one in options_of(type(said))}
+    changed = {name: value for name, (value, default) in values.items() if value != default}
     return dataclasses.replace(base, **changed)  # type: ignore[type-var]

@@ -104,13 +104,8 @@ class PersonsOptions(SchemaOptions):
     )
 
     def _roles(self) -> dict[str, Any]:
-        return {**super()._roles(), "sensitive": _names(self.sensitive), "person": self.person}
-
-    def stated(self) -> Schema:
-        """Return what the options say over what the schema file says."""
-
-        said = super().stated()
-        return replace(said, persons_as_given=said.persons_as_given or self.persons_as_given)
+        said = {"person": self.person, "persons_as_given": self.persons_as_given}
+        return {**super()._roles(), "sensitive": _names(self.sensitive), **said}
 
 
 @dataclass(frozen=True)
@@ -140,13 +135,8 @@ class RoleOptions(PersonsOptions):
     )
 
     def _roles(self) -> dict[str, Any]:
-        return {**super()._roles(), "dropped": _names(self.drop), "other": _names(self.publish)}
-
-    def stated(self) -> Schema:
-        """Return what the options say over what the schema file says."""
-
-        said = super().stated()
-        return replace(said, each_row_a_person=said.each_row_a_person or self.each_row_a_person)
+        said = {"dropped": _names(self.drop), "other": _names(self.publish)}
+        return {**super()._roles(), **said, "each_row_a_person": self.each_row_a_person}
 
     def open(self, place: str, table: TableOptions, *, published: bool = False) -> Microdata:
         """Read a table with its roles; with ``drop_rest`` all other columns are to be left out."""

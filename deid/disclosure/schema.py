@@ -73,7 +73,10 @@ class Schema:
     persons_as_given: bool = False
 
     @classmethod
-    def of_roles(cls, person: str | None = None, **columns: Sequence[str]) -> Schema:
+    def of_roles(
+        cls, person: str | None = None, each_row_a_person: bool = False, persons_as_given: bool = False,
+        **columns: Sequence[str],
+    ) -> Schema:  # fmt: skip
         """Make a schema of lists of columns, by role with ``_`` for ``-``.
 
         >>> Schema.of_roles(quasi_identifier=["age", "sex"], sensitive=["disease"]).columns["sex"].role
@@ -90,7 +93,7 @@ class Schema:
                 if name in said:
                     raise ConfigError(f"column {name!r} has two roles", "name it once")
                 said[name] = Column(role.replace("_", "-"))
-        return cls(said, person)
+        return cls(said, person, each_row_a_person, persons_as_given)
 
     def over(self, said: Schema) -> Schema:
         """Return the two as one: roles, kinds and hierarchies of this one count where ``said`` has others."""
