@@ -89,13 +89,13 @@ def make_folder(path: Path, *, private: bool = True) -> None:
         raise output_error(error) from None
 
 
-def try_folder(path: Path) -> None:
-    """Raise `OutputError` when a file cannot be made in a folder that exists."""
+def try_folder(path: Path, shown: Path | None = None) -> None:
+    """Raise `OutputError` when a file cannot be made in a folder that exists; it names the folder, or what is shown."""
     try:
         with tempfile.TemporaryFile(prefix=_PREFIX, dir=path) as stream:
             stream.write(b"\0")
     except OSError as error:
-        raise output_error(error) from None
+        raise output_error(error).at(str(shown or path)) from None
 
 
 def check_new_file(path: Path) -> None:
@@ -115,10 +115,7 @@ def check_folder(path: Path) -> None:
     """Refuse a place whose folder is not there, or in which nothing can be written; see `check_new_file`."""
     if not path.parent.is_dir():
         raise OutputError("there is no folder for this file", "make the folder first", str(path))
-    try:
-        try_folder(path.parent)
-    except OutputError as error:
-        raise error.at(str(path)) from None
+    try_folder(path.parent, path)
 
 
 @contextmanager
@@ -147,7 +144,8 @@ def atomic_files(
     Raises
     ------
     OutputError
-        When a file exists, or the operating system refuses (no space, no permission).
+        When a file exists, or the operating system refuses (no space, no permission). It names the first file where
+        these are durable: the names of many small ones can be those of patients.
     """
     temporary: list[Path] = []
     moved: list[Path] = []
@@ -175,7 +173,7 @@ def atomic_files(
         for leftover in (*temporary, *moved):
             leftover.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise output_error(error) from None
+            raise output_error(error).at(str(paths[0]) if durable else "") from None
         raise
 
 

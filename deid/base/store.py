@@ -13,7 +13,7 @@ import functools
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,37 @@ def open_store(place: str | Path, tables: sql.MetaData, *, create: bool = False,
     StoreError
         When there is no such database or table, or it cannot be reached.
     """
-    place = str(place)
+    with made_whole(place) if create else nullcontext():
+        return _open(str(place), tables, create, whole)
+
+
+@contextmanager
+def made_whole(place: str | Path) -> Iterator[None]:
+    """Remove a file of SQLite where the block makes it and fails, as on a full disk, before a row stands in it."""
+    path = sqlite_file(place)
+    there = path is None or os.path.lexists(path)
+    try:
+        yield
+    except BaseException:
+        if path is not None and not there and _empty(path):
+            for ending in ("", "-wal", "-shm", "-journal"):
+                path.with_name(path.name + ending).unlink(missing_ok=True)
+        raise
+
+
+def _empty(path: Path) -> bool:
+    """Tell whether a file holds no row that another process may have written."""
+    log = path.with_name(f"{path.name}-wal")
+    alone = "" if log.exists() and log.stat().st_size else "&immutable=1"  # where the disk is full, no log can be made
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro{alone}", uri=True)) as connection:
+            tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            return not any(connection.execute(f'SELECT 1 FROM "{name}" LIMIT 1').fetchone() for (name,) in tables)  # noqa: S608
+    except sqlite3.Error:
+        return path.exists() and path.stat().st_size == 0
+
+
+def _open(place: str, tables: sql.MetaData, create: bool, whole: bool) -> Store:
     if (path := sqlite_file(place)) is not None:
         _check_file(path, create)
         engine = sql.create_engine(
@@ -105,14 +135,16 @@ def open_store(place: str | Path, tables: sql.MetaData, *, create: bool = False,
         store = Store(engine, place)
     else:
         store = _postgresql(place)
-    with store.translated():
-        if create:
-            with store.writing() as connection:
-                tables.create_all(connection)
-        else:
-            missing = set(tables.tables) - set(sql.inspect(store._engine).get_table_names())
-            if missing:
+    try:
+        with store.translated():
+            if create:
+                with store.writing() as connection:
+                    tables.create_all(connection)
+            elif set(tables.tables) - set(sql.inspect(store._engine).get_table_names()):
                 raise StoreError("the database lacks tables", "create it first, or name another database", place)
+    except BaseException:
+        store.close()
+        raise
     return store
 
 

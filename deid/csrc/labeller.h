@@ -149,6 +149,6 @@ PyObject *made_with(PyObject *object, PyObject *name, PyObject *value, const cha
 PyObject *py_corroborate(PyObject *self, PyObject *args), *py_drop_redundant(PyObject *self, PyObject *args);
 PyObject *py_clusters(PyObject *self, PyObject *spans);
 PyObject *py_abbreviating(PyObject *unused, PyObject *args);
-PyObject *py_elsewhere(PyObject *unused, PyObject *args), *py_repeated(PyObject *unused, PyObject *args);
+PyObject *py_elsewhere(PyObject *unused, PyObject *args);
 
 #endif

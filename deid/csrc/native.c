@@ -442,8 +442,6 @@ static PyMethodDef methods[] = {
     {"epoch", py_epoch, METH_VARARGS,
      "epoch(begin, attribute, value, label, stretch, order, state, state_square, move, move_square, old_state, old_move, "
      "margin, l, rate, pull, drop, random) -> loss"},
-    {"repeated", py_repeated, METH_VARARGS,
-     "repeated(folded, breaks, starts, ends, taken, seeds) -> [(first word, seed)] where a seed stands and not all is taken"},
     {"elsewhere", py_elsewhere, METH_VARARGS,
      "elsewhere(folded, starts, ends, taken, places) -> ([(first word, one past the last, whether one may stand elsewhere)], "
      "words of one letter)"},

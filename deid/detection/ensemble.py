@@ -277,6 +277,7 @@ class Ensemble:
                 sure.extend(filter(None, map(part.back, decisive)))
                 if candidates is not None:
                     candidates += (replace(p, span=back) for p in here or () if (back := part.back(p.span)) is not None)
+        del gathered  # as large as what is settled now
         words_of = functools.partial(_words_around, text)
         known: Told = {}
         for held in (accepted, again):

@@ -9,7 +9,6 @@ or misread by a scanner.
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 from array import array
 from bisect import bisect_left
@@ -67,8 +66,8 @@ class Seeds:
     """What to look for."""
 
     def __init__(self) -> None:
-        self.words: dict[str, dict[str, list[_Seed]]] = {}
-        """First word -> second word, empty where there is none -> seeds."""
+        self.words: dict[Any, Any] = {}
+        """First word -> second word -> and so on; at the last word of a seed stands the seed, under None."""
         self._known: set[tuple[str, ...]] = set()
         self._sounding: dict[str, list[tuple[str, Span]]] | None = None
 
@@ -77,18 +76,21 @@ class Seeds:
         if self._sounding is None:
             self._sounding = {}
             for word, held in self.words.items():
-                for _, _, span in held.get("", ()):
-                    if len(word) >= _LEAST_FUZZY and group(span.category) == "NAME" and word.isalpha():
-                        self._sounding.setdefault(soundex(word), []).append((word, span))
+                seed = held.get(None)
+                if seed is None or len(word) < _LEAST_FUZZY or not word.isalpha():
+                    continue
+                if group(seed[2].category) == "NAME":
+                    self._sounding.setdefault(soundex(word), []).append((word, seed[2]))
         return self._sounding
 
     def add(self, sequence: tuple[str, ...], span: Span) -> None:
         """Add a sequence of words, the first time that it comes."""
         if sequence not in self._known:
-            second = sequence[1] if len(sequence) > 1 else ""
-            seed = (len(self._known), sequence, span)
+            held = self.words
+            for word in sequence:
+                held = held.setdefault(word, {})
+            held[None] = (len(self._known), sequence, span)
             self._known.add(sequence)
-            self.words.setdefault(sequence[0], {}).setdefault(second, []).append(seed)
 
 
 def find_again(scene: Scene, spans: Iterable[Span], certain: float, gathered: Gathered | None = None) -> list[Span]:
@@ -150,6 +152,7 @@ class Gathered:
         self._words, self._ends = bytearray(), array("q", [0])
         self._keys: Any = array("q")
         self._whose: Any = array("i")
+        self._same: Any = array("q")
         self._known: set[tuple[str, ...]] = set()
         self._at = 0
 
@@ -167,15 +170,23 @@ class Gathered:
         self._spans.extend((span.moved(span.start + self._at, span.end + self._at),))
         self._words += "\n".join(sequence).encode("utf-8", "surrogatepass")
         self._ends.append(len(self._words))
+        self._same.append(hash((sequence, span.category)))
         for key in _keys(sequence, span):
             self._keys.append(key)
             self._whose.append(number)
 
     def sort(self) -> None:
-        """Make what was added ready to be looked up."""
-        keys = np.asarray(self._keys)
+        """Make what was added ready to be looked up: of what came in several passages the surest, the first such."""
+        starts, ends = self._spans.columns()
+        certainty = np.fromiter((-(span.score or 0.0) for span in self._spans), np.float64, len(starts))
+        order = np.lexsort((ends, starts, certainty, self._same))
+        same = np.asarray(self._same)[order]
+        kept = np.zeros(len(order), dtype=bool)
+        kept[order[np.flatnonzero(np.diff(same, prepend=~same[:1]))]] = True
+        keys, whose = np.asarray(self._keys), np.asarray(self._whose)
+        keys, whose = keys[kept[whose]], whose[kept[whose]]
         order = np.argsort(keys)
-        self._keys, self._whose = keys[order], np.asarray(self._whose)[order]
+        self._keys, self._whose, self._same = keys[order], whose[order], array("q")
 
     def within(self, view: View, taken: bytearray, odd: Sequence[int]) -> Seeds:
         """Return what may stand in a passage, not all of it taken, or misspelt as one of the odd words.
@@ -188,7 +199,7 @@ class Gathered:
         for i in (i for i, word in enumerate(words) if len(word) == 1 and word.isalpha()):
             wanted.update(hash((words[k], words[i])) for k in range(max(0, i - 2), min(i + 3, len(words))))
         chosen = {number for held in self._held(list(wanted)) for number in held}
-        names = [words[i] for i in odd]
+        names = list({words[i] for i in odd})
         for held in self._held([hash((name, "")) for name in names]):
             chosen.update(held[:1])  # one tells that the word begins something
         for name, held in zip(names, self._held([hash(("", soundex(name))) for name in names]), strict=True):
@@ -223,7 +234,8 @@ def _keys(sequence: tuple[str, ...], span: Span) -> Iterator[int]:
         if len(sequence[0]) >= _LEAST_FUZZY:
             yield hash(("", soundex(sequence[0])))
         return
-    yield hash(sequence[:2])
+    # of two words in a row those that tell most: telephones of one town begin alike
+    yield hash(max(pairwise(sequence), key=lambda pair: len(pair[0]) + len(pair[1])))
     yield hash((sequence[0], ""))
     if _has_variants(sequence, span) and (short := _with_initial(sequence)):
         yield hash(short)
@@ -232,18 +244,20 @@ def _keys(sequence: tuple[str, ...], span: Span) -> Iterator[int]:
 def _repeated(view: View, taken: bytearray, seeds: Seeds) -> list[tuple[int, _Seed]]:
     """Return where the words of seeds stand, not all of it taken, with at most one line end between two of them.
 
-    By the first word, and in the order of adding: a frequent initial begins many.
+    By the first word, and in the order of adding.
     """
-    if native is not None:
-        found = native.repeated(view.folded, view.breaks, view.starts, view.ends, taken, seeds.words)
-    else:
-        found = []
-        for index, word in enumerate(view.folded):
-            for seed in itertools.chain.from_iterable(seeds.words.get(word, {}).values()):
-                end = index + len(seed[1])
-                same = tuple(view.folded[index:end]) == seed[1] and max(view.breaks[index + 1 : end], default=0) < 2
-                if same and not all(taken[view.starts[index] : view.ends[end - 1]]):
-                    found.append((index, seed))
+    found: list[tuple[int, _Seed]] = []
+    folded, breaks, starts, ends = view.folded, view.breaks, view.starts, view.ends
+    for index, word in enumerate(folded):
+        held = seeds.words.get(word)
+        end = index
+        # word by word: seeds that begin alike, as telephones of one town, are thousands
+        while held is not None:
+            seed = held.get(None)
+            if seed is not None and taken.find(0, starts[index], ends[end]) >= 0:
+                found.append((index, seed))
+            end += 1
+            held = held.get(folded[end]) if end < len(folded) and breaks[end] < 2 else None
     return sorted(found, key=lambda f: (f[0], f[1][0]))
 
 

@@ -32,7 +32,7 @@ from typing import Any
 import sqlalchemy as sql
 
 from deid.base.errors import ConfigError, DeidError, StoreError
-from deid.base.store import Store, open_store
+from deid.base.store import Store, made_whole, open_store
 from deid.dp.epsilon import from_nano, show_nano, to_nano
 from deid.dp.unit import PrivacyUnit
 
@@ -202,14 +202,15 @@ class Ledger:
             "note": note,
             "created": _now(),
         }
-        store = open_store(place, TABLES, create=True, whole=True)
-        with store.writing() as connection:
-            if connection.execute(sql.select(_BUDGET.c.name).where(_BUDGET.c.name == budget)).first() is not None:
-                raise ConfigError(
-                    "there is a budget of this name already; a budget is never set up twice",
-                    "see it with: deid budget show; a budget for another table needs another file or --budget NAME",
-                )
-            connection.execute(_BUDGET.insert(), row)
+        with made_whole(place):
+            store = open_store(place, TABLES, create=True, whole=True)
+            with store.writing() as connection:
+                if connection.execute(sql.select(_BUDGET.c.name).where(_BUDGET.c.name == budget)).first() is not None:
+                    raise ConfigError(
+                        "there is a budget of this name already; a budget is never set up twice",
+                        "see it with: deid budget show; a budget for another table needs another file or --budget NAME",
+                    )
+                connection.execute(_BUDGET.insert(), row)
         return cls(store, budget)
 
     @classmethod

@@ -72,7 +72,6 @@ def replace_by_template(
     tokens = _tokens(text)
     phrases = bool(known or template.groups)
     capitals = text.isupper()
-    longest = max((key.count(" ") + 1 for key in known), default=1) if known else 1
     out: list[str] = []
     read = i = 0
     replaced = False
@@ -81,7 +80,7 @@ def replace_by_template(
         new = ""
         i += 1
         if phrases:
-            length, new = _phrase(choices, text, tokens[i - 1 : i - 1 + _LONGEST_PHRASE], template, known, longest)
+            length, new = _phrase(choices, text, tokens[i - 1 : i - 1 + _LONGEST_PHRASE], template, known)
             i += length - 1
             end = tokens[i - 1][1]
         if not new and key not in stays:
@@ -119,13 +118,11 @@ def _phrase(
     tokens: list[tuple[int, int, str]],
     template: Template,
     known: Mapping[str, str],
-    longest: int,
 ) -> tuple[int, str]:
     """Return how many words belong together here, and their surrogate, empty when they are no known phrase."""
     index = group_index(template.groups)
-    if index and tokens[0][2] in _starters(template.groups):
-        longest = _LONGEST_PHRASE
-    for length in range(min(longest, len(tokens)), 0, -1):
+    several = known or (index and tokens[0][2] in _starters(template.groups))
+    for length in range(len(tokens) if several else 1, 0, -1):
         key = " ".join(token[2] for token in tokens[:length])
         found = index.get(key)
         if key not in known and found is None:

@@ -24,7 +24,7 @@ import sqlalchemy as sql
 
 from deid.base.errors import ConfigError, DeidError, StoreError
 from deid.base.keys import Key
-from deid.base.store import Store, open_store
+from deid.base.store import Store, made_whole, open_store
 from deid.replacement import vault_rows as rows
 from deid.replacement.sealing import Entry, Sealer
 from deid.replacement.vault_rows import ENTRIES, STATE, AuditLine, VaultState
@@ -68,15 +68,16 @@ class Vault:
         StoreError
             When there is a vault already, or the place cannot be written.
         """
-        store = open_store(place, rows.TABLES, create=True)
         vault_id = secrets.token_hex(16)
         sealer = Sealer(key, vault_id)
-        with _closed_on_error(store), store.writing() as connection:
-            if connection.execute(sql.select(STATE.c.id)).first():
-                raise StoreError("there is a vault already", "use it, or name another place")
-            state = VaultState.empty(vault_id, sealer, key.map)
-            connection.execute(STATE.insert(), {"id": 1, **state.row(sealer)})
-            rows.append(connection, sealer, state, "init", who, why).save(connection, sealer)
+        with made_whole(place):
+            store = open_store(place, rows.TABLES, create=True)
+            with _closed_on_error(store), store.writing() as connection:
+                if connection.execute(sql.select(STATE.c.id)).first():
+                    raise StoreError("there is a vault already", "use it, or name another place")
+                state = VaultState.empty(vault_id, sealer, key.map)
+                connection.execute(STATE.insert(), {"id": 1, **state.row(sealer)})
+                rows.append(connection, sealer, state, "init", who, why).save(connection, sealer)
         return cls(store, sealer, vault_id, key.map)
 
     @classmethod

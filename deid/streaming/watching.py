@@ -66,7 +66,8 @@ class Folders:
             for folder in (self.outbox, self.inbox / DONE, self.inbox / FAILED):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise OutputError(f"a folder cannot be made ({os_reason(error)})", "make it, or choose another") from None
+            what = f"a folder cannot be made ({os_reason(error)})"
+            raise OutputError(what, "make it, or choose another", str(folder)) from None
 
 
 @dataclass(frozen=True, slots=True)

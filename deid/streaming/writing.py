@@ -28,13 +28,18 @@ class FeedSink:
         What it is, for messages.
     hint : str
         What to do when it cannot be written.
+    where : str
+        Its file, for messages.
     """
 
-    def __init__(self, descriptor: int, position: int = 0, what: str = "the output", hint: str = "") -> None:
+    def __init__(
+        self, descriptor: int, position: int = 0, what: str = "the output", hint: str = "", where: str = ""
+    ) -> None:
         self.descriptor = descriptor
         self.position = position
         self.what = what
         self.hint = hint
+        self.where = where
 
     def write(self, data: bytes) -> None:
         """Write all of it.
@@ -68,7 +73,7 @@ class FeedSink:
             raise self._error(error) from None
 
     def _error(self, error: OSError) -> OutputError:
-        return OutputError(f"{self.what} cannot be written ({os_reason(error)})", self.hint)
+        return OutputError(f"{self.what} cannot be written ({os_reason(error)})", self.hint, self.where)
 
 
 def sync_folder(path: Path) -> None:
@@ -150,7 +155,7 @@ def _device(target: Path | None, position: int = 0) -> Iterator[FeedSink]:
     except OSError as error:
         raise _cannot_open("the output", error) from None
     try:
-        yield FeedSink(descriptor, position, hint=hint)
+        yield FeedSink(descriptor, position, hint=hint, where=str(target))
     finally:
         os.close(descriptor)
 
@@ -165,10 +170,8 @@ def new_output(target: Path | None) -> Iterator[tuple[FeedSink, bool]]:
     from deid.base.files import atomic_files
 
     with atomic_files([target]) as (stream,):
-        yield (
-            FeedSink(stream.fileno(), hint="nothing was left behind; with --journal a run can go on where it was"),
-            True,
-        )
+        hint = "nothing was left behind; with --journal a run can go on where it was"
+        yield FeedSink(stream.fileno(), hint=hint, where=str(target)), True
 
 
 @contextmanager
@@ -197,7 +200,8 @@ def resumable_output(target: Path | None, size: int) -> Iterator[FeedSink]:
         os.ftruncate(descriptor, size)
         os.lseek(descriptor, size, os.SEEK_SET)
         sync_folder(target.parent)
-        yield FeedSink(descriptor, size, hint="make room, then run the same command again: it goes on where it was")
+        hint = "make room, then run the same command again: it goes on where it was"
+        yield FeedSink(descriptor, size, hint=hint, where=str(target or ""))
     finally:
         os.close(descriptor)
 

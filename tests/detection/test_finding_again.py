@@ -40,40 +40,31 @@ def test_both_routes_tell_the_same(pieces, taken, places):
 WORDS = st.sampled_from(["ann", "lee", ".", "j", "ann lee", "7"])
 
 
-@needs_native
 @given(
     st.lists(st.sampled_from(["ann ", "lee\n", "lee\n\n", ". ", "j ", "7"]), max_size=30),
     PLACES,
     st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=8),
 )
-def test_both_routes_find_the_same_again(pieces, taken, sequences):
+def test_seeds_are_found_wherever_their_words_stand(pieces, taken, sequences):
     text = "".join(pieces)
     marked = bytearray(len(text))
     for start, end in taken:
         stop = min(end, len(text))
         marked[start:stop] = b"\1" * max(0, stop - start)
-    seeds = find_again.Seeds()
-    for sequence in sequences:
-        seeds.add(tuple(sequence), Span(0, 1, "DOCTOR"))
+    seeds, wanted = find_again.Seeds(), []
+    for sequence in map(tuple, sequences):
+        seeds.add(sequence, Span(0, 1, "DOCTOR"))
+        wanted += [] if sequence in wanted else [sequence]
     view = view_of(text)
-    told = find_again._repeated(view, marked, seeds)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(find_again, "native", None)
-        assert find_again._repeated(view, marked, seeds) == told
-
-
-@needs_native
-def test_seeds_that_make_no_sense_are_refused():
-    def repeated(seeds, breaks=b"\0", taken=b"\0", words=("a",)):
-        return native.repeated(list(words), breaks, offsets(0), offsets(1), taken, seeds)
-
-    assert repeated({"a": {"": [(0, ("a",))]}}) == [(0, (0, ("a",)))]
-    for seeds in ({"a": 7}, {7: {}}, {"a": {"": 7}}, {"a": {"": [7]}}, {"a": {"": [(0, ())]}}, {"a": {"": [(0, 7)]}}):
-        with pytest.raises(TypeError):
-            repeated(seeds)
-    for wrong in ({"breaks": b""}, {"taken": b""}, {"words": ()}, {"words": (7,)}):
-        with pytest.raises((TypeError, ValueError)):
-            repeated({}, **wrong)
+    found = [(index, seed[1]) for index, seed in find_again._repeated(view, marked, seeds)]
+    assert found == [
+        (index, sequence)
+        for index in range(len(view.folded))
+        for sequence in wanted
+        if tuple(view.folded[index : index + len(sequence)]) == sequence
+        if all(lines < 2 for lines in view.breaks[index + 1 : index + len(sequence)])
+        if not all(marked[view.starts[index] : view.ends[index + len(sequence) - 1]])
+    ]
 
 
 def offsets(*numbers):

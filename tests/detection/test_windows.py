@@ -16,6 +16,7 @@ from deid.base.keys import Key
 from deid.detection import Ensemble, RuleRecognizer
 from deid.detection.packed import Packed, together
 from deid.document import Span
+from deid.pipeline import Settings
 from deid.reading import passages
 from deid.reading.lexicon import load_lexicon
 from deid.reading.passages import readings
@@ -146,3 +147,28 @@ def test_what_a_long_note_takes_beside_one_window_is_less_than_thirty_times_its_
     finally:
         tracemalloc.stop()
     assert peak < 30 * len(text)
+
+
+@pytest.mark.skipif(native is None, reason="the compiled module is not there")
+def test_a_long_note_full_of_people_grows_by_less_than_thirty_times_what_is_added(monkeypatch: Patch) -> None:
+    """No two notes in it name the same people, so that nothing is remembered; finding, and replacing."""
+    gold = [d for d in read(CORPUS) if isinstance(d, Document)]
+    given = Pipeline(None, load_policy("surrogate"), Key(bytes(32)), Settings(gold=True))
+    text = "\n\n".join(scrubbed.document.text for scrubbed in map(given, gold))[:300_000]
+    pipeline = Pipeline(WHOLE, load_policy("surrogate"), Key(bytes(32)))
+    small(monkeypatch, 20_000, 1_000)
+    pipeline(Document("first", text))
+    peaks: list[list[int]] = []
+    for size in (len(text) // 3, len(text)):
+        document = Document("long", text[:size])
+        tracemalloc.start()
+        try:
+            spans = WHOLE.find(document)
+            finding = tracemalloc.get_traced_memory()[1]
+            tracemalloc.reset_peak()
+            pipeline.replace(document, spans)
+            peaks.append([finding, tracemalloc.get_traced_memory()[1]])
+        finally:
+            tracemalloc.stop()
+    grown = [(much - little) / (len(text) - len(text) // 3) for little, much in zip(*peaks, strict=True)]
+    assert max(grown) < 30, grown

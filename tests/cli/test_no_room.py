@@ -1,0 +1,191 @@
+"""Where there is no room, or no permission, each command that writes says so and leaves nothing torn."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deid.cli.commands import COMMANDS as PANELS
+from deid.cli.main import main
+
+NAMES = frozenset(name for rows in PANELS.values() for name, (target, _) in rows.items() if target)
+TEXT = "Dr. Alice Baker saw John Smith (MRN: 4711203) on 03/14/2019 in Boston, MA.\n"
+RULES = ("--model", "none")
+COLUMNS = ("--qi", "age,sex", "--sensitive", "disease", "--k", "3", "--publish", "id")
+CUBE = ("table.csv", "--dims", "sex,age", "--domain", "sex=F,M", "--domain", "age=30..34", "--epsilon", "1")
+VISITS = ("visits.csv", "--periods", "a,b", "--epsilon", "1", "--domain", "x,y")
+PLOT = ("--report", "{out}.html")
+
+RUNS: dict[str, tuple[str, ...]] = {
+    "scrub": ("notes", "{out}", *RULES),
+    "scrub file": ("notes.jsonl", "{out}.jsonl", *RULES, "--edits", "{out}.edits.jsonl"),
+    "tag": ("notes", "{out}", *RULES, "--to", "jsonl"),
+    "filter": ("notes.jsonl", "--output", "{out}", "--from", "ndjson", *RULES),
+    "watch": ("notes", "{out}", "--once", "--settle", "0", *RULES),
+    "verify": ("notes", "scrubbed", "--json", "{out}.json", *RULES),
+    "map": ("spans.jsonl", "--edits", "edits.jsonl", "--offsets", "original", "--output", "{out}.jsonl"),
+    "audit": ("scrubbed", "--sheet", "{out}.csv", "--sample", "1"),
+    "generalize": ("notes", "{out}", "--plausible", "4"),
+    "convert": ("notes.jsonl", "{out}.csv", "--to", "csv"),
+    "train": ("gold.jsonl", "--output", "{out}", "--iterations", "1"),
+    "model export": ("model", "--output", "{out}.crfsuite"),
+    "evaluate": ("gold.jsonl", "gold.jsonl", *PLOT),
+    "calibrate": ("gold.jsonl", "--output", "{out}.json", "--model", "model", "--recall", ".1"),
+    "crossval": ("gold.jsonl", "--output", "{out}.csv", "--folds", "2", "--iterations", "1"),
+    "extract": ("notes", "{out}.csv", *RULES),
+    "link": ("people.csv", "--output", "{out}.csv"),
+    "link encode": ("people.csv", "--output", "{out}.csv", "--ids", "{out}.ids.csv", "--key-file", "key",
+                    "--text-column", "last_name", "--text-column", "first_name"),
+    "schema": ("table.csv", "--output", "{out}.toml"),
+    "anonymize": ("table.csv", *COLUMNS, "--output", "{out}.csv", *PLOT),
+    "ru-map": ("table.csv", *COLUMNS[:4], "--output", "{out}.svg"),
+    "risk": ("table.csv", "--qi", "age,sex", "--expert-report", "{out}.html"),
+    "budget init": ("{out}.ledger", "--epsilon", "1"),
+    "cube": (*CUBE, "--not-private-seed", "1", "--output", "{out}.csv"),
+    "synthesize": ("cube.csv", "--output", "{out}.csv", "--rows", "9"),
+    "codes anonymize": ("codes.csv", "--codes", "code", "--k", "2", "--m", "1", "--output", "{out}.csv", *PLOT),
+    "genomes anonymize": ("genomes.fasta", "--output", "{out}.fasta", "--method", "dnala"),
+    "vault init": ("{out}.vault", "--key-file", "key"),
+    "manifest key": ("--output", "{out}.pem"),
+    "manifest page": ("scrubbed", "--output", "{out}.html"),
+}  # fmt: skip
+
+_STAYING = frozenset((".deid-watch.lock",))
+"""A lock stays: who removes one can remove that of somebody else."""
+_ROOM = 20
+"""Bytes that a file may have: what is tried before the work passes, and no result does."""
+READERS = frozenset(
+    {"explain", "records check", "records show", "model audit", "compare", "link explain", "privacy", "budget show",
+     "budget history", "slice", "prefixes", "fidelity", "codes risk", "genomes verify", "genomes attack membership",
+     "genomes attack linkage", "policy check", "policy show", "vault reidentify", "vault audit", "manifest verify",
+     "doctor", "experiment robustness"}
+)  # fmt: skip
+"""What writes a summary alone, for which `test_laws_of_commands` stands."""
+ALIKE = {
+    **dict.fromkeys((f"experiment {name}" for name in ("features", "sampling", "learning-curve", "learners", "hips",
+                     "dp", "sequences", "conclusions", "linkage", "private-linkage")), "crossval"),
+    **dict.fromkeys(("query", "sequences"), "cube"),
+    **dict.fromkeys(("link match",), "link"),
+    **dict.fromkeys(("write-back", "release", "trajectories anonymize"), "anonymize"),
+    **dict.fromkeys(("vault rotate", "forget"), "vault init"),
+}  # fmt: skip
+"""What writes by the way of another command."""
+
+
+def call(*arguments: str) -> int:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["deid", *arguments])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+    return int(stopped.value.code or 0)
+
+
+@pytest.fixture(scope="module")
+def laid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Lay what the commands read."""
+    place = tmp_path_factory.mktemp("laid")
+    for number in range(2):
+        (place / "notes").mkdir(exist_ok=True)
+        (place / "notes" / f"note{number}.txt").write_text(TEXT)
+    spans = [{"start": 4, "end": 15, "label": "DOCTOR"}, {"start": 20, "end": 30, "label": "PATIENT"}]
+    rows = [{"id": f"note{number}", "text": TEXT, "spans": spans} for number in range(6)]
+    (place / "gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (place / "notes.jsonl").write_text(json.dumps({"id": "note", "text": TEXT}) + "\n")
+    table = [f"{n},{30 + n % 5},{'FM'[n % 2]},flu{n % 3}" for n in range(24)]
+    (place / "table.csv").write_text("\n".join(["id,age,sex,disease", *table]) + "\n")
+    people = [f"Smith{n},Ann,1960-01-{n + 1:02d},F" for n in range(9)]
+    (place / "people.csv").write_text("\n".join(["last_name,first_name,birth_date,sex", *people]) + "\n")
+    (place / "codes.csv").write_text("ward,code\n" + "a,250.00\nb,401.10\n" * 3)
+    (place / "genomes.fasta").write_text("".join(f">g{n}\nACGTAC{'GT'[n % 2]}T\n" for n in range(6)))
+    with contextlib.chdir(place), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(place / "config"))
+        assert call("scrub", "notes", "scrubbed", *RULES, "--edits", "edits.jsonl", "--keep", "id") == 0
+        assert call("train", "gold.jsonl", "--output", "model", "--iterations", "1") == 0
+        assert call("model", "audit", "model") in (0, 1)
+        assert call(*("cube", *CUBE, "--not-private-seed", "1", "--output", "cube.csv")) == 0
+        assert call("scrub", "notes.jsonl", "one.jsonl", *RULES, "--key-file", "key") == 0
+    (place / "spans.jsonl").write_text(
+        json.dumps({"document": "note0", "start": 4, "end": 15, "label": "DOCTOR"}) + "\n"
+    )
+    return place
+
+
+@pytest.fixture
+def place(laid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(laid, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path
+
+
+@contextlib.contextmanager
+def full_disk() -> Iterator[None]:
+    """Let no file grow above a few bytes: the limit of a file's size stands for the disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_ROOM, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+
+
+def command_of(name: str) -> list[str]:
+    return name.removesuffix(" file").split()
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.name not in _STAYING}
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="the limit of a file's size is one of POSIX")
+@pytest.mark.parametrize("name", RUNS)
+def test_a_full_disk_is_told_and_leaves_nothing(name: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = files(place)
+    capsys.readouterr()
+    with full_disk():
+        status = call(*command_of(name), *(text.replace("{out}", "Zed") for text in RUNS[name]))
+    said = capsys.readouterr().err
+    assert status not in (0, 141), said
+    assert "Zed" in said, said
+    assert "cannot" in said or "disk" in said, said
+    assert "internal error" not in said, said
+    assert "Traceback" not in said, said
+    assert files(place) - {"Zed.failed"} == before, said  # which notes failed, for another run
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_folder_that_is_closed_is_told(name: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    closed = Path("/sys/kernel") if os.geteuid() == 0 else place / "closed"
+    if os.geteuid():
+        closed.mkdir(mode=0o500)
+    with contextlib.suppress(OSError):
+        (closed / "try").touch()
+        pytest.skip("no folder is closed to this user")
+    before = files(place)
+    status = call(*command_of(name), *(text.replace("{out}", f"{closed}/Zed") for text in RUNS[name]))
+    said = capsys.readouterr().err
+    assert status not in (0, 141), said
+    assert str(closed) in said, said
+    assert "cannot" in said or "disk" in said, said
+    assert "internal error" not in said, said
+    assert "Traceback" not in said, said
+    assert files(place) == before, said
+
+
+def test_every_command_is_one_of_these() -> None:
+    """A new command that writes has a run here, or goes the way of one that has."""
+    run = {name.removesuffix(" file") for name in RUNS}
+    assert run | READERS | ALIKE.keys() == NAMES
+    assert not run & (READERS | ALIKE.keys())
+    assert set(ALIKE.values()) <= run
