@@ -77,6 +77,7 @@ from deid.reading.lexicon import load_lexicon
 from deid.reading.normalize import Normalized, normalize
 from deid.reading.passages import Passage, second_readings, windows
 from deid.reading.view import NUMBER, view_of
+from deid.rules.certainties import certainties
 from deid.rules.layouts import beside, segment_names
 from deid.rules.rules import RuleRecognizer
 from deid.rules.scene import Scene
@@ -92,7 +93,7 @@ _EVIDENCE = 0.2
 """Least certainty of a rule's candidate that may be raised by another recognizer."""
 _DECIDES = 0.85
 """Certainty from which a labelled value decides the category."""
-_SURE_NAME = 0.97
+_SURE_NAME = certainties("known")["name_word"]
 """Certainty of a known name's word that is no word of the language."""
 _COLUMN = re.compile(r"[ \u00a0]*(?:\t|[ \u00a0]{3}|\n\s*\n)\s*")
 """What parts the columns of a line, or passages."""

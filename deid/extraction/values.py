@@ -11,8 +11,8 @@ import functools
 import re
 from collections.abc import Callable, Iterable
 
+from deid.reading.centuries import full_year
 from deid.reading.identity import parse_name
-from deid.replacement.centuries import full_year
 from deid.replacement.date_forms import Token, tokenize_date
 from deid.replacement.numerals import read_numeral
 from deid.replacement.pools import cities, expression, phrase_key, states
@@ -48,7 +48,7 @@ def iso_date(
     days_first : bool
         How 3/4/2019 is read.
     reference : datetime.date, optional
-        Day of the note, for the century of years of two digits (`deid.replacement.centuries`).
+        Day of the note, for the century of years of two digits (`deid.reading.centuries`).
     past : bool
         The date cannot lie behind that day: a birth.
     spanish : bool

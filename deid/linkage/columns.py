@@ -17,6 +17,7 @@ from deid.base.errors import ConfigError
 from deid.base.late import pd
 from deid.base.nearest import nearest
 from deid.base.resources import shipped_table
+from deid.reading.centuries import full_year
 from deid.reading.identity import canonical_given, name_key, parse_name
 from deid.reading.vocabulary import languages, load_vocabulary
 from deid.table.cell_text import text_list
@@ -34,8 +35,8 @@ _DATE = re.compile(
 )
 _NAMED = re.compile(r"(\d\d?)?[\W_]*([^\W\d_]{3,})\W*(?(1)|(\d\d?)(?:[^\W\d_]{2})?\W+)(\d{4}|\d\d)(?:[T ].*)?")
 """A date with the name of its month: ``14-MAR-62``, ``March 14th, 1962``."""
-_CENTURY = 30
-"""Years of two digits below it are of this century: what counts is that all tables are read alike."""
+_LATEST_BIRTH = 2029
+"""Latest year that two digits stand for: what counts is that all tables are read alike."""
 _YEAR = re.compile(r"(\d{4})(?:-(\d\d))?", re.ASCII)
 _BLANK = re.compile(r"[\W_]+")
 _COUNTED = re.compile("[1-8]{1,2}", re.ASCII)
@@ -159,7 +160,7 @@ def _month(word: str) -> int:
 
 
 def _year(digits: str) -> str:
-    return digits if len(digits) > 2 else f"{20 if int(digits) < _CENTURY else 19}{digits}"
+    return str(full_year(int(digits), _LATEST_BIRTH, past=True)) if len(digits) < 3 else digits
 
 
 def _day_first(texts: Iterable[str]) -> bool:

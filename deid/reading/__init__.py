@@ -13,5 +13,6 @@ view          the words of a text, in arrays
 casing        what letter case tells in a text
 misreading    letters that a scanner mistook
 passages      a long text in pieces
+centuries     years that are written with two digits
 identity      the forms of a person's names, dates and numbers
 """

@@ -254,7 +254,7 @@ class _Message:
         """Make places of what stands in a wrong field: names are text as notes write them, family name first; with
         a degree or title behind them they are a person's without a doubt.
         """
-        if any(piece.strip(". ").upper() in self.table.facts["titles"] for piece in raw.split(self.component)[4:7]):
+        if any(piece.strip(". ").upper() in self.table.facts["titles"] for piece in raw.split(self.component)[5:7]):
             person = self.table.of_type("XCN", "DOCTOR")
             assert isinstance(person, Parts)
             self._parts(person, raw, at, path, self.component)

@@ -26,7 +26,7 @@ from itertools import chain
 from deid.base.compiled import quick
 from deid.base.errors import ConfigError
 from deid.document import Document, Span
-from deid.replacement.centuries import full_year
+from deid.reading.centuries import full_year
 from deid.replacement.choices import require_inside, tag
 from deid.replacement.containment import Finder, finder, is_whole
 from deid.replacement.date_forms import Token, tokenize_date

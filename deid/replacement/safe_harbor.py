@@ -13,8 +13,8 @@ from pathlib import Path
 
 from deid.base.errors import ConfigError
 from deid.document import Document, Span
+from deid.reading.centuries import full_year
 from deid.reading.dictionaries import load_dictionary
-from deid.replacement.centuries import full_year
 from deid.replacement.operators import label_for
 from deid.replacement.pools import expression, read_words
 from deid.replacement.scope import Operator, Scope
@@ -48,7 +48,7 @@ def years_in(text: str, reference: int | None = None, *, past: bool = False) -> 
     text : str
         The text of a date: any common format, one date or a range.
     reference : int, optional
-        Year by which those of two digits are completed (`deid.replacement.centuries.full_year`); without it they are
+        Year by which those of two digits are completed (`deid.reading.centuries.full_year`); without it they are
         not read, because their century would have to be invented.
     past : bool
         The date cannot lie behind the reference: a birth.
@@ -109,7 +109,7 @@ def year_only() -> Operator:
 
     A year of two digits is written where its century is sure: no later than the year after the reference day (a birth:
     than its year), and without a reference day the same by the document's latest year and by
-    `deid.replacement.centuries.LATEST`. One that would tell an age over 89 is sure at a birth only: elsewhere it is
+    `deid.reading.centuries.LATEST`. One that would tell an age over 89 is sure at a birth only: elsewhere it is
     rather a year to come.
     """
 

@@ -22,6 +22,7 @@ from deid.streaming.framing import Framing, delimited
 
 HELD = 1 << 26
 """Bytes of persons' resources that are held."""
+_LONGEST_REMEMBERED = 1 << 14
 _PERSON = re.compile(rb'"resourceType"\s*:\s*"(?:Patient|RelatedPerson)"')
 _MENTIONED = re.compile(rb"(?:Patient\\?/|urn:uuid:)([A-Za-z0-9.\-]{1,64})")
 _LINES = delimited("line")
@@ -110,7 +111,7 @@ class Known(Mapping[str, tuple[tuple[str, str], ...]]):
 
     def __getitem__(self, patient: str) -> tuple[tuple[str, str], ...]:
         held = self._people._held[patient]
-        return tuple(dict.fromkeys(known for _, content in held for known in _known_of(content, self._table)))
+        return tuple(dict.fromkeys(known for _, content in held for known in _told(content, self._table)))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._people._held)
@@ -119,8 +120,13 @@ class Known(Mapping[str, tuple[tuple[str, str], ...]]):
         return len(self._people._held)
 
 
+def _told(content: bytes, table: Table) -> tuple[tuple[str, str], ...]:
+    # what is remembered is counted in resources: long ones, with a photograph, would fill the memory
+    return (_read if len(content) <= _LONGEST_REMEMBERED else _read.__wrapped__)(content, table)
+
+
 @functools.lru_cache(maxsize=4096)
-def _known_of(content: bytes, table: Table) -> tuple[tuple[str, str], ...]:
+def _read(content: bytes, table: Table) -> tuple[tuple[str, str], ...]:
     try:
         return fhir.read(content, table).told
     except DeidError:

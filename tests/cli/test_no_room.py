@@ -8,14 +8,13 @@ import os
 import resource
 import shutil
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from commands import call
 
 from deid.cli.commands import COMMANDS as PANELS
-from deid.cli.main import main
 
 NAMES = frozenset(name for rows in PANELS.values() for name, (target, _) in rows.items() if target)
 TEXT = "Dr. Alice Baker saw John Smith (MRN: 4711203) on 03/14/2019 in Boston, MA.\n"
@@ -79,14 +78,6 @@ ALIKE = {
     **dict.fromkeys(("vault rotate", "forget"), "vault init"),
 }  # fmt: skip
 """What writes by the way of another command."""
-
-
-def call(*arguments: str) -> int:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["deid", *arguments])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-    return int(stopped.value.code or 0)
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import inspect
 import json
-import sys
 from pathlib import Path
 
 import pytest
+from commands import call
 
 from deid.cli.commands import COMMANDS as PANELS
 from deid.cli.commands import load
-from deid.cli.main import main
 from deid.manifest import check_manifests, log_of, manifest_path
 from deid.manifest.content import read_manifest
 
@@ -65,14 +64,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "Zebulon.fasta").write_text("".join(f">Zebulon{n}\nACGTAC{'GT'[n % 2]}T\n" for n in range(6)))
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def call(*arguments: str) -> int:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["deid", *arguments])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-    return int(stopped.value.code or 0)
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -411,6 +411,7 @@ def test_identifiers_a_field_off_are_found(surrogates: Pipeline, segment: str, l
         "OBX|1|CE|718-7^Hemoglobin^LN^HGB^Brown^LOCAL||A^Gram^SCT",
         "PID|||||||||||||^PRN^PH^^^^",
         "PV1|1|I||||||||SUR^Surgery^HL70069",
+        "OBR|1|||CXR^Chest^XRAYROOM^71020^PA^C4",
         "DG1|1|I9C|428.0^Congestive Heart Failure^I9C^CHF^Heart Failure^L",
         "OBX|1|SN|1554-5^GLUCOSE^POST 12H:QN||^182|mg/dl|70_105|H|||F",
         "RXA|0|1|||08^HEPB^CVX|999||||||||||||MSD^Merck^MVX",

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid.replacement.centuries import LATEST, full_year
+from deid.reading.centuries import LATEST, full_year
 
 
 @given(st.integers(0, 99), st.one_of(st.none(), st.integers(1900, 2100)), st.booleans())
