@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from deid.base.errors import DeidError, EncodingError, FormatError
+from deid.base.luhn import luhn_digit
 from deid.records.record import (
     BLOCKED,
     INSTANT,
@@ -445,16 +446,6 @@ def _wrong(what: str, path: str) -> FormatError:
     return FormatError(what, _HINT, "", path)
 
 
-def _mod10(number: str) -> str:
-    """Return the check digit of HL7's table 0061, M10: that of Luhn.
-
-    >>> _mod10("12345"), _mod10("401"), _mod10("9999"), _mod10("99999999")
-    ('5', '0', '4', '8')
-    """
-    doubled = [sum(divmod(2 * int(digit), 10)) for digit in number[::-2]]
-    return str(-sum([*doubled, *map(int, number[-2::-2])]) % 10)
-
-
 def _mod11(number: str) -> str:
     """Return the check digit of HL7's table 0061, M11: weights 2 to 7 from the right, again and again.
 
@@ -466,10 +457,10 @@ def _mod11(number: str) -> str:
 
 
 _CHECKS: dict[str, Callable[[str], str]] = {
-    "M10": _mod10,
-    "BCV": _mod10,
+    "M10": luhn_digit,
+    "BCV": luhn_digit,
     "M11": _mod11,
-    "NPI": lambda number: _mod10(f"80840{number}"),
+    "NPI": lambda number: luhn_digit(f"80840{number}"),
 }
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import prod
 from operator import mul
 
+from deid.base.luhn import luhn_digit
 from deid.reading.identity import name_key
 from deid.replacement.permutation import LARGEST, Keyed
 from deid.replacement.pools import words
@@ -163,13 +164,6 @@ class CodeScheme:
         return self.form.fullmatch(code) is not None and self.check(code) == code
 
 
-_DOUBLED = str.maketrans(DIGITS, "0246813579")  # twice a digit, its digits added
-
-
-def _luhn_digit(payload: str) -> str:
-    return str(-sum(map(int, payload[-1::-2].translate(_DOUBLED) + payload[-2::-2])) % 10)
-
-
 _DNI = "TRWAGMYFPDXBNJZSQVHLCKE"
 _VIN_VALUES = dict(
     zip("0123456789ABCDEFGHJKLMNPRSTUVWXYZ", [*range(10), *range(1, 9), *range(1, 6), 7, 9, *range(2, 10)], strict=True)
@@ -204,10 +198,10 @@ SCHEMES: dict[str, CodeScheme] = {
     ),
     "nie": CodeScheme(re.compile(r"[XYZ]\d{7}[A-Z]"), _dni, (-1,), fixed=1),
     "dni": CodeScheme(re.compile(r"\d{8}[A-Z]"), _dni, (-1,)),
-    "npi": CodeScheme(re.compile(r"[12]\d{9}"), lambda c: c[:9] + _luhn_digit("80840" + c[:9]), (-1,), fixed=1),
+    "npi": CodeScheme(re.compile(r"[12]\d{9}"), lambda c: c[:9] + luhn_digit("80840" + c[:9]), (-1,), fixed=1),
     "nhs": CodeScheme(re.compile(r"[1-9]\d{9}"), _nhs, (-1,)),
     "nass": CodeScheme(re.compile(r"[1-5]\d{11}"), lambda c: f"{c[:10]}{int(c[:10]) % 97:02}", (-2, -1)),
-    "luhn": CodeScheme(re.compile(r"\d{8,19}"), lambda c: c[:-1] + _luhn_digit(c[:-1]), (-1,)),
+    "luhn": CodeScheme(re.compile(r"\d{8,19}"), lambda c: c[:-1] + luhn_digit(c[:-1]), (-1,)),
 }
 """Schemes by name, in the order in which they are tried: a prescriber's drug enforcement number, vehicle number,
 Spanish identity numbers of foreigners and nationals, US provider number, British NHS number, Spanish social security

@@ -15,6 +15,8 @@ from types import MappingProxyType
 
 import regex
 
+from deid.base.luhn import luhn_digit
+
 _VIN_VALUES = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", [*range(1, 9), *range(1, 6), 7, 9, *range(2, 10)], strict=True))
 _VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
 _NUMBER = regex.compile(r"\d+")
@@ -33,9 +35,8 @@ def _count(text: str) -> int:
 
 def luhn(text: str) -> bool:
     """Tell whether the digits of a text obey Luhn's check digit."""
-    digits = _digits(text)
-    doubled = [d if i % 2 == 0 else (d * 2 - 9 if d > 4 else d * 2) for i, d in enumerate(reversed(digits))]
-    return len(digits) > 1 and sum(doubled) % 10 == 0
+    digits = "".join(map(str, _digits(text)))
+    return len(digits) > 1 and digits[-1] == luhn_digit(digits[:-1])
 
 
 def npi(text: str) -> bool:
