@@ -75,16 +75,24 @@ class Timed(Generic[R]):
         """
         if not self.seconds or threading.current_thread() is not threading.main_thread():
             return self.work(document)
-        before = signal.signal(signal.SIGALRM, self._over)
-        signal.setitimer(signal.ITIMER_REAL, self.seconds)
+        working = [True]
+
+        def over(number: int, frame: object) -> None:
+            if working:
+                hint = "split the document, or raise --timeout"
+                raise DetectionError(f"it took longer than {self.seconds:g} s", hint)
+
+        before = signal.signal(signal.SIGALRM, over)
+        # again each second: what is raised while an object is finalized (`__del__`) is printed and dropped by Python
+        signal.setitimer(signal.ITIMER_REAL, self.seconds, 1)
         try:
-            return self.work(document)
+            try:
+                return self.work(document)
+            finally:
+                working.clear()
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
-
-    def _over(self, number: int, frame: object) -> None:
-        raise DetectionError(f"it took longer than {self.seconds:g} s", "split the document, or raise --timeout")
 
 
 def _in_turn(work: Work[R], documents: Iterable[Document | Failure]) -> Iterator[R | Failure]:

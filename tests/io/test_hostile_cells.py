@@ -130,6 +130,27 @@ def test_what_takes_too_long_fails_alone(jobs: int) -> None:
     assert "--timeout" in str(second.error)
 
 
+class _Swallowing:
+    """Takes until the limit while it is finalized: Python drops what is raised there."""
+
+    def __del__(self) -> None:
+        time.sleep(30)
+
+
+def _slow_to_go(document: Document) -> int:
+    del (held := [_Swallowing()])[:]
+    time.sleep(30)
+    return len(held)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_the_limit_comes_again_where_an_object_that_was_finalized_swallowed_it() -> None:
+    begun = time.monotonic()
+    (late,) = process(Timed(_slow_to_go, 0.2), [Document("a", "1")], 1)
+    assert isinstance(late, Failure)
+    assert time.monotonic() - begun < 20
+
+
 def test_a_note_that_would_take_minutes_is_given_up_and_the_others_are_scrubbed(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
