@@ -1,0 +1,225 @@
+"""Which note to annotate next, and when to stop.
+
+The notes of which the tagger is least sure come first, but for two corrections. A tagger is sure of what it has never
+seen go wrong, so a share of the notes is drawn at random (Attenberg and Provost, KDD 2010, call what it cannot ask for
+"unknown unknowns"). And notes of one template are unsure together: a note counts the less, the more it resembles one
+that stands before it or that was annotated (a greedy order by relevance less redundancy: Carbonell and Goldstein,
+SIGIR 1998).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deid.base.errors import require
+
+SKETCH = 512
+"""Numbers in a sketch; unlike texts then have a similarity of 0 with a standard deviation of 1 / sqrt(512) = .04."""
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+_RESAMPLES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A place in the queue."""
+
+    id: str
+    score: float
+    drawn: bool
+    """Whether the note was drawn at random: such notes alone say how good the tagger is on all notes."""
+
+
+def sketch(text: str) -> np.ndarray:
+    """Return the sketch of a text: float32 of shape (`SKETCH`,), of length 1 (0 for fewer than three words).
+
+    Dot products of sketches estimate which share of their runs of three words two texts have in common (the cosine of
+    the sets), all numbers taken as one: signed feature hashing, Weinberger et al., ICML 2009.
+    """
+    words = ["0" if word[0].isdigit() else word for word in _WORD.findall(text.lower())]
+    runs = {" ".join(run).encode("utf-8", "surrogatepass") for run in zip(words, words[1:], words[2:], strict=False)}
+    hashes = np.fromiter(map(zlib.crc32, sorted(runs)), dtype=np.int64, count=len(runs))
+    found = np.bincount(hashes % SKETCH, weights=1.0 - 2.0 * (hashes >> 31), minlength=SKETCH)
+    return (found / max(float(np.linalg.norm(found)), 1.0)).astype(np.float32)
+
+
+def annotation_queue(
+    ids: Sequence[str],
+    scores: Sequence[float],
+    sketches: np.ndarray | None = None,
+    *,
+    annotated: np.ndarray | None = None,
+    first: int = 100,
+    random_share: float = 0.1,
+    diversity: float = 1.0,
+    seed: int = 0,
+) -> list[Queued]:
+    """Order the notes that are not annotated yet.
+
+    Parameters
+    ----------
+    ids : sequence of str
+    scores : sequence of float
+        How unsure the tagger is of each note (`deid.labeling.uncertainty.MEASURES`); the unit does not matter, only
+        the order does.
+    sketches : ndarray of float32, shape (n_notes, SKETCH), optional
+        Of each note (`sketch`); without them nothing is known about resemblance.
+    annotated : ndarray of float32, shape (n_annotated, SKETCH), optional
+        Sketches of the notes that were annotated.
+    first : int
+        How many places are corrected for resemblance, at 5 million operations each for 10,000 notes; the rest follow
+        by score.
+    random_share : float
+        Share of places given to notes in random order, 0 to 1.
+    diversity : float
+        0 looks at scores alone; at 1 a copy of an earlier note comes last.
+    seed : int
+        Of the random order, which depends on seed and ids alone: notes keep their places in it as scores change.
+
+    Returns
+    -------
+    list of Queued
+        Every note once.
+
+    Raises
+    ------
+    ConfigError
+        When a share is out of range.
+    """
+    require(0 <= random_share <= 1, "the share of random notes is not 0 to 1", "0.1 is usual")
+    require(0 <= diversity <= 1, "the weight of diversity is not 0 to 1", "0 for none, 1 for the most")
+    count = len(ids)
+    drawing = sorted(range(count), key=lambda i: (_draw(seed, ids[i]), i))
+    # ranks, the least unsure lowest: sums of nats of one long note would outweigh any resemblance
+    ranks = np.empty(count)
+    ranks[sorted(range(count), key=lambda i: (scores[i], ids[i]), reverse=True)] = np.arange(count, 0, -1) / max(
+        count, 1
+    )
+    like = np.zeros(count, dtype=np.float32)
+    if sketches is not None and annotated is not None and len(annotated):
+        like = (sketches @ annotated.T).max(axis=1)
+    waiting = np.ones(count, dtype=bool)
+    by_chance, by_worth = iter(drawing), iter(())
+    ordered: list[Queued] = []
+    for place in range(count):
+        drawn = int((place + 1) * random_share) > int(place * random_share)
+        if place <= first and not drawn:
+            worth = ranks * (1.0 - diversity * like.clip(0.0, 1.0))
+            by_worth = iter(np.argsort(-worth, kind="stable").tolist())
+        chosen = next(i for i in (by_chance if drawn else by_worth) if waiting[i])
+        ordered.append(Queued(ids[chosen], float(scores[chosen]), drawn))
+        waiting[chosen] = False
+        if sketches is not None and place < first:
+            like = np.maximum(like, sketches @ sketches[chosen])
+    return ordered
+
+
+def _draw(seed: int, name: str) -> bytes:
+    return hashlib.sha256(f"{seed}\0{name}".encode("utf-8", "surrogatepass")).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class StopAdvice:
+    """Whether to go on, and what that rests on."""
+
+    stop: bool
+    """The curve is flat and what is expected to leak is below the target."""
+    gain: float | None
+    """F1 that doubling the annotated notes would add, by the last points of the curve; None for too few points."""
+    leaks: float | None
+    """PHI words expected to be left in a note that was not annotated; None where nothing is known."""
+    bound: float | None
+    """Its upper 95 % bound."""
+    reasons: tuple[str, ...]
+
+
+def stop_advice(
+    curve: Sequence[tuple[int, float]],
+    expected: Sequence[float] = (),
+    held_out: Sequence[tuple[float, float]] = (),
+    *,
+    flat: float = 0.01,
+    target: float = 0.5,
+    points: int = 4,
+    seed: int = 0,
+) -> StopAdvice:
+    """Say whether more annotation is worth it.
+
+    A tagger's own probabilities tell what it expects to miss in notes that nobody has read. They are corrected by what
+    notes with gold show: the PHI words left there, over those that the tagger expected to leave.
+
+    Parameters
+    ----------
+    curve : sequence of (int, float)
+        Annotated notes, and strict F1 on notes that were held out; ascending.
+    expected : sequence of float
+        Of each note that is not annotated: PHI words that the tagger expects to miss
+        (`deid.labeling.uncertainty.Uncertainty.missed`).
+    held_out : sequence of (float, float)
+        Of each note with gold that was not trained on: the same, and the PHI words that were left
+        (`deid.evaluation.leaks.Leaks.words_left`, what ``deid calibrate`` calls left per note). Without such notes the
+        probabilities are taken as they are.
+    flat : float
+        A curve is flat when doubling the notes would add less F1.
+    target : float
+        PHI words a note that may be left.
+    points : int
+        Points of the curve that are looked at, the last ones.
+    seed : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    StopAdvice
+        With reasons that name the notes they rest on.
+    """
+    require(points >= 2, "a curve has at least two points", "4 is usual")
+    reasons: list[str] = []
+    gain = None
+    if len(curve) < points:
+        reasons.append(f"the learning curve has {len(curve)} points, {points} are needed to see whether it is flat")
+    else:
+        notes, f1 = np.array(curve[-points:], dtype=float).T
+        gain = float(np.polyfit(np.log2(notes), f1, 1)[0])
+        verdict = "is flat" if gain < flat else "still climbs"
+        reasons.append(
+            f"the learning curve {verdict}: twice as many notes would add {gain:.3f} F1, by its last {points} points, "
+            f"to {notes[-1]:.0f} annotated notes"
+        )
+    leaks = bound = None
+    if not len(expected):
+        reasons.append("no unread note was tagged, so nothing is known about what would leak")
+    else:
+        leaks, bound = _expected_leaks(np.array(expected, dtype=float), np.array(held_out, dtype=float), seed)
+        rests = f"{len(held_out)} notes with gold" if len(held_out) else "the model's word alone"
+        verdict = "below" if bound <= target else "not surely below"
+        reasons.append(
+            f"{leaks:.2f} PHI words a note are expected to be left, at most {bound:.2f} with 95 % confidence: "
+            f"{verdict} the target of {target:g}, by {len(expected)} unread notes and {rests}"
+        )
+    return StopAdvice(
+        gain is not None and gain < flat and bound is not None and bound <= target, gain, leaks, bound, tuple(reasons)
+    )
+
+
+def _expected_leaks(expected: np.ndarray, held_out: np.ndarray, seed: int) -> tuple[float, float]:
+    """Return the expected leaks a note, and the 95th percentile over means of the one kind of notes (normal) and
+    bootstrap samples of the other.
+
+    One word is added to what was left and to what was expected to be left, so that a few notes without a leak are no
+    proof that nothing leaks.
+    """
+    rng = np.random.default_rng(seed)
+    means = expected.mean() + rng.standard_normal(_RESAMPLES) * expected.std() / np.sqrt(len(expected))
+    factor, factors = 1.0, np.ones(_RESAMPLES)
+    if len(held_out):
+        sums = held_out[rng.integers(len(held_out), size=(_RESAMPLES, len(held_out)))].sum(axis=1) + 1.0
+        factors = sums[:, 1] / sums[:, 0]
+        thought, left = held_out.sum(axis=0) + 1.0
+        factor = float(left / thought)
+    return float(expected.mean() * factor), float(np.percentile(means * factors, 95))
