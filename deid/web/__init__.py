@@ -1,1 +1,7 @@
-"""What listens: one foundation (who may ask, what a browser may do) for the annotation page and the service."""
+"""What listens: one foundation (who may ask, what a browser may do) for the annotation page and the service.
+
+tokens      who asks: bearer tokens of a file, or a cookie for a link that works once
+guard       what every request passes: Host, Origin, sizes, who asks; what every answer carries
+problems    errors as problem+json, without any text of the request
+listening   where it listens: loopback, or elsewhere with tokens and TLS; ends in good order
+"""

@@ -1,0 +1,182 @@
+"""Where something listens: on loopback, or elsewhere with tokens and TLS. SIGTERM lets what was begun be finished."""
+
+from __future__ import annotations
+
+import ipaddress
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deid.base.errors import ConfigError, require
+from deid.base.files import os_reason
+from deid.web.guard import Application
+from deid.web.problems import missing_extra
+
+_BACKLOG = 2048
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate for TLS, with its chain, and its key: files in PEM."""
+
+    chain: Path
+    key: Path
+
+    def __post_init__(self) -> None:
+        import ssl
+
+        for path in (self.chain, self.key):
+            require(path.is_file(), f"{path} is not a file", "name the certificate and its key, in PEM")
+        others = self.key.stat().st_mode & 0o077
+        require(not others, f"the key {self.key} can be read by other users", f"run: chmod 600 {self.key}")
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.chain, self.key, lambda: b"")
+        except (OSError, ValueError):  # an SSLError is an OSError
+            hint = "both in PEM, the key without a passphrase"
+            raise ConfigError("certificate and key do not go together", hint, str(self.chain)) from None
+
+
+@dataclass(frozen=True)
+class Listening:
+    """A place where something listens; the socket is open already, so that its port is known."""
+
+    address: str
+    port: int
+    sockets: tuple[socket.socket, ...] = field(repr=False)
+    certificate: Certificate | None = None
+    names: frozenset[str] = frozenset()
+    """Further names by which clients call this machine."""
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine reaches it."""
+        return is_loopback(self.address)
+
+    @property
+    def origin(self) -> str:
+        """The address for clients, such as ``http://127.0.0.1:8765``."""
+        return f"{'https' if self.certificate else 'http'}://{_bracketed(self.address)}:{self.port}"
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """What clients may write in the Host header."""
+        own = {"127.0.0.1", "localhost", "::1"} if self.loopback else {self.address}
+        hosts = {_bracketed(name.lower()) for name in own | self.names}
+        usual = self.port == (443 if self.certificate else 80)
+        return frozenset({f"{host}:{self.port}" for host in hosts} | (hosts if usual else set()))
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether an address is reached from this machine alone."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"
+
+
+def _bracketed(name: str) -> str:
+    return f"[{name}]" if ":" in name else name
+
+
+def listen(
+    address: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    tokens: bool = False,
+    certificate: Certificate | None = None,
+    names: frozenset[str] = frozenset(),
+) -> Listening:
+    """Open a place to listen.
+
+    Parameters
+    ----------
+    address : str
+        IP address, or localhost.
+    port : int
+        0 for one that is free.
+    tokens : bool
+        Whether clients must show a token; elsewhere than on loopback they must.
+    certificate : Certificate, optional
+        For TLS; elsewhere than on loopback there must be one: tokens and notes would be read on the way.
+    names : set of str
+        Further names by which clients call this machine.
+
+    Raises
+    ------
+    ConfigError
+        When others could reach it who may not, or the port is taken.
+    """
+    require(0 <= port < 2**16, "there is no such port", "give one from 1 to 65535, or 0 for one that is free")
+    if not is_loopback(address):
+        hint = "give a file of tokens, and certificate and key; or listen on 127.0.0.1"
+        require(tokens, "other machines would reach this without a token", hint)
+        require(certificate is not None, "notes and tokens would pass the network readable", hint)
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        made = socket.create_server((address, port), family=family, backlog=_BACKLOG)
+    except OverflowError:
+        raise ConfigError("there is no such port", "give one from 1 to 65535") from None
+    except OSError as error:
+        hint = "another program listens there; give another port" if error.errno else "give an address of this machine"
+        raise ConfigError(f"cannot listen on {address} port {port} ({os_reason(error)})", hint) from None
+    return Listening(address, made.getsockname()[1], (made,), certificate, names)
+
+
+def run(app: Application, place: Listening, *, drain: float = 30.0, idle: float = 65.0) -> None:
+    """Serve until SIGTERM or SIGINT; then take no more, finish what was begun, and return.
+
+    Parameters
+    ----------
+    app : ASGI application
+        Behind a `deid.web.guard.Guard`.
+    place : Listening
+    drain : float
+        Seconds to wait for what was begun.
+    idle : float
+        Seconds after which a connection without a request is closed.
+
+    Raises
+    ------
+    ConfigError
+        When the extra ``web`` is not installed, or the application did not start.
+    """
+    try:
+        import uvicorn
+    except ImportError:
+        raise missing_extra() from None
+    certificate = place.certificate
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        log_level="critical",  # what it has to say of a request could quote it
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        timeout_keep_alive=int(idle),
+        timeout_graceful_shutdown=int(drain),
+        ssl_certfile=certificate.chain if certificate else None,
+        ssl_keyfile=certificate.key if certificate else None,
+    )
+    server = uvicorn.Server(config)
+    with _quiet_end():
+        server.run(sockets=list(place.sockets))
+    require(server.started, "the server did not start", "look at the messages above")
+
+
+@contextmanager
+def _quiet_end() -> Iterator[None]:
+    """Let the server end by a signal without ending the process: it raises the signal again when it is done."""
+    if threading.current_thread() is not threading.main_thread():  # signals are not for this one
+        yield
+        return
+    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
