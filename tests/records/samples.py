@@ -48,9 +48,32 @@ _TYPES = st.sampled_from(
     ["TX", "FT", "ST", "NM", "CE", "CWE", "DT", "TS", "XPN", "XCN", "CX", "XAD", "ED", "RP", "SN", ""]
 )
 _OBX = st.tuples(_TYPES, _FIELD).map(lambda s: f"OBX|1|{s[0]}|8251-1^Note^LN||{s[1]}||||||F")
+_PATIENT = st.tuples(st.integers(1, 99999), _PIECE).map(lambda s: f"PID|1||{s[0]}^^^HOSP^MR||{s[1]}^Ann||19500101|F")
+_ENDS = st.sampled_from(["\r", "\n", "\r\n"])
+_SIGNS = st.sampled_from(["|^~\\&", "|^~\\&", "|^~\\&", "|^~\\&#", "#*!%@", "^|~\\&", "|~^\\&"])
+"""The separator of fields, then those inside of them, as the fields MSH-1 and MSH-2 write them."""
+
+
+def _of_signs(data: bytes, signs: str) -> bytes:
+    """Return a message with other separators; what it says of the usual ones becomes text, and the other way round."""
+    return data.decode().translate(str.maketrans("|^~\\&", signs[:5])).replace(signs[1:5], signs[1:], 1).encode()
+
+
 MESSAGES = st.builds(
-    lambda segments, end: message(*segments, end=end),
-    st.lists(st.one_of(_SEGMENT, _OBX), max_size=6),
-    st.sampled_from(["\r", "\n", "\r\n"]),
+    lambda segments, end, signs: _of_signs(message(*segments, end=end), signs),
+    st.lists(st.one_of(_SEGMENT, _OBX, _PATIENT), max_size=6),
+    _ENDS,
+    _SIGNS,
 )
-"""Messages of UTF-8 that can be read."""
+"""Messages of UTF-8 that can be read, of none, one or several patients, with whatever separators."""
+
+
+def _file(messages: list[bytes], end: str, around: tuple[bytes, bytes]) -> bytes:
+    heads = [f"{name}|^~\\&|SYS|CLINIC|||20240312{end}".encode() for name in ("FHS", "BHS")]
+    tails = [f"{name}|{len(messages)}{end}".encode() for name in ("BTS", "FTS")]
+    framed = [around[0] + one + around[1] for one in messages]
+    return b"".join(framed if around[0] else (*heads, *framed, *tails))
+
+
+FILES = st.builds(_file, st.lists(MESSAGES, max_size=4), _ENDS, st.sampled_from([(b"", b""), (b"\x0b", b"\x1c\r")]))
+"""Batches of messages, and messages as they come over MLLP."""

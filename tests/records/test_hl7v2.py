@@ -12,7 +12,7 @@ import hl7
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import MESSAGES, PID, SAMPLES, TABLE, message, one, places
+from samples import FILES, MESSAGES, PID, SAMPLES, TABLE, message, one, places
 
 from deid.base.errors import DeidError, EncodingError, FormatError
 from deid.base.keys import Key
@@ -59,24 +59,39 @@ def test_bytes_outside_of_places_are_untouched(data: bytes, number: int) -> None
         assert (bool(error.position), bool(error.hint)) == (True, True)  # noqa: PT017  (most can be read)
         return
     assert record.replaced(record.text, [], keep_blocked=True).data == data
-    hl7.parse(data.decode().replace("\r\n", "\r").replace("\n", "\r"))
+    source = data.decode()
+    sep, escape = source[3], source[6]
+    hl7.parse(source.replace("\r\n", "\r").replace("\n", "\r"))
     if not record.places:
         return
     at = number % len(record.places)
     place, begin = record.places[at], record.offsets[at]
-    new = "Zz|^~\\&"
+    new = f"Zz{source[3:8]}"
     text = record.text[:begin] + new + record.text[begin + len(place.text) :]
     edit = Edit(begin, begin + len(place.text), begin, begin + len(new), "PATIENT")
     out = record.replaced(text, [edit], keep_blocked=True).data.decode()
-    source = data.decode()
     assert out.startswith(source[: place.start])
     assert out.endswith(source[place.end :])
     assert record.frames(out)
     inside = out[place.start : len(out) - (len(source) - place.end)]
     if "ED" not in source:
-        assert "Zz\\F\\" in inside
-        assert "|" not in inside
+        assert f"Zz{escape}F{escape}" in inside
+        assert sep not in inside
     assert len(list(read_all(out.encode(), TABLE, "utf-8"))) == 1
+
+
+@settings(max_examples=40)
+@given(data=FILES)
+def test_a_file_is_its_records_one_behind_the_other(data: bytes) -> None:
+    """In batches and in the frames of MLLP; what each is, does not depend on those beside it."""
+    assert b"".join(split(data)) == data
+    heads = re.findall(rb"(?:\A|[\r\n\x0b])(?:MSH|FHS|BHS|BTS|FTS)(?=[^\w\s])", data)
+    found = list(read_all(data, TABLE, "utf-8"))
+    assert len(found) == len(heads)
+    for content, record in zip(split(data), found, strict=True):
+        if isinstance(record, Record):
+            assert record.replaced(record.text, [], keep_blocked=True).data == content
+            assert record.text == one(content).text
 
 
 @settings(max_examples=60)
