@@ -129,8 +129,8 @@ class Carrier(Protocol):
     def sexes(self) -> Mapping[str, str]:
         """Words of given names -> M or F, as the record says."""
 
-    def patient_at(self, offset: int) -> str | None:
-        """Return the key of the patient whom a character of the text is about."""
+    def patient_at(self, start: int, end: int) -> str | None:
+        """Return the key of the patient whom a stretch of the text is about."""
 
     @property
     def date(self) -> datetime.date | None:

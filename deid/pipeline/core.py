@@ -292,11 +292,11 @@ class Pipeline:
             effect,
             0 if record is None else record.unexamined,
             () if record is None else tuple(record.path(edit.start) for edit in replaced.edits),
-            () if scope_at is None else tuple(scope_at(edit.start).person_scope for edit in replaced.edits),
+            () if scope_at is None else tuple(scope_at(edit.start, edit.end).person_scope for edit in replaced.edits),
         )
 
-    def _scope_at(self, record: Carrier, scope: Scope) -> Callable[[int], Scope] | None:
-        """Return what tells the scope of each character of a record of several patients; None where the user says whose
+    def _scope_at(self, record: Carrier, scope: Scope) -> Callable[[int, int], Scope] | None:
+        """Return what tells the scope of each stretch of a record of several patients; None where the user says whose
         it is.
         """
         if scope.patient_id != record.patient:
@@ -307,7 +307,7 @@ class Pipeline:
         def of(patient: str | None) -> Scope:
             return replace(scope, patient_id=patient, known_names=known.names(patient))
 
-        return lambda offset: of(record.patient_at(offset))
+        return lambda start, end: of(record.patient_at(start, end))
 
     def pipe(self, documents: Iterable[Document | Failure], jobs: int = 1) -> Iterator[Scrubbed | Failure]:
         """Scrub a stream of documents, in order; memory does not grow with its length.

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import overload
+from typing import NamedTuple, overload
 
 from deid.base.errors import FormatError
 from deid.phi import CATEGORIES
@@ -94,6 +94,10 @@ class _Frame:
     order: Sequence[str] = ()
     blocked: bool = False
     """Whether the table says that it is blocked, with all that stands inside."""
+    begin: int = 0
+    """Where its tag begins."""
+    subject: tuple[int, int] | None = None
+    """Where it says whom it is about, if that is another person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,16 @@ _Tag = tuple[str, list[tuple[str, _Attribute]], dict[str, str], Mapping[str, str
 _SPACES = {"xml": "http://www.w3.org/XML/1998/namespace"}
 
 
+class _Patient(NamedTuple):
+    """A patient of a document: where the recordTarget stands, words of names, days, and the key."""
+
+    start: int
+    end: int
+    names: frozenset[str]
+    births: set[str]
+    key: str | None
+
+
 class _Document:
     """One document while it is read."""
 
@@ -132,6 +146,7 @@ class _Document:
         self.namespaces: Mapping[str, str] = facts["namespaces"]
         self.inline, self.cells, self.breaks = (frozenset(facts[n]) for n in ("inline", "cells", "breaks"))
         self.standards = tuple(facts["standards"])
+        self.target, self.subject = facts["patient"].partition("/")[0], facts["subject"]
         found = table.of_type(facts["anywhere"])
         assert isinstance(found, Inner)
         self.anywhere = table.parts(found)
@@ -147,7 +162,12 @@ class _Document:
         """Paths of names, and the given ones."""
         self.said_sex: dict[str, str] = {}
         """Path of a person -> what is said of the sex."""
-        self.numbers: list[tuple[bool, str]] = []
+        self.numbers: list[tuple[bool, str, int]] = []
+        """Numbers of patients: whether it is one of second choice, and where it stands."""
+        self.targets: list[tuple[int, int]] = []
+        """Where each recordTarget stands."""
+        self.about: list[tuple[int, int, tuple[int, int]]] = []
+        """Where what is about another person stands, and where the subject in it says so."""
         self.known: dict[tuple[str, str], None] = {}
 
     def read(self) -> None:
@@ -164,7 +184,7 @@ class _Document:
             if name is not None:
                 self._start(frames, name, token)
                 if token["empty"]:
-                    self._end(frames)
+                    self._end(frames, end)
             elif token["data"] is not None:
                 if frames and token["data"]:
                     self._characters(frames, *token.span("data"), data=True)
@@ -174,7 +194,7 @@ class _Document:
                 if not re.match(r"xml\s", token["told"]):
                     self._aside("#instruction", frames, start, end)
             else:
-                self._end(frames)
+                self._end(frames, end)
 
     def _aside(self, kind: str, frames: Sequence[_Frame], start: int, end: int) -> None:
         path = f"{frames[-1].path}/{kind}" if frames and frames[-1].path else kind
@@ -192,6 +212,7 @@ class _Document:
         frame = self._frame(above, name, spaces, said)
         if name not in self.inline:
             self._flush("\n")
+        frame.begin = begin
         frames.append(frame)
         for key, value in attributes:
             rule = frame.rules.get(key) or self.anywhere.get(key)
@@ -264,8 +285,14 @@ class _Document:
                 return found
         return rule.otherwise
 
-    def _end(self, frames: list[_Frame]) -> None:
+    def _end(self, frames: list[_Frame], end: int) -> None:
         frame = frames.pop()
+        if frame.name == self.subject and frames:
+            frames[-1].subject = frame.begin, end
+        elif frame.name == self.target and len(frames) == 1:
+            self.targets.append((frame.begin, end))
+        if frame.subject is not None:
+            self.about.append((frame.begin, end, frame.subject))
         if frame.name in self.cells and self.block:
             self._flush("\t")
         elif frame.name not in self.inline and frame.name not in self.breaks:
@@ -417,7 +444,7 @@ class _Document:
             root = frame.said.get("@root", "")
             kind = self.table.facts["roots"].get(root, kind)
             if _PLAIN.sub("", path).startswith(f"{self.table.facts['patient']}/@"):
-                self._number(text, second=root in self.table.facts["roots"])
+                self._number(text, at, second=root in self.table.facts["roots"])
         if kind == TEXT:
             self.last = len(self.places)
         else:
@@ -434,14 +461,14 @@ class _Document:
         if alone and isinstance(own, str) and own in CATEGORIES and own != "IDNUM":
             self._value(frame, own, path, raw, at, encode)
             if _PLAIN.sub("", path).startswith(f"{self.table.facts['patient']}/@"):
-                self._number(text, second=True)
+                self._number(text, at, second=True)
         else:
             self.links.append(Place(path, at, at + len(raw), "IDNUM", text, encode, starts))
 
-    def _number(self, text: str, *, second: bool) -> None:
+    def _number(self, text: str, at: int, *, second: bool) -> None:
         """Add a number of the patient; those of second choice come when there is no other."""
         if any(map(str.isdigit, text)):  # else it says that there is none
-            self.numbers.append((second, text.strip()))
+            self.numbers.append((second, text.strip(), at))
 
     # the record
 
@@ -454,18 +481,57 @@ class _Document:
                 dated.setdefault(path, place.text)
         self._sweep()
         self._settle_headings()
-        numbers = sorted(self.numbers, key=lambda number: number[0])
+        persons = self._persons()
         return assemble(
             data,
             self.source,
             self.charset,
             self.places,
             known=tuple(self.known),
-            patient=numbers[0][1] if numbers else None,
+            patient=next((one.key for one in persons if one.key is not None), None),
             date=next((day for path in facts["date"] if path in dated and (day := day_of(dated[path]))), None),
             links=self.links,
+            whose=self._whose(persons) if len(persons) > 1 else (),
             sexes={word: sex for person, said in self.said_sex.items() for word, sex in self._sexes(person, said)},
         )
+
+    def _persons(self) -> list[_Patient]:
+        """Return the patients: one whose names and birth date are another's is that one, registered once more."""
+        found: list[_Patient] = []
+        for start, end in self.targets:
+            numbers = sorted((second, number) for second, number, at in self.numbers if start <= at < end)
+            names = self._words(start, end, self.table.facts["patient_name"])
+            birth = tuple(self.table.facts["known_dates"])
+            births = {p.text for p in self.places if start <= p.start < end and p.path.endswith(birth)}
+            key = numbers[0][1] if numbers else None
+            again = (one for *_, those, days, one in found if names and (names, births) == (those, days))
+            found.append(_Patient(start, end, names, births, next(again, key)))
+        return found
+
+    def _words(self, start: int, end: int, path: str = "") -> frozenset[str]:
+        """Return the words of names of patients and relatives in a stretch, of one path if that is said."""
+        of_person = [p for p in self.places if p.kind == "PATIENT" and start <= p.start < end]
+        inside = [p.text for p in of_person if _PLAIN.sub("", p.path).startswith(path)]
+        return frozenset(word for text in inside for word in text.lower().split())
+
+    def _whose(self, persons: Sequence[_Patient]) -> list[tuple[int, str | None]]:
+        """Return where what belongs to each patient begins: the own recordTarget, and what has one for a subject."""
+        ranges = [(start, end, key) for start, end, *_, key in persons]
+        for start, end, subject in self.about:
+            names = self._words(*subject)
+            own = [one for one in persons if names and names <= one.names]
+            if len(own) == 1:
+                ranges.append((start, end, own[0].key))
+        ranges.sort(key=lambda one: (one[0], -one[1]))
+        found: list[tuple[int, str | None]] = []
+        above: list[tuple[int, str | None]] = [(len(self.source), None)]
+        for start, end, key in [*ranges, (len(self.source), len(self.source), None)]:
+            while len(above) > 1 and above[-1][0] <= start:
+                stop, _ = above.pop()
+                found.append((stop, above[-1][1]))
+            found.append((start, key))
+            above.append((end, key))
+        return found
 
     def _sexes(self, person: str, said: str) -> Iterator[tuple[str, str]]:
         """Yield the given names of a person, each with the sex."""

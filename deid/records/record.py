@@ -92,6 +92,16 @@ class Mark:
     text: str = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Owners:
+    """What belongs to whom in a record of several patients."""
+
+    places: tuple[str | None, ...]
+    """Key of each place's patient; None of a place that is nobody's."""
+    called: Mapping[str, str]
+    """Words of names and numbers in the places of one patient alone -> the key."""
+
+
 @quick
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -114,8 +124,8 @@ class Record:
     """Categories and values of identifiers that may stand in the free text as well."""
     patient: str | None = field(default=None, repr=False)
     """The patient's key; of several, the first one's, which is also that of what belongs to none."""
-    owners: tuple[str | None, ...] = field(default=(), repr=False)
-    """Of a record of several patients, whose each place is."""
+    whose: Owners | None = field(default=None, repr=False)
+    """Of a record of several patients, what is whose."""
     date: datetime.date | None = field(default=None, repr=False)
     unexamined: int = 0
     """Positions that hold something, and that nobody examined."""
@@ -129,6 +139,11 @@ class Record:
     def told(self) -> tuple[tuple[str, str], ...]:
         """What other records about the patient are told: identifiers, and given names with M or F for a category."""
         return *self.known, *((sex, word) for word, sex in self.sexes.items())
+
+    @property
+    def owners(self) -> tuple[str | None, ...]:
+        """Keys of the patients of its places, where it is about several."""
+        return () if self.whose is None else self.whose.places
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -165,9 +180,16 @@ class Record:
                 at += 1
         return found
 
-    def patient_at(self, offset: int) -> str | None:
-        """Return the key of the patient whose place a character of the text stands in."""
-        owner = self.owners[bisect_right(self.offsets, offset) - 1] if self.owners else None
+    def patient_at(self, start: int, end: int) -> str | None:
+        """Return the key of the patient in whose place a stretch of the text stands; of a place that is nobody's, of
+        the one patient in whose places alone its words stand.
+        """
+        if self.whose is None:
+            return self.patient
+        owner = self.whose.places[bisect_right(self.offsets, start) - 1]
+        if owner is None:
+            told = {self.whose.called.get(word) for word in _words(self.text[start:end])} - {None}
+            owner = told.pop() if len(told) == 1 else None
         return self.patient if owner is None else owner
 
     def path(self, offset: int) -> tuple[str, int]:
@@ -451,11 +473,7 @@ def assemble(
     free = [p for p in places if p.kind == TEXT]
     ordered = (*free, *(p for p in places if p.kind not in (TEXT, BLOCKED)))
     blocked = tuple(p for p in places if p.kind == BLOCKED)
-    owners: tuple[str | None, ...] = ()
-    if len({patient, *(owner for _, owner in whose)} - {None}) > 1:
-        starts = [start for start, _ in whose]
-        found = [bisect_right(starts, place.start) - 1 for place in ordered]
-        owners = tuple([whose[at][1] if at >= 0 else None for at in found])
+    owners = _owners(ordered, whose) if len({patient, *(owner for _, owner in whose)} - {None}) > 1 else None
     offsets = []
     at = 0
     for place in ordered:
@@ -479,6 +497,24 @@ def assemble(
         tuple(marks),
         sexes or {},
     )
+
+
+def _owners(places: Sequence[Place], whose: Sequence[tuple[int, str | None]]) -> Owners:
+    starts = [start for start, _ in whose]
+    found = [bisect_right(starts, place.start) - 1 for place in places]
+    owners = tuple([whose[at][1] if at >= 0 else None for at in found])
+    called: dict[str, str] = {}
+    for place, owner in zip(places, owners, strict=True):
+        if owner is not None and place.kind not in (TEXT, "DATE"):
+            for word in _words(place.text):
+                called[word] = owner if called.get(word, owner) == owner else ""
+    return Owners(owners, {word: owner for word, owner in called.items() if owner})
+
+
+def _words(text: str) -> list[str]:
+    """Return words in small letters that may tell one person from another."""
+    words = re.split(r"[^\w-]+", text.lower())
+    return [w for w in words if len(w) >= (LEAST["PATIENT"] if w.replace("-", "").isalpha() else LEAST_NUMBER)]
 
 
 def iso(digits: str) -> str:

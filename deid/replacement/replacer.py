@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from deid.base.compiled import quick
 from deid.base.errors import ConfigError, DeidError, LabelError
 from deid.document import Document, Edit, Span, apply_edits, resolve_overlaps
-from deid.phi import CATEGORIES, find_label
+from deid.phi import CATEGORIES, find_label, group
 from deid.reading.accents import composed
 from deid.replacement.articles import agree
 from deid.replacement.choices import require_inside
@@ -70,7 +70,7 @@ class Replacer:
         document: Document,
         spans: Sequence[Span],
         scope: Scope,
-        scope_at: Callable[[int], Scope] | None = None,
+        scope_at: Callable[[int, int], Scope] | None = None,
     ) -> Replaced:
         """Replace ``spans`` of ``document``.
 
@@ -82,8 +82,8 @@ class Replacer:
             What to replace, in any order; overlapping spans are replaced as their union.
         scope : Scope
         scope_at : callable, optional
-            Of a document about several patients: returns the scope of a character of the text, an equal one for all
-            of a patient's.
+            Of a document about several patients: returns the scope of a span's start and end, an equal one for all of
+            a patient's.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class Replacer:
         texts = [""] * len(united)
         collisions = 0
         people: dict[str, str] = {}
-        for whose, members in _by_scope(united, scope, scope_at):
+        for whose, members in _by_scope(document.with_spans(known), scope, scope_at):
             # an operator sees what else is replaced, so as not to write that
             given = document.with_spans(known if scope_at is None else [known[m] for m in members])
             plain = _composed(given)
@@ -178,18 +178,23 @@ class Replacer:
 
 
 def _by_scope(
-    spans: Sequence[Span], scope: Scope, scope_at: Callable[[int], Scope] | None
+    document: Document, scope: Scope, scope_at: Callable[[int, int], Scope] | None
 ) -> Iterator[tuple[Scope, Mapping[int, int] | range]]:
-    """Yield each scope, and its spans: place among all -> place among its own."""
+    """Yield each scope, and the document's spans of it: place among all -> place among its own."""
     if scope_at is None:
-        yield scope, range(len(spans))
+        yield scope, range(len(document.spans))
         return
     found: dict[str, tuple[Scope, dict[int, int]]] = {}
-    for place, span in enumerate(spans):
-        here = scope_at(span.start)
+    names: dict[str, dict[str, None]] = {}
+    for place, span in enumerate(document.spans):
+        here = scope_at(span.start, span.end)
         _, members = found.setdefault(here.person_scope, (here, {}))
         members[place] = len(members)
-    yield from found.values()
+        if group(span.category) == "NAME":
+            names.setdefault(here.person_scope, {})[document.text[span.start : span.end]] = None
+    for whose, (here, members) in found.items():
+        beside = tuple([name for other, those in names.items() if other != whose for name in those])
+        yield replace(here, beside=beside), members
 
 
 def _composed(document: Document) -> Document:

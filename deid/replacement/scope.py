@@ -32,6 +32,8 @@ class Scope:
 
     sexes: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Words of given names -> M or F, where the document's record says so."""
+    beside: tuple[str, ...] = field(default=(), repr=False)
+    """Names of others in the same record, who have scopes of their own: no surrogate has a word of theirs."""
 
     @property
     def person_scope(self) -> str:

@@ -134,7 +134,7 @@ class SurrogateOperator:
         keyed = keyed_for(scope.key, "corpus") if self.corpus else person
         found = [(_canonical(s.category), text[s.start : s.end]) for s in spans]
         known = _original_words(scope.known_names) if scope.known_names else frozenset()
-        written = chain((text[s.start : s.end] for s in document.spans), (text for _, text in found))
+        written = chain((text[s.start : s.end] for s in document.spans), (text for _, text in found), scope.beside)
         originals = known | _original_words(written)
         names = NameMap(keyed, scope.language, originals, known, scope.people, scope.sexes)
         choices = Choices(keyed, names, originals, scope.language)

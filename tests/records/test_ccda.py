@@ -423,6 +423,63 @@ def test_documents_are_told_from_notes_in_xml(tmp_path: Path) -> None:
     assert found.record.date == datetime.date(2024, 3, 18)
 
 
+def person(number: str, given: str, born: str, family: str = "Thornbury") -> str:
+    """Return a recordTarget."""
+    return (
+        f'<recordTarget><patientRole><id root="1.2.3.4.5" extension="{number}"/><patient><name><given>{given}</given>'
+        f'<family>{family}</family></name><birthTime value="{born}"/></patient></patientRole></recordTarget>'
+    )
+
+
+def family(*targets: str, sections: tuple[str, ...] = ()) -> bytes:
+    """Return a document about some persons."""
+    body = "".join(f"<component><section>{section}</section></component>" for section in sections)
+    return (
+        f'<ClinicalDocument xmlns="urn:hl7-org:v3"><effectiveTime value="20240312"/>{"".join(targets)}'
+        f"<component><structuredBody>{body}</structuredBody></component></ClinicalDocument>"
+    ).encode()
+
+
+def test_each_patient_of_a_document_has_a_shift_and_names_of_their_own(surrogates: Pipeline) -> None:
+    """As in a document alone; what is about both goes with the first, but for names and numbers of the other."""
+    mother, child = person("448801", "Eleanor", "19870619"), person("448802", "Wendeline", "20240301")
+    about = "<subject><relatedSubject><subject><name>Wendeline Thornbury</name></subject></relatedSubject></subject>"
+    sections = (
+        "<text>Eleanor came on 03/12/2024 with Wendeline Thornbury, number 448802, who is well.</text>",
+        f"<text>Weighed on 03/12/2024.</text>{about}",
+    )
+    out = scrub(surrogates, family(mother, child, sections=sections))
+    for said in ("Eleanor", "Wendeline", "Thornbury", "44880", "03/12/2024"):
+        assert said not in out
+    first, second = out.split("<recordTarget>")[1:]
+    for target, name, alone in (
+        (first, "Eleanor", scrub(surrogates, family(mother))),
+        (second, "Wendeline", scrub(surrogates, family(child))),
+    ):
+        assert alone.split("<recordTarget>")[1].split("</recordTarget>")[0] == target.split("</recordTarget>")[0], name
+    (number, new), birth = (re.search(f'{e}([^<"]+)', second)[1] for e in ('extension="', "<given>")), "20240301"  # type: ignore[index]
+    both, weighed = re.findall("<text>(.*?)</text>", out)
+    assert new in both
+    assert number in both
+    days = [datetime.datetime.strptime(re.search(r"[0-9/]{10}", s)[0], "%m/%d/%Y") for s in (both, weighed)]  # type: ignore[index]
+    births = [datetime.datetime.strptime(t.split('birthTime value="')[1][:8], "%Y%m%d") for t in (first, second)]
+    written = datetime.datetime.strptime(out.split('effectiveTime value="')[1][:8], "%Y%m%d")
+    old = datetime.datetime(2024, 3, 12)
+    assert days[0] - old == written - old == births[0] - datetime.datetime(1987, 6, 19)
+    assert days[1] - old == births[1] - datetime.datetime.strptime(birth, "%Y%m%d") != days[0] - old
+
+
+def test_a_patient_registered_twice_is_one_person(surrogates: Pipeline) -> None:
+    once, again = person("448801", "Eleanor", "19870619"), person("990017", "Eleanor", "19870619")
+    record = one(family(once, again))
+    assert record.patient == "448801"
+    assert not record.owners
+    assert one(family(once, person("990017", "Eleanor", "19910619"))).owners
+    # who has no number of their own goes with the first
+    record = one(family(once, person("none", "Wendeline", "20240301")))
+    assert (record.patient, record.owners) == ("448801", ())
+
+
 def test_the_patients_key_is_no_social_security_number_and_no_filler() -> None:
     ssn = "<id root='2.16.840.1.113883.4.1' extension='123-45-6789'/>"
     assert one(document("", ssn + "<id root='1.2.3' extension='00417'/>")).patient == "00417"

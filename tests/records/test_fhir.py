@@ -368,7 +368,9 @@ def test_a_resource_of_no_patient_has_the_key_of_the_first_in_the_bundle(surroga
         {"resource": {"resourceType": "Location", "name": "Ward", "meta": {"lastUpdated": "2024-03-12"}}}
     )
     record = one(dump(bundle))
-    owners = {p.path: record.patient_at(at) for p, at in zip(record.places, record.offsets, strict=True)}
+    owners = {
+        p.path: record.patient_at(at, at + len(p.text)) for p, at in zip(record.places, record.offsets, strict=True)
+    }
     assert owners["Bundle.entry[6].resource.Location.meta.lastUpdated"] == "p-one"
     assert owners["Bundle.entry[4].resource.Observation.effectiveDateTime"] == "p-two"
 

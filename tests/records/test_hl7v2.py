@@ -284,6 +284,18 @@ def test_each_patient_of_a_message_has_a_shift_and_names_of_their_own(surrogates
     )
 
 
+def test_nobodys_surrogate_is_the_name_of_another_in_the_message(surrogates: Pipeline) -> None:
+    def person(number: str, name: str) -> str:
+        return f"PID|1||{number}^^^HOSP^MR||{name}||19470619|F"
+
+    alone = scrub(surrogates, message(person("123456", "Thornbury^Eleanor")))
+    family, given = alone.split("PID|")[1].split("|")[4].split("^")
+    for other in (f"{family}^Mary", f"Meyer^{given}"):
+        out = scrub(surrogates, message(person("123456", "Thornbury^Eleanor"), person("778899", other)))
+        assert not {family, given}.intersection({*other.split("^")}, re.findall(r"\w+", out)), other
+        assert "PID|1||" in out
+
+
 def kinds(name: str) -> str:
     """Return what kind of name the lists of surrogates take a word for, of one in no cell those of the reserve."""
     pool = name_pool(False)
