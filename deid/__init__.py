@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from deid.labeling.tagger import load_model
     from deid.pipeline import Pipeline, PipelineOptions, build_pipeline
     from deid.pipeline.at_once import find, scrub
+    from deid.pipeline.masking import Session
     from deid.replacement.policy import load_policy
 
 __version__ = "0.2.0"

@@ -36,7 +36,7 @@ def scrub(text: str, *, key: Key | None = None, **options: Any) -> str:
     >>> scrub("Seen by Dr. Alice Baker on 3 May 2019.", policy="redact")
     'Seen by Dr. [NAME] on [DATE].'
     """
-    return _pipeline(key or _throw_away(), PipelineOptions(**options))(text).document.text
+    return made(key, PipelineOptions(**options))(text).document.text
 
 
 def find(text: str, **options: Any) -> list[Span]:
@@ -59,6 +59,11 @@ def find(text: str, **options: Any) -> list[Span]:
     [(12, 23, 'DOCTOR')]
     """
     return _recognizer(RecognizerOptions(**options)).find(Document("text", text))
+
+
+def made(key: Key | None, options: PipelineOptions) -> Pipeline:
+    """Return the pipeline of a key and options, one of those last used; without a key, one that is thrown away."""
+    return _pipeline(key or _throw_away(), options)
 
 
 @cache

@@ -230,6 +230,36 @@ class Vault:
             state.save(connection, self._sealer)
         return entries  # the transaction with the audit line has been committed
 
+    def scoped(self, scope_id: str, *, who: str, why: str) -> list[Entry]:
+        """Return all entries of a scope, in the order in which they were kept; opens every row. Writes the audit line
+        first.
+
+        Raises
+        ------
+        ConfigError
+            When ``who`` or ``why`` is empty.
+        StoreError
+            When an entry was altered; then nothing is told.
+        """
+        with self._writing() as (connection, state):
+            opened = (row.entry for row in rows.entries(connection, self._sealer, sql.true()))
+            entries = [entry for entry in opened if entry.scope_id == scope_id]
+            state = rows.append(connection, self._sealer, state, "reidentify", who, why, scope_id, len(entries))
+            state.save(connection, self._sealer)
+        return entries
+
+    def told(self, scope_id: str, found: int, *, who: str, why: str) -> None:
+        """Write the audit line of a re-identification out of entries of a scope that are in memory.
+
+        Raises
+        ------
+        ConfigError
+            When ``who`` or ``why`` is empty.
+        """
+        with self._writing() as (connection, state):
+            state = rows.append(connection, self._sealer, state, "reidentify", who, why, scope_id, found)
+            state.save(connection, self._sealer)
+
     # ------------------------------------------------------------------------------------- checking, re-keying
 
     def audit(self) -> list[AuditLine]:

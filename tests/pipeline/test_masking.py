@@ -1,0 +1,181 @@
+"""Masking for language models: what goes out holds no original, what comes back gets them again."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import deid
+from deid.base.errors import ConfigError
+from deid.base.keys import Key
+from deid.pipeline.masking import Piece, Substitutes
+from deid.replacement.vault import Vault
+from tests.strategies import HOSTILE, MARKUP, PLAIN
+
+KEY = Key(b"k" * 32)
+RULES = {"model": "none", "key": KEY}
+NOTE = (
+    "Patient: Maria Delgado   MRN: 4471902   DOB: 02/11/1961\n"
+    "Mrs. Delgado, 58, a teacher from Tulsa, was seen at Mercy Hospital on 3 May 2019 by Dr. Alan Whitcomb.\n"
+)
+PIECES = [
+    *["Dr. Alice Baker", "Mr. Long", "Patient: ", "MARIA DELGADO", "delgado's", "Whitcomb", "James", "Ms. Jones'"],
+    *["MRN: 4471902", "3 May 2019", "2019", "Friday", "92 years old", "58 yo", "Tulsa, OK 74104", "918-555-0142"],
+    *["[NAME-1]", "NAME-1", "name-2", "[DATE-1: 2019]", "[OTHER-1]", "[[ID-1", "]", "1", "2", "'", "’", "“"],
+]
+TEXTS = st.lists(
+    st.tuples(st.sampled_from([*PIECES, *PLAIN, *MARKUP, *HOSTILE]), st.sampled_from(["", " ", ", ", "\n"])),
+    max_size=14,
+).map(lambda parts: "".join(piece + glue for piece, glue in parts)) | st.text(max_size=40)
+
+
+@pytest.mark.parametrize("policy", ["surrogate", "safe-harbor", "redact", "full"])
+@settings(max_examples=40)
+@given(texts=st.lists(TEXTS, min_size=1, max_size=3))
+def test_every_text_comes_back_whatever_came_before_or_after_it(policy: str, texts: list[str]) -> None:
+    session = deid.Session(policy=policy, **RULES)
+    masked = [session.mask(text) for text in texts]
+    assert [session.unmask(text) for text in masked] == texts
+
+
+@settings(max_examples=150)
+@given(
+    text=st.lists(st.sampled_from([*"ab'’ \nsS-1:[]", "Ann", "ANN", "Lees", "NAME-1", "İ", "ſ", "ß"]), max_size=30).map(
+        "".join
+    ),
+    borders=st.lists(st.integers(0, 30), max_size=8, unique=True).map(sorted),
+    written=st.lists(
+        st.sampled_from(["Ann", "Zoes", "ZOES", "Zoes Ann", "a", "NAME-1", "ab\nc", "Straße", ""]),
+        min_size=4,
+        max_size=4,
+    ),
+)
+def test_whatever_a_policy_writes_can_be_undone(text: str, borders: list[int], written: list[str]) -> None:
+    places = [(a, min(b, len(text))) for a, b in zip(borders[::2], borders[1::2], strict=False) if a < len(text)]
+    pieces = [Piece(a, b, "PATIENT", w, natural=True) for (a, b), w in zip(places, written, strict=False)]
+    known = Substitutes()
+    masked = known.replace(text, pieces)
+    assert known.restore(masked) == text
+    again = known.replace(masked, [])  # what looks like a mark of ours is protected by another one
+    assert known.restore(again) == masked
+    assert known.restore(masked) == text
+
+
+def test_a_surrogate_is_nothing_else_in_the_text() -> None:
+    session = deid.Session(**RULES)
+    masked = session.mask(NOTE)
+    name = re.search(r"Patient: (\w+) (\w+)", masked)
+    assert name
+    given, family = name.groups()
+    other = deid.Session(**RULES)
+    text = f"{NOTE}The {family} drain was {given.lower()}.\n"
+    out = other.mask(text)
+    assert f"The {family} drain was {given.lower()}.\n" in out
+    assert out.count(family) == 1
+    assert "Patient: [NAME-1]" in out
+    assert other.unmask(out) == text
+
+
+@pytest.fixture
+def talk() -> tuple[deid.Session, str, str]:
+    session = deid.Session(**RULES)
+    name = re.search(r"Patient: (\w+) (\w+)", session.mask(NOTE))
+    assert name
+    return session, name[1], name[2]
+
+
+@pytest.mark.parametrize(
+    ("answer", "unmasked"),
+    [
+        ("{given} {family}", "Maria Delgado"),
+        ("{family}, {given}: see Mrs. {family}", "Delgado, Maria: see Mrs. Delgado"),
+        ("{family}'s and {given}’s", "Delgado's and Maria’s"),
+        ("{FAMILY}'S NOTE", "DELGADO'S NOTE"),
+        ("{given}\n  {family}", "Maria Delgado"),
+        ("({initial}. {family})", "(M. Delgado)"),
+        ("{family}{family} {family}ism un{family}", "{family}{family} {family}ism un{family}"),
+    ],
+)
+def test_answers_reorder_inflect_and_repeat(talk: tuple[deid.Session, str, str], answer: str, unmasked: str) -> None:
+    session, given, family = talk
+    words = {"given": given, "family": family, "FAMILY": family.upper(), "initial": given[0]}
+    assert session.unmask(answer.format(**words)) == unmasked.format(**words)
+
+
+def test_a_name_that_ends_in_s_keeps_its_possessive() -> None:
+    known = Substitutes()
+    masked = known.replace("Ann Baker came.", [Piece(0, 9, "PATIENT", "Zoe Rivas", natural=True)])
+    assert masked == "Zoe Rivas came."
+    assert known.restore("Rivas' cough, Zoe Rivas’ age, 'by Rivas'") == "Baker's cough, Ann Baker’s age, 'by Baker'"
+
+
+def test_marks_are_found_as_models_write_them() -> None:
+    session = deid.Session(policy="safe-harbor", **RULES)
+    assert session.mask("Seen by Dr. Alice Baker on 3 May 2019.") == "Seen by Dr. [NAME-1] on [DATE-1: 2019]."
+    answer = "**NAME-1** ([name-1]'s note of [DATE-1]): [DATE-1: in 2019]; NAME-12, [NAME-2], filename-1"
+    assert session.unmask(answer) == (
+        "**Alice Baker** (Alice Baker's note of 3 May 2019): 3 May 2019; NAME-12, [NAME-2], filename-1"
+    )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "45 yo male with chest pain since 2019",
+        "statins at age 89?",
+        "guidelines of 2021 for a 7-year-old",
+        "what changed between the 2017 and 2023 hypertension guidelines",
+        "88-year-old with hip fracture in 2020, anticoagulation?",
+    ],
+)
+def test_a_short_query_keeps_ages_and_plain_years(query: str) -> None:
+    assert deid.Session(policy="safe-harbor").mask(query) == query
+
+
+@pytest.mark.parametrize(
+    ("query", "masked"),
+    [
+        ("is 7 May 2021 too late for a 95-year-old?", "is [DATE-1: 2021] too late for a [AGE-1: 90+]-year-old?"),
+        ("John Smith, 97 yo, born in 1927", "[NAME-1], [AGE-1: 90+] yo, born in [DATE-1]"),
+    ],
+)
+def test_what_safe_harbor_lists_goes_out_of_a_short_query_too(query: str, masked: str) -> None:
+    session = deid.Session(policy="safe-harbor")
+    assert session.mask(query) == masked
+    assert session.unmask(masked) == query
+
+
+def test_there_is_nothing_to_mask_by_in_a_text_without_annotations() -> None:
+    with pytest.raises(ConfigError):
+        deid.Session(gold=True)
+
+
+def test_a_surrogate_is_the_one_that_scrub_writes() -> None:
+    assert deid.Session(**RULES).mask(NOTE).partition("MRN")[0] == deid.scrub(NOTE, **RULES).partition("MRN")[0]
+
+
+def test_the_map_is_in_no_text_and_in_no_repr() -> None:
+    session = deid.Session(**RULES)
+    masked = session.mask(NOTE)
+    for word in ("Delgado", "Maria", "4471902", "Whitcomb"):
+        assert word not in masked + repr(session) + repr(vars(session)["_substitutes"])
+
+
+def test_a_session_goes_on_out_of_its_vault_and_leaves_a_trail(tmp_path: Path) -> None:
+    with Vault.create(tmp_path / "v.db", KEY, who="tester") as vault:
+        asked = {"vault": vault, "who": "Dr. Entitled", "why": "second opinion"}
+        session = deid.Session(**RULES, **asked)
+        masked = session.mask(NOTE)
+        later = deid.Session(id=session.id, **RULES, **asked)
+        assert later.unmask(masked) == NOTE
+        assert later.mask(NOTE) == masked
+        assert deid.Session(**RULES, **asked).unmask(masked) == masked  # another session's
+        trail = [(line.action, line.who, line.why) for line in vault.audit()]
+        assert trail[1:] == [("reidentify", "Dr. Entitled", "second opinion")] * 3
+        assert vault.verify().entries > 4
+        with pytest.raises(ConfigError):
+            deid.Session(vault=vault, **RULES).unmask(masked)
