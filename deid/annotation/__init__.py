@@ -1,1 +1,5 @@
-"""Annotating notes by hand, with a tagger that learns meanwhile: the project, its queue, its quality."""
+"""Annotating notes by hand, with a tagger that learns meanwhile: the project, its queue, its quality.
+
+In order of flow: `editing` (marks, and what an annotator does to them), `tables` and `rows` (a project's file),
+`project` (notes, layers, undo, suggestions, history).
+"""

@@ -19,6 +19,7 @@
     ├── DetectionError            a recognizer that could not finish a document
     │   ├── RecordTimeout             (streaming) a record that took longer than the limit
     │   └── WorkerDied                (streaming) a record that its worker process did not survive
+    ├── Conflict                      (annotation) a change to what has changed meanwhile
     ├── StoreError                a database that cannot be opened, read or written, or whose content was altered
     ├── BudgetExceeded                (dp) a request that costs more than what is left
     └── AlreadyReleased               (dp) a request that was answered before: the recorded answer stands

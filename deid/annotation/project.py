@@ -1,0 +1,504 @@
+"""An annotation project: one SQLite file with notes, layers of marks by annotator, and who did what when.
+
+The file holds the notes as they are, so it has mode 0600 (`deid.base.store`). Each change is one transaction that is
+on the disk before the call returns, so a killed process loses nothing that was acknowledged. Every method may be called
+from several threads and processes at once.
+
+A layer is what one annotator made of the notes. Suggestions for all stand in the layer without a name; they are taken
+into an annotator's layer when a note is opened there.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Self
+
+import sqlalchemy as sql
+
+from deid.annotation import rows
+from deid.annotation.editing import Change, Conflict, Mark
+from deid.annotation.tables import EVENTS, FORM, LABELS, LAYERS, MARKS, NOTES, STEPS, TABLES
+from deid.base.errors import ConfigError, DuplicateError, InputError, OutputError, StoreError
+from deid.base.store import Store, made_whole, open_store
+from deid.document import Document, Failure, Span, Tally, check_spans, failure_of
+
+NoteState = Literal["new", "begun", "done"]
+_AT_ONCE = 500  # notes a transaction when many are added
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A category that annotators may give."""
+
+    category: str
+    key: str
+    """The key that gives it; empty for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A note in the list of a project, as one annotator sees it."""
+
+    id: int
+    name: str = field(repr=False)
+    """The id of its document; may carry PHI."""
+    length: int
+    """Characters (code points)."""
+    state: NoteState
+    uncertainty: float | None
+    """How unsure the last model was of it; None where none has looked."""
+    revision: int
+    """Grows with each change of the annotator's layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Who did what to a note, and when."""
+
+    annotator: str
+    when: str
+    """UTC, ISO 8601."""
+    what: str
+    """``add``, ``remove``, ... (the names of the changes), ``undo``, ``redo``, ``done``, ``reopened``, ``import``."""
+    marks: tuple[Mark, ...]
+    """The marks concerned as they were afterwards; those that went, as they were before."""
+
+
+class Project:
+    """A project; made by `Project.create` or `Project.open`, to be closed or used in a ``with`` statement."""
+
+    def __init__(self, store: Store, path: Path) -> None:
+        self._store = store
+        self.path = path
+
+    def __repr__(self) -> str:
+        return "Project()"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._store.close()
+
+    @classmethod
+    def create(cls, path: str | Path, labels: Iterable[Label | str] = ()) -> Self:
+        """Make a new project.
+
+        Parameters
+        ----------
+        path : path
+            Its file, which must not be there.
+        labels : iterable of Label or str
+            What may be marked; a category alone gets a free key. Categories of annotations that are added come by
+            themselves.
+
+        Raises
+        ------
+        OutputError
+            When the file is there, or cannot be written.
+        """
+        path = Path(path)
+        if path.exists() or path.is_symlink():
+            raise OutputError("the file of the project exists already", "open it, or name a new file", str(path))
+        with made_whole(path):
+            store = open_store(path, TABLES, create=True)
+            project = cls(store, path)
+            with store.writing() as connection:
+                for name, value in (("form", FORM), ("next", "1")):
+                    rows.set_setting(connection, name, value)
+                for label in labels:
+                    given = (label.category, label.key) if isinstance(label, Label) else (label, None)
+                    rows.add_label(connection, *given)
+        return project
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """Open a project.
+
+        Raises
+        ------
+        InputError
+            When there is no such file.
+        StoreError
+            When it is no project, or one of another version.
+        """
+        path = Path(path)
+        if not path.is_file():
+            raise InputError("there is no such project", "check the path", str(path))
+        project = cls(open_store(path, TABLES), path)
+        try:
+            with project._store.reading() as connection:
+                if rows.setting(connection, "form") != FORM:
+                    raise StoreError("the project was made by another version", "use that version", str(path))
+        except BaseException:
+            project.close()
+            raise
+        return project
+
+    # labels and guideline
+
+    def labels(self) -> tuple[Label, ...]:
+        """Return the categories that may be given, with their keys, in the order in which they were added."""
+        with self._store.reading() as connection:
+            return tuple(Label(r.category, r.key) for r in connection.execute(sql.select(LABELS).order_by(LABELS.c.id)))
+
+    def set_label(self, category: str, key: str | None = None) -> None:
+        """Add a category, or give one another key; by default a free one, with an empty key none.
+
+        Raises
+        ------
+        ConfigError
+            When the category is empty, or another one has the key.
+        """
+        with self._store.writing() as connection:
+            if not category.strip():
+                raise ConfigError("a label is empty", "give it a name")
+            holder = key and connection.execute(sql.select(LABELS.c.category).where(LABELS.c.key == key)).scalar()
+            if holder and holder != category:
+                raise ConfigError("another label has this key", "choose another key, or take it from that label first")
+            known = connection.execute(sql.select(LABELS.c.id).where(LABELS.c.category == category)).scalar()
+            if known is None:
+                rows.add_label(connection, category, key)
+            elif key is not None:
+                connection.execute(LABELS.update().where(LABELS.c.id == known).values(key=key))
+
+    def guideline(self) -> str:
+        """Return what annotators are told."""
+        with self._store.reading() as connection:
+            return rows.setting(connection, "guideline")
+
+    def set_guideline(self, text: str) -> None:
+        """Set what annotators are told."""
+        with self._store.writing() as connection:
+            rows.set_setting(connection, "guideline", text)
+
+    # notes
+
+    def add(
+        self,
+        documents: Iterable[Document | Failure],
+        layer: str | None = None,
+        *,
+        accepted: bool | None = None,
+        source: str = "import",
+    ) -> Tally:
+        """Add notes, or annotations of notes that are there.
+
+        Parameters
+        ----------
+        documents : iterable of Document or Failure
+            Notes are known by their ids. One that is there must have the same text; its spans are offered: where the
+            annotator has decided, all stays.
+        layer : str, optional
+            Whose layer the spans go to; none: suggestions for all.
+        accepted : bool, optional
+            Whether the spans are the layer's own marks and its notes done; else they are suggestions. By default they
+            are where a layer is named.
+        source : str
+            What brings the spans, where they do not say.
+
+        Returns
+        -------
+        Tally
+            Notes and spans by category, and failures; a failing note stops nothing.
+
+        Raises
+        ------
+        ConfigError
+            When marks are to be accepted in no layer, or its name cannot be one.
+        """
+        name = rows.BASE if layer is None else rows.layer_name(layer)
+        own = layer is not None if accepted is None else accepted
+        if own and layer is None:
+            raise ConfigError("accepted marks need a layer", "name the layer whose marks they are")
+        tally = Tally()
+        items = iter(documents)
+        while part := list(itertools.islice(items, _AT_ONCE)):
+            with self._store.writing() as connection:
+                batch = _Batch(connection, name, own, source)
+                tally.each(part, batch.add, failure_of)
+        return tally
+
+    def remove(self, ids: Iterable[int]) -> int:
+        """Remove notes with all that was made of them; return how many there were. Nothing stays in the file."""
+        chosen = list(ids)
+        with self._store.writing() as connection:
+            gone = connection.execute(NOTES.delete().where(NOTES.c.id.in_(chosen))).rowcount
+            connection.execute(EVENTS.delete().where(EVENTS.c.note.in_(chosen)))
+        self._store.compact(TABLES)
+        return gone
+
+    def entries(self, annotator: str) -> tuple[Entry, ...]:
+        """Return the notes in the order in which they were added, as an annotator sees them."""
+        mine = sql.and_(LAYERS.c.note == NOTES.c.id, LAYERS.c.layer == rows.layer_name(annotator))
+        query = (
+            sql.select(NOTES.c.id, NOTES.c.name, NOTES.c.length, LAYERS.c.state, NOTES.c.uncertainty, LAYERS.c.revision)
+            .outerjoin_from(NOTES, LAYERS, mine)
+            .order_by(NOTES.c.id)
+        )
+        with self._store.reading() as connection:
+            return tuple(
+                Entry(id, name, length, state or "new", uncertainty, revision or 0)
+                for id, name, length, state, uncertainty, revision in connection.execute(query)
+            )
+
+    def annotators(self) -> tuple[str, ...]:
+        """Return the names of the layers in which notes were opened, sorted."""
+        query = sql.select(LAYERS.c.layer).where(LAYERS.c.layer != rows.BASE).distinct().order_by(LAYERS.c.layer)
+        with self._store.reading() as connection:
+            return tuple(connection.execute(query).scalars())
+
+    def text(self, id: int) -> str:
+        """Return a note's text.
+
+        Raises
+        ------
+        InputError
+            When there is no such note.
+        """
+        with self._store.reading() as connection:
+            return rows.text_of(connection, id)
+
+    def marks(self, id: int, annotator: str) -> tuple[int, tuple[Mark, ...]]:
+        """Return an annotator's revision of a note, and the marks there by position; suggestions are taken over."""
+        name = rows.layer_name(annotator)
+        with self._store.reading() as connection:
+            if (revision := rows.revision_of(connection, id, name)) is not None:
+                return revision, rows.marks_of(connection, id, name)
+        with self._store.writing() as connection:
+            return rows.opened(connection, id, name), rows.marks_of(connection, id, name)
+
+    def change(self, id: int, annotator: str, revision: int, changes: Sequence[Change]) -> int:
+        """Change an annotator's marks of a note: all of the changes or none, one step of `undo`.
+
+        Parameters
+        ----------
+        id : int
+            The note.
+        annotator : str
+        revision : int
+            The revision that the annotator saw.
+        changes : sequence of Change
+
+        Returns
+        -------
+        int
+            The new revision.
+
+        Raises
+        ------
+        Conflict
+            When the layer has changed meanwhile.
+        OffsetError, LabelError, InputError
+            When a change does not fit the text, or there is no such category or note.
+        """
+        name = rows.layer_name(annotator)
+        with self._store.writing() as connection:
+            if rows.opened(connection, id, name) != revision:
+                raise Conflict("the note has changed meanwhile", "load it again, then repeat the change")
+            editing = rows.editing_of(connection, id, name)
+            for change in changes:
+                editing.do(change)
+            what = ", ".join(dict.fromkeys(type(change).__name__.lower() for change in changes))
+            return rows.keep_step(connection, id, name, editing, what, None)
+
+    def same(self, id: int | None, annotator: str, mark: int, category: str | None = None) -> dict[int, int]:
+        """Mark all places where the same text as that of a mark stands, in one note or in all; one step of `undo`.
+
+        Parameters
+        ----------
+        id : int, optional
+            The note; None: all notes of the project.
+        annotator : str
+        mark : int
+            A mark of the annotator; it is accepted where it is a suggestion.
+        category : str, optional
+            What the places are marked as; by default the mark's category.
+
+        Returns
+        -------
+        dict of int to int
+            Note -> its new revision, for those that changed.
+
+        Raises
+        ------
+        Conflict
+            When the mark is not there any more.
+        """
+        name = rows.layer_name(annotator)
+        with self._store.writing() as connection:
+            row = connection.execute(sql.select(MARKS).where(MARKS.c.id == mark, MARKS.c.layer == name)).first()
+            if row is None or id not in (None, row.note):
+                raise Conflict("the note has changed meanwhile", "load it again, then repeat the change")
+            found = rows.mark_of(row)
+            quote = rows.text_of(connection, row.note)[found.start : found.end]
+            notes: Sequence[int] = [row.note]
+            if id is None:
+                raw = quote.encode("utf-8", "surrogatepass")
+                # bytes are found where characters are: no character of UTF-8 begins inside another
+                inside = sql.func.instr(NOTES.c.text, sql.literal(raw, sql.LargeBinary)) > 0
+                notes = connection.execute(sql.select(NOTES.c.id).where(inside).order_by(NOTES.c.id)).scalars().all()
+            group = rows.next_ids(connection, 1)[0]
+            revisions = {}
+            for note in notes:
+                rows.opened(connection, note, name)
+                editing = rows.editing_of(connection, note, name)
+                if note == row.note:
+                    editing.settle(mark, category or found.category)
+                editing.same(quote, category or found.category)
+                if editing.changed:
+                    begun = note == row.note
+                    revisions[note] = rows.keep_step(connection, note, name, editing, "same", group, begun=begun)
+            return revisions
+
+    def undo(self, id: int, annotator: str) -> int:
+        """Take back the annotator's last step in a note; return the revision.
+
+        A step in many notes (`same`) is taken back in all where it is the last.
+        """
+        return self._go(id, annotator, back=True)
+
+    def redo(self, id: int, annotator: str) -> int:
+        """Do again what was taken back last; return the revision."""
+        return self._go(id, annotator, back=False)
+
+    def _go(self, id: int, annotator: str, *, back: bool) -> int:
+        name = rows.layer_name(annotator)
+        with self._store.writing() as connection:
+            revision = rows.opened(connection, id, name)
+            step = rows.next_step(connection, id, name, back=back)
+            if step is None:
+                return revision
+            steps = [step]
+            if step.group is not None:
+                query = sql.select(STEPS.c.note).where(STEPS.c.group == step.group, STEPS.c.note != id)
+                others = connection.execute(query).scalars().all()
+                tops = [rows.next_step(connection, note, name, back=back) for note in others]
+                steps += [top for top in tops if top is not None and top.group == step.group]
+            for one in steps:
+                rows.turn(connection, one, name, back=back)
+            return revision + 1
+
+    def finish(self, id: int, annotator: str, done: bool = True) -> int:
+        """Say that an annotator is done with a note, or not any more; return the revision."""
+        name = rows.layer_name(annotator)
+        with self._store.writing() as connection:
+            revision = rows.opened(connection, id, name) + 1
+            rows.set_layer(connection, id, name, revision, "done" if done else "begun")
+            rows.log(connection, id, name, "done" if done else "reopened", ())
+            return revision
+
+    def refresh(self, id: int, spans: Iterable[Span], uncertainty: float | None, source: str = "model") -> None:
+        """Put new suggestions in the place of all earlier ones of a note.
+
+        In a layer where the note is done nothing changes, and elsewhere only where the annotator has not accepted,
+        rejected or added anything. Revisions stay: what an annotator has on the screen can still be decided, unless the
+        suggestion is gone.
+
+        Parameters
+        ----------
+        id : int
+        spans : iterable of Span
+            With scores, where there are some.
+        uncertainty : float, optional
+            How unsure the model is of the whole note.
+        source : str
+            What suggests them, where they do not say.
+        """
+        found = tuple(spans)
+        with self._store.writing() as connection:
+            check_spans(rows.length_of(connection, id), found)
+            connection.execute(NOTES.update().where(NOTES.c.id == id).values(uncertainty=uncertainty))
+            rows.add_labels(connection, found)
+            rows.suggest(connection, id, rows.BASE, found, source, rows.fresh_ids(connection), instead=True)
+
+    def history(self, id: int) -> tuple[Event, ...]:
+        """Return who did what to a note and when, in order."""
+        query = sql.select(EVENTS).where(EVENTS.c.note == id).order_by(EVENTS.c.id)
+        with self._store.reading() as connection:
+            return tuple(
+                Event(row.layer, row.when, row.what, tuple(Mark.from_json(mark) for mark in row.marks))
+                for row in connection.execute(query)
+            )
+
+    def documents(self, layer: str | None, *, done: bool = True, suggestions: bool = False) -> Iterator[Document]:
+        """Yield the notes with what is accepted in a layer as their spans.
+
+        Parameters
+        ----------
+        layer : str, optional
+            An annotator's; None: the suggestions for all, of every note.
+        done : bool
+            Only notes that are done there; else all, those that nobody has opened too.
+        suggestions : bool
+            Suggestions that nobody has decided on, too.
+        """
+        name = rows.BASE if layer is None else rows.layer_name(layer)
+        wanted = {"suggested"} if layer is None else {"accepted", "suggested"} if suggestions else {"accepted"}
+        query = sql.select(NOTES.c.id, LAYERS.c.state).outerjoin_from(
+            NOTES, LAYERS, sql.and_(LAYERS.c.note == NOTES.c.id, LAYERS.c.layer == name)
+        )
+        with self._store.reading() as connection:
+            states = connection.execute(query.order_by(NOTES.c.id)).all()
+        for index, (id, state) in enumerate(states, 1):
+            if layer is not None and done and state != "done":
+                continue
+            with self._store.reading() as connection:
+                row = connection.execute(sql.select(NOTES).where(NOTES.c.id == id)).first()
+                marks = rows.marks_of(connection, id, rows.BASE if state is None and suggestions else name)
+            if row is not None:
+                spans = tuple(mark.as_span() for mark in marks if mark.state in wanted)
+                yield Document(row.name, row.text, spans, row.metadata, index)
+
+
+class _Batch:
+    """Adds documents in one transaction."""
+
+    def __init__(self, connection: sql.Connection, layer: str, accepted: bool, source: str) -> None:
+        self._connection = connection
+        self._layer = layer
+        self._accepted = accepted
+        self._source = source
+        self._ids = rows.fresh_ids(connection)
+
+    def add(self, document: Document) -> Iterator[str]:
+        """Add a note, or offer the spans of one that is there; return the spans' categories."""
+        connection = self._connection
+        check_spans(len(document.text), document.spans, document.name)
+        if not document.id:
+            raise InputError("the document has no id", "give it one", document.name)
+        row = connection.execute(sql.select(NOTES.c.id, NOTES.c.text).where(NOTES.c.name == document.id)).first()
+        if row is None:
+            values = {
+                "name": document.id,
+                "text": document.text,
+                "length": len(document.text),
+                "metadata": dict(document.metadata),
+            }
+            connection.execute(NOTES.insert(), values)
+            id = int(connection.execute(sql.select(NOTES.c.id).where(NOTES.c.name == document.id)).scalar_one())
+        elif row.text != document.text:
+            raise DuplicateError(
+                "the project has another text of this id", "rename the document, or start another project"
+            )
+        else:
+            id = row.id
+        rows.add_labels(connection, document.spans)
+        spans = document.spans
+        if self._layer != rows.BASE:
+            rows.opened(connection, id, self._layer)
+        if not self._accepted:
+            rows.suggest(connection, id, self._layer, spans, self._source, self._ids, instead=False)
+        else:
+            rows.offer(connection, id, self._layer, spans, self._source, self._ids, accepted=True)
+            revision = rows.opened(connection, id, self._layer) + 1
+            rows.set_layer(connection, id, self._layer, revision, "done")
+            rows.log(connection, id, self._layer, "import", ())
+        return (span.category for span in spans)

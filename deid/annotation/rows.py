@@ -1,0 +1,256 @@
+"""What a project's transactions do to the rows of its tables."""
+
+from __future__ import annotations
+
+import datetime
+import string
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import sqlalchemy as sql
+
+from deid.annotation.editing import Covered, Editing, Mark, offered
+from deid.annotation.tables import EVENTS, LABELS, LAYERS, MARKS, NOTES, SETTINGS, STEPS
+from deid.base.errors import ConfigError, InputError
+from deid.document import Span
+
+BASE = ""
+"""The layer of suggestions for all."""
+_RESERVED = "axuzyjk"  # keys that annotation tools use for other things than labels
+_KEYS = "".join(c for c in string.ascii_lowercase if c not in _RESERVED) + string.digits + string.ascii_uppercase
+
+
+def now() -> str:
+    """Return the time as it is written down."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+
+
+def layer_name(name: str) -> str:
+    """Return a layer's name, which must not be empty."""
+    if not name.strip() or len(name) > 200:
+        raise ConfigError("a layer needs a name of at most 200 characters", "name the annotator")
+    return name
+
+
+def _no_note() -> InputError:
+    return InputError("there is no such note in the project", "load the list again")
+
+
+def setting(connection: sql.Connection, name: str) -> str:
+    """Return a setting of the project; empty where there is none."""
+    value = connection.execute(sql.select(SETTINGS.c.value).where(SETTINGS.c.name == name)).scalar()
+    return str(value or "")
+
+
+def set_setting(connection: sql.Connection, name: str, value: str) -> None:
+    """Set a setting of the project."""
+    connection.execute(SETTINGS.delete().where(SETTINGS.c.name == name))
+    connection.execute(SETTINGS.insert(), {"name": name, "value": value})
+
+
+def next_ids(connection: sql.Connection, many: int) -> range:
+    """Return numbers that were never given before."""
+    first = int(setting(connection, "next"))
+    set_setting(connection, "next", str(first + many))
+    return range(first, first + many)
+
+
+def fresh_ids(connection: sql.Connection) -> Iterator[int]:
+    """Yield numbers that were never given before."""
+    while True:
+        yield from next_ids(connection, 100)
+
+
+def add_label(connection: sql.Connection, category: str, key: str | None = None) -> None:
+    """Add a category, by default with a free key."""
+    if key is None:
+        used = set(connection.execute(sql.select(LABELS.c.key)).scalars())
+        key = next((k for k in (*category.lower(), *_KEYS) if k in _KEYS and k not in used), "")
+    connection.execute(LABELS.insert(), {"category": category, "key": key})
+
+
+def add_labels(connection: sql.Connection, spans: Iterable[Span]) -> None:
+    """Add the categories of spans that the project lacks."""
+    wanted = dict.fromkeys(span.category for span in spans)
+    known = categories(connection) if wanted else ()
+    for category in wanted:
+        if category not in known:
+            add_label(connection, category)
+
+
+def categories(connection: sql.Connection) -> frozenset[str]:
+    """Return the project's categories."""
+    return frozenset(connection.execute(sql.select(LABELS.c.category)).scalars())
+
+
+def text_of(connection: sql.Connection, id: int) -> str:
+    """Return a note's text."""
+    text = connection.execute(sql.select(NOTES.c.text).where(NOTES.c.id == id)).scalar()
+    if text is None:
+        raise _no_note()
+    return str(text)
+
+
+def length_of(connection: sql.Connection, id: int) -> int:
+    """Return the length of a note's text; raise `InputError` where there is no such note."""
+    length = connection.execute(sql.select(NOTES.c.length).where(NOTES.c.id == id)).scalar()
+    if length is None:
+        raise _no_note()
+    return int(length)
+
+
+def revision_of(connection: sql.Connection, id: int, layer: str) -> int | None:
+    """Return the revision of a layer of a note, None where it was never opened."""
+    query = sql.select(LAYERS.c.revision).where(LAYERS.c.note == id, LAYERS.c.layer == layer)
+    found = connection.execute(query).scalar()
+    return None if found is None else int(found)
+
+
+def set_layer(connection: sql.Connection, id: int, layer: str, revision: int, state: str) -> None:
+    """Set the revision and the state of a layer of a note."""
+    place = (LAYERS.c.note == id) & (LAYERS.c.layer == layer)
+    connection.execute(LAYERS.update().where(place).values(revision=revision, state=state))
+
+
+def opened(connection: sql.Connection, id: int, layer: str) -> int:
+    """Return the revision of a layer of a note, which takes the suggestions for all over when it is new."""
+    revision = revision_of(connection, id, layer)
+    if revision is not None:
+        return revision
+    length_of(connection, id)
+    connection.execute(LAYERS.insert(), {"note": id, "layer": layer, "state": "new", "revision": 0})
+    base = marks_of(connection, id, BASE) if layer != BASE else ()
+    ids = next_ids(connection, len(base))
+    insert(connection, id, layer, [[new, *mark.as_json()[1:]] for new, mark in zip(ids, base, strict=True)])
+    return 0
+
+
+COLUMNS = [c.name for c in MARKS.columns if c.name not in ("note", "layer")]
+
+
+def mark_of(row: Any) -> Mark:
+    """Return the mark of a row."""
+    return Mark.from_json([getattr(row, name) for name in COLUMNS])
+
+
+def marks_of(connection: sql.Connection, id: int, layer: str) -> tuple[Mark, ...]:
+    """Return the marks of a layer of a note by position."""
+    query = sql.select(MARKS).where(MARKS.c.note == id, MARKS.c.layer == layer)
+    rows = connection.execute(query.order_by(MARKS.c.start, MARKS.c.end, MARKS.c.id))
+    return tuple(mark_of(row) for row in rows)
+
+
+def insert(connection: sql.Connection, id: int, layer: str, marks: Sequence[Sequence[Any]]) -> None:
+    """Write marks, as `Mark.as_json` gives them."""
+    if marks:
+        rows = [{"note": id, "layer": layer, **dict(zip(COLUMNS, mark, strict=True))} for mark in marks]
+        connection.execute(MARKS.insert(), rows)
+
+
+def delete(connection: sql.Connection, ids: Iterable[int]) -> None:
+    """Delete marks."""
+    rows = [{"gone": id} for id in ids]
+    if rows:
+        connection.execute(MARKS.delete().where(MARKS.c.id == sql.bindparam("gone")), rows)
+
+
+def log(connection: sql.Connection, id: int, layer: str, what: str, marks: Iterable[Sequence[Any]]) -> None:
+    """Write down what was done."""
+    event = {"note": id, "layer": layer, "when": now(), "what": what[:40], "marks": list(marks)}
+    connection.execute(EVENTS.insert(), event)
+
+
+def editing_of(connection: sql.Connection, id: int, layer: str) -> Editing:
+    """Return the marks of a layer of a note, ready to be edited."""
+    marks = marks_of(connection, id, layer)
+    return Editing(text_of(connection, id), marks, categories(connection), fresh_ids(connection), layer, now())
+
+
+def keep_step(
+    connection: sql.Connection,
+    id: int,
+    layer: str,
+    editing: Editing,
+    what: str,
+    group: int | None,
+    *,
+    begun: bool = True,
+) -> int:
+    """Write what was edited as a step; return the new revision."""
+    query = sql.select(LAYERS).where(LAYERS.c.note == id, LAYERS.c.layer == layer)
+    was = connection.execute(query).one()
+    if not editing.changed:
+        return int(was.revision)
+    before = [mark.as_json() for mark in editing.before.values() if mark]
+    after = [mark.as_json() for mark in editing.after.values() if mark]
+    delete(connection, editing.before)
+    insert(connection, id, layer, after)
+    mine = (STEPS.c.note == id) & (STEPS.c.layer == layer)
+    connection.execute(STEPS.delete().where(mine, STEPS.c.undone))
+    step = {"note": id, "layer": layer, "group": group, "undone": False, "before": before, "after": after}
+    connection.execute(STEPS.insert(), step)
+    set_layer(connection, id, layer, was.revision + 1, "begun" if begun and was.state == "new" else was.state)
+    there = {mark[0] for mark in after}
+    log(connection, id, layer, what, [*after, *(mark for mark in before if mark[0] not in there)])
+    return int(was.revision) + 1
+
+
+def next_step(connection: sql.Connection, id: int, layer: str, *, back: bool) -> Any:
+    """Return the step of a note that is undone (back) or redone next."""
+    query = sql.select(STEPS).where(STEPS.c.note == id, STEPS.c.layer == layer, STEPS.c.undone != back)
+    return connection.execute(query.order_by(STEPS.c.id.desc() if back else STEPS.c.id).limit(1)).first()
+
+
+def turn(connection: sql.Connection, step: Any, layer: str, *, back: bool) -> None:
+    """Undo or redo a step; suggestions that came meanwhile give way to what comes back."""
+    old, new = (step.after, step.before) if back else (step.before, step.after)
+    delete(connection, {mark[0] for mark in (*old, *new)})
+    coming = Covered(Mark.from_json(mark) for mark in new)
+    held = marks_of(connection, step.note, layer)
+    delete(connection, (m.id for m in held if m.state == "suggested" and coming.touches(m.start, m.end)))
+    insert(connection, step.note, layer, new)
+    connection.execute(STEPS.update().where(STEPS.c.id == step.id).values(undone=back))
+    query = sql.select(LAYERS).where(LAYERS.c.note == step.note, LAYERS.c.layer == layer)
+    was = connection.execute(query).one()
+    set_layer(connection, step.note, layer, was.revision + 1, was.state)
+    there = {mark[0] for mark in new}
+    marks = [*new, *(mark for mark in old if mark[0] not in there)]
+    log(connection, step.note, layer, "undo" if back else "redo", marks)
+
+
+def offer(
+    connection: sql.Connection,
+    id: int,
+    layer: str,
+    spans: Iterable[Span],
+    source: str,
+    ids: Iterator[int],
+    *,
+    accepted: bool = False,
+    instead: bool = False,
+) -> None:
+    """Offer spans to a layer of a note (`deid.annotation.editing.offered`)."""
+    held = {mark.id: mark for mark in marks_of(connection, id, layer)}
+    marks = offered(held, spans, ids, source, now(), "accepted" if accepted else "suggested", instead=instead)
+    fresh = [mark for mark in marks if held.get(mark.id) != mark]
+    delete(connection, held.keys() - {mark.id for mark in marks} | {mark.id for mark in fresh})
+    insert(connection, id, layer, [mark.as_json() for mark in fresh])
+
+
+def suggest(
+    connection: sql.Connection,
+    id: int,
+    layer: str,
+    spans: Sequence[Span],
+    source: str,
+    ids: Iterator[int],
+    *,
+    instead: bool,
+) -> None:
+    """Offer suggestions to a layer, or to all: those in which the note was opened and is not done, too."""
+    layers = {layer}
+    if layer == BASE:
+        open_ones = sql.select(LAYERS.c.layer).where(LAYERS.c.note == id, LAYERS.c.state != "done")
+        layers.update(connection.execute(open_ones).scalars())
+    for name in sorted(layers):
+        offer(connection, id, name, spans, source, ids, instead=instead)
