@@ -56,7 +56,8 @@ _NOBODY = ("", 0, 0)
 _LONGEST_CODE = 6
 """What is kept and no longer holds no identifier: ``M``, ``2.5.1``, ``OBX``."""
 _WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|['. -])*\Z")
-_CHECK = "check"
+_CHECK, _SHAPE = "check", "shape"
+_DAY = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[0-9]{4,6}(?:[.+-][0-9.+-]+)?)?\Z")
 _NULL = '""'
 _BREAKS = frozenset((".br", ".sp", ".ce"))
 _LOCAL = re.compile(r"Z[0-9A-Za-z]{0,3}\Z")
@@ -197,7 +198,7 @@ class _Message:
             if found is None:
                 self.places.append(Place(path, at, at + len(raw), BLOCKED))
                 return
-            rule = found
+            rule = self._by_shape(raw) if found == _SHAPE else found
         if rule in (TEXT, NUMBER):
             assert isinstance(rule, str)
             self._leaf(rule, raw, at, path)  # a repetition in a text is a line of it
@@ -216,6 +217,14 @@ class _Message:
                     assert isinstance(rule, str)
                     self._leaf(rule, part, at, here)
             at += len(part) + 1
+
+    def _by_shape(self, raw: str) -> Rule:
+        """Return what a value looks like whose type nobody says."""
+        if self.component in raw:
+            coded = self.table.of_type("CWE")
+            assert coded is not None
+            return coded
+        return "DATE" if _DAY.match(raw) else NUMBER  # what is no number is text
 
     def _parts(self, rule: Parts, raw: str, at: int, path: str, sep: str) -> None:
         """Take a repetition, or a component, apart."""
@@ -249,7 +258,10 @@ class _Message:
         off. The second and third component of a code are its words and its coding system.
         """
         found = _stray(self.component).search(raw)
-        return found is not None and (found[1] is None or found[1].upper() not in self.table.facts["no_given_names"])
+        if found is None:
+            return False
+        said = found[1] or found[2]
+        return said is None or said.upper() not in self.table.facts["no_given_names"]
 
     def _misplaced(self, raw: str, at: int, path: str) -> None:
         """Make places of what stands in a wrong field: names are text as notes write them, family name first; with
@@ -260,16 +272,18 @@ class _Message:
             assert isinstance(person, Parts)
             self._parts(person, raw, at, path, self.component)
             return
-        named = True
+        named, begun = True, 0
         for number, piece in enumerate(raw.split(self.component), 1):
             if piece and piece != _NULL:
                 here = f"{path}.{number}"
-                named = named and (number == 1 or bool(_WORDS.match(piece)))
-                if named and number > 1:
+                is_word = bool(_WORDS.match(piece))
+                named = named and (number == 1 or is_word)
+                if named and is_word:
                     self._leaf(TEXT, piece, at, here)
-                    if number > 2:
-                        between = ", " if number == 3 else " "
+                    if begun:
+                        between = ", " if begun == 1 else " "
                         self.places[-2] = replace(self.places[-2], behind=between, joins=True)
+                    begun += 1
                 else:
                     self._leaf(CODE, piece, at, here)
             at += len(piece) + 1
@@ -391,9 +405,34 @@ class _Message:
             kept.append((read, place.start))
             read = place.end
         kept.append((read, len(self.source)))
+        kept, escaped = self._without_escapes(kept)
         for start, end, category in sweep(self.source, kept, known):
             text = self.source[start:end]
             self.places.append(Place(self._path(start), start, end, category, text, self.codec.encode))
+        for start, end in escaped:  # what a name is made of may be written with escapes
+            path = self._path(start)
+            text, starts = self.codec.decode(self.source[start:end], path)
+            for first, last, category in sweep(text, [(0, len(text))], known):
+                where = starts[first:last] if starts else [(n, n + 1) for n in range(first, last)]
+                begin, stop = where[0][0], where[-1][1]
+                moved = [(a - begin, b - begin) for a, b in where]
+                at = start + begin, start + stop
+                self.places.append(Place(path, *at, category, text[first:last], self.codec.encode, moved))
+
+    def _without_escapes(self, kept: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """Return stretches that are kept, and apart from them the fields in them with whole escapes."""
+        head = self.source.find(self.sep, self.source.find(self.sep) + 1)  # the separators themselves
+        if self.source.find(self.codec.escape, head) < 0:
+            return kept, []
+        field = _escaped_field(self.sep, self.codec.escape)
+        plain, escaped = [], []
+        for start, end in kept:
+            for found in field.finditer(self.source, max(start, head), end):
+                plain.append((start, found.start()))
+                escaped.append(found.span())
+                start = found.end()
+            plain.append((start, end))
+        return plain, escaped
 
     def _path(self, at: int) -> str:
         """Return segment and field of a character."""
@@ -419,13 +458,20 @@ def _stray(component: str) -> re.Pattern[str]:
     word = r"[^\W\d_](?:[^\W\d_]|['. -])+"
     return re.compile(
         rf"[0-9]{{3}}-[0-9]{{2}}-[0-9]{{4}}|[0-9]{{3}}\)?[-. ]?[0-9]{{3}}[-.][0-9]{{4}}|@"
-        rf"|\A[^{sign}]*{sign}{word}{sign}({word})(?={sign}|\Z)"
+        rf"|\A(?:[^{sign}]*{sign}{word}{sign}({word})|{word}{sign}{word}{sign}([A-Z])\.?)(?={sign}|\Z)"
     )
 
 
 @functools.cache
 def _segment_border(sep: str) -> re.Pattern[str]:
     return re.compile(rf"[\r\n]+(?=[A-Z][A-Z0-9]{{2}}(?:{re.escape(sep)}|[\r\n]|\Z))")
+
+
+@functools.cache
+def _escaped_field(sep: str, escape: str) -> re.Pattern[str]:
+    """Return what finds fields, or what is kept of them, with an even number of escape characters."""
+    plain, sign = f"[^{re.escape(sep + escape)}\r\n]*", re.escape(escape)
+    return re.compile(rf"{plain}(?:{sign}{plain}{sign}{plain})+(?![^{re.escape(sep)}\r\n])")
 
 
 @functools.lru_cache(maxsize=64)

@@ -398,6 +398,41 @@ def test_lines_inside_a_text_belong_to_it() -> None:
         one(message("OBX|1|TX|1||text||||||F\nJohn Smith was here"))
 
 
+@pytest.mark.parametrize(
+    ("value", "left"),
+    [
+        ("Thornbury was seen by Dr. Clarkson~on 03/12/2024", r"\w+ was seen by Dr\. .*~on "),
+        ("552-12-3344", ""),
+        ("(919)447-3199", ""),
+        ("Clarkson^Dwight^B", r"\w+\^\w+\^\w\Z"),
+        ("20240312", r"20[0-9]{6}\Z"),
+        ("202403120945", r"20[0-9]{6}0945\Z"),
+        ("7.35", r"7\.35\Z"),
+        (">100", ">100\\Z"),
+        ("2+", r"2\+\Z"),
+        ("yellow, clear", "yellow, clear\\Z"),
+        ("M54.5^Low back pain^I10", r"M54\.5\^Low back pain\^I10\Z"),
+    ],
+)
+def test_a_value_without_a_type_is_what_it_looks_like(surrogates: Pipeline, value: str, left: str) -> None:
+    out = scrub(surrogates, message(PID, f"OBX|1||8251-1^Note^LN||{value}||||||F")).split("OBX|")[1].split("|")[4]
+    assert re.match(left, out)
+    assert out
+    assert not re.search(r"Thornbury|Clarkson|Dwight|552-12|447-31|03/12/2024|20240312", out)
+
+
+@pytest.mark.parametrize("written", [r"M\XC3BC\ller", r"m\XC3BC\LLER", r"M\XC3\\XBC\ller", "Müller", r"\H\Müller\N\ x"])
+def test_known_identifiers_do_not_stay_in_codes_that_write_them_with_escapes(
+    surrogates: Pipeline, written: str
+) -> None:
+    pid = r"PID|1||A\T\9\S\4711^^^HOSP^MR||M\XC3BC\ller^Eleanor||19470619|F"
+    data = message(pid, rf"OBR|1||A-1|{written}^A\T\9\S\4711 \R\ x^L\.br\M", charset="UTF-8")
+    out = scrub(surrogates, data).split("OBR|")[1]
+    assert not re.search(r"ller|XC3|4711", out, re.IGNORECASE)
+    assert out.split("|")[3].count("^") == 2
+    assert r" \R\ x^L\.br\M" in out
+
+
 @pytest.mark.parametrize("around", [b"", b"\x0b", b"\r\n"])
 def test_framing_of_messages(around: bytes) -> None:
     first, second = message(PID), message(PID, end="\n")
@@ -415,6 +450,7 @@ def test_framing_of_messages(around: bytes) -> None:
         ("OBR|1||||||||||||||555-55-5555^Thornbury^Agatha P^^^^MD", "OBR|1||||||||||||||"),
         ("PV1|1|O||77^WILSON^MARY ANN^Q", "PV1|1|O||77^"),
         ("SCH||||||||||||||||||2241^CLARKSON^DWIGHT", ""),
+        ("OBX|1|CE|11502-2^Report^LN||Clarkson^Dwight^B", "OBX|1|CE|11502-2^Report^LN||"),
         ("PV1|1|552-12-3344", "PV1|1|"),
         ("PV1|1|O|||||||(919)447-3199", ""),
         ("DG1|1|I9C|552-12-3344^MARY^SMITH", "DG1|1|I9C|"),
