@@ -73,7 +73,7 @@ def test_joining_complements_makes_all_groups_close(seed: int, t: float) -> None
     ("model", "rounds", "loss"),
     [
         (DistinctL(3, "occupation"), 1, 0.057),
-        pytest.param(TCloseness(0.3, "occupation"), 5, 0.291, marks=pytest.mark.slow),
+        pytest.param(TCloseness(0.3, "occupation"), 5, 0.291, marks=pytest.mark.night),
     ],
 )
 def test_adult_with_a_sensitive_column_loses_less_than_arx(

@@ -1,4 +1,4 @@
-"""Training and decoding on a real corpus; minutes of CPU."""
+"""Training and decoding on a real corpus; minutes of CPU. The learner that is the default by day, L-BFGS at night."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from deid.features import FeatureSet
 from deid.labeling.tagger import Tagger, train
 from deid.labeling.training import TrainingOptions
 from deid.reading.dictionaries import available
-
-pytestmark = pytest.mark.slow
 
 
 def documents(folder: Path) -> list[Document]:
@@ -46,6 +44,7 @@ def assert_crfsuite_agrees(tagger: Tagger, gold: list[Document]) -> None:
         assert tagger.label(document.text)[0] == reference.tag(features.expand(features.encode(document.text)))
 
 
+@pytest.mark.night
 def test_hide_preset(parts: tuple[list[Document], list[Document]]) -> None:
     training, development = parts
     tagger = train(training, FeatureSet("hide", "rac"), TrainingOptions(algorithm="lbfgs", c2=0.1, all_pairs=False))
@@ -53,6 +52,7 @@ def test_hide_preset(parts: tuple[list[Document], list[Document]]) -> None:
     assert_crfsuite_agrees(tagger, development)
 
 
+@pytest.mark.night
 def test_default_preset(parts: tuple[list[Document], list[Document]]) -> None:
     training, development = parts
     tagger = train(training, FeatureSet("default", "rac"), TrainingOptions(algorithm="lbfgs", iterations=80))
@@ -61,6 +61,7 @@ def test_default_preset(parts: tuple[list[Document], list[Document]]) -> None:
     assert_crfsuite_agrees(tagger, development)
 
 
+@pytest.mark.slow
 def test_stochastic_gradient(parts: tuple[list[Document], list[Document]]) -> None:
     training, development = parts
     tagger = train(training, FeatureSet("default", "rac"))
@@ -68,6 +69,7 @@ def test_stochastic_gradient(parts: tuple[list[Document], list[Document]]) -> No
     assert_crfsuite_agrees(tagger, development)
 
 
+@pytest.mark.slow
 def test_spanish_lists_and_spans_by_probability(parts: tuple[list[Document], list[Document]]) -> None:
     training, development = parts
     tagger = train(training, FeatureSet("default", "racd", available("es")))

@@ -59,6 +59,6 @@ def test_a_few_kills(feeder: Feeder, run: Run, tmp_path: Path) -> None:
     kill_at_random(feeder, run, tmp_path, 9000, 4)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_25_kills_over_100_000_records(feeder: Feeder, run: Run, tmp_path: Path) -> None:
     kill_at_random(feeder, run, tmp_path, 100_000, 25)
