@@ -11,16 +11,16 @@ into an annotator's layer when a note is opened there.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import sqlalchemy as sql
 
 from deid.annotation import rows
 from deid.annotation.editing import Change, Conflict, Mark
-from deid.annotation.tables import EVENTS, FORM, LABELS, LAYERS, MARKS, NOTES, STEPS, TABLES
+from deid.annotation.tables import EVENTS, FORM, LABELS, LAYERS, MARKS, MODELS, NOTES, ROUNDS, STEPS, TABLES
 from deid.base.errors import ConfigError, DuplicateError, InputError, OutputError, StoreError
 from deid.base.store import Store, made_whole, open_store
 from deid.document import Document, Failure, Span, Tally, check_spans, failure_of
@@ -395,7 +395,14 @@ class Project:
             rows.log(connection, id, name, "done" if done else "reopened", ())
             return revision
 
-    def refresh(self, id: int, spans: Iterable[Span], uncertainty: float | None, source: str = "model") -> None:
+    def refresh(
+        self,
+        id: int,
+        spans: Iterable[Span],
+        uncertainty: float | None,
+        missed: float | None = None,
+        source: str = "model",
+    ) -> None:
         """Put new suggestions in the place of all earlier ones of a note.
 
         In a layer where the note is done nothing changes, and elsewhere only where the annotator has not accepted,
@@ -409,15 +416,44 @@ class Project:
             With scores, where there are some.
         uncertainty : float, optional
             How unsure the model is of the whole note.
+        missed : float, optional
+            PHI words that it expects to miss there.
         source : str
             What suggests them, where they do not say.
         """
         found = tuple(spans)
         with self._store.writing() as connection:
             check_spans(rows.length_of(connection, id), found)
-            connection.execute(NOTES.update().where(NOTES.c.id == id).values(uncertainty=uncertainty))
+            connection.execute(NOTES.update().where(NOTES.c.id == id).values(uncertainty=uncertainty, missed=missed))
             rows.add_labels(connection, found)
             rows.suggest(connection, id, rows.BASE, found, source, rows.fresh_ids(connection), instead=True)
+
+    def missed(self, annotator: str) -> tuple[float, ...]:
+        """Return the PHI words that the last model expects to miss in each note that it saw and that is not done."""
+        name = rows.layer_name(annotator)
+        done = sql.select(LAYERS.c.note).where(LAYERS.c.layer == name, LAYERS.c.state == "done")
+        query = sql.select(NOTES.c.missed).where(NOTES.c.missed.is_not(None), NOTES.c.id.not_in(done))
+        with self._store.reading() as connection:
+            return tuple(connection.execute(query.order_by(NOTES.c.id)).scalars())
+
+    def keep_round(self, layer: str, figures: Mapping[str, Any], model: bytes) -> None:
+        """Write down what a training gave (`rounds`), and the layer's model in the place of the one before."""
+        with self._store.writing() as connection:
+            connection.execute(ROUNDS.insert(), {"layer": layer, "figures": dict(figures)})
+            connection.execute(MODELS.delete().where(MODELS.c.layer == layer))
+            connection.execute(MODELS.insert(), {"layer": layer, "folder": model})
+
+    def rounds(self, layer: str) -> tuple[Mapping[str, Any], ...]:
+        """Return the figures of a layer's trainings, in order."""
+        query = sql.select(ROUNDS.c.figures).where(ROUNDS.c.layer == layer).order_by(ROUNDS.c.id)
+        with self._store.reading() as connection:
+            return tuple(connection.execute(query).scalars())
+
+    def model(self, layer: str) -> bytes | None:
+        """Return the model of a layer's last training, None where there was none."""
+        with self._store.reading() as connection:
+            held = connection.execute(sql.select(MODELS.c.folder).where(MODELS.c.layer == layer)).scalar()
+            return None if held is None else bytes(held)
 
     def history(self, id: int) -> tuple[Event, ...]:
         """Return who did what to a note and when, in order."""

@@ -94,7 +94,7 @@ def annotation_queue(
     require(0 <= random_share <= 1, "the share of random notes is not 0 to 1", "0.1 is usual")
     require(0 <= diversity <= 1, "the weight of diversity is not 0 to 1", "0 for none, 1 for the most")
     count = len(ids)
-    drawing = sorted(range(count), key=lambda i: (_draw(seed, ids[i]), i))
+    drawing = sorted(range(count), key=lambda i: (draw(seed, ids[i]), i))
     # ranks, the least unsure lowest: sums of nats of one long note would outweigh any resemblance
     ranks = np.empty(count)
     ranks[sorted(range(count), key=lambda i: (scores[i], ids[i]), reverse=True)] = np.arange(count, 0, -1) / max(
@@ -119,7 +119,8 @@ def annotation_queue(
     return ordered
 
 
-def _draw(seed: int, name: str) -> bytes:
+def draw(seed: int, name: str) -> bytes:
+    """Return what stands for a note in draws: uniform bytes that depend on seed and id alone."""
     return hashlib.sha256(f"{seed}\0{name}".encode("utf-8", "surrogatepass")).digest()
 
 

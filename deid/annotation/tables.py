@@ -63,6 +63,7 @@ NOTES = sql.Table(
     sql.Column("name", Exact, nullable=False, unique=True),
     sql.Column("length", sql.Integer, nullable=False),
     sql.Column("uncertainty", sql.Float),
+    sql.Column("missed", sql.Float),
     sql.Column("metadata", Json, nullable=False),
     sql.Column("text", Exact, nullable=False),  # last: long values are skipped by what reads the others
 )
@@ -137,12 +138,11 @@ ROUNDS = sql.Table(
     TABLES,
     sql.Column("id", sql.Integer, primary_key=True),
     sql.Column("layer", sql.String(200), nullable=False),
-    sql.Column("when", sql.String(40), nullable=False),
     sql.Column("figures", Json, nullable=False),
 )
 MODELS = sql.Table(
     "deid_project_model",
     TABLES,
-    sql.Column("name", Exact, primary_key=True),
+    sql.Column("layer", sql.String(200), primary_key=True),
     sql.Column("folder", sql.LargeBinary, nullable=False),
 )

@@ -124,6 +124,11 @@ class LazyRecognizer:
         return _Alone(self._members[0], self.language)
 
     @property
+    def tagger(self) -> Tagger | None:
+        """The model as it is dialled, None for rules alone."""
+        return self._tagger
+
+    @property
     def name(self) -> str:
         """Name of the model, or ``rules``."""
         return self._tagger.name if self._tagger is not None else "rules"
