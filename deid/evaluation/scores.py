@@ -285,7 +285,7 @@ def score_tokens(
     negatives = np.zeros((len(cases), 1, 4), dtype=np.int64)
     for d, case in enumerate(cases):
         tokens = tokenizer(case.document.text)
-        gold, system = (_token_codes(side, tokens, codes) for side in (case.gold, case.system))
+        gold, system = (token_codes(side, tokens, codes) for side in (case.gold, case.system))
         _count_codes(begin_inside[d], gold, system)
         _count_codes(merged[d], (gold + 1) // 2, (system + 1) // 2)
         solid = ~np.asarray(tokens.spaces, dtype=bool)
@@ -299,7 +299,7 @@ def score_tokens(
     )
 
 
-def _token_codes(spans: Sequence[Span], tokens: TokenBounds, codes: dict[str, int]) -> np.ndarray:
+def token_codes(spans: Sequence[Span], tokens: TokenBounds, codes: dict[str, int]) -> np.ndarray:
     """Return the label of each token as a number: 0 for O, odd for Begin, even for Intermediate."""
     labels = np.zeros(len(tokens.starts), dtype=np.int64)
     taken = 0
