@@ -63,6 +63,12 @@ class PeopleOptions:
                     f"--known-column {text} is not of the form NAME=MEANING", "for example: mrn_no=MEDICALRECORD"
                 )
 
+    @property
+    def whose_is_untold(self) -> bool:
+        """Whether documents' patients must be told, and nothing but the documents themselves can tell them."""
+        told = (self.patients, self.patient_field, self.patient_pattern)
+        return self.known is not None and all(one is None for one in told)
+
 
 @dataclass(frozen=True)
 class RecognizerOptions(PeopleOptions):

@@ -11,6 +11,12 @@ from pathlib import Path, PurePosixPath
 from deid.base.errors import ConfigError
 from deid.document import Document
 
+UNTOLD = (
+    "--known needs to know whom a document is about, and only records say it themselves",
+    "add --patients, --patient-field or --patient-pattern",
+)
+"""What is wrong, and the hint, where nothing tells whom a note is about."""
+
 
 @dataclass(frozen=True, slots=True)
 class Patients:
@@ -31,11 +37,7 @@ class Patients:
     def require_named(self, name: str = "") -> None:
         """Raise `ConfigError` where the user has said nothing."""
         if not self.named:
-            raise ConfigError(
-                "--known needs to know whom a document is about, and only records say it themselves",
-                "add --patients, --patient-field or --patient-pattern",
-                name,
-            )
+            raise ConfigError(*UNTOLD, name)
 
     def of(self, document: Document) -> str | None:
         """Return the patient's id, None when it is not known."""

@@ -118,6 +118,7 @@ class RecordOptions:
             self.max_record,
             self.timeout,
             places=self.places,
+            records_alone=said.whose_is_untold and not open_ended,
         )
         if not open_ended:
             return shape
@@ -125,6 +126,7 @@ class RecordOptions:
         return replace(
             shape,
             named_fields=named,
+            records_alone=said.whose_is_untold,
             others=(
                 replace(shape, framing=delimited("line"), content="json"),
                 replace(shape, framing=messages, content="hl7v2"),

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from deid.base.errors import ConfigError, InputError
 from deid.base.keys import Key
 from deid.pipeline.options import PipelineOptions
+from deid.pipeline.patients import UNTOLD
 from deid.streaming.framing import Framing
 from deid.streaming.letters import DeadLetter, RecordTooLong, record_mac
 
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 UNEXAMINED = "(not examined)"
 """In place of a category: positions of records that nobody examined (`deid.records`)."""
+
+
+_NOTES = ("text", "json")
+"""Contents of records that do not say whom they are about, unless an option tells where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +99,13 @@ class Shape:
     """What is taken instead for an input that begins as their content does."""
     places: Path | None = None
     """A site's lines on what stands where in messages (`deid.records.tables.load_table`)."""
+    records_alone: bool = False
+    """Whether only records of a hospital's systems say whom they are about, and that must be told."""
 
     def __post_init__(self) -> None:
-        """Refuse two shapes of the same content: requests name a shape by it."""
+        """Refuse two shapes of the same content, for requests name a shape by it, and notes that do not say whose."""
+        if self.records_alone and not self.others and self.content in _NOTES:
+            raise ConfigError(*UNTOLD)
         contents = [self.content, *(other.content for other in self.others)]
         if self.others and (self.content != "text" or len({*contents}) < len(contents)):
             raise ConfigError("what an input's beginning decides is whether it is text or something else")
@@ -111,6 +120,8 @@ class Shape:
         """
         if not self.others:
             return self
+        if self.records_alone and content in _NOTES:
+            raise InputError(*UNTOLD)
         if content == "json":
             if any(name.lower().replace("-", "") not in ("utf8", "") for name in (self.encoding, self.output_encoding)):
                 raise InputError(
@@ -122,7 +133,8 @@ class Shape:
                 "options name fields, and the input does not begin as a JSON object does",
                 "leave the fields out, or use --from ndjson",
             )
-        return next((other for other in self.others if other.content == content), replace(self, others=()))
+        found = [other for other in self.others if other.content == content]
+        return found[0] if found else replace(self, others=())
 
     def fingerprint(self) -> dict[str, object]:
         """Return what decides what the output is, as JSON values."""
