@@ -20,7 +20,20 @@ import sqlalchemy as sql
 
 from deid.annotation import rows
 from deid.annotation.editing import Change, Conflict, Mark
-from deid.annotation.tables import EVENTS, FORM, LABELS, LAYERS, MARKS, MODELS, NOTES, ROUNDS, STEPS, TABLES
+from deid.annotation.tables import (
+    DECISIONS,
+    EVENTS,
+    FORM,
+    ITEMS,
+    LABELS,
+    LAYERS,
+    MARKS,
+    MODELS,
+    NOTES,
+    ROUNDS,
+    STEPS,
+    TABLES,
+)
 from deid.base.errors import ConfigError, DuplicateError, InputError, OutputError, StoreError
 from deid.base.store import Store, made_whole, open_store
 from deid.document import Document, Failure, Span, Tally, check_spans, failure_of
@@ -65,6 +78,38 @@ class Event:
     """``add``, ``remove``, ... (the names of the changes), ``undo``, ``redo``, ``done``, ``reopened``, ``import``."""
     marks: tuple[Mark, ...]
     """The marks concerned as they were afterwards; those that went, as they were before."""
+
+
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "link": ("same", "different", "unsure"),
+    "verify": ("leak", "fine", "unsure"),
+}
+"""Kinds of items that are reviewed beside notes -> the decisions on one: pairs of rows that may be of one person, and
+findings of a check of scrubbed notes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What somebody decided on an item."""
+
+    annotator: str
+    when: str
+    """UTC, ISO 8601."""
+    decision: str
+    comment: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something other than a note that is reviewed; may carry PHI."""
+
+    id: int
+    kind: str
+    """One of `KINDS`."""
+    name: str = field(repr=False)
+    content: Mapping[str, Any] = field(repr=False)
+    decisions: tuple[Decision, ...]
+    """All that were made, in order; the last one of an annotator counts."""
 
 
 class Project:
@@ -187,6 +232,7 @@ class Project:
         layer: str | None = None,
         *,
         accepted: bool | None = None,
+        done: bool | None = None,
         source: str = "import",
     ) -> Tally:
         """Add notes, or annotations of notes that are there.
@@ -199,8 +245,10 @@ class Project:
         layer : str, optional
             Whose layer the spans go to; none: suggestions for all.
         accepted : bool, optional
-            Whether the spans are the layer's own marks and its notes done; else they are suggestions. By default they
-            are where a layer is named.
+            Whether the spans are the layer's own marks; else they are suggestions. By default they are where a layer
+            is named.
+        done : bool, optional
+            Whether the notes are done in the layer; by default where its spans are accepted.
         source : str
             What brings the spans, where they do not say.
 
@@ -218,20 +266,27 @@ class Project:
         own = layer is not None if accepted is None else accepted
         if own and layer is None:
             raise ConfigError("accepted marks need a layer", "name the layer whose marks they are")
+        finished = own if done is None else done and layer is not None
         tally = Tally()
         items = iter(documents)
         while part := list(itertools.islice(items, _AT_ONCE)):
             with self._store.writing() as connection:
-                batch = _Batch(connection, name, own, source)
+                batch = _Batch(connection, name, own, finished, source)
                 tally.each(part, batch.add, failure_of)
         return tally
 
     def remove(self, ids: Iterable[int]) -> int:
-        """Remove notes with all that was made of them; return how many there were. Nothing stays in the file."""
-        chosen = list(ids)
+        """Remove notes with all that was made of them, models too; return how many there were.
+
+        Nothing of them stays in the file.
+        """
+        gone = 0
         with self._store.writing() as connection:
-            gone = connection.execute(NOTES.delete().where(NOTES.c.id.in_(chosen))).rowcount
-            connection.execute(EVENTS.delete().where(EVENTS.c.note.in_(chosen)))
+            for id in ids:
+                gone += connection.execute(NOTES.delete().where(NOTES.c.id == id)).rowcount
+                connection.execute(EVENTS.delete().where(EVENTS.c.note == id))
+            if gone:  # a model of the project may hold words of single notes
+                connection.execute(MODELS.delete())
         self._store.compact(TABLES)
         return gone
 
@@ -464,6 +519,60 @@ class Project:
                 for row in connection.execute(query)
             )
 
+    def add_items(self, kind: str, items: Iterable[tuple[str, Mapping[str, Any]]]) -> int:
+        """Add items to be reviewed, by name and content (JSON); return how many were new."""
+        _check_kind(kind)
+        new = 0
+        with self._store.writing() as connection:
+            known = set(connection.execute(sql.select(ITEMS.c.name).where(ITEMS.c.kind == kind)).scalars())
+            for name, content in items:
+                if name not in known:
+                    connection.execute(ITEMS.insert(), {"kind": kind, "name": name, "content": dict(content)})
+                    known.add(name)
+                    new += 1
+        return new
+
+    def items(self, kind: str | None = None) -> tuple[Item, ...]:
+        """Return the items of a kind, or all, with what was decided on them."""
+        chosen = sql.true() if kind is None else ITEMS.c.kind == kind
+        decided: dict[int, list[Decision]] = {}
+        with self._store.reading() as connection:
+            for row in connection.execute(sql.select(DECISIONS).order_by(DECISIONS.c.id)):
+                decided.setdefault(row.item, []).append(Decision(row.layer, row.when, row.decision, row.comment))
+            return tuple(
+                Item(row.id, row.kind, row.name, row.content, tuple(decided.get(row.id, ())))
+                for row in connection.execute(sql.select(ITEMS).where(chosen).order_by(ITEMS.c.id))
+            )
+
+    def decide(self, item: int, annotator: str, decision: str, comment: str = "") -> None:
+        """Write down what an annotator decides on an item.
+
+        Raises
+        ------
+        InputError
+            When there is no such item.
+        ConfigError
+            When its kind has no such decision.
+        """
+        name = rows.layer_name(annotator)
+        with self._store.writing() as connection:
+            kind = connection.execute(sql.select(ITEMS.c.kind).where(ITEMS.c.id == item)).scalar()
+            if kind is None:
+                raise InputError("there is no such item in the project", "load the list again")
+            if decision not in KINDS[kind]:
+                raise ConfigError("there is no such decision", f"one of: {', '.join(KINDS[kind])}")
+            values = {"item": item, "layer": name, "decision": decision, "comment": comment, "when": rows.now()}
+            connection.execute(DECISIONS.insert(), values)
+
+    def remove_items(self, ids: Iterable[int]) -> int:
+        """Remove items with what was decided on them; return how many there were."""
+        gone = 0
+        with self._store.writing() as connection:
+            for id in ids:
+                gone += connection.execute(ITEMS.delete().where(ITEMS.c.id == id)).rowcount
+        self._store.compact(TABLES)
+        return gone
+
     def documents(self, layer: str | None, *, done: bool = True, suggestions: bool = False) -> Iterator[Document]:
         """Yield the notes with what is accepted in a layer as their spans.
 
@@ -494,13 +603,19 @@ class Project:
                 yield Document(row.name, row.text, spans, row.metadata, index)
 
 
+def _check_kind(kind: str) -> None:
+    if kind not in KINDS:
+        raise ConfigError("unknown kind of item", f"known: {', '.join(KINDS)}")
+
+
 class _Batch:
     """Adds documents in one transaction."""
 
-    def __init__(self, connection: sql.Connection, layer: str, accepted: bool, source: str) -> None:
+    def __init__(self, connection: sql.Connection, layer: str, accepted: bool, done: bool, source: str) -> None:
         self._connection = connection
         self._layer = layer
         self._accepted = accepted
+        self._done = done
         self._source = source
         self._ids = rows.fresh_ids(connection)
 
@@ -530,11 +645,12 @@ class _Batch:
         spans = document.spans
         if self._layer != rows.BASE:
             rows.opened(connection, id, self._layer)
-        if not self._accepted:
-            rows.suggest(connection, id, self._layer, spans, self._source, self._ids, instead=False)
-        else:
+        if self._accepted:
             rows.offer(connection, id, self._layer, spans, self._source, self._ids, accepted=True)
+        else:
+            rows.suggest(connection, id, self._layer, spans, self._source, self._ids, instead=False)
+        if self._layer != rows.BASE and (self._accepted or self._done):
             revision = rows.opened(connection, id, self._layer) + 1
-            rows.set_layer(connection, id, self._layer, revision, "done")
+            rows.set_layer(connection, id, self._layer, revision, "done" if self._done else "begun")
             rows.log(connection, id, self._layer, "import", ())
         return (span.category for span in spans)

@@ -127,8 +127,9 @@ ITEMS = sql.Table(
 DECISIONS = sql.Table(
     "deid_project_decision",
     TABLES,
-    sql.Column("item", sql.Integer, sql.ForeignKey(ITEMS.c.id, ondelete="CASCADE"), primary_key=True),
-    sql.Column("layer", sql.String(200), primary_key=True),
+    sql.Column("id", sql.Integer, primary_key=True),
+    sql.Column("item", sql.Integer, sql.ForeignKey(ITEMS.c.id, ondelete="CASCADE"), nullable=False, index=True),
+    sql.Column("layer", sql.String(200), nullable=False),
     sql.Column("decision", sql.String(20), nullable=False),
     sql.Column("comment", Exact, nullable=False),
     sql.Column("when", sql.String(40), nullable=False),
