@@ -201,7 +201,8 @@ def _roles_of(path: Path) -> frozenset[str]:
     return frozenset(role for parts in lines if parts for role in parts["roles"].split(","))
 
 
-_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>{more}</head>
+_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<link rel="icon" href="/static/icon.svg" type="image/svg+xml">{more}</head>
 <body><main><h1>{title}</h1><p>{text}</p></main></body></html>"""
 
 

@@ -1,0 +1,151 @@
+"""The command annotate: notes in the browser, marks in a project."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deid.annotation.loop import LoopOptions
+from deid.base.errors import ConfigError, InputError, require
+from deid.base.options import option
+from deid.cli.common import Summary
+from deid.cli.notes import ReadingOptions
+from deid.cli.option_groups import IN, command
+
+if TYPE_CHECKING:
+    from deid.annotation.project import Label, Project
+
+_SQLITE = b"SQLite format 3\0"
+_SUFFIX = ".annotations"
+
+
+@command
+def annotate(
+    told: Summary,
+    *,
+    source: Path | str = IN,
+    project: Path | None = option(
+        None, f"File of the project; by default beside IN, with the suffix {_SUFFIX}.", "--project"
+    ),
+    annotator: str | None = option(None, "Whose marks they are; by default your login name.", metavar="NAME"),
+    label: tuple[str, ...] = option(
+        ("i2b2-2014",),
+        "A label of a new project, or a label set (repeatable); =KEY says which key gives it. Notes with annotations "
+        "bring their own.",
+        metavar="NAME[=KEY]",
+    ),
+    suggest: bool = option(False, "Suggest at once what the model to start from finds."),
+    port: int = option(0, "Port on this machine; 0 for one that is free."),
+    browser: bool = option(True, "Open the browser; else the link is printed."),
+    learning: LoopOptions,
+    reading: ReadingOptions,
+) -> None:
+    """Annotate notes in the browser, with a tagger that learns meanwhile.
+
+    IN is a folder or file of notes, or a project. Notes go into the project as they are, with annotations that they
+    have; notes that are there already are left as they are. The page is for this machine alone, and its link works
+    once. Each mark is on the disk when the page says so; Ctrl C ends.
+
+    Example: deid annotate notes/ --annotator anna
+    """
+    from deid.annotation.loop import Learner
+    from deid.web.annotation import annotation_app, serve_annotation
+
+    name = annotator or _login()
+    with _project(told, source, project, label, reading) as opened:
+        entries = opened.entries(name)
+        require(bool(entries), "the project has no notes", "name a folder or file of notes")
+        learner = Learner(opened.path, name, learning)
+        app = annotation_app(opened, name, learner, learning)
+        if suggest:
+            learner.start(training=False)
+
+        def ready(link: str, another: Callable[[], str]) -> None:
+            if browser:
+                import webbrowser
+
+                browser_found = webbrowser.open(link)
+            if browser and browser_found:
+                sys.stderr.write(f"{len(entries)} notes; your browser opens the page\n")
+            else:
+                sys.stderr.write(f"{len(entries)} notes; open {link}\n")
+            sys.stderr.flush()
+            if sys.stdin.isatty():
+                sys.stderr.write("Enter gives a new link, Ctrl C ends\n")
+                threading.Thread(target=_links, args=(another,), daemon=True).start()
+
+        try:
+            serve_annotation(app, name, port, ready)
+        finally:
+            learner.close()
+        done = sum(entry.state == "done" for entry in opened.entries(name))
+        told.notes.append(f"{done} of {len(entries)} notes are done")
+        told.places.append(f"project: {opened.path}")
+        told.extra = {"notes": len(entries), "done": done}
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container's user without a name
+        return "annotator"
+
+
+def _links(another: Callable[[], str]) -> None:
+    for _ in sys.stdin:
+        sys.stderr.write(f"open {another()}\n")
+        sys.stderr.flush()
+
+
+def _project(
+    told: Summary, source: Path | str, place: Path | None, label: Sequence[str], reading: ReadingOptions
+) -> Project:
+    """Return the project of IN, with the notes that are new."""
+    from deid.annotation.project import Project
+    from deid.io import scan
+
+    if isinstance(source, Path) and _is_store(source):
+        require(place is None, "IN is a project, and --project names another one", "leave out one of them")
+        return Project.open(source)
+    if place is None:
+        require(isinstance(source, Path), "a database needs --project", "name a file for the project")
+        place = Path(source).absolute()
+        place = place.with_name((place.name if place.is_dir() else place.stem) + _SUFFIX)
+    found = scan(source, reading.format, reading)
+    if place.exists():
+        opened = Project.open(place)
+    else:
+        documents = next((item for item in found.documents()), None)
+        if documents is None:
+            raise InputError("there are no notes", "name a folder or file with some", str(source))
+        annotated = any(getattr(item, "spans", ()) for item in found.documents())
+        opened = Project.create(place, () if annotated else _labels(label))
+        told.places.append(f"new project: {place} (mode 0600)")
+    tally = opened.add(found.documents())
+    told.documents, told.failures = tally.documents, tally.failures
+    return opened
+
+
+def _is_store(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return stream.read(len(_SQLITE)) == _SQLITE
+
+
+def _labels(said: Sequence[str]) -> list[Label | str]:
+    """Read what --label says."""
+    from deid.annotation.project import Label
+    from deid.phi import LABEL_SETS
+
+    made: list[Label | str] = []
+    for part in said:
+        category, named, key = part.partition("=")
+        if not category.strip() or len(key) > 1 or (named and not key):
+            raise ConfigError("--label is not a label, nor a label with a key", "for example: --label NAME=n")
+        made += LABEL_SETS[part].names() if part in LABEL_SETS else [Label(category, key) if named else category]
+    return made

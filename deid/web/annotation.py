@@ -1,0 +1,285 @@
+"""The annotation page: a project's notes, marks and labels for a browser of this machine.
+
+The page is plain files in ``deid/web/static``; what it asks for stands under ``/api``. Notes are named by their numbers
+in the project, so that no address holds anything of a patient. A change is answered when it is on the disk.
+"""
+
+# annotations are values here, not texts: FastAPI reads those of functions inside of a function
+
+import json
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from deid.annotation.editing import Accept, Add, Change, Conflict, Mark, Move, Note, Reject, Relabel, Remove
+from deid.base.errors import OffsetError, require
+from deid.web.guard import Guard
+from deid.web.listening import listen, run
+from deid.web.problems import application, missing_extra
+from deid.web.tokens import Link
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from deid.annotation.loop import Learner, LoopOptions
+    from deid.annotation.project import Project
+
+STATIC = Path(__file__).with_name("static")
+
+_CHANGES: dict[str, Callable[[dict[str, Any]], Change]] = {
+    "add": lambda c: Add(c["start"], c["end"], c["category"], c["quote"]),
+    "remove": lambda c: Remove(c["mark"]),
+    "relabel": lambda c: Relabel(c["mark"], c["category"]),
+    "move": lambda c: Move(c["mark"], c["start"], c["end"], c["quote"]),
+    "accept": lambda c: Accept(c["mark"]),
+    "reject": lambda c: Reject(c["mark"]),
+    "note": lambda c: Note(c["mark"], c["text"]),
+}
+
+
+def mark_values(mark: Mark) -> dict[str, Any]:
+    """Return what the page is told of a mark."""
+    return {
+        "id": mark.id,
+        "start": mark.start,
+        "end": mark.end,
+        "category": mark.category,
+        "state": mark.state,
+        "probability": mark.probability,
+        "by": mark.by,
+        "when": mark.when,
+        "note": mark.note,
+    }
+
+
+class _Sent:
+    """What the page was last sent of some notes, so that the answer to a change holds what changed alone."""
+
+    _KEPT = 4
+
+    def __init__(self) -> None:
+        self._notes: dict[int, tuple[int, dict[int, Mark]]] = {}
+        self._lock = threading.Lock()
+
+    def whole(self, id: int, revision: int, marks: Iterable[Mark]) -> list[dict[str, Any]]:
+        """Return all marks of a note."""
+        held = {mark.id: mark for mark in marks}
+        with self._lock:
+            self._notes.pop(id, None)
+            self._notes[id] = revision, held
+            while len(self._notes) > self._KEPT:
+                del self._notes[next(iter(self._notes))]
+        return [mark_values(mark) for mark in held.values()]
+
+    def difference(self, id: int, seen: int, revision: int, marks: Iterable[Mark]) -> dict[str, Any]:
+        """Return what became of a note since a revision: all marks where that one is not known any more."""
+        with self._lock:
+            known, before = self._notes.get(id, (-1, {}))
+        now = {mark.id: mark for mark in marks}
+        whole = self.whole(id, revision, now.values()) if known != seen else None
+        if whole is not None:
+            return {"revision": revision, "marks": whole}
+        self.whole(id, revision, now.values())
+        changed = [mark_values(mark) for mark in now.values() if before.get(mark.id) != mark]
+        return {"revision": revision, "changed": changed, "gone": [id for id in before if id not in now]}
+
+
+def annotation_app(
+    project: "Project", annotator: str, learner: "Learner | None" = None, learning: "LoopOptions | None" = None
+) -> "FastAPI":
+    """Return the application of the annotation page; to be put behind a `deid.web.guard.Guard`.
+
+    Parameters
+    ----------
+    project : Project
+    annotator : str
+        Whose layer is worked on.
+    learner : Learner, optional
+        Trains and suggests beside the page.
+    learning : LoopOptions, optional
+        How it learns.
+
+    Raises
+    ------
+    ConfigError
+        When the extra ``web`` is not installed.
+    """
+    app = application("deid annotate", {Conflict: 409, OffsetError: 409})
+    try:
+        from fastapi import Response
+        from fastapi.staticfiles import StaticFiles
+        from pydantic import BaseModel
+    except ImportError:
+        raise missing_extra() from None
+    sent = _Sent()
+    sketches: dict[int, Any] = {}
+    queueing = threading.Lock()
+
+    def said(value: Any) -> Response:
+        # ASCII, so that a note with half a surrogate pair can be told
+        return Response(json.dumps(value, default=float, separators=(",", ":")), media_type="application/json")
+
+    class ChangeBody(BaseModel, extra="forbid"):
+        do: Literal["add", "remove", "relabel", "move", "accept", "reject", "note"]
+        mark: int = 0
+        start: int = 0
+        end: int = 0
+        category: str = ""
+        quote: str = ""
+        text: str = ""
+
+    class ChangesBody(BaseModel):
+        revision: int
+        changes: list[ChangeBody]
+
+    class SeenBody(BaseModel):
+        revision: int
+
+    class SameBody(BaseModel):
+        revision: int
+        mark: int
+        category: str | None = None
+        everywhere: bool = False
+
+    class DoneBody(BaseModel):
+        done: bool = True
+
+    class LabelBody(BaseModel):
+        category: str
+        key: str | None = None
+
+    class TrainingBody(BaseModel):
+        suggest_only: bool = False
+
+    class GuidelineBody(BaseModel):
+        text: str
+
+    def difference(id: int, seen: int) -> dict[str, Any]:
+        revision, marks = project.marks(id, annotator)
+        return sent.difference(id, seen, revision, marks)
+
+    @app.get("/")
+    def page() -> Response:
+        return Response((STATIC / "index.html").read_bytes(), media_type="text/html; charset=utf-8")
+
+    @app.get("/api/project")
+    def about() -> Response:
+        labels = [{"category": label.category, "key": label.key} for label in project.labels()]
+        return said({"annotator": annotator, "labels": labels, "guideline": project.guideline()})
+
+    @app.get("/api/notes")
+    def notes() -> Response:
+        entries = project.entries(annotator)
+        return said([[e.id, e.name, e.length, e.state, e.uncertainty, e.revision] for e in entries])
+
+    @app.get("/api/notes/{id}")
+    def note(id: int) -> Response:
+        revision, marks = project.marks(id, annotator)
+        return said(
+            {"id": id, "text": project.text(id), "revision": revision, "marks": sent.whole(id, revision, marks)}
+        )
+
+    @app.post("/api/notes/{id}/changes")
+    def change(id: int, body: ChangesBody) -> Response:
+        changes = [_CHANGES[one.do](one.model_dump()) for one in body.changes]
+        project.change(id, annotator, body.revision, changes)
+        return said(difference(id, body.revision))
+
+    @app.post("/api/notes/{id}/same")
+    def same(id: int, body: SameBody) -> Response:
+        if project.marks(id, annotator)[0] != body.revision:
+            raise Conflict("the note has changed meanwhile", "load it again, then repeat the change")
+        revisions = project.same(None if body.everywhere else id, annotator, body.mark, body.category)
+        return said({**difference(id, body.revision), "notes": list(revisions)})
+
+    @app.post("/api/notes/{id}/undo")
+    def undo(id: int, body: SeenBody) -> Response:
+        project.undo(id, annotator)
+        return said(difference(id, body.revision))
+
+    @app.post("/api/notes/{id}/redo")
+    def redo(id: int, body: SeenBody) -> Response:
+        project.redo(id, annotator)
+        return said(difference(id, body.revision))
+
+    @app.post("/api/notes/{id}/done")
+    def finish(id: int, body: DoneBody) -> Response:
+        return said({"revision": project.finish(id, annotator, body.done)})
+
+    @app.get("/api/notes/{id}/history")
+    def history(id: int) -> Response:
+        events = project.history(id)
+        return said([[e.when, e.annotator, e.what, [m.category for m in e.marks]] for e in events])
+
+    @app.put("/api/labels")
+    def set_label(body: LabelBody) -> Response:
+        project.set_label(body.category, body.key)
+        return about()
+
+    @app.put("/api/guideline")
+    def set_guideline(body: GuidelineBody) -> Response:
+        project.set_guideline(body.text)
+        return said({})
+
+    def learned() -> dict[str, Any]:
+        from deid.annotation.loop import advice, curve
+
+        progress = asdict(learner.progress()) if learner else {"step": "none"}
+        rounds = project.rounds(annotator)
+        told = asdict(advice(project, annotator)) if rounds else None
+        return {"progress": progress, "rounds": rounds[-20:], "curve": curve(project, annotator), "advice": told}
+
+    @app.get("/api/training")
+    def training() -> Response:
+        return said(learned())
+
+    @app.post("/api/training")
+    def train(body: TrainingBody) -> Response:
+        require(learner is not None, "this page has no tagger", "start it with deid annotate")
+        if learner is not None:
+            learner.start(training=not body.suggest_only)
+        return said(learned())
+
+    @app.get("/api/queue")
+    def queue() -> Response:
+        from deid.annotation.loop import queue as ordered
+
+        with queueing:
+            places = ordered(project, annotator, learning, sketches)
+        return said([[id, place.drawn] for id, place in places])
+
+    app.mount("/static", StaticFiles(directory=STATIC))
+    return app
+
+
+def serve_annotation(
+    app: "FastAPI", annotator: str, port: int, ready: Callable[[str, Callable[[], str]], None]
+) -> None:
+    """Serve the page on loopback until SIGINT or SIGTERM.
+
+    Parameters
+    ----------
+    app : FastAPI
+        Of `annotation_app`.
+    annotator : str
+    port : int
+        0 for one that is free.
+    ready : callable
+        Is called once with a link that works once, and with what makes another one.
+
+    Raises
+    ------
+    ConfigError
+        When the port is taken.
+    """
+    place = listen(port=port)
+    link = Link(annotator)
+
+    def new() -> str:
+        return f"{place.origin}{link.new()}"
+
+    ready(new(), new)
+    # a browser keeps connections open: what is under way is answered, and idle ones are closed at once
+    run(Guard(app, place.hosts, link), place, drain=5)
