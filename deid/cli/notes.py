@@ -136,13 +136,23 @@ class NotesRun:
             self.told.notes.append(f"{removed} hidden part files that a killed run had left were removed")
         self._target = target
 
-    def into_rows(self, place: str | Path, key: Key, kind: type[TableOutput] | None = None) -> TableOutput:
-        """Open the new table of a run over a table of a database, or that of a run that was interrupted."""
+    def into_rows(self, place: str | Path, key: Key, *, notes: bool = True, spans: bool = False) -> TableOutput:
+        """Open the new table of a run over a table of a database, or that of a run that was interrupted.
+
+        Parameters
+        ----------
+        place, key
+            See `deid.pipeline.table_output.TableOutput`.
+        notes, spans : bool
+            Whether rows are written, and whether spans are.
+        """
+        from deid.pipeline.note_nlp import NoteNlp, NotesAndSpans
         from deid.pipeline.table_output import TableOutput
 
         if self.rows is None:
             raise ConfigError("OUT is a database, and IN is none", "name a file or folder")
-        output = (kind or TableOutput)(self.rows, str(place), key, self.decides(key), resume=self.resume)
+        kind = TableOutput if not spans else NotesAndSpans if notes else NoteNlp
+        output = kind(self.rows, str(place), key, self.decides(key), resume=self.resume)
         if output.source.before and self.told.context.params.get("edits") is not None:
             raise ConfigError("the edit log of the interrupted run is lost", "leave out --edits, or name a new table")
         self._target = output.shown

@@ -57,6 +57,9 @@ def scrub(
         None, "Keep the originals, encrypted, in a vault (deid vault init).", metavar="VAULT", panel=_BESIDE
     ),
     vault_key_file: Path | None = option(None, "Key of the vault, if another one.", panel=_BESIDE),
+    note_nlp: bool = option(
+        False, "With --omop: also NOTE_NLP, with what stands where in the scrubbed notes.", panel=_BESIDE
+    ),
     risk_report: Path | None = option(
         None, "Check the report of deid risk --expert-report and put it beside OUT.", panel=_BESIDE
     ),
@@ -89,6 +92,8 @@ def scrub(
         raise ConfigError("OUT is missing", "name a new file or folder, or look first with --preview")
     if preview and risk_report is not None:
         raise ConfigError("--preview writes nothing, so nothing needs --risk-report", "leave out one of them")
+    if note_nlp and not reading.omop:
+        raise ConfigError("--note-nlp is for tables of the OMOP CDM", "add --omop")
     run = NotesRun(told, source, reading, again)
     if isinstance(target, Path) and run.rows is None:
         run.into(target)
@@ -100,7 +105,7 @@ def scrub(
 
         raise typer.Exit(show(pipeline.of_format(run.found.format), run.found, preview_count))
     assert target is not None
-    rows = run.into_rows(target, key) if run.rows or isinstance(target, str) else None
+    rows = run.into_rows(target, key, spans=note_nlp) if run.rows or isinstance(target, str) else None
     place = Path(target) if rows is None else rows.shown
     run.begin(place, key, created)
     with _vault(vault, vault_key_file, key) as opened:
@@ -228,9 +233,7 @@ def tag(
             raise ConfigError(
                 "OUT is missing", "name a new file or folder, or of rows of a database a table (--output)"
             )
-        from deid.pipeline.note_nlp import NoteNlp
-
-        rows = run.into_rows(place, _key(work.key_file, preview=False)[0], NoteNlp)
+        rows = run.into_rows(place, _key(work.key_file, preview=False)[0], notes=False, spans=True)
         target = rows.shown
     elif output is not None:
         raise ConfigError("OUT and --output are two places", "leave out one of them")

@@ -79,6 +79,8 @@ class TableOutput:
     _usual, _not_beside = "", "note_nlp"
     """Name of the table where none is said (else that of the source), and of a table that must not stand in the same
     schema: spans quote PHI, and what is scrubbed is shared."""
+    _own_beside = False
+    """Whether this run makes that table itself."""
 
     def __init__(self, source: TableSource, place: str, key: Key, options: str = "", *, resume: bool = False) -> None:
         database, named = split_place(place)
@@ -101,14 +103,19 @@ class TableOutput:
         self._source = source
         self._digest = hashlib.sha256(options.encode()).hexdigest()
         self._sealer = Sealer(key.derive("progress"), f"{self.schema}.{self.name}")
-        self._rows: dict[int, list[dict[str, Any]]] = {}
+        self._rows: dict[int, list[tuple[int, dict[str, Any]]]] = {}
+        """Number of a row of the source -> the rows that it becomes, each behind the number of its table."""
         self._handled: dict[int, int | str] = {}
         self._left: dict[int, str] = {}
         self._size = 0
         self._broken = self._incomplete = False
         self.store = open_store(database, sql.MetaData(), create=True, whole=True)
         self._metadata = sql.MetaData()
-        self._target = sql.Table(self.name, self._metadata, *self._columns(), schema=self.schema)
+        self._tables = [
+            sql.Table(name or self.name, self._metadata, *columns, schema=self.schema)
+            for name, columns in self._layout()
+        ]
+        self._target = self._tables[0]
         self._progress = sql.Table(
             _PROGRESS,
             self._metadata,
@@ -118,9 +125,10 @@ class TableOutput:
             schema=self.schema,
         )
         # values go as they are: a type of SQLAlchemy would convert them
-        self._insert = sql.insert(
-            sql.table(self.name, *(sql.column(c.name) for c in self._target.columns), schema=self.schema)
-        )
+        self._inserts = [
+            sql.insert(sql.table(table.name, *(sql.column(c.name) for c in table.columns), schema=self.schema))
+            for table in self._tables
+        ]
         self._begin(resume)
 
     @property
@@ -146,6 +154,10 @@ class TableOutput:
                 for name, count in sorted(self.emptied.items())
             ),
         ]
+
+    def _layout(self) -> Iterator[tuple[str, Iterator[sql.Column[Any]]]]:
+        """Yield the tables that are made: the name, empty for that of the output, and the columns."""
+        yield "", self._columns()
 
     def _columns(self) -> Iterator[sql.Column[Any]]:
         """Yield the columns of the new table; ids, and what is kept, have the types that they had."""
@@ -177,14 +189,15 @@ class TableOutput:
             beside = {name.lower() for name in inspected.get_table_names(self.schema)}
             own = self._source.table
             same = (own.store.shown, own.table.schema) == (self.store.shown, self.schema)
-            if self._not_beside in beside and not (same and self._not_beside == "note"):
+            sealed = None
+            if inspected.has_table(_PROGRESS, schema=self.schema):
+                sealed = self._parts(connection)
+            expected = (same and self._not_beside == "note") or (self._own_beside and sealed)
+            if self._not_beside in beside and not expected:
                 raise OutputError(
                     f"a table {self._not_beside} is there: spans quote PHI, and do not stand where scrubbed notes do",
                     "name another schema or file",
                 )
-            sealed = None
-            if inspected.has_table(_PROGRESS, schema=self.schema):
-                sealed = self._parts(connection)
             there = inspected.has_table(self.name, schema=self.schema)
             if there and not sealed:
                 raise OutputError(
@@ -253,13 +266,13 @@ class TableOutput:
         self._written += len(rows)
         return 0
 
-    def _rows_of(self, document: Document, record: Record) -> list[dict[str, Any]]:
-        """Return what is written of a row."""
+    def _rows_of(self, document: Document, record: Record) -> list[tuple[int, dict[str, Any]]]:
+        """Return what is written of a row, each behind the number of its table."""
         row = {name: _kept(document.metadata[name]) for name in self._source.plan.fields}
         for name, text in cells_of(record).items():
             row[name] = self._cell(name, text)
             self._size += len(text or "")
-        return [row]
+        return [(0, row)]
 
     def _cell(self, name: str, text: str | None) -> str | None:
         if text is not None and isinstance(self._target.columns[name].type, sql.types.Date | sql.types.DateTime):
@@ -345,13 +358,16 @@ class TableOutput:
             return refused
         try:
             with connection.begin_nested():
-                connection.execute(self._insert, [row for rows in self._rows.values() for row in rows])
+                for number, insert in enumerate(self._inserts):
+                    found = [row for rows in self._rows.values() for table, row in rows if table == number]
+                    if found:
+                        connection.execute(insert, found)
         except _OF_A_ROW:
             for number, rows in self._rows.items():
                 try:
                     with connection.begin_nested():
-                        for row in rows:
-                            connection.execute(self._insert, row)
+                        for table, row in rows:
+                            connection.execute(self._inserts[table], row)
                 except _OF_A_ROW as error:
                     kind = type(error).__name__
                     refused[number] = f"the output table does not take the row ({kind}): a value, or a second equal id"

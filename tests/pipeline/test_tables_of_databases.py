@@ -102,15 +102,16 @@ class Places:
             connection.execute(sql.text(statement))
         engine.dispose()
 
-    def read(self, name: str = "scrubbed") -> list[dict[str, Any]]:
+    def read(self, name: str = "scrubbed", table: str = "note") -> list[dict[str, Any]]:
         """Return the rows of a new table in the order of their ids, and see that no note of a run is left."""
         schema = self.schema(name)
         engine = self.engine(f"sqlite:///{self.folder / name}.db" if self._url is None else self._url)
         with engine.connect() as connection:
-            assert sql.inspect(connection).get_table_names(schema) == ["note"]
-            shown = "note" if schema is None else f"{schema}.note"
+            assert sql.inspect(connection).get_table_names(schema) in (["note"], ["note", "note_nlp"])
+            shown = table if schema is None else f"{schema}.{table}"
             found = [
-                dict(row) for row in connection.execute(sql.text(f"SELECT * FROM {shown} ORDER BY note_id")).mappings()
+                dict(row)
+                for row in connection.execute(sql.text(f"SELECT * FROM {shown} ORDER BY {table}_id")).mappings()
             ]
         engine.dispose()
         return found
@@ -588,11 +589,12 @@ def test_omop_notes_come_back_as_omop_notes(places: Places) -> None:
     result = run("scrub", places.source, "--omop", "--model", "none", "--output", places.target())
     assert result.exit_code == 0, result.output
     new = {row["note_id"]: row for row in places.read()}
-    dropped = {"note_source_value", "note_event_id"}
+    dropped = {"note_source_value"}
     assert all(row.keys() == {c.name for c in OMOP.columns} - dropped for row in new.values())
     assert "chterberg" not in str(new).lower()
     shifts: dict[int, set[datetime.timedelta]] = {}
-    ids = {"person_id": "patient", "provider_id": "provider", "visit_occurrence_id": "visit"}
+    events = dict.fromkeys(("visit_occurrence_id", "note_event_id"), "event")  # the key resolves, whatever the table
+    ids = {"person_id": "patient", "provider_id": "provider", **events}
     for a in old:
         b = new[mapped_id(KEY, "doc", a["note_id"])]
         assert {name: b[name] for name in ids} == {name: mapped_id(KEY, what, a[name]) for name, what in ids.items()}
@@ -641,6 +643,37 @@ def test_spans_are_rows_of_note_nlp_where_the_phi_is(places: Places) -> None:
     for command, place in (("scrub", places.target("phi")), ("tag", spans_beside(places.target("shared")))):
         assert "spans quote PHI" in str(run(command, *common, "--output", place).exception)
     assert len(places.read("shared")) == 30
+
+
+def test_what_stands_in_scrubbed_notes_is_shared_as_note_nlp(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row says what the scrubbed note holds there, never what the note held; a run that is killed goes on."""
+    old = omop_rows(60)
+    places.fill(old, OMOP)
+    command = ("scrub", places.source, "--omop", "--note-nlp", "--model", "none", "--output", places.target())
+    monkeypatch.setattr(table_output, "_ROWS", 20)
+    step, calls = TableOutput._step, iter("12")
+
+    def breaking(*arguments: Any) -> None:
+        step(*arguments)
+        if next(calls) == "2":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(TableOutput, "_step", breaking)
+        assert run(*command).exit_code != 0
+    assert run(*command).exit_code == 0
+    notes = {row["note_id"]: row for row in places.read()}
+    spans = places.read(table="note_nlp")
+    assert len(notes) == 60
+    assert len(spans) == len({span["note_nlp_id"] for span in spans}) == 120
+    assert "chterberg" not in str(spans).lower()
+    for span in spans:
+        note = notes[span["note_id"]]
+        at, length = int(span["offset"]), int(span["term_modifiers"].partition("length=")[2])
+        assert note["note_text"][at : at + length] == span["lexical_variant"]
+        assert str(span["nlp_date"]) == str(note["note_date"])
+    assert {span["term_modifiers"].partition(";")[0] for span in spans} == {"label=DATE", "label=DOCTOR"}
+    assert "--omop" in str(run("scrub", places.source, *COLUMNS, "--note-nlp", "--output", "x.db").exception)
 
 
 def test_a_policy_without_dates_leaves_none(places: Places) -> None:
