@@ -12,6 +12,8 @@ from deid.base.errors import DeidError, LabelError, OffsetError
 from deid.document import Span, check_spans
 from deid.phi import shown_label
 
+IMPORT = "import"
+"""Source of marks that were brought by a file that names none."""
 State = Literal["suggested", "accepted", "rejected"]
 
 
@@ -53,11 +55,12 @@ class Mark:
         return self.start < end and start < self.end
 
     def as_span(self) -> Span:
-        """Return the span that files hold; a remark is its attribute ``comment``."""
+        """Return the span that files hold; a remark is its attribute ``comment``, who marked it is not told."""
         id, attributes, also = self.span
         if self.note:
             attributes = (*(pair for pair in attributes if pair[0] != "comment"), ("comment", self.note))
-        return Span(self.start, self.end, self.category, id, self.source or self.by, self.probability, attributes, also)
+        source = "" if self.source == IMPORT else self.source
+        return Span(self.start, self.end, self.category, id, source, self.probability, attributes, also)
 
     @classmethod
     def of_span(cls, span: Span, id: int, state: State, by: str, when: str) -> Mark:

@@ -19,7 +19,7 @@ from typing import Any, Literal, Self
 import sqlalchemy as sql
 
 from deid.annotation import rows
-from deid.annotation.editing import Change, Conflict, Mark
+from deid.annotation.editing import IMPORT, Change, Conflict, Mark
 from deid.annotation.tables import (
     DECISIONS,
     EVENTS,
@@ -233,7 +233,7 @@ class Project:
         *,
         accepted: bool | None = None,
         done: bool | None = None,
-        source: str = "import",
+        source: str = IMPORT,
     ) -> Tally:
         """Add notes, or annotations of notes that are there.
 
@@ -309,6 +309,11 @@ class Project:
         query = sql.select(LAYERS.c.layer).where(LAYERS.c.layer != rows.BASE).distinct().order_by(LAYERS.c.layer)
         with self._store.reading() as connection:
             return tuple(connection.execute(query).scalars())
+
+    def names(self) -> tuple[tuple[int, str], ...]:
+        """Return the number and the document's id of each note."""
+        with self._store.reading() as connection:
+            return tuple((id, name) for id, name in connection.execute(sql.select(NOTES.c.id, NOTES.c.name)))
 
     def text(self, id: int) -> str:
         """Return a note's text.

@@ -286,10 +286,38 @@ def write_decisions(project: Project, kind: str, annotator: str, path: Path) -> 
             lines.append({**plain, "decision": last.decision, "comment": last.comment, "when": last.when})
             tally.documents += 1
             tally.categories[last.decision] += 1
-    with atomic_files([path]) as (stream,):
-        text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, list(dict.fromkeys(name for line in lines for name in line)) or ["decision"])
-        writer.writeheader()
-        writer.writerows(lines)
-        stream.write(text.getvalue().encode("utf-8", "surrogatepass"))
+    columns = dict.fromkeys(name for line in lines for name in line)
+    _write_csv(path, list(columns) or ["decision"], lines)
     return tally
+
+
+def write_history(project: Project, path: Path) -> int:
+    """Write who did what to which note and when as CSV, a mark a line; return how many notes have a history.
+
+    Raises
+    ------
+    OutputError
+        When the file exists, or cannot be written.
+    """
+    lines: list[dict[str, Any]] = []
+    notes = 0
+    for id, name in project.names():
+        events = project.history(id)
+        notes += bool(events)
+        for event in events:
+            line = {"note": name, "when": event.when, "annotator": event.annotator, "what": event.what}
+            lines += [
+                {**line, "mark": m.id, "start": m.start, "end": m.end, "category": m.category, "state": m.state}
+                for m in event.marks
+            ] or [line]
+    _write_csv(path, ["note", "when", "annotator", "what", "mark", "start", "end", "category", "state"], lines)
+    return notes
+
+
+def _write_csv(path: Path, columns: Sequence[str], lines: Iterable[Mapping[str, Any]]) -> None:
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns)
+    writer.writeheader()
+    writer.writerows(lines)
+    with atomic_files([path]) as (stream,):
+        stream.write(text.getvalue().encode("utf-8", "surrogatepass"))

@@ -91,7 +91,7 @@ def convert(
         with open_writer(place, target.name, writing, single=single) as writer:
 
             def write(item: Document, writer: Writer = writer) -> Iterator[str]:
-                document, dropped = _relabel(item, mapping, target, drop_unmapped)
+                document, dropped = relabelled(item, mapping, target, drop_unmapped)
                 writer.write(document)
                 result.dropped.update(dropped)
                 return (shown_label(span.category) for span in document.spans)
@@ -140,10 +140,25 @@ def _mapping(
     return found.to
 
 
-def _relabel(
+def relabelled(
     document: Document, mapping: Mapping[str, str | None] | None, target: Format, drop_unmapped: bool
 ) -> tuple[Document, list[str]]:
-    """Return a document as the target can hold it, and the labels of the spans that were left out."""
+    """Return a document as the target can hold it, and the labels of the spans that were left out.
+
+    Parameters
+    ----------
+    document : Document
+    mapping : mapping of str to str or None, optional
+        What becomes of each label; None: all stay as they are.
+    target : Format
+    drop_unmapped : bool
+        Leave out spans whose label has no place.
+
+    Raises
+    ------
+    LabelError
+        When a label has no place, and is not to be left out.
+    """
     if not target.carries_spans:
         return document.with_spans(()), [shown_label(span.category) for span in document.spans]
     if mapping is None:

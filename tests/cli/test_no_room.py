@@ -37,6 +37,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "convert": ("notes.jsonl", "{out}.csv", "--to", "csv"),
     "train": ("gold.jsonl", "--output", "{out}", "--iterations", "1"),
     "model export": ("model", "--output", "{out}.crfsuite"),
+    "annotate import": ("{out}.annotations", "gold.jsonl", "--layer", "eva"),
     "evaluate": ("gold.jsonl", "gold.jsonl", *PLOT),
     "calibrate": ("gold.jsonl", "--output", "{out}.json", "--model", "model", "--recall", ".1"),
     "crossval": ("gold.jsonl", "--output", "{out}.csv", "--folds", "2", "--iterations", "1"),
@@ -66,7 +67,7 @@ READERS = frozenset(
     {"explain", "records check", "records show", "model audit", "compare", "link explain", "privacy", "budget show",
      "budget history", "slice", "prefixes", "fidelity", "codes risk", "genomes verify", "genomes attack membership",
      "genomes attack linkage", "policy check", "policy show", "vault reidentify", "vault audit", "manifest verify",
-     "doctor", "experiment robustness"}
+     "doctor", "experiment robustness", "annotate agreement"}
 )  # fmt: skip
 """What writes a summary alone, for which `test_laws_of_commands` stands."""
 ALIKE = {
@@ -75,6 +76,9 @@ ALIKE = {
     **dict.fromkeys(("query", "sequences"), "cube"),
     **dict.fromkeys(("link match",), "link"),
     **dict.fromkeys(("write-back", "release", "trajectories anonymize"), "anonymize"),
+    **dict.fromkeys(("annotate", "annotate adjudicate", "annotate review"), "annotate import"),
+    **dict.fromkeys(("annotate decisions", "annotate history", "annotate lists"), "audit"),
+    **{"annotate export": "convert", "annotate train": "train"},
     **dict.fromkeys(("vault rotate", "forget"), "vault init"),
 }  # fmt: skip
 """What writes by the way of another command."""

@@ -119,13 +119,14 @@ def test_releases_with_noise_tell_nothing_but_the_release(place: Path, capfd: py
 WRITERS = frozenset(
     {"scrub", "tag", "generalize", "verify", "audit", "filter", "watch", "convert", "extract", "write-back", "train",
      "anonymize", "codes anonymize", "trajectories anonymize", "genomes anonymize", "release", "cube", "sequences",
-     "synthesize", "query", "schema", "calibrate", "link", "link encode", "link match"}
+     "synthesize", "query", "schema", "calibrate", "link", "link encode", "link match", "annotate train"}
 )  # fmt: skip
 FIGURES = ("crossval", *(f"experiment {name}" for name in ("features", "sampling", "learning-curve", "learners", "hips",
            "dp", "sequences", "conclusions", "linkage", "private-linkage")))  # fmt: skip
 OTHERS = {
     **dict.fromkeys(FIGURES, "figures"),
     "ru-map": "a plot",
+    **dict.fromkeys(("annotate export", "annotate decisions", "annotate history"), "a project, which has a history"),
     "map": "spans of the user's own, moved",
     "model export": "a file of a model that has a manifest",
     "manifest page": "the manifests themselves",

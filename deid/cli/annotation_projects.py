@@ -1,0 +1,295 @@
+"""Commands on annotation projects that need no browser: notes in and out, models, agreement, review."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from deid.annotation.loop import LoopOptions
+from deid.base.errors import ConfigError, require
+from deid.base.options import argument, option
+from deid.cli.common import Summary, progress
+from deid.cli.notes import ReadingOptions
+from deid.cli.option_groups import IN, KeyOptions, OutputOptions, command
+from deid.cli.tables import print_sections
+from deid.document import Document, Failure, Tally, failure_of
+
+_PROJECT = argument("File of an annotation project.", metavar="PROJECT")
+_ANNOTATOR = option(..., "Whose marks.", metavar="NAME")
+_BETWEEN = option((), "Only these annotators (repeatable); by default all.", metavar="NAME")
+
+
+@command
+def import_notes(
+    told: Summary,
+    *,
+    project: Path = argument("File of an annotation project; a new one is made.", metavar="PROJECT"),
+    source: Path | str = IN,
+    layer: str | None = option(
+        None,
+        "Take the annotations as this annotator's own, and the notes as done; by default they are suggestions for all.",
+        metavar="NAME",
+    ),
+    edits: Path | None = option(None, "Edit log of deid scrub; IN holds the originals: suggest what was replaced."),
+    key: KeyOptions,
+    reading: ReadingOptions,
+) -> None:
+    """Bring notes into a project, with the annotations of a model, rules, another system or gold.
+
+    A note that is there must have the same text; where an annotator has decided, all stays. After deid scrub --edits,
+    the originals and the log show what was replaced, to be corrected.
+
+    Example: deid annotate import notes.annotations tagged/ --layer gold
+    """
+    from deid.annotation.project import Project
+    from deid.annotation.quality import scrubbed_documents
+    from deid.io import scan
+    from deid.pipeline.edit_log import read_edit_log
+    from deid.pipeline.naming import pseudonym_of_id
+
+    require(edits is None or layer is None, "an edit log is suggested to all", "leave out --layer or --edits")
+    documents: Iterator[Document | Failure] = scan(source, reading.format, reading).documents()
+    if edits is not None:
+        own = key.existing()
+        names: Callable[[str], list[str]] = lambda id: [id] if own is None else [pseudonym_of_id(own, id), id]  # noqa: E731
+        documents = scrubbed_documents(documents, read_edit_log(edits), names)
+    with Project.open(project) if project.exists() else Project.create(project) as opened:
+        told.take(opened.add(progress(documents, "importing"), layer))
+        told.notes.append(f"{told.documents} notes, {told.categories.total()} spans")
+
+
+@command
+def export(
+    told: Summary,
+    *,
+    project: Path = _PROJECT,
+    target: Path = argument("New file (a name with the format's suffix) or else a new or empty folder.", metavar="OUT"),
+    to: str = option(..., "Format to write (docs/formats.md lists them).", metavar="F"),
+    annotator: str = _ANNOTATOR,
+    unfinished: bool = option(False, "Notes that are not done too, with what is accepted so far."),
+    map: str | None = option(None, "Map the labels to this label set.", metavar="SET"),
+    drop_unmapped: bool = option(False, "Leave out spans whose label has no place in the target."),
+    any_label: bool = option(False, "Accept labels outside the format's label set."),
+) -> None:
+    """Write what an annotator accepted, in any format.
+
+    Offsets count characters of the text as it was read. OUT holds PHI (mode 0600).
+
+    Example: deid annotate export notes.annotations gold.jsonl --to jsonl --annotator anna
+    """
+    from deid import io
+    from deid.annotation.project import Project
+    from deid.io.conversion import relabelled
+    from deid.io.formats import Options
+    from deid.io.reading import get_format
+    from deid.phi import map_used_labels
+
+    format = get_format(to, io.FORMATS)
+    dropped: Counter[str] = Counter()
+    with Project.open(project) as opened:
+        used = [label.category for label in opened.labels()]
+        to_label = map_used_labels(used, map).to if map else None
+        io.check_output(project, target)
+        io.check_suffix(False, io.FORMATS["text"], target, format, io.FORMATS.values())  # a project is like a folder
+        with io.open_writer(target, to, Options(any_label=any_label)) as writer:
+
+            def write(document: Document) -> Iterator[str]:
+                ready, left = relabelled(document, to_label, format, drop_unmapped)
+                writer.write(ready)
+                dropped.update(left)
+                return (span.category for span in ready.spans)
+
+            tally = Tally()
+            items = opened.documents(annotator, done=not unfinished)
+            tally.each(progress(items, "writing"), write, failure_of)
+    told.take(tally)
+    if dropped:
+        told.notes.append(f"{dropped.total()} spans have no place in {to} and were left out")
+    if not told.documents and not told.failures:
+        told.notes.append(f"{annotator} is done with no note; --unfinished takes others too")
+
+
+@command
+def train(
+    told: Summary,
+    *,
+    project: Path = _PROJECT,
+    place: OutputOptions,
+    annotator: str = _ANNOTATOR,
+    min_documents: int = option(3, "Drop words seen in fewer documents, so that the model does not store them."),
+    learning: LoopOptions,
+) -> None:
+    """Train a model to be passed on, on all notes that an annotator is done with.
+
+    The project's own model keeps rare words, which may be patients' names; this one does not. Check it with
+    deid model audit, then pass it on with deid model export.
+
+    Example: deid annotate train notes.annotations --annotator anna -o models/mine
+    """
+    from deid.annotation.loop import project_model
+    from deid.annotation.project import Project
+
+    told.begin(place.output)
+    with Project.open(project) as opened:
+        tagger = project_model(opened, annotator, learning, min_documents)
+    tagger.save(place.output)
+    told.extra["corpus"] = tagger.description["corpus"]
+    told.documents = tagger.description["corpus"]["documents"]
+    told.places.append(f"model written to {place.output}")
+    told.sign(place.output, inputs=[(project.name, project)], root=project.parent)
+
+
+@command
+def agreement(told: Summary, *, project: Path = _PROJECT, between: tuple[str, ...] = _BETWEEN) -> None:
+    """Say how far annotators agree: spans, Cohen's kappa and Krippendorff's alpha on tokens.
+
+    Only notes count that both, or two of all, are done with. Example: deid annotate agreement notes.annotations
+    """
+    from deid.annotation.project import Project
+    from deid.annotation.quality import annotated
+    from deid.base.reports import Section
+    from deid.evaluation.agreement import agreement as measure
+    from deid.evaluation.agreement import disputes
+
+    with Project.open(project) as opened:
+        layers = annotated(opened, between)
+    found = measure(layers)
+    rows = [
+        (
+            " and ".join(pair.annotators),
+            *map(str, (pair.documents, pair.tokens, *pair.spans)),
+            *map(_figure, (pair.f1, pair.overlap, pair.kappa)),
+        )
+        for pair in found.pairs
+    ]
+    columns = ("annotators", "notes", "tokens", "spans", "spans", "span F1", "overlap F1", "kappa")
+    note = f"Krippendorff's alpha of all: {_figure(found.alpha)}, on {found.tokens} tokens of {found.documents} notes"
+    by_category = [
+        (" and ".join(pair.annotators), category, _figure(f1), str(spans))
+        for pair in found.pairs
+        for category, (f1, spans) in sorted(pair.by_category.items())
+    ]
+    print_sections(
+        [
+            Section("Agreement", columns, rows, note),
+            Section("By category", ("annotators", "category", "span F1", "spans of both"), by_category),
+        ]
+    )
+    differ = disputes(layers)
+    told.documents = found.documents
+    told.notes.append(f"they differ in {len(differ)} places; deid annotate adjudicate lays them before one person")
+    told.extra = {**found.as_dict(), "disputes": len(differ)}
+
+
+@command
+def adjudicate(
+    told: Summary,
+    *,
+    project: Path = _PROJECT,
+    annotator: str = option(..., "Who decides; a layer of its own.", metavar="NAME"),
+    between: tuple[str, ...] = option(
+        ..., "Annotators whose differences are laid before them (repeatable).", metavar="NAME"
+    ),
+) -> None:
+    """Lay what annotators differ on before an adjudicator: what all agree on is accepted, the rest suggested.
+
+    Example: deid annotate adjudicate notes.annotations --annotator chief --between anna --between ben
+    """
+    from deid.annotation.project import Project
+    from deid.annotation.quality import adjudicate as prepare
+
+    with Project.open(project) as opened:
+        found = prepare(opened, annotator, between)
+    told.documents = found.notes
+    told.notes.append(f"{found.agreed} spans are agreed and accepted, {found.disputed} places are to be decided")
+    told.extra = {"agreed": found.agreed, "disputed": found.disputed}
+
+
+@command
+def lists(
+    told: Summary,
+    *,
+    project: Path = _PROJECT,
+    annotator: str = _ANNOTATOR,
+    deny_list: Path = option(..., "New file for names and places that were missed (deid scrub --deny)."),
+    allow_list: Path = option(..., "New file for what was suggested wrongly (deid scrub --allow)."),
+) -> None:
+    """Make lists for deid scrub of what an annotator corrected; only notes that are done count.
+
+    Example: deid annotate lists run.annotations --annotator anna --deny-list deny.txt --allow-list allow.txt
+    """
+    from deid.annotation.project import Project
+    from deid.annotation.quality import site_terms, write_site_lists
+
+    with Project.open(project) as opened:
+        terms = site_terms(opened, annotator)
+    written = write_site_lists(terms, deny_list, allow_list)
+    told.documents = terms.notes
+    told.notes.append(
+        f"{len(terms.deny)} terms to deny, {len(terms.allow)} to allow, of {terms.notes} notes; {terms.left_out} "
+        "corrections are for training: numbers, days, text that is PHI in one place and not in another"
+    )
+    told.places += [f"written: {path}" for path in written]
+    told.extra = {"deny": len(terms.deny), "allow": len(terms.allow), "left_out": terms.left_out}
+
+
+@command
+def review(
+    told: Summary,
+    *,
+    project: Path = argument("File of an annotation project; a new one is made.", metavar="PROJECT"),
+    found: Path = argument("What deid link --review or deid verify --json wrote.", metavar="FILE"),
+    linked: Path | None = option(None, "The table that was linked, to show its rows.", metavar="F"),
+) -> None:
+    """Bring pairs of a linkage or findings of a check into a project, to be decided in the browser.
+
+    Example: deid annotate review links.annotations review.csv --linked view.csv
+    """
+    from deid.annotation.project import Project
+    from deid.annotation.quality import add_findings, add_pairs
+
+    with Project.open(project) if project.exists() else Project.create(project) as opened:
+        pairs = found.suffix == ".csv"
+        require(pairs or linked is None, "findings of a check have no table", "leave out --linked")
+        told.documents = add_pairs(opened, found, linked) if pairs else add_findings(opened, found)
+    told.notes.append(f"{told.documents} new items to decide")
+
+
+@command
+def decisions(
+    told: Summary,
+    *,
+    project: Path = _PROJECT,
+    kind: str = argument("link or verify.", metavar="KIND"),
+    annotator: str = _ANNOTATOR,
+    place: OutputOptions,
+) -> None:
+    """Write what somebody decided on pairs of a linkage or findings of a check, as CSV (mode 0600).
+
+    Example: deid annotate decisions links.annotations link --annotator anna -o decided.csv
+    """
+    from deid.annotation.project import KINDS, Project
+    from deid.annotation.quality import write_decisions
+
+    if kind not in KINDS:
+        raise ConfigError("unknown kind of item", f"known: {', '.join(KINDS)}")
+    with Project.open(project) as opened:
+        told.take(write_decisions(opened, kind, annotator, place.output))
+
+
+@command
+def history(told: Summary, *, project: Path = _PROJECT, place: OutputOptions) -> None:
+    """Write who did what to which note, and when, as CSV without any text of a note (mode 0600).
+
+    Example: deid annotate history notes.annotations -o history.csv
+    """
+    from deid.annotation.project import Project
+    from deid.annotation.quality import write_history
+
+    with Project.open(project) as opened:
+        told.documents = write_history(opened, place.output)
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
