@@ -1,4 +1,4 @@
-"""The command forget: one person is taken out of vault and views, and what is left elsewhere is named."""
+"""The command forget: one person is taken out of vault, views and projects, and what is left elsewhere is named."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ def forget(
     view: tuple[Path, ...] = option(
         (), "Table of deid extract to remove rows from (repeatable).", "--in-view", metavar="VIEW"
     ),
+    project: tuple[Path, ...] = option(
+        (), "Annotation project to remove the person's notes from (repeatable).", "--in-project", metavar="PROJECT"
+    ),
     column: str = option("mrn", "Column of the views that holds PERSON."),
     release: tuple[Path, ...] = option(
         (), "What deid scrub wrote: the person's documents in it are named (repeatable).", "--in-release", metavar="OUT"
@@ -37,7 +40,7 @@ def forget(
     key: KeyOptions,
     vault_key_file: Path | None = option(None, "Key of the vaults, if it is another one."),
 ) -> int | None:
-    """Remove one person from vaults and views, and say which released documents must be deleted.
+    """Remove one person from vaults, views and annotation projects, and say which released documents must be deleted.
 
     Prints a JSON object a line for each document of the person in --in-release. Originals, tables, backups and copies
     are yours to delete; the manifest of a release from which files were taken says so from then on. Exit status 1 when
@@ -47,18 +50,18 @@ def forget(
     """
 
     from deid.base.store import refuse_password
-    from deid.joint.forgetting import documents_of, forget_in_view, scopes_of
+    from deid.joint.forgetting import documents_of, forget_in_project, forget_in_view, scopes_of
     from deid.pipeline.patients import read_patients
     from deid.replacement.vault import Vault
 
     person = sys.stdin.read().strip() if person == "-" else person
     if not person:
         raise ConfigError("the person is missing", "give the patient's id")
-    if not (vault or view or release):
-        raise ConfigError("nothing to forget the person in", "name --in-vault, --in-view or --in-release")
+    if not (vault or view or project or release):
+        raise ConfigError("nothing to forget the person in", "name --in-vault, --in-view, --in-project or --in-release")
     vault = tuple(map(refuse_password, vault))
     documents = read_patients(patients) if patients else {}
-    told.extra = {"vault_entries": 0, "view_rows": 0, "documents": 0}
+    told.extra = {"vault_entries": 0, "view_rows": 0, "annotated_notes": 0, "documents": 0}
     if vault:
         vault_key = load_key(vault_key_file or key.key_file, create=False)[0]
         for place in vault:
@@ -69,6 +72,8 @@ def forget(
                 told.notes.append("the database could not remove old rows from its files: vacuum it as its owner")
     for path in view:
         told.extra["view_rows"] += forget_in_view(path, person, column)
+    for path in project:
+        told.extra["annotated_notes"] += forget_in_project(path, person, documents)
     if release:
         own = load_key(key.key_file, create=False)[0]
         for out in release:
@@ -77,7 +82,8 @@ def forget(
                 typer.echo(json.dumps({"release": str(out), "document": identifier}, ensure_ascii=False))
     counts = told.extra
     told.notes.append(
-        f"{counts['vault_entries']} entries of vaults and {counts['view_rows']} rows of views were removed; "
+        f"{counts['vault_entries']} entries of vaults, {counts['view_rows']} rows of views and "
+        f"{counts['annotated_notes']} annotated notes were removed; "
         f"{counts['documents']} released documents are to be deleted"
     )
     if vault and not documents:

@@ -1,14 +1,17 @@
 """Forgetting one person: what of it can be done here, and which files are left to be deleted by hand.
 
-A person stands in the vault (what was replaced by what), in identifier views with their provenance, and in releases:
-documents under pseudonyms. Vault and views are changed; releases may have left the house, so they are only named.
+A person stands in the vault (what was replaced by what), in identifier views with their provenance, in annotation
+projects, and in releases: documents under pseudonyms. Vault, views and projects are changed; releases may have left the
+house, so they are only named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from deid.annotation.project import Project
 from deid.base.errors import InputError
 from deid.base.keys import Key
 from deid.document import Document
@@ -63,6 +66,49 @@ def forget_in_view(path: Path, person: str, column: str) -> int:
     places["row"] = places["row"].astype(str).map(number_of)
     IdentifierView(frame[~gone].reset_index(drop=True), places.reset_index(drop=True)).write(path, replace=True)
     return int(gone.sum())
+
+
+def forget_in_project(path: Path, person: str, documents: Mapping[str, str]) -> int:
+    """Remove a person's notes and items from an annotation project, with all that was made of them.
+
+    Notes are found by the person in a field, or by the table; items by a value that is the person. Models of the
+    project go where a note goes: their words may be of it.
+
+    Parameters
+    ----------
+    path : Path
+        File of the project.
+    person : str
+    documents : mapping
+        Document id -> patient id, where a table says so.
+
+    Returns
+    -------
+    int
+        Notes and items that were removed.
+
+    Raises
+    ------
+    InputError, StoreError
+        When there is no such project.
+    """
+    with Project.open(path) as project:
+        numbers = {name: id for id, name in project.names()}
+        notes = [
+            numbers[note.id]
+            for note in project.documents(None)
+            if documents.get(note.id) == person or person in map(str, note.metadata.values())
+        ]
+        items = [item.id for item in project.items() if person in _values(item.content)]
+        return (project.remove(notes) if notes else 0) + (project.remove_items(items) if items else 0)
+
+
+def _values(content: Mapping[str, Any]) -> Iterator[str]:
+    for value in content.values():
+        if isinstance(value, Mapping):
+            yield from _values(value)
+        else:
+            yield str(value)
 
 
 def documents_of(person: str, release: Path, key: Key, documents: Mapping[str, str]) -> Iterator[str]:
