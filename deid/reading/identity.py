@@ -305,6 +305,8 @@ def parse_name(
             roles[i] = "credential"
         elif key == "st" and i + 1 < len(tokens) and (uppercase or not word.isupper() or after == "."):
             roles[i] = "particle"  # Saint is nobody's given name: "St. John" is a surname
+        elif not i and len(tokens) > 2 and word.isupper() and not uppercase and _is_spelt_out(key):
+            roles[i] = "title"  # RN Ann Lee
         elif _is_initials(word, key, len(word) == len(text), uppercase, is_word):
             roles[i] = "initial"
         elif key in _TITLES and i == 0 and len(tokens) > 1 and (after == "." or key not in ("fr", "don", "miss")):
@@ -355,6 +357,11 @@ def _is_credential(text: str, tokens: Sequence[tuple[int, int, str]], i: int, be
         return gap != "" or key not in _ALSO_NAMES
     spoken = not _VOWELS.isdisjoint(key)
     return i > spoken and not gap and key not in (_ALSO_NAMES if uppercase else _SPOKEN_NAMES)
+
+
+def _is_spelt_out(key: str) -> bool:
+    """Tell whether letters say what somebody has learnt, and can be no name before other names."""
+    return key in _CREDENTIALS and key not in _TITLES and _VOWELS.isdisjoint(key)
 
 
 def _dotted(text: str, tokens: Sequence[tuple[int, int, str]], roles: Sequence[str]) -> Iterable[tuple[int, int]]:

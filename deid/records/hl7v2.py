@@ -14,6 +14,7 @@ from operator import attrgetter
 
 from deid.base.errors import DeidError, EncodingError, FormatError
 from deid.base.luhn import luhn_digit
+from deid.phi import CATEGORIES
 from deid.records.record import (
     BLOCKED,
     INSTANT,
@@ -55,6 +56,8 @@ _SEGMENT = re.compile(r"[A-Z][A-Z0-9]{2}\Z")
 _NOBODY = ("", 0, 0)
 _LONGEST_CODE = 6
 """What is kept and no longer holds no identifier: ``M``, ``2.5.1``, ``OBX``."""
+_NUMBER_OF_PERSON = 6
+"""Digits that no code beside a name has."""
 _WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|['. -])*\Z")
 _CHECK, _SHAPE = "check", "shape"
 _DAY = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[0-9]{4,6}(?:[.+-][0-9.+-]+)?)?\Z")
@@ -187,8 +190,11 @@ class _Message:
                     self.places.append(Place(f"{path}-{number}", at, at + len(raw), BLOCKED))
                 elif rule != KEEP or "\n" in raw or "\r" in raw:
                     self._field(rule, raw, at, f"{path}-{number}", fields)
-                elif len(raw) > _LONGEST_CODE and self._is_misplaced(raw):
-                    self._misplaced(raw, at, f"{path}-{number}")
+                elif len(raw) > _LONGEST_CODE:
+                    if _DAY.match(raw):
+                        self._leaf("DATE", raw, at, f"{path}-{number}")
+                    elif self._is_misplaced(raw):
+                        self._misplaced(raw, at, f"{path}-{number}")
             at += len(raw) + 1
 
     def _field(self, rule: Rule, raw: str, at: int, path: str, fields: list[str]) -> None:
@@ -209,7 +215,7 @@ class _Message:
                 here = f"{path}({number})"
             if part and part != _NULL:
                 if isinstance(rule, Parts):
-                    if rule.unnamed and self._is_misplaced(part):
+                    if rule.unnamed and self._is_misplaced(part, persons_alone=rule.numbered):
                         self._misplaced(part, at, here)
                     else:
                         self._parts(rule, part, at, here, self.component)
@@ -233,10 +239,12 @@ class _Message:
         for number, piece in enumerate(pieces, 1):
             if number > done and piece and piece != _NULL:
                 inner, first, last = rule.parts.get(number, _NOBODY)
+                here = f"{path}.{first or number}"
                 if inner == KEEP and "\n" not in piece and "\r" not in piece:
+                    if len(piece) > _LONGEST_CODE and (shape := kept_as(CODE, piece)) in CATEGORIES:
+                        self._leaf(shape, piece, at, here)
                     at += len(piece) + 1
                     continue
-                here = f"{path}.{first or number}"
                 if len(pieces) == 1 and inner == "IDNUM" and _WORDS.match(piece.replace(",", " ")):
                     inner = next((r for r, _, _ in [rule.parts.get(2, _NOBODY)] if r in NAMES), inner)  # a name alone
                 if isinstance(inner, Parts):
@@ -253,7 +261,7 @@ class _Message:
                     self._leaf(str(inner), piece, at, here)
             at += len(piece) + 1
 
-    def _is_misplaced(self, raw: str) -> bool:
+    def _is_misplaced(self, raw: str, *, persons_alone: bool = False) -> bool:
         """Tell whether a person, or an identifier by its shape, stands where a code should: many messages are a field
         off. The second and third component of a code are its words and its coding system.
         """
@@ -261,7 +269,7 @@ class _Message:
         if found is None:
             return False
         said = found[1] or found[2]
-        return said is None or said.upper() not in self.table.facts["no_given_names"]
+        return not persons_alone if said is None else said.upper() not in self.table.facts["no_given_names"]
 
     def _misplaced(self, raw: str, at: int, path: str) -> None:
         """Make places of what stands in a wrong field: names are text as notes write them, family name first; with
@@ -284,6 +292,8 @@ class _Message:
                         between = ", " if begun == 1 else " "
                         self.places[-2] = replace(self.places[-2], behind=between, joins=True)
                     begun += 1
+                elif sum(map(str.isdigit, piece)) >= _NUMBER_OF_PERSON:
+                    self._leaf("IDNUM", piece, at, here)
                 else:
                     self._leaf(CODE, piece, at, here)
             at += len(piece) + 1

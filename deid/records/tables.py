@@ -68,6 +68,8 @@ class Parts:
     """Component -> what it is, and the first and the last component that are one with it, as of a name."""
     unnamed: bool
     """Whether the second and third component are neither names nor any other identifier, nor a document's type."""
+    numbered: bool = False
+    """Whether the first component is an identifier, as of a telephone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +211,8 @@ class Table:
                 parts[n] = (rule, keys[0], keys[-1]) if rule in _JOINED else (rule, n, n)
         inner = [parts[n][0] if n in parts else "" for n in (2, 3)]
         unnamed = all(rule in (*_FORMS, KEEP, TEXT, BLOCKED) for rule in inner)
-        return Parts(parts, unnamed and all(rule != DATA for rule, _, _ in parts.values()))
+        first = parts[1][0] if 1 in parts else ""
+        return Parts(parts, unnamed and all(rule != DATA for rule, _, _ in parts.values()), first in CATEGORIES)
 
 
 def typed(key: str, name: str) -> str:

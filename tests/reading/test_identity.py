@@ -29,6 +29,8 @@ def roles(text: str, **options: int) -> list[tuple[str, str]]:
         ("Smith, John, MD", [("Smith", "family"), ("John", "given"), ("MD", "credential")]),
         ("John Smith RN", [("John", "given"), ("Smith", "family"), ("RN", "credential")]),
         ("J Smith MD PhD", [("J", "initial"), ("Smith", "family"), ("MD", "credential"), ("PhD", "credential")]),
+        ("RN Ann Lee", [("RN", "title"), ("Ann", "given"), ("Lee", "family")]),
+        ("RN Lee", [("RN", "initial"), ("Lee", "family")]),
         ("Ann Lee FNP-C", [("Ann", "given"), ("Lee", "family"), ("FNP", "credential"), ("C", "credential")]),
         ("Smith, Ann, M.D.", [("Smith", "family"), ("Ann", "given"), ("M", "credential"), ("D", "credential")]),
         ("Smith, M.A.", [("Smith", "family"), ("M", "initial"), ("A", "initial")]),
