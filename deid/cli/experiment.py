@@ -9,6 +9,7 @@ from typing import Any
 
 from deid.base.keys import load_key
 from deid.base.options import again, option
+from deid.base.reports import frame_records
 from deid.cli.common import Summary
 from deid.cli.option_groups import command
 from deid.cli.training_options import (
@@ -20,6 +21,7 @@ from deid.cli.training_options import (
     setup_of,
 )
 from deid.detection.options import RecognizerOptions
+from deid.experiments.active_learning import QueueOptions
 from deid.labeling.training import TrainingOptions, label_number
 
 TEST: Any = option(None, "Annotated documents to score; else those that folds or sizes leave.", metavar="TESTSET")
@@ -61,6 +63,13 @@ class AnyTraining(TrainingOptions):
     """How taggers are trained whose learner is what is measured."""
 
     algorithm: str = "sgd"
+
+
+@dataclass(frozen=True)
+class LoopTraining(TrainingOptions):
+    """How taggers are trained that stay where their notes are."""
+
+    min_documents: int = again(TrainingOptions, "min_documents", 1)
 
 
 @dataclass(frozen=True)
@@ -207,6 +216,41 @@ def learning_curve(
     frame = learning_curve(setup, sizes=sizes, start=start_from, repeats=repeats)
     settings = settings_of(setup, seed=options.seed)
     places.show(Outcome.of_frame("Learning curve", frame, learning_section(frame), settings, plot_learning), told)
+
+
+@command
+def active_learning(
+    told: Summary,
+    *,
+    corpus: CorpusOptions,
+    test: Path = option(..., "Annotated documents to score.", metavar="TESTSET"),
+    jobs: int = JOBS,
+    places: OutcomeOptions,
+    asked: QueueOptions,
+    start_from: str | None = option(
+        None, "Start every training from this model (folder or shipped).", metavar="MODEL", panel="The queue"
+    ),
+    features: FeatureOptions,
+    options: LoopTraining,
+) -> None:
+    """Simulate how many notes must be annotated when a queue asks for those of which the tagger is unsure.
+
+    Example: deid experiment active-learning corpus/train --test corpus/dev --queues entropy,margin --jobs 2
+    """
+    from deid.experiments.active_learning import active_learning
+    from deid.experiments.outcome import Outcome
+    from deid.experiments.page import active_learning_sections
+    from deid.experiments.plots import plot_active_learning
+
+    places.check(told.said.json)
+    setup = setup_of(told, corpus, features, options, test=test, jobs=jobs)
+    frame = active_learning(setup, asked, start=start_from)
+    settings = settings_of(setup, queue=asdict(asked), start=start_from)
+    sections = active_learning_sections(frame, asked.targets)
+    values = {"settings": settings, "rows": frame_records(frame)}
+    places.show(
+        Outcome("Active learning, simulated", sections, frame, values, lambda: plot_active_learning(frame)), told
+    )
 
 
 @command

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from deid.base.options import option
 from deid.document import Document, Failure
 from deid.evaluation.cases import Cases, prepare
 from deid.evaluation.comparison import LEVEL, intervals, resampled_totals
+from deid.evaluation.diagrams import NONE, confusion, reliability
 from deid.evaluation.leaks import Leaks, find_leaks
 from deid.evaluation.mistakes import KINDS, Mistake, find_mistakes
 from deid.evaluation.official import (
@@ -153,6 +154,11 @@ class Evaluation:
                     for category in sorted({m.category for m in mistakes})
                 },
             },
+            "confusion": {
+                "labels": [*self.cases.categories, NONE],
+                "words": confusion(self.cases.cases, self.cases.categories).tolist(),
+            },
+            "reliability": [asdict(part) for part in reliability(self.cases.cases)],
             "by_document": [
                 {
                     "name": pair.gold.name,

@@ -82,7 +82,7 @@ class Calibration:
     @property
     def too_small(self) -> bool:
         """Whether the gold could not show the target even if nothing were missed."""
-        return max(p.effective for p in self.points) < self.needed
+        return bool(max(p.effective for p in self.points) < self.needed)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values."""

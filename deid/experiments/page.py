@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from deid.base.late import pd
 from deid.base.reports import Section
+from deid.experiments.active_learning import documents_needed
 from deid.experiments.crossval import CrossValidation
 from deid.experiments.hips import ATTACKS, Hips
 from deid.experiments.learning import STARTS
@@ -145,6 +148,45 @@ def learning_section(frame: pd.DataFrame) -> Section:
         means.assign(training=means["start"].map(STARTS)).to_dict("records"),
         forms | _scores("token_") | {"sd": "{sd:.4f}"},
         f"Means over {frame['repeat'].nunique()} draws of documents; sd: of strict F1 (n - 1). {_NOTE}",
+    )
+
+
+def active_learning_sections(frame: pd.DataFrame, targets: Sequence[float]) -> tuple[Section, ...]:
+    """Return what had to be annotated for each target, and the curves, means over the simulations."""
+    means = frame.groupby(["queue", "documents"], sort=False).mean(numeric_only=True)
+    means["simulations"] = frame.groupby(["queue", "documents"], sort=False).size()
+    return (
+        Section.of(
+            "Notes to annotate",
+            documents_needed(frame, targets).to_dict("records"),
+            {
+                "strict F1": "{target:g}",
+                "queue": "{queue}",
+                "reached": "{reached} of {seeds}",
+                "notes": "{documents:.1f}",
+                "sd": "{sd:.1f}",
+                "fewer than random": "{fewer:.1%}",
+                "words": "{words:.0f}",
+                "fewer words": "{fewer_words:.1%}",
+            },
+            "Until the curve first reached strict F1, straight between trainings; means over simulations, sd: of notes "
+            "(n - 1). Words: what an annotator reads.",
+        ),
+        Section.of(
+            "Curves",
+            means.reset_index().to_dict("records"),
+            {
+                "queue": "{queue}",
+                "notes": "{documents:.0f}",
+                "of": "{simulations:.0f}",
+                "words": "{words:.0f}",
+                "CPU s, training": "{train_cpu_seconds:.1f}",
+                "CPU s, queue": "{queue_cpu_seconds:.1f}",
+            }
+            | _scores("token_", "leaks_", "documents_"),
+            "Means over the simulations that annotated so many notes; those that reached the largest target end. "
+            + _NOTE.partition(" Token:")[0],
+        ),
     )
 
 

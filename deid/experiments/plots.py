@@ -102,6 +102,28 @@ def plot_learning(frame: pd.DataFrame) -> Figure:
     return figure
 
 
+def plot_active_learning(frame: pd.DataFrame) -> Figure:
+    """Return a plot of simulations (`active_learning`): strict F1 over annotated notes, and over their words.
+
+    A thin line is a simulation, a thick one the mean where all of a queue go on.
+    """
+    figure, both = new_figure(11, 4.6, 2)
+    for axes, what, title in zip(both, ("documents", "words"), ("notes", "words of notes"), strict=True):
+        for (queue, points), colour in zip(frame.groupby("queue", sort=False), COLOURS, strict=False):
+            for _, own in points.groupby("seed"):
+                axes.plot(own[what].to_numpy(), own["strict_f1"].to_numpy(), color=colour, alpha=0.25, linewidth=0.8)
+            groups = points.groupby("documents")
+            means = groups[[what, "strict_f1"]].mean() if what == "words" else groups["strict_f1"].mean().reset_index()
+            whole = (groups.size() == points["seed"].nunique()).to_numpy()
+            axes.plot(
+                means[what].to_numpy()[whole], means["strict_f1"].to_numpy()[whole], color=colour, label=str(queue)
+            )
+        axes.set(xlabel=f"{title} annotated", ylabel="strict F1")
+        axes.grid(alpha=0.3)
+        axes.legend(loc="lower right", fontsize="small")
+    return figure
+
+
 def _draw(axes: Any, points: pd.DataFrame, curve: str, title: str, x: str, y: str) -> None:
     colour, marker = _STYLES[curve]
     ordered = points.sort_values("value")

@@ -178,8 +178,11 @@ def test_the_command_and_the_file_that_it_writes(tmp_path: Path) -> None:
     found = build_recognizer(RecognizerOptions(model="en", rules=False, dial=str(dial))).find(first)
     assert found == build_recognizer(RecognizerOptions(model="en", rules=False, dial=0.0)).find(first)
     said = run(
-        "calibrate", gold_file, "--recall", ".999", "--dials", "0", "--no-rules", "-o", tmp_path / "no", status=1
+        *("calibrate", gold_file, "--recall", ".999", "--dials", "0", "--no-rules", "-o", tmp_path / "no"),
+        *("--json", tmp_path / "c.json"),
+        status=1,
     )
+    assert json.loads((tmp_path / "c.json").read_text())["too_small"] is True
     assert "no dial is certain" in said
     assert "too small" in said
     assert not (tmp_path / "no").exists()
