@@ -40,10 +40,15 @@ Py_ssize_t labeller_rows_at_once(const Labeller *self)
 
 void labeller_forget_rows(Labeller *self)
 {
-    const Py_ssize_t all = ((Py_ssize_t)self->old.types.count + self->types.count) * self->offsets;
-    for (Py_ssize_t i = 0; i < all; i++)
-        if (self->row[i] >= self->old.row_count)
-            self->row[i] = NOT_BUILT;
+    const Py_ssize_t types = (Py_ssize_t)self->old.types.count + self->types.count;
+    for (Py_ssize_t type = 0; type < types; type++) {
+        int32_t *row = self->row + type * self->offsets;
+        int kept = 1;
+        for (int k = 0; k < self->offsets; k++)
+            kept &= row[k] < self->old.row_count;
+        for (int k = 0; !kept && k < self->offsets; k++) /* all of them: a type is built at every offset or at none */
+            row[k] = NOT_BUILT;
+    }
     names_clear(&self->row_names);
     self->row_count = 0;
 }

@@ -38,7 +38,7 @@ _LEAST_FUZZY = 5
 """Letters that a name must have for a misspelling of it to count."""
 _BESIDE = 20
 """Characters between the beginnings of two words that stand beside each other; not across a column of a form."""
-_REMEMBERED = 20_000
+_REMEMBERED = 1 << 13
 _SEPARATORS = " ./()-"
 _FOLDED = "\u017f\u212a\u0130\u0131"
 """What an expression without regard to case takes for s, k and i."""

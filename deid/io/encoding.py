@@ -10,6 +10,7 @@ that what is written can be read again.
 from __future__ import annotations
 
 import codecs
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -417,14 +418,17 @@ def lines(stream: BinaryIO, encoding: str) -> Iterator[tuple[int, str | Encoding
                     EncodingError(f"the text is not {encoding}", "name it with --encoding", "", f"line {number + 1}"),
                 )
         return
-    for number, raw in enumerate(stream, 1):
+
+    def numbered(number: int, raw: bytes) -> tuple[int, str | EncodingError]:
         try:
             check_misread(raw, encoding)
-            yield number, raw.decode(encoding)
+            return number, raw.decode(encoding)
         except EncodingError as error:
-            yield number, EncodingError(error.what, error.hint, position=f"line {number}")
+            return number, EncodingError(error.what, error.hint, position=f"line {number}")
         except UnicodeError:
-            yield number, misfit(raw, encoding, f"line {number}")
+            return number, misfit(raw, encoding, f"line {number}")
+
+    yield from map(numbered, itertools.count(1), stream)  # a loop would hold each line, perhaps a very long one
 
 
 def _mostly_control(controls: int, length: int) -> bool:

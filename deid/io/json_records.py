@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import TextIOWrapper
 from typing import Any, BinaryIO
 
 from deid.base.errors import DeidError, EncodingError, FormatError, OutputError
+from deid.document import Span
 from deid.io.encoding import is_binary, lines, settle, strip_mark, text_view
+from deid.io.span_json import to_value
 
 _ESCAPED = re.compile("[\ud800-\udfff\u0085\u2028\u2029]")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _CHUNK = 1 << 16
 _SPACE = " \t\r\n"
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_LONG = 1 << 12
+"""Characters of a string, or members of a list, that are written at a time."""
 
 
 def records(stream: BinaryIO, encoding: str) -> Iterator[tuple[str, dict[str, Any] | DeidError]]:
@@ -43,8 +46,12 @@ def records(stream: BinaryIO, encoding: str) -> Iterator[tuple[str, dict[str, An
         position = f"line {number}"
         if isinstance(line, DeidError):
             yield position, line
-        elif (body := strip_mark(line) if number == 1 else line).strip(_SPACE):
-            yield position, parse_record(body, position)
+            continue
+        body = strip_mark(line) if number == 1 else line
+        record = parse_record(body, position) if body.strip(_SPACE) else None
+        del line, body  # a long one takes as much as its record, which is worked on now
+        if record is not None:
+            yield position, record
 
 
 def first_record(head: bytes) -> dict[str, Any]:
@@ -58,12 +65,18 @@ def first_record(head: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def dump(record: dict[str, Any], *, ascii_only: bool = False) -> str:
-    """Return a record as one line of JSON that reads back exactly.
+def dump(record: Mapping[str, Any], *, ascii_only: bool = False) -> str:
+    """Return a record as one line of JSON that reads back exactly; see `dumped`."""
+    return "".join(dumped(record, ascii_only=ascii_only))
+
+
+def dumped(record: Mapping[str, Any], *, ascii_only: bool = False) -> list[str]:
+    """Return a record as one line of JSON that reads back exactly, a long one in pieces, which take less room than one.
 
     Parameters
     ----------
-    record : dict
+    record : mapping
+        Field -> JSON value; spans are written as `deid.io.span_json.to_value` has them.
     ascii_only : bool
         Escape everything outside ASCII, for encodings that cannot express all characters.
 
@@ -74,19 +87,59 @@ def dump(record: dict[str, Any], *, ascii_only: bool = False) -> str:
         character.
     """
     try:
-        text = _ENCODER.encode(record)
-        if text.isascii():
-            return text + "\n"
-        if _PAIR.search(text):
-            raise OutputError(
-                "two lone surrogates stand side by side, which JSON would join into one character", "repair the text"
-            )
-        if ascii_only:
-            text = json.dumps(record, allow_nan=False)
+        return [*_pieces(record, ascii_only), "\n"]
     except (TypeError, ValueError, RecursionError):
         raise OutputError("a metadata field holds a value that JSON cannot express", "drop or convert it") from None
+
+
+def _pieces(record: Mapping[str, Any], ascii_only: bool) -> Iterator[str]:
+    long = {key for key, value in record.items() if isinstance(value, (str, list, tuple)) and len(value) > _LONG}
+    if not long:
+        yield _encoded(record, ascii_only)
+        return
+    before = "{"
+    for key, value in record.items():
+        if key not in long:
+            yield before + _encoded({key: value}, ascii_only)[1:-1]
+        else:
+            frame = _encoded({key: value[:0]}, ascii_only)[1:-1]  # up to its quotes or brackets
+            yield before + frame[:-1]
+            between = "" if isinstance(value, str) else ", "
+            if isinstance(value, str):
+                _check_pairs(value)
+            for at in range(0, len(value), _LONG):
+                yield (between if at else "") + _encoded(value[at : at + _LONG], ascii_only)[1:-1]
+            yield frame[-1]
+        before = ", "
+    yield "}"
+
+
+def _encoded(value: Any, ascii_only: bool) -> str:
+    text = _ENCODER.encode(value)
+    if text.isascii():
+        return text
+    _check_pairs(text)
+    if ascii_only:
+        return _ASCII.encode(value)
     # separators of lines that are no LF are escaped too, because some readers cut lines there
-    return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text) + "\n"
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def _check_pairs(text: str) -> None:
+    if not text.isascii() and _PAIR.search(text):
+        raise OutputError(
+            "two lone surrogates stand side by side, which JSON would join into one character", "repair the text"
+        )
+
+
+def _other(value: object) -> dict[str, Any]:
+    if isinstance(value, Span):
+        return to_value(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_other)
+_ASCII = json.JSONEncoder(allow_nan=False, default=_other)
 
 
 def parse_record(text: str, position: str) -> dict[str, Any] | DeidError:

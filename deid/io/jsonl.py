@@ -15,7 +15,7 @@ from deid.document import Document, check_spans
 from deid.io.encoding import TextSink
 from deid.io.fields import field_value, find_id, find_text, ordered
 from deid.io.formats import CollectionFormat, Options, Streams
-from deid.io.json_records import dump, first_record, records
+from deid.io.json_records import dumped, first_record, records
 from deid.io.span_checks import check_label, refuse_fields
 from deid.io.span_json import from_values, to_value
 
@@ -64,7 +64,7 @@ def _read_plain(record: Record, options: Options, position: str) -> Document:
 
 def _write_plain(document: Document, options: Options) -> Record:
     field = "spans" if options.spans_field is None else options.spans_field
-    return _fields(document, options, field, [to_value(span) for span in document.spans])
+    return _fields(document, options, field, list(document.spans))
 
 
 def _read_doccano(record: Record, options: Options, position: str) -> Document:
@@ -149,7 +149,8 @@ class _Sink:
         check_spans(len(document.text), document.spans)
         for span in document.spans:
             check_label(span.category, (), True, f"offset {span.start}")
-        self._text.write(dump(self._record(document, self._options), ascii_only=self._ascii_only))
+        for piece in dumped(self._record(document, self._options), ascii_only=self._ascii_only):
+            self._text.write(piece)
 
     def finish(self) -> None:
         self._text.close()

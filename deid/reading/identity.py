@@ -52,7 +52,7 @@ _TITLES = _set(
 _SPECIAL = _PARTICLES | _SUFFIXES | _TITLES
 _WORD = regex.compile(r"[\p{L}\p{Nl}\p{No}][\p{L}\p{M}\p{Nl}\p{No}]*(?:['’][\p{L}\p{M}\p{Nl}\p{No}]+)*")
 _LETTERS = re.compile("[A-Za-z]+")
-_REMEMBERED = 1 << 15
+_REMEMBERED = 1 << 13
 _CODES = "01230120022455012623010202"
 """Digit of each letter in Soundex; 0 for none."""
 _MEANING = _SPECIAL | _CREDENTIALS

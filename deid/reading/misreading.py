@@ -43,7 +43,7 @@ _SHORT = regex.compile(r"[1-9][0-9]*[lO]+[0-9]+")
 """*2l7*: no unit stands so."""
 _LETTER, _DIGIT = re.compile(r"[^\W\d_]"), re.compile("[0-9]")
 _PIECE = regex.compile(r"\S+")
-_REMEMBERED = 20_000
+_REMEMBERED = 1 << 13
 _LEAST_LONG, _LEAST_DATE, _LEAST_DIGITS, _LEAST_DATED, _MOST_LETTERS = 6, 4, 0.6, 0.4, 4
 _INSIDE = regex.compile(r"(?<=\p{L})[0158](?=\p{Ll})")
 _WORD = regex.compile(r"(?<![\p{L}0-9])\p{L}[\p{Ll}0158]{3,20}+(?![\p{L}0-9])")

@@ -40,7 +40,7 @@ _COMMON = 24
 _HASH_TRIES = 64
 _FEW = 4
 _VOWELS, _CONSONANTS = "aeiou", "bdfklmnprstvz"
-_REMEMBERED = 1 << 14
+_REMEMBERED = 1 << 13
 _LONGEST_KEPT = 64
 """Characters up to which the parts of a name are remembered."""
 _DIGITS = re.compile(r"\d")

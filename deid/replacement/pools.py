@@ -22,7 +22,7 @@ from deid.base.files import read_text
 from deid.base.resources import resource_folder
 from deid.reading.identity import name_key
 
-_REMEMBERED = 1 << 14
+_REMEMBERED = 1 << 13
 
 
 def _read(name: str) -> str:

@@ -7,10 +7,13 @@ from io import BytesIO
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deid.base.errors import DeidError, EncodingError, FormatError, LabelError, OffsetError, OutputError
 from deid.document import Document, Span
 from deid.io import FORMATS, Options
+from deid.io import json_records as records_of
 
 ANN = (Span(0, 3, "PATIENT"),)
 
@@ -205,3 +208,30 @@ def test_values_that_json_lacks_are_refused(value: object) -> None:
     sink = FORMATS["jsonl"].write({".jsonl": BytesIO()}, Options())
     with pytest.raises(OutputError, match="JSON"):
         sink.add(Document("1", "Ann", (), {"x": value}))
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(st.sampled_from('aé\u2028\n"\\\U0001f600\ud800\udc00'), max_size=9),
+    lambda inner: st.lists(inner, max_size=9) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=9,
+)
+
+
+@given(st.dictionaries(st.text(max_size=3), JSON, max_size=4), st.booleans())
+def test_a_record_is_the_same_line_in_pieces_and_reads_back(record: dict[str, Any], ascii_only: bool) -> None:
+    def line(most: int) -> str:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(records_of, "_LONG", most)
+            try:
+                return "".join(records_of.dumped(record, ascii_only=ascii_only))
+            except OutputError as error:
+                return error.what
+
+    whole = line(1 << 20)
+    assert [line(most) for most in (1, 2, 3)] == [whole] * 3
+    if whole.endswith("\n"):
+        assert json.loads(whole) == record
+        assert len(whole.splitlines()) == 1

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid.base.compiled import native
+from deid.document import Document
 from deid.features import FeatureSet
 from deid.labeling import decoder as decoding
 from deid.labeling import model_folder
@@ -75,6 +79,20 @@ def test_what_is_met_beyond_a_table_is_dropped_and_built_again(monkeypatch):
         assert tabled.decode(text)[0].tolist() == plain.decode(text)[0].tolist()
         assert tabled._labeller.kept()[1] <= 1024
     assert tabled.decode(KNOWN)[0].tolist() == plain.decode(KNOWN)[0].tolist()
+
+
+def test_what_was_read_before_changes_no_label(monkeypatch):
+    """An endless feed meets ever new words: rows are dropped and built again, of the shipped model too."""
+    load_model("en").find(Document("", KNOWN))  # writes the table
+    path = Path(__file__).parents[2] / "corpora" / "synthetic" / "dev.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines()[:8]
+    texts = [json.loads(line)["text"] for line in lines]
+    expected = [load_model("en").find(Document("", text)) for text in texts]
+    monkeypatch.setattr(decoding, "_COMPILED_ROWS", 1000)
+    monkeypatch.setattr(decoding, "_COMPILED_TYPES", 100)
+    tabled = load_model("en")
+    assert tabled.decoder.tabled
+    assert [tabled.find(Document("", text)) for text in texts] == expected
 
 
 def test_words_of_a_table_take_no_rows():
