@@ -35,11 +35,11 @@ from deid.records.record import (
     sweep,
     unpacked,
 )
-from deid.records.tables import DATA, KEEP, ByName, Inner, Rule, Table, kept_as
+from deid.records.tables import DATA, DISPLAY, KEEP, ByName, Inner, Rule, Table, display_as, kept_as
 
 ROOT = "ClinicalDocument"
 """The element that a document is."""
-_STRUCTURE, _ANCHOR, _DISPLAY, _OID, _TELECOM = "structure", "anchor", "display", "root", "telecom"
+_STRUCTURE, _ANCHOR, _OID, _TELECOM = "structure", "anchor", "root", "telecom"
 _TOKEN = re.compile(
     r"<!--(?P<comment>.*?)-->|<!\[CDATA\[(?P<data>.*?)\]\]>|<\?(?P<told>.*?)\?>|</[^>]*>"
     r"|<(?P<name>[^\s/>]+)(?P<attributes>(?:[^>\"']|\"[^\"]*\"|'[^']*')*?)(?P<empty>/?)>",
@@ -404,8 +404,8 @@ class _Document:
         encode = self.codec.double if value.double else self.codec.single
         end = at + len(raw)
         kind = rule if isinstance(rule, str) and not frame.blocked else ""
-        if kind == _DISPLAY:
-            kind = KEEP if frame.said.get("@codeSystem", "").startswith(self.standards) else TEXT
+        if kind == DISPLAY:
+            kind = display_as(raw, of_standard=frame.said.get("@codeSystem", "").startswith(self.standards))
         elif kind == _ANCHOR:
             kind = KEEP if raw.startswith("#") else BLOCKED
         kind = kept_as(kind, raw.strip())

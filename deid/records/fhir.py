@@ -60,7 +60,7 @@ from deid.records.record import (
     sweep,
     unpacked,
 )
-from deid.records.tables import CODE, DATA, KEEP, NUMBER, ByName, Inner, Rule, Table, kept_as
+from deid.records.tables import CODE, DATA, DISPLAY, KEEP, NUMBER, ByName, Inner, Rule, Table, display_as, kept_as
 
 STANDARD = "fhir-r4"
 _HINT = "repair the resource at its source, or leave it out"
@@ -377,6 +377,10 @@ class _Resource:
         return self._string(node, rule, path, owner)
 
     def _string(self, node: Node, rule: str, path: str, owner: Node) -> int:
+        if rule == DISPLAY:
+            rule = display_as(node.value, of_standard=self._is_standard(owner))
+        elif rule == TEXT and "coding" in owner.value and path.endswith(".text"):
+            rule = self._beside_codes(node.value, owner)
         rule = kept_as(rule, node.value)
         if rule == DATA:
             return self._data(node, path, owner)
@@ -409,6 +413,17 @@ class _Resource:
         else:
             self._leaf(node, rule, path)
         return 0
+
+    def _is_standard(self, coding: Node) -> bool:
+        """Tell whether a code is of a standard's system."""
+        system = string_of(coding, "system")
+        return bool(system) and _of_standard(system, self.facts)
+
+    def _beside_codes(self, text: str, concept: Node) -> str:
+        """Return what the text beside codes is: what a code says, or free text."""
+        said = (code for code in objects(concept.value["coding"]) if self._is_standard(code))
+        same = any(string_of(code, "display").lower() == text.lower() for code in said)
+        return display_as(text, of_standard=same)
 
     def _leaf(self, node: Node, kind: str, path: str, start: int = 0, end: int | None = None) -> None:
         """Make a place of a string, or of a part of it."""

@@ -36,7 +36,20 @@ from deid.records.record import (
     sweep,
     unpacked,
 )
-from deid.records.tables import CODE, DATA, KEEP, NUMBER, By, Parts, Rule, Table, kept_as
+from deid.records.tables import (
+    CODE,
+    DATA,
+    DISPLAY,
+    KEEP,
+    NUMBER,
+    By,
+    Parts,
+    Rule,
+    Table,
+    display_as,
+    kept_as,
+    titles,
+)
 
 HEADS = ("MSH", "FHS", "BHS", "BTS", "FTS")
 """Segments that begin a record."""
@@ -52,6 +65,7 @@ _NAMING = HEADS[:3]  # segments that name the separators
 _USUAL = "^~\\&"
 _STATELESS = frozenset(("utf-8", "ascii", *(f"iso8859-{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 15)), "cp1252"))
 """Character sets in which what was decoded is written as it was."""
+_HL7_TABLE = re.compile(r"HL7[0-9]{4,5}\Z")
 _SEGMENT = re.compile(r"[A-Z][A-Z0-9]{2}\Z")
 _NOBODY = ("", 0, 0)
 _LONGEST_CODE = 6
@@ -109,6 +123,7 @@ class _Message:
     def __init__(self, data: bytes, table: Table, encoding: str) -> None:
         self.data = data
         self.table = table
+        self.systems = table.facts["coding_systems"]
         self.places: list[Place] = []
         self.persons: list[int] = []
         """Where each PID begins."""
@@ -240,6 +255,8 @@ class _Message:
             if number > done and piece and piece != _NULL:
                 inner, first, last = rule.parts.get(number, _NOBODY)
                 here = f"{path}.{first or number}"
+                if inner == DISPLAY:
+                    inner = self._said(piece, pieces[number] if len(pieces) > number else "")
                 if inner == KEEP and "\n" not in piece and "\r" not in piece:
                     if len(piece) > _LONGEST_CODE and (shape := kept_as(CODE, piece)) in CATEGORIES:
                         self._leaf(shape, piece, at, here)
@@ -261,6 +278,10 @@ class _Message:
                     self._leaf(str(inner), piece, at, here)
             at += len(piece) + 1
 
+    def _said(self, words: str, system: str) -> str:
+        """Return what the words of a code are, by the coding system behind them."""
+        return display_as(words, of_standard=system in self.systems or _HL7_TABLE.match(system) is not None)
+
     def _is_misplaced(self, raw: str, *, persons_alone: bool = False) -> bool:
         """Tell whether a person, or an identifier by its shape, stands where a code should: many messages are a field
         off. The second and third component of a code are its words and its coding system.
@@ -275,7 +296,7 @@ class _Message:
         """Make places of what stands in a wrong field: names are text as notes write them, family name first; with
         a degree or title behind them they are a person's without a doubt.
         """
-        if any(piece.strip(". ").upper() in self.table.facts["titles"] for piece in raw.split(self.component)[5:7]):
+        if any(piece.strip(". ").lower() in titles(behind=True) for piece in raw.split(self.component)[5:7]):
             person = self.table.of_type("XCN", "DOCTOR")
             assert isinstance(person, Parts)
             self._parts(person, raw, at, path, self.component)

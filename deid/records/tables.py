@@ -40,6 +40,10 @@ _SHAPES = re.compile(
     r"|(?P<EMAIL>[^\s@]+@[^\s@]+\.[A-Za-z]{2,}))\s*\Z"
 )
 """What is no code and no measurement wherever it stands: records write values a field beside their own."""
+DISPLAY = "display"
+"""What a code says; a kind of those standards that have codes."""
+_SAID = re.compile(r"[0-9]{5,}|[0-9]{1,4}[/-][0-9]{1,2}[/-][0-9]|[0-9]{3}[-. ][0-9]{3}|@")
+"""What is no part of what a code of a standard says."""
 _RANGE = re.compile(r"([1-9][0-9]?)(?:-([1-9][0-9]?))?\Z")
 _NAME = re.compile(r"[A-Z][A-Z0-9]{2}\Z")
 _ALL = "ALL"
@@ -210,7 +214,7 @@ class Table:
             for n in keys:
                 parts[n] = (rule, keys[0], keys[-1]) if rule in _JOINED else (rule, n, n)
         inner = [parts[n][0] if n in parts else "" for n in (2, 3)]
-        unnamed = all(rule in (*_FORMS, KEEP, TEXT, BLOCKED) for rule in inner)
+        unnamed = all(rule in (*_FORMS, KEEP, TEXT, BLOCKED, DISPLAY) for rule in inner)
         first = parts[1][0] if 1 in parts else ""
         return Parts(parts, unnamed and all(rule != DATA for rule, _, _ in parts.values()), first in CATEGORIES)
 
@@ -239,6 +243,34 @@ def kept_as(kind: str, text: str) -> str:
     if found := _SHAPES.match(text):
         return str(found.lastgroup)
     return KEEP if _FORMS[kind].match(text) else TEXT
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def display_as(text: str, *, of_standard: bool) -> str:
+    """Return what the words beside a code are.
+
+    Parameters
+    ----------
+    text : str
+    of_standard : bool
+        Whether the code is of a standard's system: its words are no person's, unless somebody typed more.
+
+    Returns
+    -------
+    str
+        `KEEP` or `TEXT`.
+    """
+    if not of_standard or _SAID.search(text):
+        return TEXT
+    return KEEP if titles().isdisjoint(re.findall(r"\w+", text.lower())) else TEXT
+
+
+@functools.cache
+def titles(*, behind: bool = False) -> frozenset[str]:
+    """Return titles before names in small letters; with ``behind``, what stands behind them too, such as ``md``."""
+    names = ("titles", "titles_doctor", *(("credentials",) if behind else ()))
+    folder = resource_folder("dictionaries") / "names"
+    return frozenset(w for name in names for w in (folder / name / "items.txt").read_text("utf-8").lower().split())
 
 
 @functools.lru_cache(maxsize=8)

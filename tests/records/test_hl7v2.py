@@ -186,7 +186,7 @@ def test_kinds_of_values() -> None:
                 PID,
                 "OBX|1|NM|1||7.4",
                 "OBX|2|NM|1||see Dr. Smith",
-                "OBX|3|CWE|1||260385009^Negative^SCT",
+                "OBX|3|CWE|1||260385009^Negative^SCT^N1^neg by hand^L",
                 "OBX|4|TS|1||20240102030405+0100",
                 "OBX|5|DT|1||202401",
                 "OBX|6|ED|1||SYS^TEXT^PLAIN^Base64^SGVsbG8=",
@@ -201,7 +201,8 @@ def test_kinds_of_values() -> None:
     assert "OBX-5" not in found
     assert found["OBX[2]-5"] == ("text", "see Dr. Smith")
     assert "OBX[3]-5.1" not in found
-    assert found["OBX[3]-5.2"] == ("text", "Negative")
+    assert "OBX[3]-5.2" not in found
+    assert found["OBX[3]-5.5"] == ("text", "neg by hand")
     assert found["OBX[4]-5.1"] == ("DATE", "2024-01-02")
     assert found["OBX[5]-5.1"] == ("DATE", "2024-01")
     assert found["OBX[6]-5.5"] == ("text", "Hello")

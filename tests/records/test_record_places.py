@@ -121,3 +121,49 @@ def attachment(standard: str, mime: str, content: bytes) -> tuple[Record, bytes]
     body = f"<component><nonXMLBody>{text}</nonXMLBody></component>"
     source = f'<ClinicalDocument xmlns="urn:hl7-org:v3">{body}</ClinicalDocument>'
     return ccda.read(source.encode(), source, "utf-8", load_table("ccda")), held
+
+
+def coded(standard: str, words: str, *, local: bool) -> bytes:
+    """Return a record about Eleanor Thornbury with a code and its words."""
+    if standard == "hl7v2":
+        system = "99LOC" if local else "I9C"
+        return message("PID|1||4711^^^H^MR||Thornbury^Eleanor", f"DG1|1||174.9^{words}^{system}")
+    if standard == "fhir":
+        coding = {"system": "https://h.example/c" if local else "http://hl7.org/fhir/sid/icd-9-cm", "display": words}
+        person = {"resourceType": "Patient", "id": "p", "name": [{"family": "Thornbury", "given": ["Eleanor"]}]}
+        code = {"coding": [{**coding, "code": "174.9"}], "text": words}
+        subject = {"reference": "Patient/p"}
+        condition = {"resourceType": "Condition", "subject": subject, "contained": [person], "code": code}
+        return json.dumps(condition).encode()
+    root = "1.2.3.4" if local else "2.16.840.1.113883.6.103"
+    patient = "<patient><name><given>Eleanor</given><family>Thornbury</family></name></patient>"
+    return (
+        f'<ClinicalDocument xmlns="urn:hl7-org:v3"><code code="174.9" codeSystem="{root}" displayName="{words}"/>'
+        f"<recordTarget><patientRole>{patient}</patientRole></recordTarget></ClinicalDocument>"
+    ).encode()
+
+
+def of(standard: str, data: bytes) -> Record:
+    if standard == "hl7v2":
+        return hl7(data)
+    if standard == "fhir":
+        return fhir.read(data, load_table("fhir-r4"))
+    return ccda.read(data, data.decode(), "utf-8", load_table("ccda"))
+
+
+@pytest.mark.parametrize("standard", ["hl7v2", "fhir", "ccda"])
+def test_words_of_a_standards_code_are_no_persons(standard: str, surrogates: Pipeline) -> None:
+    """But the record's own names, and what somebody typed beside them, are; of a local code all is read."""
+
+    def scrubbed(words: str, *, local: bool = False) -> str:
+        written = surrogates(document(of(standard, coded(standard, words, local=local)), "m")).document.record
+        assert written is not None
+        return written.data.decode()
+
+    kept = ("MAL NEO COLON NEC", "CHRISTMAS FACTOR", "Parkinson disease")
+    for words in kept:
+        assert scrubbed(words).count(words) == (2 if standard == "fhir" else 1)
+    for words in ("MAL NEO COLON NEC, THORNBURY", "seen by Dr. Bartholomew Quigg", "called 617-555-0142"):
+        for local in (False, True):
+            assert not any(word in scrubbed(words, local=local) for word in ("THORNBURY", "Quigg", "555-0142")), words
+    assert "Quigg" not in scrubbed("Bartholomew Quigg, MD", local=True)
