@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from deid.annotation.loop import LoopOptions
 from deid.base.errors import ConfigError, InputError, require
+from deid.base.files import write_bytes
 from deid.base.options import option
 from deid.cli.common import Summary
 from deid.cli.notes import ReadingOptions
@@ -59,17 +60,14 @@ def annotate(
     with _project(told, source, project, label, reading) as opened:
         entries = opened.entries(name)
         require(bool(entries), "the project has no notes", "name a folder or file of notes")
+        door = opened.path.with_name(opened.path.name + ".open.html")
         learner = Learner(opened.path, name, learning)
         app = annotation_app(opened, name, learner, learning)
         if suggest:
             learner.start(training=False)
 
         def ready(link: str, another: Callable[[], str]) -> None:
-            if browser:
-                import webbrowser
-
-                browser_found = webbrowser.open(link)
-            if browser and browser_found:
+            if browser and _opened(link, door):
                 sys.stderr.write(f"{len(entries)} notes; your browser opens the page\n")
             else:
                 sys.stderr.write(f"{len(entries)} notes; open {link}\n")
@@ -81,6 +79,7 @@ def annotate(
         try:
             serve_annotation(app, name, port, ready)
         finally:
+            door.unlink(missing_ok=True)
             learner.close()
         done = sum(entry.state == "done" for entry in opened.entries(name))
         told.notes.append(f"{done} of {len(entries)} notes are done")
@@ -93,6 +92,17 @@ def _login() -> str:
         return getpass.getuser()
     except (OSError, KeyError):  # a container's user without a name
         return "annotator"
+
+
+def _opened(link: str, door: Path) -> bool:
+    """Open a browser on a private file that leads to a link; tell whether there is one.
+
+    The link itself would stand on the browser's command line, which everybody on the machine can read.
+    """
+    import webbrowser
+
+    write_bytes(door, f'<meta http-equiv="refresh" content="0;url={link}">\n'.encode(), replace=True)
+    return webbrowser.open(door.absolute().as_uri())
 
 
 def _links(another: Callable[[], str]) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from deid.annotation.loop import Learner, LoopOptions
-    from deid.annotation.project import Project
+    from deid.annotation.project import Item, Project
 
 STATIC = Path(__file__).with_name("static")
 
@@ -153,6 +153,10 @@ def annotation_app(
     class TrainingBody(BaseModel):
         suggest_only: bool = False
 
+    class DecisionBody(BaseModel):
+        decision: str
+        comment: str = ""
+
     class GuidelineBody(BaseModel):
         text: str
 
@@ -249,6 +253,38 @@ def annotation_app(
         with queueing:
             places = ordered(project, annotator, learning, sketches)
         return said([[id, place.drawn] for id, place in places])
+
+    @app.get("/api/notes/{id}/others")
+    def others(id: int) -> Response:
+        # before one is done oneself, what others marked would only be copied
+        def done(name: str) -> bool:
+            return any(entry.id == id and entry.state == "done" for entry in project.entries(name))
+
+        names = [name for name in project.annotators() if name != annotator] if done(annotator) else []
+        marks = {name: project.marks(id, name)[1] for name in names if done(name)}
+        return said({name: [mark_values(m) for m in held if m.state == "accepted"] for name, held in marks.items()})
+
+    @app.get("/api/items")
+    def items() -> Response:
+        from deid.annotation.project import KINDS
+
+        def told(item: "Item") -> dict[str, Any]:
+            decided = [[d.annotator, d.when, d.decision, d.comment] for d in item.decisions]
+            mine = next((d for d in reversed(item.decisions) if d.annotator == annotator), None)
+            return {
+                "id": item.id,
+                "kind": item.kind,
+                "content": dict(item.content),
+                "decisions": decided,
+                "mine": [mine.decision, mine.comment] if mine else None,
+            }
+
+        return said({"kinds": dict(KINDS), "items": [told(item) for item in project.items()]})
+
+    @app.post("/api/items/{id}")
+    def decide(id: int, body: DecisionBody) -> Response:
+        project.decide(id, annotator, body.decision, body.comment)
+        return said({})
 
     app.mount("/static", StaticFiles(directory=STATIC))
     return app

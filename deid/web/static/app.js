@@ -1,4 +1,5 @@
 import { NoteList } from "./list.js";
+import { button, differences, element, item as itemView } from "./review.js";
 import { TextView } from "./text.js";
 
 const $ = (id) => document.getElementById(id);
@@ -77,27 +78,6 @@ function say(text) {
   $("status").textContent = text;
 }
 
-function button(text, run, key) {
-  const made = document.createElement("button");
-  made.type = "button";
-  made.append(text);
-  if (key) {
-    const shown = document.createElement("kbd");
-    shown.textContent = key;
-    made.append(" ", shown);
-    made.setAttribute("aria-keyshortcuts", key);
-  }
-  made.addEventListener("click", run);
-  return made;
-}
-
-function element(name, text, className) {
-  const made = document.createElement(name);
-  if (text !== undefined) made.textContent = text;
-  if (className) made.className = className;
-  return made;
-}
-
 // labels
 
 function colour(category) {
@@ -143,7 +123,8 @@ function open(id) {
     sessionStorage.setItem("note", String(id));
     $("text").focus({ preventScroll: true });
     refresh();
-    drawHistory();
+    drawHistory().catch(failed);
+    drawOthers().catch(failed);
     const open = view.sorted.filter((mark) => mark.state === "suggested").length;
     say(`${entry?.name ?? "Note"}: ${open} suggestions, ${view.sorted.length - open} marks`);
   });
@@ -349,6 +330,7 @@ function finish(onward) {
     list.set(id, { state: done ? "done" : "begun", revision: found.revision });
     refresh();
     say(done ? "Done" : "Open again");
+    if (note.id === id && next === null) drawOthers().catch(failed);
     if (next !== null) open(next);
   });
 }
@@ -498,6 +480,78 @@ async function train(alone) {
 $("train").addEventListener("click", () => train(false));
 $("suggest").addEventListener("click", () => train(true));
 
+// other annotators, and items
+
+async function drawOthers() {
+  const id = note.id;
+  const others = list.byId.get(id)?.state === "done" ? await ask("GET", `/api/notes/${id}/others`) : {};
+  if (note.id !== id) return;
+  $("compare-pane").hidden = !Object.keys(others).length;
+  if ($("compare-pane").hidden) return;
+  const mine = view.sorted.filter((mark) => mark.state === "accepted");
+  const go = (start, end) => {
+    $("text").focus({ preventScroll: true });
+    view.choose(null);
+    view.select(view.unit(start), view.unit(end));
+  };
+  $("compare").replaceChildren(...differences(mine, others, (start, end) => view.quote(start, end), go));
+}
+
+let review = { kinds: {}, items: [] };
+let reviewed = 0;
+
+async function loadItems() {
+  review = await ask("GET", "/api/items");
+  $("review").hidden = !review.items.length;
+  $("review-count").textContent = `${review.items.filter((one) => !one.mine).length} open`;
+}
+
+function drawItem() {
+  const one = review.items[reviewed];
+  $("review-place").textContent = `${reviewed + 1} of ${review.items.length} · ${one.kind}${one.mine ? ` · you decided: ${one.mine[0]}` : ""}`;
+  const earlier = one.decisions.map(([who, when, decision, comment]) => element("li", `${new Date(when).toLocaleString()} · ${who} · ${decision}${comment ? `: ${comment}` : ""}`));
+  const past = element("ol", undefined, "events");
+  past.append(...earlier);
+  $("review-item").replaceChildren(...itemView(one.content), ...(earlier.length ? [past] : []));
+  $("review-comment").value = one.mine?.[1] ?? "";
+  $("review-error").textContent = "";
+  $("review-decide").replaceChildren(...review.kinds[one.kind].map((decision, place) => button(decision, () => decide(decision), String(place + 1))));
+}
+
+async function decide(decision) {
+  const one = review.items[reviewed];
+  try {
+    await ask("POST", `/api/items/${one.id}`, { decision, comment: $("review-comment").value });
+    await loadItems();
+    say(`${decision} kept`);
+    const next = review.items.findIndex((other, place) => place > reviewed && !other.mine);
+    if (next >= 0) reviewed = next;
+    drawItem();
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    $("review-error").textContent = error.message;
+  }
+}
+
+function turnItem(step) {
+  reviewed = (reviewed + step + review.items.length) % review.items.length;
+  drawItem();
+}
+$("review").addEventListener("click", () => {
+  reviewed = Math.max(0, review.items.findIndex((one) => !one.mine));
+  drawItem();
+  $("review-box").showModal();
+});
+$("review-back").addEventListener("click", () => turnItem(-1));
+$("review-on").addEventListener("click", () => turnItem(1));
+$("review-close").addEventListener("click", () => $("review-box").close());
+$("review-box").addEventListener("keydown", (event) => {
+  const choice = review.kinds[review.items[reviewed]?.kind]?.[Number(event.key) - 1];
+  if (event.target.localName === "input" || !choice) return;
+  event.preventDefault();
+  decide(choice);
+});
+
 // keys
 
 const KEYS = [
@@ -524,8 +578,8 @@ function key(event) {
   const control = event.ctrlKey || event.metaKey;
   const pressed = event.key;
   let handled = true;
-  if (control && pressed.toLowerCase() === "z") go2(event.shiftKey ? "redo" : "undo");
-  else if (control && pressed.toLowerCase() === "y") go2("redo");
+  if (control && pressed.toLowerCase() === "z") turn(event.shiftKey ? "redo" : "undo");
+  else if (control && pressed.toLowerCase() === "y") turn("redo");
   else if (control && pressed === "Enter") finish(true);
   else if (control || event.altKey || event.isComposing) handled = false;
   else if (pressed === "Tab") handled = nextSuggestion(event.shiftKey ? -1 : 1);
@@ -541,8 +595,8 @@ function key(event) {
     } else $("list").focus();
   } else if (pressed === "a" || pressed === "Enter") accept();
   else if (pressed === "x" || pressed === "Delete" || pressed === "Backspace") reject();
-  else if (pressed === "z") go2("undo");
-  else if (pressed === "y") go2("redo");
+  else if (pressed === "z") turn("undo");
+  else if (pressed === "y") turn("redo");
   else if (pressed === "j") go(1);
   else if (pressed === "k") go(-1);
   else if (pressed === "u") {
@@ -564,7 +618,13 @@ function key(event) {
   if (handled) event.preventDefault();
 }
 
-const go2 = (path) => act(path, () => ({}), () => say(path === "undo" ? "Undone" : "Done again"));
+function turn(path) {
+  return act(path, () => ({}), (found) => {
+    const there = (found.changed ?? []).filter((mark) => mark.state !== "rejected");
+    if (there.length) choose(there[0].id);
+    say(path === "undo" ? "Undone" : "Done again");
+  });
+}
 
 $("text").addEventListener("keydown", key);
 $("text").addEventListener("click", (event) => {
@@ -580,8 +640,8 @@ document.addEventListener("selectionchange", () => {
   }
   lastSelection = selected;
 });
-$("undo").addEventListener("click", () => go2("undo"));
-$("redo").addEventListener("click", () => go2("redo"));
+$("undo").addEventListener("click", () => turn("undo"));
+$("redo").addEventListener("click", () => turn("redo"));
 $("previous").addEventListener("click", () => go(-1));
 $("next").addEventListener("click", () => go(1));
 $("done").addEventListener("click", () => finish(false));
@@ -702,4 +762,5 @@ inTurn(async () => {
   const first = list.byId.get(before) ?? list.all.find((entry) => entry.state !== "done") ?? list.all[0];
   if (first) open(first.id);
   watchTraining();
+  await loadItems();
 });

@@ -314,6 +314,7 @@ export class TextView {
       let from = Math.max(0, unit - size);
       while (from > 0 && !/\s/.test(this.text[from])) from--;
       let last = null;
+      WORD.lastIndex = 0;
       for (const found of this.text.slice(from, unit).matchAll(WORD)) last = { start: from + found.index, end: from + found.index + found[0].length };
       if (last || from === 0) return last;
     }
