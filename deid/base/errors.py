@@ -7,18 +7,22 @@
     │   ├── EncodingError         bytes that are not text in the stated encoding
     │   ├── FormatError           truncated, malformed or forbidden structure
     │   │   ├── RecordTooLong         (streaming) a record that exceeds the limit
-    │   │   └── RecordTruncated       (streaming) a last record that is shorter than its length says
+    │   │   ├── RecordTruncated       (streaming) a last record that is shorter than its length says
+    │   │   └── RecordEmpty           (streaming) a message with nothing in it
     │   ├── OffsetError           a span outside its text, or one that disagrees with its text
     │   ├── LabelError            a label outside the label set
     │   └── DuplicateError        two documents with one id
     ├── OutputError               something that cannot be written as asked
+    │   └── ReceiverRefused           (streaming) a message that its receiver did not accept
     ├── ConfigError               options, policies, patterns, keys: what the user configured
     │   ├── ExpressionError           (rules) a pattern that the compiler of expressions does not understand
     │   └── SearchLimit               (replacement) an exact search that would need more states than allowed
     ├── ModelError                a model folder that is missing, foreign, tampered with or too old
     ├── DetectionError            a recognizer that could not finish a document
     │   ├── RecordTimeout             (streaming) a record that took longer than the limit
-    │   └── WorkerDied                (streaming) a record that its worker process did not survive
+    │   ├── WorkerDied                (streaming) a record that its worker process did not survive
+    │   ├── WorkerLost                a request that its worker process did not survive
+    │   └── Busy                      a request that would have to wait behind too many
     ├── Conflict                      (annotation) a change to what has changed meanwhile
     ├── StoreError                a database that cannot be opened, read or written, or whose content was altered
     ├── BudgetExceeded                (dp) a request that costs more than what is left

@@ -30,13 +30,20 @@ _KEEPING = "Watching over the feed"
 
 
 @dataclass(frozen=True)
-class FeedOptions:
-    """How a feed is watched over."""
+class MetricsOptions:
+    """How others see how a feed is doing."""
 
     PANEL: ClassVar[str] = _KEEPING
     metrics_port: int | None = option(
         None, "Answer /metrics and /health on 127.0.0.1; 0 for any free port.", metavar="PORT"
     )
+
+
+@dataclass(frozen=True)
+class FeedOptions(MetricsOptions):
+    """How a feed is watched over."""
+
+    PANEL: ClassVar[str] = _KEEPING
     manifest: Path | None = option(None, "Write a signed manifest to F (F.2, F.3 when it is there already).")
     manifest_every: int = option(0, "Write one after every N records too, for feeds without an end.", minimum=0)
 
@@ -116,7 +123,7 @@ def filter(
     source = None if str(source) == "-" else source
     files = source is not None and source.is_file() and is_file(output)
     shape = records.shape("plain", said, add_id=journal is not None and not files)
-    with _feeding(told, said, work, feed, shape) as run:
+    with feeding(told, said, work, feed, shape) as run:
         options = PipelineRecipe(run.key, said).fingerprint()
         flow = Feed(source, output, dead_letters, journal, options, run.proof)
         size = source.stat().st_size if files and source is not None else None
@@ -161,7 +168,7 @@ def watch(
     folders.check()
     shape = records.shape("whole", said)
     failed = 0
-    with _feeding(told, said, work, feed, shape) as run:
+    with feeding(told, said, work, feed, shape) as run:
         run.crew.wait_ready()  # what cannot be loaded is told now, not when the first file comes
         seen_files = watch_folders(
             folders, run.crew, shape, run.key, run.totals, run.stop, poll=poll, once=once, proof=run.proof
@@ -169,9 +176,9 @@ def watch(
         for seen in seen_files:
             failed += seen.failed
             if seen.error is not None:
-                _tell(f"failed: {seen.error}")
+                tell(f"failed: {seen.error}")
             elif seen.failed or not told.said.quiet:
-                _tell(f"{'failed in part' if seen.failed else 'done'}: {seen.name}")
+                tell(f"{'failed in part' if seen.failed else 'done'}: {seen.name}")
     if run.proof is not None:
         run.proof.finish(None, outbox, complete=once)
     told.extra = {"failed_files": failed}
@@ -179,8 +186,8 @@ def watch(
 
 
 @contextmanager
-def _feeding(
-    told: Summary, said: PipelineOptions, work: WorkOptions, feed: FeedOptions, shape: Shape
+def feeding(
+    told: Summary, said: PipelineOptions, work: WorkOptions, feed: MetricsOptions, shape: Shape
 ) -> Iterator[_Feed]:
     """Start workers, counters and manifests of a feed, and end them."""
 
@@ -192,9 +199,9 @@ def _feeding(
 
     key, created = load_key(work.key_file)
     recipe = PipelineRecipe(key, said)
-    totals = Totals(tell=_tell, note=None if told.said.quiet else _tell)
+    totals = Totals(tell=tell, note=None if told.said.quiet else tell)
     proof = None
-    if feed.manifest is not None:
+    if isinstance(feed, FeedOptions) and feed.manifest is not None:
         from deid.cli.run_manifest import model_facts, policy_facts
         from deid.streaming.proof import Proof
 
@@ -204,15 +211,16 @@ def _feeding(
     with ExitStack() as stack:
         stop = stack.enter_context(Stop())
         if created:
-            _tell(created)
+            tell(created)
         if feed.metrics_port is not None:
             chosen = stack.enter_context(serve_metrics(feed.metrics_port, totals))
-            _tell(f"metrics: http://127.0.0.1:{chosen}/metrics")
+            tell(f"metrics: http://127.0.0.1:{chosen}/metrics")
         crew = stack.enter_context(Crew(recipe, shape, work.processes))
         yield _Feed(key, shape, totals, proof, stop, crew)
 
 
-def _tell(line: str) -> None:
+def tell(line: str) -> None:
+    """Say something on standard error, at once."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 

@@ -12,8 +12,9 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from deid.streaming.writing import FeedSink, sync_folder
 _INTERVAL = 0.5
 """Seconds between commits: each costs the disk's synchronization, and a crash costs the work since the last."""
 _LONG = 1 << 20
+_REMEMBERED = 1 << 16
+"""Keyed hashes of what came that are kept."""
 _VERSION = 1
 
 
@@ -41,6 +44,8 @@ class Commit:
     head: str = ""
     """Keyed hash of the stream's beginning, when it is no file."""
     complete: bool = False
+    received: Sequence[str] = ()
+    """Keyed hashes of what came since the commit before, where that could come again."""
 
 
 class Journal:
@@ -68,6 +73,10 @@ class Journal:
         self._key = key.derive("filter-journal")
         self._about = {"deid_journal": _VERSION, **about}
         self.resumed = False
+        self.received: dict[str, None] = {}
+        """Keyed hashes of what came last, and is committed."""
+        self._whole = 0
+        """Bytes of the file when it was begun."""
         self._sink = self._open()
         try:
             self.last = self._read(first)
@@ -87,12 +96,18 @@ class Journal:
     def commit(self, commit: Commit) -> None:
         """Note how far the run came; what it speaks of must be on the disk already."""
         self.last = commit
-        if self._sink.position > _LONG:
-            self._begin(commit)
+        if self._sink.position > _LONG + 2 * self._whole:
+            self._begin(replace(commit, received=(*self.received, *commit.received)))
         else:
             self._sink.write(self._line(asdict(commit)))
             self._sink.sync()
+        self._remember(commit.received)
         self._next = time.monotonic() + _INTERVAL
+
+    def _remember(self, received: Sequence[str]) -> None:
+        self.received.update(dict.fromkeys(received))
+        for old in list(islice(self.received, max(0, len(self.received) - _REMEMBERED))):
+            del self.received[old]
 
     def _open(self) -> FeedSink:
         hint = "name a place where you may write"
@@ -142,7 +157,9 @@ class Journal:
         os.lseek(descriptor, valid, os.SEEK_SET)
         self._sink.position = valid
         self.resumed = True
-        return Commit(**lines[-1])
+        for values in lines[1:]:
+            self._remember(values.get("received", ()))
+        return replace(Commit(**lines[-1]), received=())
 
     def _begin(self, commit: Commit) -> None:
         """Put a new file in place that begins with this commit."""
@@ -164,6 +181,7 @@ class Journal:
             raise
         os.close(self._sink.descriptor)
         self._sink = sink
+        self._whole = sink.position
 
     def _line(self, values: Mapping[str, Any]) -> bytes:
         body = json.dumps(values, sort_keys=True)

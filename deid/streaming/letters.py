@@ -13,7 +13,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from deid.base.errors import DeidError, DetectionError, FormatError
+from deid.base.errors import DeidError, DetectionError, FormatError, OutputError
 from deid.base.keys import Key
 
 _PATH = re.compile(
@@ -35,6 +35,20 @@ class RecordTruncated(FormatError):
 
     def __init__(self) -> None:
         super().__init__("the last record is shorter than its length says", "look whether its sender was cut off")
+
+
+class RecordEmpty(FormatError):
+    """A message with nothing in it."""
+
+    def __init__(self) -> None:
+        super().__init__("the message is empty", "look at its sender")
+
+
+class ReceiverRefused(OutputError):
+    """A message that its receiver did not accept."""
+
+    def __init__(self) -> None:
+        super().__init__("the receiver did not accept the message", "look at what the receiver notes")
 
 
 class RecordTimeout(DetectionError):

@@ -25,6 +25,8 @@ class Totals:
     """Bytes of the output."""
     restarts: int = 0
     """Workers that died and were replaced."""
+    gauges: dict[str, int] = field(default_factory=dict)
+    """What is so now, beside the counts, by name."""
     started: float = field(default_factory=time.monotonic)
     reasons: dict[str, str] = field(default_factory=dict)
     """Why the first record of each class of exceptions was left out, in words for the user."""

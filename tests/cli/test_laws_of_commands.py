@@ -26,6 +26,7 @@ FIND = [
     "tag",
     "filter",
     "watch",
+    "relay",
     "explain",
     "verify",
     "extract",
@@ -34,7 +35,7 @@ FIND = [
     "experiment robustness",
     "experiment hips",
 ]
-REPLACE = ["scrub", "filter", "watch", "release"]
+REPLACE = ["scrub", "filter", "watch", "relay", "release"]
 MEANINGS = {
     "--from": ("str", "Format of "),
     "--to": ("str", "Format "),

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from senders import Sender, code, message, output, relay
 from test_laws_of_commands import COMMANDS_THAT_RUN, options
 from typer.testing import CliRunner
 
@@ -25,6 +26,7 @@ IDENTIFIERS = ["533\t20\t9418", "12   03   2019", "617   555   0143"]
 SENTENCES = "SSN\t{}\nSeen {} in clinic\nHome phone   {}\n"
 TEXT = "\n".join([*VALUES, SENTENCES.format(*IDENTIFIERS)])
 ALONE = ("--model", "en", "--no-rules")
+BREAK = "\\.br\\"  # of lines in HL7
 
 
 def run(*arguments: object) -> None:
@@ -66,6 +68,15 @@ def filter_(folder: Path) -> str:
     return (folder / "out.txt").read_text()
 
 
+def relay_(folder: Path) -> str:
+    (folder / "key").write_text("6b" * 32)
+    (folder / "key").chmod(0o600)
+    options = ("--output", folder / "out", "--policy", "redact")
+    with relay(folder, *options, model=ALONE) as running, Sender(running.port) as sender:
+        assert code(sender.ask(message(1, text=TEXT.replace("\n", BREAK))))[0] == "AA"
+    return output(folder / "out").decode().replace(BREAK, "\n").partition("^LN||")[2]
+
+
 def tag(folder: Path) -> str:
     run("tag", note(folder), folder / "out", *ALONE, "--to", "jsonl")
     told = json.loads(next((folder / "out").rglob("*.jsonl")).read_text())
@@ -104,6 +115,7 @@ WRITTEN: dict[str, Callable[[Path], str]] = {
     "verify": verify,
     "watch": watch,
     "filter": filter_,
+    "relay": relay_,
     "tag": tag,
     "explain": explain,
     "extract": extract,

@@ -80,6 +80,7 @@ ALIKE = {
     **dict.fromkeys(("annotate decisions", "annotate history", "annotate lists"), "audit"),
     **{"annotate export": "convert", "annotate train": "train"},
     **dict.fromkeys(("vault rotate", "forget"), "vault init"),
+    "relay": "filter",
 }  # fmt: skip
 """What writes by the way of another command."""
 

@@ -1,0 +1,155 @@
+"""The command relay: messages of HL7 v2 as they come over the network, scrubbed on their way."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from deid.base.errors import ConfigError
+from deid.base.options import option, size_of
+from deid.cli.common import Summary
+from deid.cli.filter import MetricsOptions, feeding, tell
+from deid.cli.option_groups import WorkOptions, command
+from deid.pipeline.options import PipelineOptions
+
+_LINES = "Connections"
+_MESSAGES = "Messages"
+
+
+@dataclass(frozen=True)
+class LineOptions:
+    """How senders and the receiver are connected."""
+
+    PANEL: ClassVar[str] = _LINES
+    tls_certificate: Path | None = option(None, "Speak TLS to senders: certificate with its chain (PEM).")
+    tls_key: Path | None = option(None, "Key of the certificate (PEM, mode 0600).")
+    tls_clients: Path | None = option(None, "Take senders alone whose certificates are signed by those in F (PEM).")
+    forward_tls: Path | None = option(None, "Speak TLS to the receiver; its certificate is signed by those in F (PEM).")
+    idle: float = option(0.0, "Close connections on which nothing comes for S seconds; 0 for never.", metavar="S")
+    patience: float = option(30.0, "Seconds to wait for the receiver's answer.", metavar="S")
+    connections: int = option(1000, "Connections at once.", minimum=1)
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        if (self.tls_certificate is None) != (self.tls_key is None) or (self.tls_clients and not self.tls_key):
+            raise ConfigError("TLS needs a certificate and its key", "give --tls-certificate and --tls-key")
+        if self.idle < 0 or self.patience <= 0:
+            raise ConfigError("--idle must not be below 0, --patience above it", "they are in seconds")
+
+    def server(self) -> ssl.SSLContext | None:
+        """Return what speaks TLS to senders."""
+        from deid.web.listening import Certificate
+
+        if self.tls_certificate is None or self.tls_key is None:
+            return None
+        certificate = Certificate(self.tls_certificate, self.tls_key)
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(certificate.chain, certificate.key)
+        if self.tls_clients is not None:
+            _trust(context, self.tls_clients)
+            context.verify_mode = ssl.CERT_REQUIRED
+        return context
+
+    def client(self) -> ssl.SSLContext | None:
+        """Return what speaks TLS to the receiver."""
+        if self.forward_tls is None:
+            return None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        _trust(context, self.forward_tls)
+        return context
+
+
+def _trust(context: ssl.SSLContext, file: Path) -> None:
+    try:
+        context.load_verify_locations(file)
+    except OSError:
+        raise ConfigError("this file holds no certificates", "give them in PEM", str(file)) from None
+
+
+@dataclass(frozen=True)
+class MessageOptions:
+    """What messages may be."""
+
+    PANEL: ClassVar[str] = _MESSAGES
+    encoding: str = option("utf-8", "Encoding of messages that say none (MSH-18).", metavar="NAMES")
+    max_record: int = option(
+        64 << 20, "Reject longer messages: bytes, or with K, M, G (64M).", metavar="SIZE", read=size_of
+    )
+    places: Path | None = option(None, "Lines of your own on what stands where in records (HL7, C-CDA).", repr=False)
+    timeout: float = option(600.0, "Give up on messages that take longer than S seconds.", metavar="S")
+
+    def __post_init__(self) -> None:
+        """Refuse a limit that is none."""
+        if self.timeout <= 0:
+            raise ConfigError("--timeout must be above 0", "it is in seconds")
+
+
+@command
+def relay(
+    told: Summary,
+    *,
+    listen: str = option("127.0.0.1:2575", "Where to listen; port 0 for any free one.", metavar="HOST:PORT"),
+    forward: str | None = option(None, "Receiver of the scrubbed messages.", metavar="HOST:PORT"),
+    output: Path | None = option(None, "Folder of files with the scrubbed messages.", "--output", "-o"),
+    said: PipelineOptions,
+    work: WorkOptions,
+    dead_letters: Path | None = option(
+        None, "Note messages that were left out in F: offset, length, keyed hash, error.", panel=_MESSAGES
+    ),
+    journal: Path | None = option(
+        None, "Note in F what is safe; by default in the folder of --output.", panel=_MESSAGES
+    ),
+    rotate: int = option(
+        64 << 20, "A file of --output is complete with SIZE bytes.", metavar="SIZE", read=size_of, panel=_MESSAGES
+    ),
+    lines: LineOptions,
+    messages: MessageOptions,
+    feed: MetricsOptions,
+) -> int:
+    """Replace the PHI in HL7 v2 messages between sender and receiver (MLLP).
+
+    A message is acknowledged when it is on the disk, or when the receiver has acknowledged it; one that fails is
+    refused, never passed on. It runs until SIGTERM or Ctrl-C: what is under way is finished first. The exit status is 3
+    when messages were left out.
+
+    Example: deid relay --listen 127.0.0.1:2575 --output scrubbed --policy safe-harbor
+    """
+    from deid.records.hl7v2 import BORDER, BORDER_BYTES
+    from deid.streaming.framing import Delimited
+    from deid.streaming.relay import Address, Relay, run_relay
+    from deid.streaming.work import Shape
+    from deid.web.listening import is_loopback
+
+    plan = Relay(
+        Address.read(listen),
+        Address.read(forward) if forward else None,
+        output,
+        journal,
+        dead_letters,
+        messages.max_record,
+        rotate,
+        lines.idle or None,
+        lines.patience,
+        lines.connections,
+        lines.server(),
+        lines.client(),
+    )
+    shape = Shape(
+        Delimited(BORDER, BORDER_BYTES),
+        "hl7v2",
+        encoding=messages.encoding,
+        max_record=messages.max_record,
+        timeout=messages.timeout,
+        places=messages.places,
+    )
+
+    def ready(address: Address) -> None:
+        tell(f"listening on {address}")
+        if not is_loopback(address.host) and plan.tls is None:
+            tell("other machines reach this without TLS: notes can be read on the way (--tls-certificate)")
+
+    with feeding(told, said, work, feed, shape) as run:
+        run_relay(plan, run.crew, run.key, run.totals, run.stop, ready)
+    return run.finish(told, 0)

@@ -1,0 +1,656 @@
+"""A relay of HL7 v2 messages over MLLP: scrubbed as they come, acknowledged once they are safe.
+
+An event loop owns every connection, workers scrub. Of a connection one message is under way, so its order is kept. Safe
+is what a folder's file and the journal have on the disk, all connections' messages of a moment in one step
+(`Ledger`), or what the receiver downstream has acknowledged (`Downstream`). A message that comes again, because its
+acknowledgement was lost, is known by the keyed hash of its bytes, and acknowledged again. What is not safe is not
+acknowledged, so its sender still has it: whatever ends the relay, nothing is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deid.base.async_pool import AsyncPool, WorkerLost
+from deid.base.errors import ConfigError, DetectionError, OutputError
+from deid.base.keys import Key
+from deid.streaming.crew import Crew
+from deid.streaming.journal import Commit, Journal
+from deid.streaming.letters import (
+    DeadLetter,
+    ReceiverRefused,
+    RecordEmpty,
+    RecordTimeout,
+    RecordTooLong,
+    WorkerDied,
+    record_mac,
+)
+from deid.streaming.mllp import VT, Frame, Frames, Head, framed, outcome_of
+from deid.streaming.stopping import Stop
+from deid.streaming.totals import Totals
+from deid.streaming.work import Reply, Request
+from deid.streaming.writing import FeedSink, append_private, part_of, sync_folder
+
+_CHUNK = 1 << 16
+_TORN = 0.5
+"""Seconds after which an FS that nothing follows is taken for the end of a message."""
+_LARGE = 1 << 20
+_LARGE_AT_ONCE = 4
+"""Messages above `_LARGE` bytes that are held at once; others wait unread in their senders' sockets."""
+_FIRST_WAIT, _LONGEST_WAIT = 0.1, 15.0
+"""Seconds between attempts to reach the receiver: doubled each time."""
+_SUFFIX = ".hl7"
+_IDENTITY = 24
+"""Hexadecimal digits by which a message is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen, or to send to."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def read(cls, text: str) -> Address:
+        """Read ``host:port``; an address of IPv6 stands in brackets.
+
+        Raises
+        ------
+        ConfigError
+            When it is none.
+        """
+        host, colon, port = text.rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+            raise ConfigError("this is no address", "write host:port, such as 127.0.0.1:2575 or [::1]:2575")
+        return cls(host, int(port))
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """What a relay does."""
+
+    listen: Address
+    forward: Address | None = None
+    """Receiver downstream."""
+    folder: Path | None = None
+    """Folder of the output, where there is none."""
+    journal: Path | None = None
+    letters: Path | None = None
+    max_message: int = 64 << 20
+    """Bytes of a message."""
+    rotate: int = 64 << 20
+    """Bytes of an output file with which it is complete."""
+    idle: float | None = None
+    """Seconds after which a connection is closed on which nothing comes."""
+    patience: float = 30.0
+    """Seconds to wait for the receiver's answer, and for what is under way at the end."""
+    connections: int = 1000
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
+    forward_tls: ssl.SSLContext | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse an output that is none, or two."""
+        if (self.forward is None) == (self.folder is None):
+            raise ConfigError("there must be one place for the messages", "give --forward or --output, one of them")
+
+
+@dataclass(slots=True)
+class _Item:
+    """What is to be made safe: a message's output, or why it has none."""
+
+    output: bytes = field(default=b"", repr=False)
+    letters: tuple[DeadLetter, ...] = ()
+    length: int = 0
+    """Bytes of the input."""
+    records: int = 0
+    spans: Counter[str] = field(default_factory=Counter)
+    identity: str | None = None
+    safe: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future(), repr=False)
+
+
+class Segments:
+    """The files of an output folder, each complete when it has a number of bytes; the last one grows beside the others
+    under a hidden name.
+
+    Parameters
+    ----------
+    folder : Path
+    limit : int
+        Bytes with which a file is complete.
+    number : int
+        Of the file that grows.
+    size : int
+        Bytes of it that count; what stands behind is cut off.
+
+    Raises
+    ------
+    OutputError
+        When it cannot be opened, or is shorter than ``size``.
+    """
+
+    def __init__(self, folder: Path, limit: int, number: int, size: int) -> None:
+        self.folder = folder
+        self.limit = limit
+        self.number = number
+        self.sink = FeedSink(-1)
+        if self.path(number).exists():  # complete, but the journal does not know yet
+            self.number, size = number + 1, 0
+        self._open(size)
+
+    @staticmethod
+    def next_number(folder: Path) -> int:
+        """Return the number behind those of all files that a folder has."""
+        names = (path.name.removesuffix(_SUFFIX).rpartition("-")[2] for path in folder.glob(f"*{_SUFFIX}"))
+        return 1 + max((int(name) for name in names if name.isdigit()), default=0)
+
+    def path(self, number: int) -> Path:
+        """Return where a complete file stands."""
+        return self.folder / f"{number:08d}{_SUFFIX}"
+
+    def write(self, data: bytes) -> None:
+        """Write messages, and wait until the disk has them."""
+        self.sink.write(data)
+        self.sink.sync()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the file has as many bytes as it should."""
+        return self.sink.position >= self.limit
+
+    def next(self) -> None:
+        """Give the file its name, unless it is empty, and begin the next one."""
+        self.close()
+        if self.sink.position:
+            part_of(self.path(self.number)).replace(self.path(self.number))
+            self.number += 1
+        self._open(0)
+
+    def close(self) -> None:
+        """Close the file that grows."""
+        os.close(self.sink.descriptor)
+
+    def _open(self, size: int) -> None:
+        path = part_of(self.path(self.number))
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            if os.fstat(descriptor).st_size < size:
+                os.close(descriptor)
+                raise OutputError("the unfinished output is shorter than the journal says", "name a new journal")
+            os.ftruncate(descriptor, size)
+            os.lseek(descriptor, size, os.SEEK_SET)
+            sync_folder(self.folder)
+        except OSError:
+            raise OutputError("the output cannot be opened", "name a folder where you may write") from None
+        hint = "make room, then run the same command again: it goes on where it was"
+        self.sink = FeedSink(descriptor, size, hint=hint, where=str(self.folder))
+
+
+class Ledger:
+    """Makes messages safe: the output first, then the journal; what came together goes to the disk together.
+
+    Parameters
+    ----------
+    totals : Totals
+    segments : Segments, optional
+        Without, the output is elsewhere.
+    journal : Journal, optional
+        Without, nothing is known of messages that came before this process.
+    letters : FeedSink, optional
+    """
+
+    def __init__(
+        self, totals: Totals, segments: Segments | None, journal: Journal | None, letters: FeedSink | None
+    ) -> None:
+        self._totals = totals
+        self._segments = segments
+        self._journal = journal
+        self._letters = letters
+        self._pending: list[_Item] = []
+        self._wake = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1)
+        self.known: dict[str, None] = journal.received if journal is not None else {}
+        """Keyed hashes of messages that are safe."""
+
+    async def note(self, item: _Item) -> None:
+        """Return when a message is safe."""
+        self._pending.append(item)
+        self._wake.set()
+        await item.safe
+
+    async def run(self) -> None:
+        """Make safe what comes, until cancelled.
+
+        Raises
+        ------
+        OutputError
+            When something cannot be written; nothing is safe from then on.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                items, self._pending = self._pending, []
+                await loop.run_in_executor(self._thread, self._commit, items)
+                for item in items:
+                    if not item.safe.done():
+                        item.safe.set_result(None)
+        finally:
+            self._thread.shutdown()
+
+    def finish(self) -> None:
+        """Give the last file its name; an empty one goes."""
+        if self._segments is not None:
+            self._segments.next()
+            self._note()
+            self._segments.close()
+            part_of(self._segments.path(self._segments.number)).unlink()
+
+    def _commit(self, items: list[_Item]) -> None:
+        output = b"".join(item.output for item in items)  # to the receiver, where there is no folder
+        if self._segments is not None and output:
+            if self._segments.complete:
+                self._segments.next()
+                self._note()  # whoever takes the file away may do so from now on
+            self._segments.write(output)
+        letters = b"".join(letter.line() for item in items for letter in item.letters)
+        if self._letters is not None and letters:
+            self._letters.write(letters)
+            self._letters.sync()
+        totals = self._totals
+        for item in items:
+            totals.read += item.length
+            totals.records += item.records
+            totals.written += len(item.output)
+            totals.spans.update(item.spans)
+            totals.errors.update(letter.error for letter in item.letters)
+            for letter in item.letters:
+                totals.explain(letter.error, letter.reason)
+        identities = [item.identity for item in items if item.identity is not None]
+        if self._journal is None:
+            self.known.update(dict.fromkeys(identities))
+        self._note(identities)
+
+    def _note(self, identities: Sequence[str] = ()) -> None:
+        """Note in the journal how far the output came."""
+        if self._journal is None:
+            return
+        totals, segments = self._totals, self._segments
+        self._journal.commit(
+            Commit(
+                totals.read,
+                segments.sink.position if segments else 0,
+                self._letters.position if self._letters else 0,
+                {**totals.as_dict(), "segment": segments.number if segments else 0},
+                received=identities,
+            )
+        )
+
+
+class Downstream:
+    """The receiver, as one connection's messages reach it: one after the other, again until it answers.
+
+    Parameters
+    ----------
+    relay : Relay
+    totals : Totals
+        Told while the receiver is away.
+    """
+
+    def __init__(self, relay: Relay, totals: Totals) -> None:
+        self._relay = relay
+        self._totals = totals
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._frames = Frames(relay.max_message)
+
+    async def deliver(self, message: bytes) -> str:
+        """Send a message until the receiver answers; return the outcome."""
+        wait = _FIRST_WAIT
+        while True:
+            try:
+                return await asyncio.wait_for(self._ask(message), self._relay.patience)
+            except (OSError, TimeoutError, EOFError):
+                self.close()
+            if wait == _FIRST_WAIT and self._totals.tell is not None:
+                self._totals.tell(f"{self._relay.forward} does not answer: messages wait, and are sent again")
+            self._totals.gauges["receivers_away"] += 1
+            try:
+                await asyncio.sleep(wait)
+            finally:
+                self._totals.gauges["receivers_away"] -= 1
+            wait = min(2 * wait, _LONGEST_WAIT)
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._streams is not None:
+            self._streams[1].transport.abort()
+            self._streams = None
+
+    async def _ask(self, message: bytes) -> str:
+        if self._streams is None:
+            there = self._relay.forward
+            assert there is not None
+            self._streams = await asyncio.open_connection(there.host, there.port, ssl=self._relay.forward_tls)
+            self._frames = Frames(self._relay.max_message)
+            _keep_alive(self._streams[1])
+        reader, writer = self._streams
+        writer.write(message)
+        await writer.drain()
+        head = Head.of(message)
+        if head.answer("accepted") is None:
+            return "accepted"  # the message says that nobody is to answer
+        while True:
+            answer = self._frames.next() or self._frames.end()
+            if answer is None:
+                data = await reader.read(_CHUNK)
+                if not data:
+                    raise EOFError
+                self._frames.feed(data)
+                continue
+            about, outcome = outcome_of(answer.content)
+            if about == head.control or not head.control:  # else it is late, and about another message
+                return outcome
+
+
+class _Server:
+    def __init__(self, relay: Relay, key: Key, totals: Totals, ledger: Ledger, workers: AsyncPool[Request, Reply]):
+        self._relay = relay
+        self._totals = totals
+        self._ledger = ledger
+        self._workers = workers
+        self._mac = record_mac(key)
+        self._offset = totals.read
+        self._number = 0
+        self._under_way: dict[str, asyncio.Future[str]] = {}
+        self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
+        self._tasks: dict[asyncio.Task[None], bool] = {}
+        """Of each connection, whether a message of its is under way."""
+        self._stopping = False
+        totals.gauges |= {"connections": 0, "duplicates": 0, "stray_bytes": 0}
+        if relay.forward is not None:
+            totals.gauges["receivers_away"] = 0
+
+    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        if self._stopping or len(self._tasks) >= self._relay.connections:
+            writer.transport.abort()
+            return
+        self._tasks[task] = False
+        self._totals.gauges["connections"] = len(self._tasks)
+        downstream = Downstream(self._relay, self._totals) if self._relay.forward is not None else None
+        try:
+            await self._serve(task, reader, writer, downstream)
+        except (OSError, asyncio.CancelledError):
+            pass  # the sender has gone, or the relay ends; what was not acknowledged the sender has
+        finally:
+            del self._tasks[task]
+            self._totals.gauges["connections"] = len(self._tasks)
+            if downstream is not None:
+                downstream.close()
+            writer.close()
+
+    async def end(self) -> None:
+        """Let messages that are under way become safe, then end all connections."""
+        self._stopping = True
+        for task, busy in list(self._tasks.items()):
+            if not busy:
+                task.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=self._relay.patience)
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=1)
+
+    async def _serve(
+        self,
+        task: asyncio.Task[None],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        downstream: Downstream | None,
+    ) -> None:
+        _keep_alive(writer)
+        frames = Frames(self._relay.max_message)
+        holding = False
+        try:
+            while not self._stopping:
+                frame = frames.next()
+                if frame is None:
+                    if frames.held > _LARGE and not holding:
+                        await self._large.acquire()
+                        holding = True
+                    frame = await self._more(reader, frames)
+                    if frame is None and reader.at_eof():
+                        return
+                if frame is None:
+                    continue
+                self._tasks[task] = True
+                answer = await self._answered(frame, downstream)
+                if holding:
+                    self._large.release()
+                    holding = False
+                if answer is not None:
+                    writer.write(framed(answer))
+                    await writer.drain()
+                self._tasks[task] = False
+        finally:
+            self._totals.gauges["stray_bytes"] += frames.stray
+            if holding:
+                self._large.release()
+
+    async def _more(self, reader: asyncio.StreamReader, frames: Frames) -> Frame | None:
+        """Read on; return a message whose end the sender has torn, when nothing more comes."""
+        torn = frames.may_have_ended
+        try:
+            data = await asyncio.wait_for(reader.read(_CHUNK), _TORN if torn else self._relay.idle)
+        except TimeoutError:
+            if torn:
+                return frames.end()
+            raise ConnectionError from None
+        frames.feed(data)
+        return frames.end() if torn and not data else None
+
+    async def _answered(self, frame: Frame, downstream: Downstream | None) -> bytes | None:
+        head = Head.of(frame.content)
+        offset, self._offset = self._offset, self._offset + frame.length
+        if frame.length > self._relay.max_message:
+            return head.answer("rejected", await self._left_out(RecordTooLong(), frame, offset))
+        mac = self._mac.copy()
+        mac.update(frame.content)
+        identity = mac.hexdigest()[:_IDENTITY] if head.control else None
+        if identity is None:
+            return head.answer(*await self._processed(frame, offset, None, downstream))
+        if identity in self._ledger.known:
+            self._totals.gauges["duplicates"] += 1
+            return head.answer("accepted")
+        if identity in self._under_way:  # its sender has lost patience, or the connection
+            self._totals.gauges["duplicates"] += 1
+            outcome = await asyncio.shield(self._under_way[identity])
+            return head.answer(outcome)
+        future = self._under_way[identity] = asyncio.get_running_loop().create_future()
+        try:
+            outcome, why = await self._processed(frame, offset, identity, downstream)
+            future.set_result(outcome)
+        finally:
+            del self._under_way[identity]
+            future.cancel()
+        return head.answer(outcome, why)
+
+    async def _processed(
+        self, frame: Frame, offset: int, identity: str | None, downstream: Downstream | None
+    ) -> tuple[str, str]:
+        """Scrub a message and make it safe; return the outcome, and why it was not accepted."""
+        try:
+            reply = await self._scrubbed(framed(frame.content), offset)
+        except DetectionError as error:
+            return "error", await self._left_out(error, frame, offset)
+        if reply.letters:
+            # a message that fails in part does not go on in part: nobody would know
+            await self._ledger.note(_Item(letters=reply.letters, length=frame.length))
+            return "rejected", f"{reply.letters[0].error} {reply.letters[0].path}".strip()
+        if not reply.records:
+            return "rejected", await self._left_out(RecordEmpty(), frame, offset)
+        item = _Item(reply.output, (), frame.length, reply.records, Counter(reply.spans), identity)
+        if downstream is not None:
+            outcome = await downstream.deliver(reply.output)
+            if outcome != "accepted":
+                return outcome, await self._left_out(ReceiverRefused(), frame, offset)
+        await self._ledger.note(item)
+        return "accepted", ""
+
+    async def _scrubbed(self, data: bytes, offset: int) -> Reply:
+        """Have a worker scrub a message, and another one where it dies of it.
+
+        Raises
+        ------
+        DetectionError
+            When the time was up, or the second worker died as well.
+        """
+        for last in (False, True):
+            self._number += 1
+            try:
+                return await self._workers.ask(Request(self._number, offset, len(data), data, "hl7v2"))
+            except WorkerLost as error:
+                self._totals.restarts += 1
+                if error.timed_out:
+                    raise RecordTimeout from None
+                if last:
+                    raise WorkerDied from None
+        raise AssertionError
+
+    async def _left_out(self, error: Exception, frame: Frame, offset: int) -> str:
+        """Note a message that does not go on; return the class of the error."""
+        mac = self._mac.copy()
+        mac.update(VT + frame.content)
+        letter = DeadLetter.of(error, offset, frame.length, mac)
+        await self._ledger.note(_Item(letters=(letter,), length=frame.length))
+        return letter.error
+
+
+def run_relay(
+    relay: Relay, crew: Crew, key: Key, totals: Totals, stop: Stop, ready: Callable[[Address], object]
+) -> None:
+    """Relay messages until a stop is requested.
+
+    Parameters
+    ----------
+    relay : Relay
+    crew : Crew
+        Workers, entered.
+    key : Key
+        Of the journal's checks and of the hashes of messages.
+    totals : Totals
+        Counted up.
+    stop : Stop
+        Entered.
+    ready : callable
+        Called with the address when messages can come.
+
+    Raises
+    ------
+    ConfigError
+        When the address cannot be listened on, or the journal belongs to something else.
+    OutputError
+        When the output cannot be written; what is not on the disk was not acknowledged.
+    DeidError
+        When workers cannot load what they need.
+    """
+    crew.wait_ready()  # what cannot be loaded is told before anybody may send
+    asyncio.run(_run(relay, crew, key, totals, stop, ready))
+
+
+async def _run(
+    relay: Relay, crew: Crew, key: Key, totals: Totals, stop: Stop, ready: Callable[[Address], object]
+) -> None:
+    loop = asyncio.get_running_loop()
+    with ExitStack() as stack:
+        journal = _journal(relay, key)
+        segments, committed = None, None
+        if journal is not None:
+            stack.callback(journal.close)
+            last = journal.last
+            if journal.resumed:
+                totals.restore(last.totals)
+                committed = last.letters
+            if relay.folder is not None:
+                segments = Segments(relay.folder, relay.rotate, int(last.totals["segment"]), last.output)
+        letters = stack.enter_context(append_private(relay.letters, committed)) if relay.letters else None
+        ledger = Ledger(totals, segments, journal, letters)
+        workers = AsyncPool(crew)
+        stack.callback(workers.close)
+        server = _Server(relay, key, totals, ledger, workers)
+        stopped = asyncio.Event()
+        loop.add_reader(stop.descriptor, stopped.set)
+        stack.callback(loop.remove_reader, stop.descriptor)
+        listening = await _listening(relay, server)
+        stack.callback(listening.close)
+        keeping = asyncio.create_task(ledger.run())
+        waiting = asyncio.create_task(stopped.wait())
+        ends: set[asyncio.Future[Any]] = {keeping, waiting, workers.broken}
+        try:
+            ready(Address(relay.listen.host, listening.sockets[0].getsockname()[1]))
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            listening.close()
+            if waiting.done():
+                await server.end()
+        finally:
+            waiting.cancel()
+            keeping.cancel()
+            with suppress(asyncio.CancelledError):
+                await keeping  # raises what it failed of
+        if workers.broken.done():
+            await workers.broken
+        ledger.finish()
+
+
+async def _listening(relay: Relay, server: _Server) -> asyncio.Server:
+    try:
+        return await asyncio.start_server(
+            server.connected, relay.listen.host, relay.listen.port, ssl=relay.tls, backlog=1024, limit=_CHUNK
+        )
+    except (OSError, UnicodeError):
+        raise ConfigError(
+            f"{relay.listen} cannot be listened on", "name another port, or an address of this machine"
+        ) from None
+
+
+def _journal(relay: Relay, key: Key) -> Journal | None:
+    if relay.folder is not None:
+        try:
+            relay.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            raise OutputError("the folder cannot be made", "name a folder where you may write") from None
+    place = relay.journal
+    if place is None and relay.folder is not None:
+        place = relay.folder / ".deid-journal"
+    if place is None:
+        return None
+    letters = relay.letters.stat().st_size if relay.letters is not None and relay.letters.is_file() else 0
+    # files of an earlier journal are none of this one's
+    number = Segments.next_number(relay.folder) if relay.folder is not None else 0
+    first = Commit(0, 0, letters, {**Totals().as_dict(), "segment": number})
+    return Journal(place, key, {"input": "relay", "options": str(relay.forward is None)}, first)
+
+
+def _keep_alive(writer: asyncio.StreamWriter) -> None:
+    """Have the system ask, on a connection where nothing comes for long, whether the other end is still there."""
+    peer = writer.get_extra_info("socket")
+    if peer is not None:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
