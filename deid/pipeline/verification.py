@@ -7,6 +7,7 @@ the texts. In the last case every difference counts as replaced, so what the rec
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +16,8 @@ from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from deid.base.errors import OutputError
 from deid.base.keys import Key
@@ -293,9 +296,9 @@ class _Others:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.left: dict[str, Document | Failure | Callable[[], Document | Failure]] = {}
+        self.left: dict[str, Document | Failure | Callable[[], Document | Failure]] | _Rows = {}
         if isinstance(source, TableSource):
-            self.left.update((str(key), partial(source.row, key)) for key in source.all_keys())
+            self.left = _Rows(source)
         elif isinstance(source.format, CollectionFormat):
             self.left.update((name or item.name, item) for name, item in keyed_documents(source))
         else:
@@ -315,6 +318,49 @@ class _Others:
         if isinstance(item, Failure):
             raise item.error
         return item
+
+
+class _Rows:
+    """Rows of a table that no original has been found for, nine bytes each: their ids stay in the database."""
+
+    def __init__(self, source: TableSource) -> None:
+        self.source = source
+        digests = np.fromiter((_digest(key) for key in source.all_keys()), np.uint64)
+        self._digests = np.sort(digests)
+        self._left = np.ones(len(digests), dtype=bool)
+
+    def _place(self, key: int | str) -> int | None:
+        """Return where a row is noted, None where it is none or no longer left."""
+        at = int(np.searchsorted(self._digests, np.uint64(_digest(key))))
+        there = at < len(self._digests) and int(self._digests[at]) == _digest(key)
+        return at if there and self._left[at] else None
+
+    def _key(self, name: str) -> int | str | None:
+        """Return the key that is written so, if such a row is left."""
+        keys: tuple[int | str, ...] = (int(name), name) if _WHOLE.match(name) else (name,)
+        return next((key for key in keys if self._place(key) is not None), None)
+
+    def __contains__(self, name: str) -> bool:
+        return self._key(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the rows that are left; the ids are read once more, unless none is."""
+        if self._left.any():
+            yield from (str(key) for key in self.source.all_keys() if self._place(key) is not None)
+
+    def pop(self, name: str) -> Document | Failure:
+        """Read a row, which is then left no longer."""
+        key = self._key(name)
+        assert key is not None
+        self._left[self._place(key)] = False
+        return self.source.row(key)
+
+
+_WHOLE = re.compile(r"(?:0|-?[1-9][0-9]{0,18})\Z")
+
+
+def _digest(key: int | str) -> int:
+    return int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest(), "little")
 
 
 def _alone(source: Source, name: str) -> Document | Failure:

@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,10 +30,12 @@ from deid.cli.main import app
 from deid.document import Document
 from deid.io import Options, batches, scan
 from deid.io.batches import open_table
+from deid.io.database import open_rows
 from deid.pipeline import build_pipeline, scrub_files, table_output
 from deid.pipeline.naming import mapped_id
 from deid.pipeline.options import PipelineOptions
 from deid.pipeline.table_output import TableOutput
+from deid.pipeline.verification import _Rows
 
 KEY = Key(b"k" * 32)
 COLUMNS = ("--table", "note", "--text", "note_text", "--id", "note_id", "--patient", "person_id", "--date", "note_date")
@@ -490,6 +493,29 @@ def test_rows_are_verified(places: Places) -> None:
     result = run("verify", places.source, places.target(), *columns)
     assert result.exit_code == 1
     assert "39 documents, 1 failed" in result.output
+
+
+@pytest.mark.parametrize("kind", [int, str])
+def test_rows_that_are_left_over_are_known_without_their_ids(lite: Places, kind: type) -> None:
+    """In a few bytes a row, however long the ids are, whether these are numbers or texts."""
+    ids = sql.Column("note_id", sql.BigInteger if kind is int else sql.Text, primary_key=True, autoincrement=False)
+    table = sql.Table("note", sql.MetaData(), ids, sql.Column("note_text", sql.Text))
+    keys = [kind(10**6 + 7 * n) if kind is int else f"{n:03}-{'long' * 200}" for n in range(2000)]
+    lite.fill([{"note_id": key, "note_text": "Stable."} for key in keys], table)
+    source = open_rows(lite.source, Options(table="note", text_field="note_text", id_field="note_id"))
+    tracemalloc.start()
+    left = _Rows(source)
+    grown, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert grown < 300_000
+    assert str(keys[3]) in left
+    assert "1" not in left
+    for key in keys[:3] + keys[4:-1]:
+        taken = left.pop(str(key))
+        assert isinstance(taken, Document)
+        assert taken.id == str(key)
+        assert str(key) not in left
+    assert [*left] == [str(keys[3]), str(keys[-1])]
 
 
 def test_days_of_rows_are_verified(lite: Places) -> None:
