@@ -23,6 +23,8 @@ SKETCH = 512
 """Numbers in a sketch; unlike texts then have a similarity of 0 with a standard deviation of 1 / sqrt(512) = .04."""
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _RESAMPLES = 1000
+_RANGE = 1.5
+"""A slope is told from points of which the last has so many times the notes of the first: nearer ones show noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ def annotation_queue(
     require(0 <= random_share <= 1, "the share of random notes is not 0 to 1", "0.1 is usual")
     require(0 <= diversity <= 1, "the weight of diversity is not 0 to 1", "0 for none, 1 for the most")
     count = len(ids)
+    if not count:
+        return []
     drawing = sorted(range(count), key=lambda i: (draw(seed, ids[i]), i))
     # ranks, the least unsure lowest: sums of nats of one long note would outweigh any resemblance
     ranks = np.empty(count)
@@ -157,7 +161,7 @@ def stop_advice(
     Parameters
     ----------
     curve : sequence of (int, float)
-        Annotated notes, and strict F1 on notes that were held out; ascending.
+        Annotated notes, and strict F1 on notes that were held out.
     expected : sequence of float
         Of each note that is not annotated: PHI words that the tagger expects to miss
         (`deid.labeling.uncertainty.Uncertainty.missed`).
@@ -170,7 +174,7 @@ def stop_advice(
     target : float
         PHI words a note that may be left.
     points : int
-        Points of the curve that are looked at, the last ones.
+        Points of the curve that are looked at, the last ones; more where these are too near to each other.
     seed : int
         Of the bootstrap.
 
@@ -182,15 +186,19 @@ def stop_advice(
     require(points >= 2, "a curve has at least two points", "4 is usual")
     reasons: list[str] = []
     gain = None
-    if len(curve) < points:
-        reasons.append(f"the learning curve has {len(curve)} points, {points} are needed to see whether it is flat")
+    last = _last_points(curve, points)
+    if last is None:
+        reasons.append(
+            f"the learning curve has {len(curve)} points, and shows whether it is flat when it has {points} over "
+            f"{_RANGE:g} times as many notes"
+        )
     else:
-        notes, f1 = np.array(curve[-points:], dtype=float).T
+        notes, f1 = last
         gain = float(np.polyfit(np.log2(notes), f1, 1)[0])
         verdict = "is flat" if gain < flat else "still climbs"
         reasons.append(
-            f"the learning curve {verdict}: twice as many notes would add {gain:.3f} F1, by its last {points} points, "
-            f"to {notes[-1]:.0f} annotated notes"
+            f"the learning curve {verdict}: twice as many notes would add {gain:.3f} F1, by its last {len(notes)} "
+            f"points, to {notes[-1]:.0f} annotated notes"
         )
     leaks = bound = None
     if not len(expected):
@@ -206,6 +214,18 @@ def stop_advice(
     return StopAdvice(
         gain is not None and gain < flat and bound is not None and bound <= target, gain, leaks, bound, tuple(reasons)
     )
+
+
+def _last_points(curve: Sequence[tuple[int, float]], points: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the last points that show a slope: so many sizes at least, far enough apart; None where there are none.
+
+    Of trainings on equally many notes the last counts.
+    """
+    sizes = sorted({notes: f1 for notes, f1 in curve if notes > 0}.items())
+    notes, f1 = np.array(sizes, dtype=float).reshape(-1, 2).T
+    far = np.flatnonzero(notes[-1:] >= _RANGE * notes)
+    far = far[far <= len(notes) - points]
+    return (notes[far[-1] :], f1[far[-1] :]) if far.size else None
 
 
 def _expected_leaks(expected: np.ndarray, held_out: np.ndarray, seed: int) -> tuple[float, float]:

@@ -125,6 +125,22 @@ def test_nothing_known_is_no_reason_to_stop() -> None:
     assert "1 points" in told.reasons[0]
 
 
+def test_trainings_on_hardly_more_notes_are_noise_and_no_flat_curve() -> None:
+    few = [0.01] * 30
+    assert stop_advice([(100, 0.9)] * 6, few).gain is None
+    assert stop_advice([(n, 0.9) for n in (0, 100, 101, 102, 103, 104)], few).gain is None
+    # the last four are too near, so that older ones count as well
+    near = [(40, 0.8), (60, 0.85), (100, 0.9), (101, 0.91), (102, 0.89), (103, 0.9)]
+    told = stop_advice(near, few)
+    assert told.gain == pytest.approx(np.polyfit(np.log2([n for n, _ in near[1:]]), [f for _, f in near[1:]], 1)[0])
+    assert "last 5 points" in told.reasons[0]
+    assert stop_advice(near[::-1], few) == told
+
+
+def test_nothing_waits_once_all_is_annotated() -> None:
+    assert annotation_queue([], [], np.array([]), annotated=np.ones((3, 4), np.float32)) == []
+
+
 def test_a_tagger_that_is_too_sure_of_itself_is_corrected_by_gold() -> None:
     flat = [(20, 0.95), (40, 0.951), (80, 0.952), (160, 0.953)]
     boast = [(0.1, 1.0)] * 200
