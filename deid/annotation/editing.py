@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from deid.base.compiled import quick
 from deid.base.errors import DeidError, LabelError, OffsetError
 from deid.document import Span, check_spans
 from deid.phi import shown_label
@@ -25,6 +26,7 @@ def _conflict() -> Conflict:
     return Conflict("the note has changed meanwhile", "load it again, then repeat the change")
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Mark:
     """A stretch of a note in one layer."""

@@ -19,7 +19,7 @@ from typing import Any, Literal, Self
 import sqlalchemy as sql
 
 from deid.annotation import rows
-from deid.annotation.editing import IMPORT, Change, Conflict, Mark
+from deid.annotation.editing import IMPORT, Change, Conflict, Mark, offered
 from deid.annotation.tables import (
     DECISIONS,
     EVENTS,
@@ -34,12 +34,14 @@ from deid.annotation.tables import (
     STEPS,
     TABLES,
 )
+from deid.base.compiled import quick
 from deid.base.errors import ConfigError, DuplicateError, InputError, OutputError, StoreError
 from deid.base.store import Store, made_whole, open_store
 from deid.document import Document, Failure, Span, Tally, check_spans, failure_of
 
 NoteState = Literal["new", "begun", "done"]
 _AT_ONCE = 500  # notes a transaction when many are added
+_KEPT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class Label:
     """The key that gives it; empty for none."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A note in the list of a project, as one annotator sees it."""
@@ -118,6 +121,7 @@ class Project:
     def __init__(self, store: Store, path: Path) -> None:
         self._store = store
         self.path = path
+        self._read: dict[int, str] = {}  # texts that were read last: a long one takes longer to read than to change
 
     def __repr__(self) -> str:
         return "Project()"
@@ -292,17 +296,16 @@ class Project:
 
     def entries(self, annotator: str) -> tuple[Entry, ...]:
         """Return the notes in the order in which they were added, as an annotator sees them."""
-        mine = sql.and_(LAYERS.c.note == NOTES.c.id, LAYERS.c.layer == rows.layer_name(annotator))
         query = (
-            sql.select(NOTES.c.id, NOTES.c.name, NOTES.c.length, LAYERS.c.state, NOTES.c.uncertainty, LAYERS.c.revision)
-            .outerjoin_from(NOTES, LAYERS, mine)
-            .order_by(NOTES.c.id)
+            f"SELECT n.id, n.name, n.length, l.state, n.uncertainty, l.revision FROM {NOTES.name} n "  # noqa: S608
+            f"LEFT JOIN {LAYERS.name} l ON l.note = n.id AND l.layer = ? ORDER BY n.id"
         )
-        with self._store.reading() as connection:
-            return tuple(
-                Entry(id, name, length, state or "new", uncertainty, revision or 0)
-                for id, name, length, state, uncertainty, revision in connection.execute(query)
-            )
+        with self._store.reading() as connection:  # by the driver's own rows: a project has tens of thousands
+            found = connection.exec_driver_sql(query, (rows.layer_name(annotator),)).fetchall()
+        return tuple(
+            Entry(id, name.decode("utf-8", "surrogatepass"), length, state or "new", uncertainty, revision or 0)
+            for id, name, length, state, uncertainty, revision in found
+        )
 
     def annotators(self) -> tuple[str, ...]:
         """Return the names of the layers in which notes were opened, sorted."""
@@ -324,7 +327,18 @@ class Project:
             When there is no such note.
         """
         with self._store.reading() as connection:
-            return rows.text_of(connection, id)
+            return self._text(connection, id)
+
+    def _text(self, connection: sql.Connection, id: int) -> str:
+        text = self._read.get(id)
+        if text is None:
+            text = rows.text_of(connection, id)
+            while len(self._read) >= _KEPT:
+                self._read.pop(next(iter(self._read), id), None)
+            self._read[id] = text
+        else:
+            rows.length_of(connection, id)  # it may be gone
+        return text
 
     def marks(self, id: int, annotator: str) -> tuple[int, tuple[Mark, ...]]:
         """Return an annotator's revision of a note, and the marks there by position; suggestions are taken over."""
@@ -363,7 +377,8 @@ class Project:
         with self._store.writing() as connection:
             if rows.opened(connection, id, name) != revision:
                 raise Conflict("the note has changed meanwhile", "load it again, then repeat the change")
-            editing = rows.editing_of(connection, id, name)
+            touched = rows.marks_touched(connection, id, name, changes)
+            editing = rows.editing_of(connection, id, name, self._text(connection, id), touched)
             for change in changes:
                 editing.do(change)
             what = ", ".join(dict.fromkeys(type(change).__name__.lower() for change in changes))
@@ -394,12 +409,13 @@ class Project:
         """
         name = rows.layer_name(annotator)
         with self._store.writing() as connection:
-            row = connection.execute(sql.select(MARKS).where(MARKS.c.id == mark, MARKS.c.layer == name)).first()
-            if row is None or id not in (None, row.note):
+            own = sql.select(MARKS.c.note).where(MARKS.c.id == mark, MARKS.c.layer == name)
+            here = connection.execute(own).scalar()
+            if here is None or id not in (None, here):
                 raise Conflict("the note has changed meanwhile", "load it again, then repeat the change")
-            found = rows.mark_of(row)
-            quote = rows.text_of(connection, row.note)[found.start : found.end]
-            notes: Sequence[int] = [row.note]
+            (found,) = rows.marks_of(connection, here, name, " AND id = ?", (mark,))
+            quote = self._text(connection, here)[found.start : found.end]
+            notes: Sequence[int] = [here]
             if id is None:
                 raw = quote.encode("utf-8", "surrogatepass")
                 # bytes are found where characters are: no character of UTF-8 begins inside another
@@ -409,12 +425,13 @@ class Project:
             revisions = {}
             for note in notes:
                 rows.opened(connection, note, name)
-                editing = rows.editing_of(connection, note, name)
-                if note == row.note:
+                held = rows.marks_of(connection, note, name)
+                editing = rows.editing_of(connection, note, name, rows.text_of(connection, note), held)
+                if note == here:
                     editing.settle(mark, category or found.category)
                 editing.same(quote, category or found.category)
                 if editing.changed:
-                    begun = note == row.note
+                    begun = note == here
                     revisions[note] = rows.keep_step(connection, note, name, editing, "same", group, begun=begun)
             return revisions
 
@@ -623,6 +640,7 @@ class _Batch:
         self._done = done
         self._source = source
         self._ids = rows.fresh_ids(connection)
+        self._categories = rows.categories(connection)
 
     def add(self, document: Document) -> Iterator[str]:
         """Add a note, or offer the spans of one that is there; return the spans' categories."""
@@ -646,8 +664,14 @@ class _Batch:
             )
         else:
             id = row.id
-        rows.add_labels(connection, document.spans)
         spans = document.spans
+        if not {span.category for span in spans} <= self._categories:
+            rows.add_labels(connection, spans)
+            self._categories = rows.categories(connection)
+        if row is None and self._layer == rows.BASE:  # nobody has opened it, so that there is nothing to look at
+            marks = offered({}, spans, self._ids, self._source, rows.now(), "suggested", instead=False)
+            rows.insert(connection, id, rows.BASE, [mark.as_json() for mark in marks])
+            return (span.category for span in spans)
         if self._layer != rows.BASE:
             rows.opened(connection, id, self._layer)
         if self._accepted:

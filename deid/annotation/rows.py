@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import json
 import string
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sql
 
-from deid.annotation.editing import Covered, Editing, Mark, offered
+from deid.annotation.editing import Add, Change, Editing, Mark, Move, offered
 from deid.annotation.tables import EVENTS, LABELS, LAYERS, MARKS, NOTES, SETTINGS, STEPS
 from deid.base.errors import ConfigError, InputError
 from deid.document import Span
@@ -57,8 +58,10 @@ def next_ids(connection: sql.Connection, many: int) -> range:
 
 def fresh_ids(connection: sql.Connection) -> Iterator[int]:
     """Yield numbers that were never given before."""
+    many = 100
     while True:
-        yield from next_ids(connection, 100)
+        yield from next_ids(connection, many)
+        many *= 2
 
 
 def add_label(connection: sql.Connection, category: str, key: str | None = None) -> None:
@@ -125,33 +128,74 @@ def opened(connection: sql.Connection, id: int, layer: str) -> int:
     return 0
 
 
-COLUMNS = [c.name for c in MARKS.columns if c.name not in ("note", "layer")]
+# marks are read and written by the driver's own rows: a long note has tens of thousands, and types cost ten times that
+_COLUMNS = ", ".join(f'"{column.name}"' for column in MARKS.columns if column.name not in ("note", "layer"))
+_READ = f"SELECT {_COLUMNS} FROM {MARKS.name} WHERE note = ? AND layer = ?"  # noqa: S608
+_WRITE = f"INSERT INTO {MARKS.name} (note, layer, {_COLUMNS}) VALUES ({', '.join('?' * len(MARKS.columns))})"  # noqa: S608
+_PLAIN = json.dumps(["", [], []], separators=(",", ":"))  # what most marks are made of
 
 
-def mark_of(row: Any) -> Mark:
-    """Return the mark of a row."""
-    return Mark.from_json([getattr(row, name) for name in COLUMNS])
+def marks_of(
+    connection: sql.Connection, id: int, layer: str, where: str = "", values: Sequence[int] = ()
+) -> tuple[Mark, ...]:
+    """Return the marks of a layer of a note by position; ``where`` is a further condition."""
+    query = f'{_READ}{where} ORDER BY start, "end", id'
+    rows = connection.exec_driver_sql(query, (id, layer, *values)).fetchall()
+    known: dict[bytes, str] = {}
+
+    def told(raw: bytes) -> str:
+        if raw not in known:
+            known[raw] = bytes(raw).decode("utf-8", "surrogatepass")
+        return known[raw]
+
+    return tuple(
+        Mark(
+            mark, start, end, told(category), state, probability, told(by), when, told(comment), told(source),
+            _ABOUT_NOTHING if span == _PLAIN else _about(json.loads(span)),
+        )
+        for mark, start, end, category, state, probability, by, when, comment, source, span in rows
+    )  # fmt: skip
 
 
-def marks_of(connection: sql.Connection, id: int, layer: str) -> tuple[Mark, ...]:
-    """Return the marks of a layer of a note by position."""
-    query = sql.select(MARKS).where(MARKS.c.note == id, MARKS.c.layer == layer)
-    rows = connection.execute(query.order_by(MARKS.c.start, MARKS.c.end, MARKS.c.id))
-    return tuple(mark_of(row) for row in rows)
+_ABOUT_NOTHING: tuple[str, tuple[tuple[str, str], ...], tuple[str, ...]] = ("", (), ())
 
 
-def insert(connection: sql.Connection, id: int, layer: str, marks: Sequence[Sequence[Any]]) -> None:
+def _about(values: Sequence[Any]) -> tuple[str, tuple[tuple[str, str], ...], tuple[str, ...]]:
+    id, attributes, also = values
+    return id, tuple((name, value) for name, value in attributes), tuple(also)
+
+
+def marks_touched(connection: sql.Connection, id: int, layer: str, changes: Sequence[Change]) -> tuple[Mark, ...]:
+    """Return the marks of a layer of a note that changes name, and those that share a character with them."""
+    named = {number for change in changes if (number := getattr(change, "mark", None)) is not None}
+    found = {mark.id: mark for number in named for mark in marks_of(connection, id, layer, " AND id = ?", (number,))}
+    places = {(mark.start, mark.end) for mark in found.values()}
+    places |= {(change.start, change.end) for change in changes if isinstance(change, Add | Move)}
+    for start, end in places:
+        near = marks_of(connection, id, layer, ' AND start < ? AND "end" > ?', (end, start))
+        found.update((mark.id, mark) for mark in near)
+    return tuple(found.values())
+
+
+def insert(connection: sql.Connection, id: int, layer: str, marks: Iterable[Sequence[Any]]) -> None:
     """Write marks, as `Mark.as_json` gives them."""
-    if marks:
-        rows = [{"note": id, "layer": layer, **dict(zip(COLUMNS, mark, strict=True))} for mark in marks]
-        connection.execute(MARKS.insert(), rows)
+    rows = [
+        (
+            id, layer, mark, start, end, category.encode("utf-8", "surrogatepass"), state, probability,
+            by.encode("utf-8", "surrogatepass"), when, comment.encode("utf-8", "surrogatepass"),
+            source.encode("utf-8", "surrogatepass"), json.dumps(span, separators=(",", ":")),
+        )
+        for mark, start, end, category, state, probability, by, when, comment, source, span in marks
+    ]  # fmt: skip
+    if rows:
+        connection.exec_driver_sql(_WRITE, rows)
 
 
 def delete(connection: sql.Connection, ids: Iterable[int]) -> None:
     """Delete marks."""
-    rows = [{"gone": id} for id in ids]
+    rows = [(id,) for id in ids]
     if rows:
-        connection.execute(MARKS.delete().where(MARKS.c.id == sql.bindparam("gone")), rows)
+        connection.exec_driver_sql(f"DELETE FROM {MARKS.name} WHERE id = ?", rows)  # noqa: S608
 
 
 def log(connection: sql.Connection, id: int, layer: str, what: str, marks: Iterable[Sequence[Any]]) -> None:
@@ -160,10 +204,9 @@ def log(connection: sql.Connection, id: int, layer: str, what: str, marks: Itera
     connection.execute(EVENTS.insert(), event)
 
 
-def editing_of(connection: sql.Connection, id: int, layer: str) -> Editing:
-    """Return the marks of a layer of a note, ready to be edited."""
-    marks = marks_of(connection, id, layer)
-    return Editing(text_of(connection, id), marks, categories(connection), fresh_ids(connection), layer, now())
+def editing_of(connection: sql.Connection, id: int, layer: str, text: str, marks: Iterable[Mark]) -> Editing:
+    """Return marks of a layer of a note, ready to be edited."""
+    return Editing(text, marks, categories(connection), fresh_ids(connection), layer, now())
 
 
 def keep_step(
@@ -205,9 +248,8 @@ def turn(connection: sql.Connection, step: Any, layer: str, *, back: bool) -> No
     """Undo or redo a step; suggestions that came meanwhile give way to what comes back."""
     old, new = (step.after, step.before) if back else (step.before, step.after)
     delete(connection, {mark[0] for mark in (*old, *new)})
-    coming = Covered(Mark.from_json(mark) for mark in new)
-    held = marks_of(connection, step.note, layer)
-    delete(connection, (m.id for m in held if m.state == "suggested" and coming.touches(m.start, m.end)))
+    near = marks_touched(connection, step.note, layer, [Add(mark[1], mark[2], "", "") for mark in new])
+    delete(connection, (mark.id for mark in near if mark.state == "suggested"))
     insert(connection, step.note, layer, new)
     connection.execute(STEPS.update().where(STEPS.c.id == step.id).values(undone=back))
     query = sql.select(LAYERS).where(LAYERS.c.note == step.note, LAYERS.c.layer == layer)

@@ -92,7 +92,7 @@ MARKS = sql.Table(
     sql.Column("source", Exact, nullable=False),
     sql.Column("span", Json, nullable=False),
 )
-sql.Index("deid_project_mark_place", MARKS.c.note, MARKS.c.layer)
+sql.Index("deid_project_mark_place", MARKS.c.note, MARKS.c.layer, MARKS.c.start)
 STEPS = sql.Table(
     "deid_project_step",
     TABLES,
