@@ -349,7 +349,14 @@ class Project:
         with self._store.writing() as connection:
             return rows.opened(connection, id, name), rows.marks_of(connection, id, name)
 
-    def change(self, id: int, annotator: str, revision: int, changes: Sequence[Change]) -> int:
+    def change(
+        self,
+        id: int,
+        annotator: str,
+        revision: int,
+        changes: Sequence[Change],
+        told: dict[int, Mark | None] | None = None,
+    ) -> int:
         """Change an annotator's marks of a note: all of the changes or none, one step of `undo`.
 
         Parameters
@@ -360,6 +367,8 @@ class Project:
         revision : int
             The revision that the annotator saw.
         changes : sequence of Change
+        told : dict of int to Mark or None, optional
+            Is given what became of each mark concerned; None for one that is gone.
 
         Returns
         -------
@@ -381,6 +390,8 @@ class Project:
             editing = rows.editing_of(connection, id, name, self._text(connection, id), touched)
             for change in changes:
                 editing.do(change)
+            if told is not None:
+                told.update(editing.after)
             what = ", ".join(dict.fromkeys(type(change).__name__.lower() for change in changes))
             return rows.keep_step(connection, id, name, editing, what, None)
 

@@ -59,7 +59,8 @@ def annotate(
     name = annotator or _login()
     with _project(told, source, project, label, reading) as opened:
         entries = opened.entries(name)
-        require(bool(entries), "the project has no notes", "name a folder or file of notes")
+        held = entries or opened.items()
+        require(bool(held), "the project has no notes, and nothing to review", "name a folder or file of notes")
         door = opened.path.with_name(opened.path.name + ".open.html")
         learner = Learner(opened.path, name, learning)
         app = annotation_app(opened, name, learner, learning)

@@ -65,25 +65,39 @@ class _Sent:
 
     def whole(self, id: int, revision: int, marks: Iterable[Mark]) -> list[dict[str, Any]]:
         """Return all marks of a note."""
+        return [mark_values(mark) for mark in self._keep(id, revision, marks).values()]
+
+    def _keep(self, id: int, revision: int, marks: Iterable[Mark]) -> dict[int, Mark]:
         held = {mark.id: mark for mark in marks}
         with self._lock:
             self._notes.pop(id, None)
             self._notes[id] = revision, held
             while len(self._notes) > self._KEPT:
                 del self._notes[next(iter(self._notes))]
-        return [mark_values(mark) for mark in held.values()]
+        return held
 
     def difference(self, id: int, seen: int, revision: int, marks: Iterable[Mark]) -> dict[str, Any]:
         """Return what became of a note since a revision: all marks where that one is not known any more."""
         with self._lock:
             known, before = self._notes.get(id, (-1, {}))
-        now = {mark.id: mark for mark in marks}
-        whole = self.whole(id, revision, now.values()) if known != seen else None
-        if whole is not None:
-            return {"revision": revision, "marks": whole}
-        self.whole(id, revision, now.values())
+        now = self._keep(id, revision, marks)
+        if known != seen:
+            return {"revision": revision, "marks": [mark_values(mark) for mark in now.values()]}
         changed = [mark_values(mark) for mark in now.values() if before.get(mark.id) != mark]
         return {"revision": revision, "changed": changed, "gone": [id for id in before if id not in now]}
+
+    def step(self, id: int, seen: int, revision: int, told: dict[int, Mark | None]) -> dict[str, Any]:
+        """Return what a change did, without reading the other marks."""
+        with self._lock:
+            known, held = self._notes.get(id, (-1, {}))
+            if known == seen:
+                held = dict(held)  # somebody may be reading the other one
+                for number, mark in told.items():
+                    held.pop(number, None)
+                    held |= {number: mark} if mark else {}
+                self._notes[id] = revision, held
+        changed = [mark_values(mark) for mark in told.values() if mark]
+        return {"revision": revision, "changed": changed, "gone": [number for number, mark in told.items() if not mark]}
 
 
 def annotation_app(
@@ -188,8 +202,9 @@ def annotation_app(
     @app.post("/api/notes/{id}/changes")
     def change(id: int, body: ChangesBody) -> Response:
         changes = [_CHANGES[one.do](one.model_dump()) for one in body.changes]
-        project.change(id, annotator, body.revision, changes)
-        return said(difference(id, body.revision))
+        told: dict[int, Mark | None] = {}
+        revision = project.change(id, annotator, body.revision, changes, told)
+        return said(sent.step(id, body.revision, revision, told))
 
     @app.post("/api/notes/{id}/same")
     def same(id: int, body: SameBody) -> Response:

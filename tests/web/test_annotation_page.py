@@ -229,6 +229,8 @@ def test_a_session_from_a_folder_to_a_trained_model(browser, notes):
         expect(page.locator(".mark")).to_have_count(9)
         desk.press("n", "+")  # the same in the project: it is in another note too
         expect(page.locator("#message")).to_contain_text("3 notes")
+        page.get_by_role("button", name="Close").click()
+        page.locator("#text").focus()
         desk.drag("14 March 2024", "d")
         desk.twice("admitted", "o")
         desk.press("x")  # not so
@@ -406,6 +408,12 @@ def test_other_annotators_and_items_are_reviewed_in_the_page(browser, tmp_path):
         page.locator("#review-item").press("3")
         expect(page.locator("#review-place")).to_contain_text("you decided: unsure")
         desk.clean()
+    with Project.open(place) as project:
+        project.remove([entry.id for entry in project.entries("anna")])
+    with served(str(place), "--annotator", "bert") as server:  # a project may hold nothing but items
+        page = browser.new_page()
+        page.goto(server.link)
+        expect(page.locator("#review-place")).to_contain_text("1 of 2")
     with Project.open(place) as project:
         decided = [[(d.annotator, d.decision, d.comment) for d in item.decisions] for item in project.items()]
     assert decided == [[("anna", "same", "same street")], [("anna", "unsure", "")]]

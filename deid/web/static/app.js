@@ -115,6 +115,7 @@ function open(id) {
   return inTurn(async () => {
     const found = await ask("GET", `/api/notes/${id}`);
     note = { id, revision: found.revision };
+    message("");
     view.load(found.text, found.marks);
     list.select(id);
     const entry = list.byId.get(id);
@@ -403,11 +404,12 @@ async function drawTraining(found) {
   if (!found.rounds.length) return;
   const last = found.rounds.at(-1);
   const figure = (value) => (value === null ? "–" : value.toFixed(3));
-  const parts = [element("p", `Trained on ${last.trained} notes in ${last.seconds.toFixed(1)} s. Strict F1 on ${last.held_out} notes held out:`)];
-  const scores = element("p", `before ${figure(last.before)}, after `);
-  scores.append(element("strong", figure(last.after)));
-  parts.push(scores);
-  if (!last.held_out) parts.push(element("p", "No note that is done was held out yet, so nothing is known of its quality.", "about"));
+  const parts = [element("p", `Trained on ${last.trained} notes in ${last.seconds.toFixed(1)} s.`)];
+  if (last.held_out) {
+    const scores = element("p", `Strict F1 on ${last.held_out} notes held out: before ${figure(last.before)}, after `);
+    scores.append(element("strong", figure(last.after)));
+    parts.push(scores);
+  } else parts.push(element("p", "No note that is done was held out yet, so nothing is known of its quality.", "about"));
   if (found.curve.length > 1) parts.push(curve(found.curve));
   const recall = Object.entries(last.recall);
   if (recall.length) {
@@ -763,4 +765,5 @@ inTurn(async () => {
   if (first) open(first.id);
   watchTraining();
   await loadItems();
+  if (!first && review.items.length) $("review").click();
 });
