@@ -169,6 +169,13 @@ def _tables(records: pd.DataFrame, threads: int) -> Iterator[tuple[Any, Any]]:
             connection.close()
 
 
+def _linker(api: Any, settings: dict[str, Any]) -> Any:
+    """Return a linker of the table ``mentions``; Splink need not look for mistakes in settings that are made here."""
+    from splink import Linker
+
+    return Linker(api.register("mentions"), settings, log_level=logging.ERROR, validate_settings=False)
+
+
 def _settings(
     comparisons: Sequence[Comparison], model: LinkageModel, blocks: Sequence[Block], factors: Mapping[str, float]
 ) -> dict[str, Any]:
@@ -248,14 +255,12 @@ def steps_of(
     pair : (int, int)
         Places of two rows.
     """
-    from splink import Linker
-
     a, b = sorted(pair)
     block = Block(("unique_id",), 1, f"l.unique_id = {a} and r.unique_id = {b}")
     with _tables(records, 1) as (connection, api):
         settings = _settings(comparisons, model, [block], factors)
         settings |= {"retain_intermediate_calculation_columns": True, "retain_matching_columns": True}
-        linker = Linker(api.register("mentions"), settings, log_level=logging.ERROR)
+        linker = _linker(api, settings)
         found = linker.inference.predict(warning_mode="never")
         row = connection.sql(f"from {found.physical_name}").to_arrow_table().to_pylist()[0]
     told = []
@@ -290,8 +295,6 @@ def learn(
     seed : int
         Of the sample.
     """
-    from splink import Linker
-
     rows = len(records)
     sizes = np.unique(np.asarray(persons), return_counts=True)[1]
     joined = int((sizes * (sizes - 1) // 2).sum())
@@ -300,7 +303,7 @@ def learn(
     first = np.unique(np.asarray(persons), return_index=True)[1]
     alone = records.iloc[np.sort(first)]
     with _tables(alone, 1) as (_, api):
-        linker = Linker(api.register("mentions"), _settings(comparisons, model, (), {}), log_level=logging.ERROR)
+        linker = _linker(api, _settings(comparisons, model, (), {}))
         linker.training.estimate_u_using_random_sampling(
             max_pairs=_SAMPLE + 1, seed=seed, min_count_per_level=None, num_chunks=1
         )
@@ -308,7 +311,7 @@ def learn(
         model = _taken(model, linker, u=True, share=compared / (compared + _PSEUDO))
     if joined >= ENOUGH:
         with _tables(records, 1) as (_, api):
-            linker = Linker(api.register("mentions"), _settings(comparisons, model, (), {}), log_level=logging.ERROR)
+            linker = _linker(api, _settings(comparisons, model, (), {}))
             for columns in _sessions(records, comparisons):
                 linker.training.estimate_parameters_using_expectation_maximisation(
                     " and ".join(f"l.{name} = r.{name}" for name in columns),
@@ -394,14 +397,12 @@ def predict(
     pandas.DataFrame
         Columns a, b (places of rows, a below b), weight, probability; sorted.
     """
-    from splink import Linker
-
     if fresh:
         rule = " and (l.known is null or r.known is null)"
         blocks = [Block(block.columns, block.pairs, block.sql + rule) for block in blocks]
     with _tables(records, threads) as (connection, api):
         settings = _settings(comparisons, model, blocks, factors)
-        linker = Linker(api.register("mentions"), settings, log_level=logging.ERROR)
+        linker = _linker(api, settings)
         chunks = 1 + sum(block.pairs for block in blocks) // _CHUNK
         found = linker.inference.predict(
             threshold_match_probability=least, num_chunks_left=chunks, num_chunks_right=1, warning_mode="never"

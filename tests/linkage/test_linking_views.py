@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import random
@@ -11,12 +12,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from products import by_day
 from rapidfuzz.distance import JaroWinkler
 from typer.testing import CliRunner
 
 from deid.base.errors import ConfigError, DeidError, ModelError
 from deid.cli.main import app
-from deid.experiments.mentions import make_mentions
+from deid.experiments import mentions
 from deid.linkage.blocking import Block
 from deid.linkage.columns import read_records
 from deid.linkage.comparisons import DOUBTED, Distance, comparisons_of, with_keys
@@ -24,6 +26,7 @@ from deid.linkage.linking import LinkOptions, explain_pair, link_table
 from deid.linkage.model import default_model, predict, read_model
 
 EXACT = LinkOptions(method="exact")
+make_mentions = functools.cache(mentions.make_mentions)
 FIRST = pd.DataFrame(
     {"id": ["1", "2", "3"], "name": ["Margaret Thornton", "John Hale", "Anna Berg"],
      "birth_date": ["03/04/1950", "01/02/1941", "12/31/1980"], "mrn": ["4711203", None, None]}, dtype="string",
@@ -99,8 +102,7 @@ def over_merged(truth: pd.Series, person: list[str]) -> int:
 ONE_VALUE = ("sex", "birth_date", "city", "last", "first", "record_number", "phone")
 
 
-@pytest.mark.parametrize("value", [None, "1950-01-01"])
-@pytest.mark.parametrize("column", ONE_VALUE)
+@pytest.mark.parametrize(("column", "value"), by_day(ONE_VALUE, [None, "1950-01-01"]))
 def test_a_column_of_one_value_or_none_joins_nobody_by_itself(column: str, value: str | None) -> None:
     made = make_mentions(300, seed=4)
     frame = made.drop(columns=["person", "mention"]).assign(**{column: value})
