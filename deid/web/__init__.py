@@ -4,5 +4,6 @@ tokens      who asks: bearer tokens of a file, or a cookie for a link that works
 guard       what every request passes: Host, Origin, sizes, who asks; what every answer carries
 problems    errors as problem+json, without any text of the request
 listening   where it listens: loopback, or elsewhere with tokens and TLS; ends in good order
+service     scrubbing for applications, by the workers of a pool
 annotation  the annotation page, over a project; its files stand in static/
 """

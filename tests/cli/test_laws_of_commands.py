@@ -27,6 +27,7 @@ FIND = [
     "filter",
     "watch",
     "relay",
+    "serve",
     "explain",
     "verify",
     "extract",
@@ -35,7 +36,7 @@ FIND = [
     "experiment robustness",
     "experiment hips",
 ]
-REPLACE = ["scrub", "filter", "watch", "relay", "release"]
+REPLACE = ["scrub", "filter", "watch", "relay", "serve", "release"]
 MEANINGS = {
     "--from": ("str", "Format of "),
     "--to": ("str", "Format "),

@@ -16,10 +16,14 @@ from senders import Sender, code, message, output, relay
 from test_laws_of_commands import COMMANDS_THAT_RUN, options
 from typer.testing import CliRunner
 
+from deid.base.keys import Key
 from deid.cli.main import app
 from deid.detection.options import RecognizerOptions
 from deid.detection.recognizers import build_recognizer
 from deid.document import Document
+from deid.pipeline.options import PipelineOptions
+from deid.streaming.work import PipelineRecipe
+from deid.web.service import Task, Worker
 
 VALUES = ["Platelets 212 198 240 251", "CD4   350   410   520", "GCS\t15\t15\t14\t13", "Weights: 81 82 80 79 78 kg"]
 IDENTIFIERS = ["533\t20\t9418", "12   03   2019", "617   555   0143"]
@@ -77,6 +81,11 @@ def relay_(folder: Path) -> str:
     return output(folder / "out").decode().replace(BREAK, "\n").partition("^LN||")[2]
 
 
+def serve_(folder: Path) -> str:
+    pipeline = PipelineRecipe(Key(b"k" * 32), PipelineOptions(model="en", rules=False, policy="redact"))
+    return Worker(pipeline, 60)(Task("scrub", "text", TEXT.encode())).body.decode()
+
+
 def tag(folder: Path) -> str:
     run("tag", note(folder), folder / "out", *ALONE, "--to", "jsonl")
     told = json.loads(next((folder / "out").rglob("*.jsonl")).read_text())
@@ -116,6 +125,7 @@ WRITTEN: dict[str, Callable[[Path], str]] = {
     "watch": watch,
     "filter": filter_,
     "relay": relay_,
+    "serve": serve_,
     "tag": tag,
     "explain": explain,
     "extract": extract,

@@ -67,7 +67,7 @@ READERS = frozenset(
     {"explain", "records check", "records show", "model audit", "compare", "link explain", "privacy", "budget show",
      "budget history", "slice", "prefixes", "fidelity", "codes risk", "genomes verify", "genomes attack membership",
      "genomes attack linkage", "policy check", "policy show", "vault reidentify", "vault audit", "manifest verify",
-     "doctor", "experiment robustness", "annotate agreement"}
+     "doctor", "experiment robustness", "annotate agreement", "serve"}
 )  # fmt: skip
 """What writes a summary alone, for which `test_laws_of_commands` stands."""
 ALIKE = {
@@ -81,6 +81,8 @@ ALIKE = {
     **{"annotate export": "convert", "annotate train": "train"},
     **dict.fromkeys(("vault rotate", "forget"), "vault init"),
     "relay": "filter",
+    "experiment active-learning": "crossval",
+    "report open": "evaluate",
 }  # fmt: skip
 """What writes by the way of another command."""
 

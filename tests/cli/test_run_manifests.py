@@ -131,6 +131,8 @@ OTHERS = {
     "model export": "a file of a model that has a manifest",
     "manifest page": "the manifests themselves",
     "manifest key": "a public key",
+    "experiment active-learning": "figures",
+    "report open": "a page of figures",
     "relay": "messages as they come, without an end",
     "manifest verify": "nothing: it reads OUT",
 }
