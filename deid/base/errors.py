@@ -36,6 +36,19 @@ cause, raise ``from None``: messages of the standard library quote the offending
 
 from __future__ import annotations
 
+import re
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def one_line(text: str) -> str:
+    r"""Return a text as it can be printed in a line: line ends and control characters, of a file's name say, escaped.
+
+    >>> one_line("a\nb")
+    'a\\nb'
+    """
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+
 
 class DeidError(Exception):
     """Base of all errors that `deid` raises on purpose.
@@ -62,7 +75,7 @@ class DeidError(Exception):
     def __str__(self) -> str:
         head = ", ".join(part for part in (self.where, self.position) if part)
         body = f"{head}: {self.what}" if head else self.what
-        return f"{body}. Hint: {self.hint}" if self.hint else body
+        return one_line(f"{body}. Hint: {self.hint}" if self.hint else body)
 
     def at(self, where: str) -> DeidError:
         """Return the same error with ``where`` filled in, unless it is already known."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, require
 from deid.base.files import read_toml
 from deid.base.nearest import nearest
 
@@ -51,6 +51,8 @@ class Option:
         The least number that is taken.
     variable : str
         Environment variable that says it too.
+    dash : bool
+        Whether ``-`` is standard input or output; elsewhere it is refused, as nobody wants such a file.
     """
 
     help: str
@@ -61,6 +63,13 @@ class Option:
     positional: bool = False
     minimum: float | None = None
     variable: str = ""
+    dash: bool = False
+
+
+def store_of(text: str) -> str:
+    """Read the place of a vault or a ledger: a file, or the URL of a database."""
+    require(text != "-", "a store is no standard input or output", "name a file, or the URL of a database")
+    return text
 
 
 def place_of(text: str) -> Path | str:
@@ -77,6 +86,7 @@ def option(
     read: Callable[[str], Any] | None = None,
     minimum: float | None = None,
     repr: bool = True,
+    dash: bool = False,
 ) -> Any:
     """Return a field, or the default of a command's parameter, that a user can say.
 
@@ -84,22 +94,28 @@ def option(
     ----------
     default
         ``...`` for a value that must be given.
-    help, flags, metavar, panel, read, minimum
+    help, flags, metavar, panel, read, minimum, dash
         See `Option`.
     repr : bool
         Whether the value shows in the `repr` of its dataclass: not where it can hold PHI.
     """
-    said = Option(help, flags, metavar, panel, read, minimum=minimum)
+    said = Option(help, flags, metavar, panel, read, minimum=minimum, dash=dash)
     given = dataclasses.MISSING if default is ... else default
     return dataclasses.field(default=given, repr=repr, metadata={_KEY: said})
 
 
 def argument(
-    help: str, *, metavar: str, default: Any = ..., variable: str = "", read: Callable[[str], Any] | None = None
+    help: str,
+    *,
+    metavar: str,
+    default: Any = ...,
+    variable: str = "",
+    read: Callable[[str], Any] | None = None,
+    dash: bool = False,
 ) -> Any:
     """Return the default of a command's parameter that is said by its place."""
     given = dataclasses.MISSING if default is ... else default
-    how = Option(help, metavar=metavar, read=read, positional=True, variable=variable)
+    how = Option(help, metavar=metavar, read=read, positional=True, variable=variable, dash=dash)
     return dataclasses.field(default=given, metadata={_KEY: how})
 
 
@@ -122,13 +138,28 @@ class Said:
         return self.default is dataclasses.MISSING
 
     @property
+    def is_place(self) -> bool:
+        """Whether it names a file or folder."""
+        return self.one is Path or self.option.read is place_of
+
+    @property
     def key(self) -> str:
         """Return what the option is called in a file: the long flag without its dashes."""
         flags = [flag for flag in self.option.flags if flag.startswith("--")]
         return (flags[0] if flags else self.name.replace("_", "-")).removeprefix("--").partition("/")[0]
 
     def value(self, written: Any) -> Any:
-        """Return the field's value for what is written; the default for nothing."""
+        """Return the field's value for what is written; the default for nothing.
+
+        Raises
+        ------
+        ConfigError
+            When it cannot be read, or is ``-`` where that is neither standard input nor output.
+        """
+        parts = written if self.many and written else [written]
+        if self.is_place and not self.option.dash and any(str(part) == "-" for part in parts):
+            name = self.option.metavar if self.option.positional else f"--{self.key}"
+            raise ConfigError(f"{name} is -, which is no standard input or output here", "name a file or folder")
         read = self._read if self.option.read else lambda text: text
         if self.many:
             return self.many(map(read, written)) if written else self.default

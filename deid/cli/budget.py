@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from deid.base.errors import ConfigError
-from deid.base.options import argument, option
+from deid.base.options import argument, option, store_of
 from deid.cli.common import Summary
 from deid.cli.ledger_options import VARIABLE, ledger_place
 from deid.cli.option_groups import command
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from deid.dp.budget import Ledger
 
 LEDGER = argument(
-    f"File, or URL postgresql://user@host/database; else the variable {VARIABLE}.", metavar="LEDGER", default=None
+    f"File, or URL postgresql://user@host/database; else the variable {VARIABLE}.",
+    metavar="LEDGER",
+    read=store_of,
+    default=None,
 )
 BUDGET = option("main", "Budget, where a ledger holds several.", metavar="NAME")
 

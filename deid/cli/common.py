@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import typer
 
-from deid.base.errors import OutputError
+from deid.base.errors import OutputError, one_line
 from deid.base.files import check_folder, write_bytes
 from deid.base.options import option
 from deid.document import Failure, Tally
@@ -149,7 +149,7 @@ class Summary:
         if not self.said.quiet or self.failures or self.left_out or status:
             write = sys.stderr.write
             for note in (*self.notes, *self.places):
-                write(f"{note}\n")
+                write(f"{one_line(note)}\n")
             failed = len(self.failures) + self.left_out
             if self.documents or failed:
                 write(f"{self.command}: {self.documents} documents, {failed} failed")

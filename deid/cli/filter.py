@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from deid.base.errors import ConfigError
+from deid.base.errors import ConfigError, one_line
 from deid.base.keys import load_key
 from deid.base.options import argument, option
 from deid.cli.common import EXIT_LEFT_OUT, Summary, growing
@@ -93,8 +93,8 @@ class _Feed:
 def filter(
     told: Summary,
     *,
-    source: Path | None = argument("File to read instead of standard input.", metavar="IN", default=None),
-    output: Path | None = option(None, "Write a new file F instead of standard output.", "--output", "-o"),
+    source: Path | None = argument("File to read instead of standard input.", metavar="IN", default=None, dash=True),
+    output: Path | None = option(None, "Write a new file F instead of standard output.", "--output", "-o", dash=True),
     said: PipelineOptions,
     work: WorkOptions,
     dead_letters: Path | None = option(
@@ -118,6 +118,7 @@ def filter(
     from deid.streaming.work import PipelineRecipe
     from deid.streaming.writing import is_file
 
+    output = None if str(output) == "-" else output
     if output is None and str(told.said.json) == "-":
         raise ConfigError("the summary and the records cannot both go to standard output", "name a file")
     source = None if str(source) == "-" else source
@@ -221,7 +222,7 @@ def feeding(
 
 def tell(line: str) -> None:
     """Say something on standard error, at once."""
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{one_line(line)}\n")
     sys.stderr.flush()
 
 

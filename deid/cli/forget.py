@@ -11,7 +11,7 @@ import typer
 
 from deid.base.errors import ConfigError
 from deid.base.keys import load_key
-from deid.base.options import argument, option
+from deid.base.options import argument, option, store_of
 from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import KeyOptions, command
 
@@ -23,7 +23,9 @@ def forget(
     person: str = argument(
         "The patient's id, as it was when scrubbing; - reads it from standard input.", metavar="PERSON"
     ),
-    vault: tuple[str, ...] = option((), "Vault to remove the person from (repeatable).", "--in-vault", metavar="VAULT"),
+    vault: tuple[str, ...] = option(
+        (), "Vault to remove the person from (repeatable).", "--in-vault", metavar="VAULT", read=store_of
+    ),
     view: tuple[Path, ...] = option(
         (), "Table of deid extract to remove rows from (repeatable).", "--in-view", metavar="VIEW"
     ),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import typer
 
 from deid.base.late import pd
-from deid.base.options import option
+from deid.base.options import option, store_of
 from deid.cli.common import Summary
 from deid.cli.table_options import TableOptions
 from deid.cli.tables import print_sections, working
@@ -39,7 +39,9 @@ class PayingOptions:
     """What a release or an answer costs, and what pays."""
 
     epsilon: float = option(..., "Cost of the release or answer.", metavar="E")
-    ledger: str | None = option(None, f"What pays (deid budget init); else the variable {VARIABLE}.", metavar="LEDGER")
+    ledger: str | None = option(
+        None, f"What pays (deid budget init); else the variable {VARIABLE}.", metavar="LEDGER", read=store_of
+    )
     budget: str = option("main", "Budget, where a ledger holds several.", panel=_PAYING)
     request: str | None = option(
         None, "Id of the request: the same one is never charged twice.", metavar="ID", panel=_PAYING

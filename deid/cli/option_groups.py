@@ -52,12 +52,14 @@ if TYPE_CHECKING:
 
 SOURCE_VARIABLE = "DEID_SOURCE"
 """Environment variable that may name IN: a URL with a password must not stand on a command line."""
-IN = argument(
+_IN = functools.partial(
+    argument,
     "File or folder of any readable format, or a database.",
     metavar="IN",
     variable=SOURCE_VARIABLE,
     read=place_of,
 )
+IN, IN_OR_STDIN = _IN(), _IN(dash=True)
 OUT = argument("New file or folder.", metavar="OUT")
 
 
@@ -168,11 +170,7 @@ def command(function: Any = None, *, brief: type | None = None) -> Any:
 def _site_options(context: typer.Context, named: Path | None, flat: dict[str, Said]) -> dict[str, Any]:
     """Return what the site's file says of options that no flag says; the context is told, too."""
     place = next(
-        (
-            context.params[name]
-            for name, one in flat.items()
-            if one.option.positional and (one.one is Path or one.option.read is place_of)
-        ),
+        (context.params[name] for name, one in flat.items() if one.option.positional and one.is_place),
         None,
     )
     shown = str(place or "-")

@@ -13,10 +13,10 @@ import typer
 
 from deid.base.errors import ConfigError
 from deid.base.keys import Key, load_key
-from deid.base.options import argument, option, place_of
+from deid.base.options import argument, option, place_of, store_of
 from deid.cli.common import Summary
 from deid.cli.notes import AgainOptions, NotesRun, ReadingOptions
-from deid.cli.option_groups import IN, KeyOptions, WorkOptions, command
+from deid.cli.option_groups import IN, IN_OR_STDIN, KeyOptions, WorkOptions, command
 from deid.cli.run_manifest import model_facts, policy_facts
 from deid.detection.options import RecognizerOptions
 from deid.document import Failure
@@ -35,7 +35,7 @@ TARGET_VARIABLE = "DEID_TARGET"
 def scrub(
     told: Summary,
     *,
-    source: Path | str = IN,
+    source: Path | str = IN_OR_STDIN,
     target: Path | str | None = argument(
         "New file or folder; same format as IN.", metavar="OUT", default=None, read=place_of
     ),
@@ -54,7 +54,11 @@ def scrub(
     preview_count: int = option(3, "Notes to preview.", panel=_BESIDE),
     edits: Path | None = option(None, "Write the edit log to F: offsets and categories, no text.", panel=_BESIDE),
     vault: str | None = option(
-        None, "Keep the originals, encrypted, in a vault (deid vault init).", metavar="VAULT", panel=_BESIDE
+        None,
+        "Keep the originals, encrypted, in a vault (deid vault init).",
+        metavar="VAULT",
+        read=store_of,
+        panel=_BESIDE,
     ),
     vault_key_file: Path | None = option(None, "Key of the vault, if another one.", panel=_BESIDE),
     note_nlp: bool = option(

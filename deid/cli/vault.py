@@ -13,7 +13,7 @@ import typer
 
 from deid.base.errors import ConfigError
 from deid.base.keys import load_key
-from deid.base.options import argument, option
+from deid.base.options import argument, option, store_of
 from deid.cli.common import EXIT_FAILED, Summary
 from deid.cli.option_groups import KeyOptions, command
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 VARIABLE = "DEID_VAULT"
 _PLACE = argument(
-    f"File, or URL postgresql://user@host/database; else the variable {VARIABLE}.", metavar="VAULT", variable=VARIABLE
+    f"File, or URL postgresql://user@host/database; else the variable {VARIABLE}.",
+    metavar="VAULT",
+    read=store_of,
+    variable=VARIABLE,
 )
 _WHY = "For what purpose; kept in the audit trail."
 
@@ -84,7 +87,7 @@ def reidentify(
     surrogates: tuple[str, ...] = argument("What to look up.", metavar="[SURROGATE]...", default=()),
     why: str = option("", _WHY, metavar="TEXT"),
     lines: Path | None = option(
-        None, "Look up the lines of F (- is standard input): surrogate, or surrogate TAB scope."
+        None, "Look up the lines of F (- is standard input): surrogate, or surrogate TAB scope.", dash=True
     ),
     scope: str | None = option(None, "Only for this patient or document, as in patient:4711.", metavar="ID"),
     category: str | None = option(None, "Only this category, such as PATIENT.", metavar="C"),

@@ -89,7 +89,7 @@ def map_spans(
     spans: Path = argument('JSONL, a span a line: {"document", "start", "end", "label"}.', metavar="SPANS"),
     edits: Path = option(..., _EDITS),
     offsets: str = option(..., "scrubbed or original: whose offsets are wanted.", metavar="WHOSE"),
-    output: Path | None = option(None, "Where to write; by default standard output.", "--output", "-o"),
+    output: Path | None = option(None, "Where to write; by default standard output.", "--output", "-o", dash=True),
     key: KeyOptions,
 ) -> None:
     """Move spans from original to scrubbed offsets, or back.
@@ -108,7 +108,8 @@ def map_spans(
             lines = stack.enter_context(spans.open("rb"))
         except OSError:
             raise InputError("the file of spans cannot be read", "check path and rights", str(spans)) from None
-        stream = stack.enter_context(atomic_files([output]))[0] if output else sys.stdout.buffer
+        named = output is not None and str(output) != "-"
+        stream = stack.enter_context(atomic_files([output]))[0] if output and named else sys.stdout.buffer
         for line in kept(move_spans(lines, edits, back=offsets == "original", key=key.existing()), told.failures):
             stream.write(line)
             moved += 1

@@ -67,6 +67,32 @@ def options(name: str) -> dict[str, Any]:
 COMMANDS_THAT_RUN = [name for name, row in ROWS.items() if row[0]]
 
 
+DASHES = {"scrub": {"source"}, "filter": {"source", "output"}, "map": {"output"}, "vault reidentify": {"lines"}}
+"""Places that may be - for standard input or output, beside --json."""
+
+
+@pytest.mark.parametrize("name", COMMANDS_THAT_RUN)
+def test_a_dash_is_no_file_unless_it_is_standard_input_or_output(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    params = load(name.split()[-1], ROWS[name][0]).params
+    needed = {p.name: _said(p, "1" if p.type.name != "path" else "there") for p in params if p.required}
+    places = [p for p in params if p.type.name == "path" and p.name not in ("json", "config")]
+    refused = set()
+    for place in places:
+        line = [word for words in {**needed, place.name: _said(place, "-")}.values() for word in words]
+        result = CliRunner().invoke(frame.app, [*name.split(), *line])
+        if "is -, which is no standard input or output here" in str(result.exception):
+            refused.add(place.name)
+    assert {p.name for p in places} - refused == DASHES.get(name, set())
+    assert not Path("-").exists()
+
+
+def _said(param: Any, value: str) -> list[str]:
+    return [value] if param.param_type_name == "argument" else [param.opts[0], value]
+
+
 def missing(name: str, kind: type) -> set[str]:
     """Return what a value can say and a command cannot, or says in other words."""
     shown = options(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -187,3 +188,31 @@ def test_every_command_is_one_of_these() -> None:
     assert run | READERS | ALIKE.keys() == NAMES
     assert not run & (READERS | ALIKE.keys())
     assert set(ALIKE.values()) <= run
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_an_output_named_dash_is_standard_output_or_refused(
+    name: str, place: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = files(place)
+    words = ["-" if word == "{out}" or word.startswith("{out}.") else word for word in RUNS[name]]
+    status = call(*command_of(name), *words)
+    said = capfd.readouterr()
+    assert not Path("-").exists()
+    if name in ("filter", "map", "verify"):
+        assert (status, bool(said.out)) == (0, True)
+    else:
+        assert (status, files(place)) == (2, before)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_name_of_a_file_ends_no_line_of_what_is_printed(
+    name: str, place: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A line that a name could add may say what no command said."""
+    odd = "o\nscrub: 9 documents, 0 failed\x1b[2J"
+    for _ in range(2):  # the second time it is there already
+        call(*command_of(name), *(word.replace("{out}", odd) for word in RUNS[name]))
+        said = capfd.readouterr()
+        assert "\x1b" not in said.out + said.err
+        assert not re.search(r"^scrub: 9 documents, 0 failed\\x1b", said.err, re.M)
