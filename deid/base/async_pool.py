@@ -17,7 +17,7 @@ A = TypeVar("A")
 class WorkerLost(DetectionError):
     """A worker process died while it worked on a request."""
 
-    def __init__(self, *, timed_out: bool) -> None:
+    def __init__(self, *, timed_out: bool = False) -> None:
         super().__init__("a worker process died of the request", "send it again; if it dies again, report this")
         self.timed_out = timed_out
         """Whether the time was up that a request may take."""
