@@ -29,7 +29,7 @@ from deid.reading.view import LOWER, MIXED, NUMBER, TITLE, UPPER, View
 from deid.rules.certainties import certainties
 from deid.rules.person_words import clear
 from deid.rules.scene import Scene
-from deid.rules.word_classes import EPONYM_HEAD, STREET_SUFFIX, STRONG_HOSPITAL_HEAD, cues_of
+from deid.rules.word_classes import EPONYM_HEAD, RELATION, STREET_SUFFIX, STRONG_HOSPITAL_HEAD, cues_of
 
 _W: Final[dict[str, float]] = certainties("find_again")
 
@@ -38,6 +38,8 @@ native = native_for("find_again")
 _ORDINARY: Final = classes_of(
     "word", "clinical", "section", "eponym", "device", "month", "weekday", "season", "relation", "role"
 )
+_BEGINNING: Final = _ORDINARY & ~classes_of("eponym")
+"""What has a capital only because it begins a sentence; *Smith* of the fracture has it anywhere."""
 _NAMED_AFTER: Final = EPONYM_HEAD | STRONG_HOSPITAL_HEAD | STREET_SUFFIX
 _ARTICLE: Final = cues_of("article")
 _NEVER: Final = classes_of("function", "title", "title_doctor", "credential", "particle", "suffix")
@@ -574,7 +576,9 @@ def _weigh(scene: Scene, index: int, end: int, seed: Span) -> float:
     several = end - index > 1
     blind = scene.case_uninformative(index)
     kind = scene.kinds[index]
-    if any(scene.protected[i] for i in range(index, end)) and not several:
+    # *Smith's wife*, not *Smith's fracture*
+    of_kin = scene.word(end) in ("'", "\u2019") and scene.has(end + 2, RELATION)
+    if any(scene.protected[i] for i in range(index, end)) and not (several or of_kin):
         return 0.0
     if several:
         return _W["several" if kind != LOWER or scene.lowercase_text else "several_in_lower_case"]
@@ -587,11 +591,13 @@ def _weigh(scene: Scene, index: int, end: int, seed: Span) -> float:
         return _W["clear_or_unlisted_without_case"] if blind or not classes else _W["clear_in_lower_case"]
     if not classes & _ORDINARY:
         return _W["listed"] if kind in (TITLE, UPPER, MIXED) else 0.0
-    if kind not in (TITLE, MIXED) or blind or scene.view.starts_sentence(index):
+    if kind not in (TITLE, MIXED) or blind:
         return 0.0
     behind = end
     if scene.word(behind) in ("'", "\u2019"):
         behind += 2
+    if scene.view.starts_sentence(index) and classes & _BEGINNING and not of_kin:
+        return 0.0
     if scene.has(behind, _NAMED_AFTER) or scene.cued(index, _ARTICLE):
         return 0.0
     return _W["ordinary"]

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from deid.base.compiled import native
 from deid.detection import find_again
 from deid.detection.numbers import plain_scene
-from deid.document import Span
+from deid.detection.options import RecognizerOptions
+from deid.detection.recognizers import build_recognizer
+from deid.document import Document, Span
 from deid.reading.lexicon import load_lexicon
 from deid.reading.view import view_of
 
@@ -104,3 +106,22 @@ def test_a_word_in_capitals_less_than_half_as_long_as_an_institution_is_its_acro
     scene = plain_scene("She was seen at UQMC today by the doctor.", load_lexicon("en"))
     assert find_again._weigh(scene, 4, 5, Span(0, length, "HOSPITAL")) == find_again._W[kind]
     assert find_again._weigh(scene, 3, 4, Span(0, length, "HOSPITAL")) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Mr. Smith came. Smith's wife called.", True),
+        ("Mr. Smith came. Smith's fracture of the wrist.", False),
+        ("Mr. Smith came. Smith called.", True),
+        ("Mr. Parkinson came. Parkinson's daughter called.", True),
+        ("Mr. Parkinson came. Parkinson's disease.", False),
+        ("Dr. Baker came. Baker\u2019s mother waits.", True),
+        ("Dr. Baker came. Baker's cyst.", False),
+        ("Dr. Foley came. Foley in place.", False),
+    ],
+)
+def test_a_name_that_is_an_eponym_is_found_again_where_it_is_a_persons(text: str, found: bool) -> None:
+    again = text.rindex(text.split()[1])
+    spans = build_recognizer(RecognizerOptions(model="none")).find(Document("1", text))
+    assert (again in {span.start for span in spans}) == found
