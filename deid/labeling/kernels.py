@@ -17,6 +17,8 @@ _native = native_for("labeller")
 
 LARGEST_LABELS = 256
 """As many labels as the compiled labeller can tell apart."""
+_MOST_APART = 340.0
+"""Differences of scores up to which a product of two scaled messages is a normal double: e^-680 is, e^-709 is not."""
 
 
 def labeller(**parts: Any) -> Any:
@@ -40,6 +42,9 @@ def marginals(emissions: np.ndarray, transition: np.ndarray) -> np.ndarray:
     """Return the labels' marginal probabilities; see `deid.labeling.reference.marginals`."""
     n, size = emissions.shape
     if _native is None or n == 0:
+        return reference.marginals(emissions, transition)
+    # the compiled loop multiplies probabilities: those of scores hundreds apart would underflow
+    if not np.ptp(emissions, axis=1).max() + 2 * np.abs(transition).max() < _MOST_APART:
         return reference.marginals(emissions, transition)
     out = np.empty((n, size))
     _native.marginals(_doubles(emissions), _doubles(transition), n, size, out)

@@ -52,6 +52,13 @@ def test_marginals_agree(case: tuple[int, int, int]) -> None:
     assert kernels.marginals(emissions, transition) == pytest.approx(reference.marginals(emissions, transition))
 
 
+@given(case=sizes, apart=st.sampled_from([30, 100, 300, 1000, 1e5]))
+def test_marginals_of_scores_far_apart_agree(case: tuple[int, int, int], apart: float) -> None:
+    emissions, transition = (apart * values for values in scores(case))
+    agreed = pytest.approx(reference.marginals(emissions, transition), abs=1e-9)
+    assert kernels.marginals(emissions, transition) == agreed
+
+
 def problem(seed: int, labels: int = 3) -> list[np.ndarray]:
     """A random training problem of two documents in three stretches, as `epoch` takes it."""
     rng = np.random.default_rng(seed)
