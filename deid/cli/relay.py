@@ -92,7 +92,7 @@ def relay(
     *,
     listen: str = option("127.0.0.1:2575", "Where to listen; port 0 for any free one.", metavar="HOST:PORT"),
     forward: str | None = option(None, "Receiver of the scrubbed messages.", metavar="HOST:PORT"),
-    output: Path | None = option(None, "Folder of files with the scrubbed messages.", "--output", "-o"),
+    output: Path | None = option(None, "Write the scrubbed messages to files in a folder.", "--output", "-o"),
     said: PipelineOptions,
     work: WorkOptions,
     dead_letters: Path | None = option(

@@ -68,6 +68,7 @@ HARMLESS = {
     "deid.replacement.sealing.Indexes": "keyed digests",
     "deid.rules": "the catalogue",
     "deid.streaming.records": "names of fields",
+    "deid.web.listening": "names of the machine",
 }
 """Packages, modules and classes whose fields of these names hold something else."""
 _TEXT = re.compile(r"\b(?:str|bytes|DataFrame|Any|date)\b(?!, int\])")  # counts by name are none

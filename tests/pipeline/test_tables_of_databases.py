@@ -110,7 +110,7 @@ class Places:
         schema = self.schema(name)
         engine = self.engine(f"sqlite:///{self.folder / name}.db" if self._url is None else self._url)
         with engine.connect() as connection:
-            assert sql.inspect(connection).get_table_names(schema) in (["note"], ["note", "note_nlp"])
+            assert sorted(sql.inspect(connection).get_table_names(schema)) in (["note"], ["note", "note_nlp"])
             shown = table if schema is None else f"{schema}.{table}"
             found = [
                 dict(row)
