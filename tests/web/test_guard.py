@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -269,6 +270,10 @@ def test_elsewhere_than_on_loopback_needs_tokens_and_tls(tmp_path):
     with pytest.raises(ConfigError, match="readable"):
         listen("0.0.0.0", tokens=True)
     place = listen("localhost")
+    with socket.create_connection(("127.0.0.1", place.port)):  # no part of an answer waits for another
+        taken, _ = place.sockets[0].accept()
+        assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        taken.close()
     with pytest.raises(ConfigError, match="another program"):
         listen("127.0.0.1", place.port)
     assert {f"127.0.0.1:{place.port}", f"localhost:{place.port}"} <= place.hosts
