@@ -211,6 +211,7 @@ class Pipeline:
             When it cannot be processed; nothing of it is returned then.
         """
         if isinstance(document, str):
+            require(not self.settings.gold, "a text of its own carries no annotations", "leave out gold")
             document = Document("text", document)
         if self.settings.method == "concept-match":
             return self.replace(document, ())

@@ -45,3 +45,13 @@ def test_an_option_that_is_none_is_a_mistake_of_the_program() -> None:
         deid.scrub(TEXT, polcy="redact")
     with pytest.raises(TypeError):
         deid.find(TEXT, policy="redact")
+
+
+def test_a_text_without_annotations_is_not_returned_as_if_it_had_none_to_replace() -> None:
+    with pytest.raises(ConfigError, match="carries no annotations"):
+        deid.scrub("Seen by Dr. Alice Baker.", gold=True)
+    pipeline = deid.build_pipeline(KEY, deid.PipelineOptions(gold=True))
+    with pytest.raises(ConfigError, match="carries no annotations"):
+        pipeline(TEXT)
+    spans = (deid.Span(8, 23, "DOCTOR"),)
+    assert "Alice" not in pipeline(deid.Document("text", TEXT, spans)).document.text
