@@ -24,7 +24,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from deid.annotation.project import Project
-from deid.annotation.queue import Queued, StopAdvice, annotation_queue, draw, sketch, stop_advice
+from deid.annotation.queue import Queued, StopAdvice, annotation_queue, sketch, stop_advice
+from deid.base.draws import draw
 from deid.base.errors import ConfigError, DeidError, DetectionError, raised_at, require
 from deid.base.options import option
 from deid.detection.options import RecognizerOptions

@@ -9,7 +9,6 @@ SIGIR 1998).
 
 from __future__ import annotations
 
-import hashlib
 import re
 import zlib
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deid.base.draws import draw
 from deid.base.errors import require
 
 SKETCH = 512
@@ -121,11 +121,6 @@ def annotation_queue(
         if sketches is not None and place < first:
             like = np.maximum(like, sketches @ sketches[chosen])
     return ordered
-
-
-def draw(seed: int, name: str) -> bytes:
-    """Return what stands for a note in draws: uniform bytes that depend on seed and id alone."""
-    return hashlib.sha256(f"{seed}\0{name}".encode("utf-8", "surrogatepass")).digest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,9 @@ resources   where models/ and dictionaries/ lie
 files       files written whole or not at all, mode 0600
 keys        the key of a site
 luhn        the check digit of many numbers
+draws       draws by a seed and a name
 pool        processes that work for this one
+async_pool  the same, asked out of an event loop
 store       SQLite and PostgreSQL, one face
 reports     self-contained HTML pages
 plots       figures

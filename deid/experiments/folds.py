@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Sequence
 
+from deid.base.draws import draw
 from deid.base.errors import ConfigError, DuplicateError
 from deid.base.safe_names import safe_name
 from deid.document import Document
@@ -103,12 +103,9 @@ def assign_folds(
             f"choose 2 to {len(sizes)} folds" if len(sizes) > 1 else "a cross-validation needs more of them",
         )
 
-    def rank(name: str) -> bytes:
-        return hashlib.sha256(f"{seed}\0{name}".encode("utf-8", "surrogatepass")).digest()
-
     filled = [0] * folds
     fold_of: dict[str, int] = {}
-    for name in sorted(sizes, key=lambda n: (-sizes[n], rank(n))):
+    for name in sorted(sizes, key=lambda n: (-sizes[n], draw(seed, n))):
         fold_of[name] = min(range(folds), key=lambda f: (filled[f], f))
         filled[fold_of[name]] += sizes[name]
     return [fold_of[name] for name in names]

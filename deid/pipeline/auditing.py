@@ -10,7 +10,6 @@ in independent trials", 1956), and what rounding adds to some types is put on th
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import math
 from collections import Counter
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from deid.base.draws import draw
 from deid.base.errors import ConfigError, FormatError, require
 from deid.base.files import write_bytes
 from deid.document import Document
@@ -160,7 +160,7 @@ def draw_notes(source: Source, sample: int, *, by: str | None = None, seed: int 
     notes: dict[str, str] = {}
     for kind in sorted(sizes):
         count = math.ceil(min(sample, len(types)) * sizes[kind] / len(types))
-        ranked = sorted((_rank(seed, key), key) for key, own in types.items() if own == kind)
+        ranked = sorted((draw(seed, key), key) for key, own in types.items() if own == kind)
         notes.update((key, kind) for _, key in ranked[:count])
     return Draw(dict(sorted(notes.items())), dict(sorted(sizes.items())), unreadable)
 
@@ -172,10 +172,6 @@ def _type_of(key: str, document: Document, by: str | None) -> str:
         return key.partition("/")[0] if "/" in key else ""
     value = document.metadata.get(by)
     return "" if value is None else str(value)
-
-
-def _rank(seed: int, key: str) -> bytes:
-    return hashlib.sha256(f"{seed}\0{key}".encode("utf-8", "surrogatepass")).digest()
 
 
 def write_sheet(path: Path, source: Source, draw: Draw) -> None:

@@ -12,7 +12,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -46,6 +46,13 @@ class Commit:
     complete: bool = False
     received: Sequence[str] = ()
     """Keyed hashes of what came since the commit before, where that could come again."""
+
+
+def remember(known: dict[str, None], received: Iterable[str]) -> None:
+    """Add hashes of what came to those that are known, of which the last 65,536 stay."""
+    known.update(dict.fromkeys(received))
+    for old in list(islice(known, max(0, len(known) - _REMEMBERED))):
+        del known[old]
 
 
 class Journal:
@@ -101,13 +108,8 @@ class Journal:
         else:
             self._sink.write(self._line(asdict(commit)))
             self._sink.sync()
-        self._remember(commit.received)
+        remember(self.received, commit.received)
         self._next = time.monotonic() + _INTERVAL
-
-    def _remember(self, received: Sequence[str]) -> None:
-        self.received.update(dict.fromkeys(received))
-        for old in list(islice(self.received, max(0, len(self.received) - _REMEMBERED))):
-            del self.received[old]
 
     def _open(self) -> FeedSink:
         hint = "name a place where you may write"
@@ -158,7 +160,7 @@ class Journal:
         self._sink.position = valid
         self.resumed = True
         for values in lines[1:]:
-            self._remember(values.get("received", ()))
+            remember(self.received, values.get("received", ()))
         return replace(Commit(**lines[-1]), received=())
 
     def _begin(self, commit: Commit) -> None:

@@ -25,7 +25,7 @@ from deid.base.async_pool import AsyncPool, WorkerLost
 from deid.base.errors import ConfigError, DetectionError, OutputError
 from deid.base.keys import Key
 from deid.streaming.crew import Crew
-from deid.streaming.journal import Commit, Journal
+from deid.streaming.journal import Commit, Journal, remember
 from deid.streaming.letters import (
     DeadLetter,
     ReceiverRefused,
@@ -283,7 +283,7 @@ class Ledger:
                 totals.explain(letter.error, letter.reason)
         identities = [item.identity for item in items if item.identity is not None]
         if self._journal is None:
-            self.known.update(dict.fromkeys(identities))
+            remember(self.known, identities)
         self._note(identities)
 
     def _note(self, identities: Sequence[str] = ()) -> None:

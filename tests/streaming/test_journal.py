@@ -17,6 +17,7 @@ from recipes import KEY
 
 from deid.base.errors import ConfigError
 from deid.base.keys import Key
+from deid.streaming import journal as journal_module
 from deid.streaming.journal import Commit, Journal
 
 Run = Callable[..., tuple[int, bytes, str]]
@@ -244,3 +245,12 @@ def test_a_pipe_is_at_least_once_and_duplicates_can_be_told(feeder: Feeder, run:
 def test_a_pipe_of_plain_text_has_no_journal(run: Run) -> None:
     status, _, said = run("--format", "plain", "--journal", "j", data=b"x\n")
     assert (status, "ids" in said) == (2, True)
+
+
+def test_what_is_known_of_the_past_is_bounded_and_the_latest_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_module, "_REMEMBERED", 3)
+    known: dict[str, None] = {}
+    for part in (["a", "b"], ["c", "d", "a"], ["e"]):
+        journal_module.remember(known, part)
+    assert len(known) == 3
+    assert "e" in known
